@@ -1,0 +1,78 @@
+"""Configuration of Sphinx."""
+
+from importlib.metadata import version as installed_version
+
+project = "missratio"
+author = "the missratio developers"
+copyright = f"2026, {author}"
+release = installed_version("missratio")
+version = ".".join(release.split(".")[:2])
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+
+exclude_patterns = ["_build", "sg_execution_times.rst"]
+templates_path = ["_templates"]
+default_role = "py:obj"
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+# -- API ---------------------------------------------------------------------------
+
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_class_members_toctree = False
+numpydoc_show_class_members = False
+
+
+def skip_member(app, what, name, obj, skip, options):
+    """Leave out what scikit-learn documents: get_params, set_fit_request and so on."""
+    defined_in = getattr(obj, "__module__", None) or ""
+    return True if defined_in.startswith("sklearn.") else None
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_member)
+
+
+# -- Examples ----------------------------------------------------------------------
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("missratio",),
+    "within_subsection_order": "FileNameSortKey",
+    "remove_config_comments": True,
+    "show_memory": False,
+    "copyfile_regex": r".*\.csv",
+}
+
+# Prompts and printed results stay behind when an example is copied.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# -- Pages -------------------------------------------------------------------------
+
+html_theme = "pydata_sphinx_theme"
+html_title = "missratio"
+html_static_path = ["_static"]
+html_css_files = ["missratio.css"]
+html_context = {"default_mode": "auto"}
+html_theme_options = {
+    "github_url": "https://github.com/missratio/missratio",
+    "navbar_end": ["theme-switcher", "navbar-icon-links"],
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+    "show_prev_next": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": [], "quickstart": [], "mathematics": []}

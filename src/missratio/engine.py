@@ -1,0 +1,155 @@
+"""The in-memory engine: a map over blocks of rows that fit the cache, and a merge.
+
+Blocks of large samples are shared among threads, each with a BLAS of one thread:
+NumPy lets go of the interpreter lock within a block, and BLAS's own threads gain
+nothing on blocks this small. How rows are cut does not depend on the number of
+threads, and neither does the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache, reduce
+from typing import TypeVar
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from missratio._typing import FloatArray, IntArray
+from missratio.moments import Sums
+
+BLOCK_ELEMENTS = 262_144
+THREADED_ELEMENTS = 1_000_000
+CHUNKS = 16
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+Block = tuple[FloatArray, FloatArray | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One class's observed rows and their weights, for a batch of problems.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_problems, n_all_rows, n_features)
+        Basis features.
+    total : ndarray of shape (n_problems,)
+        What weighted sums are divided by: the sum of the weights (Hájek), or the
+        number of rows, the missing ones included (Horvitz-Thompson).
+    weights : ndarray of shape (n_problems, n_rows), optional
+        Inverse-probability weights; None stands for ones.
+    rows : ndarray of int of shape (n_rows,), optional
+        Which rows of `features` are meant; None stands for all.
+    """
+
+    features: FloatArray
+    total: FloatArray
+    weights: FloatArray | None = None
+    rows: IntArray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are for each problem."""
+        return self.features.shape[1] if self.rows is None else len(self.rows)
+
+    @property
+    def size(self) -> int:
+        """How many numbers the features of these rows hold."""
+        return len(self.features) * self.n_rows * self.features.shape[2]
+
+    def block(self, start: int, stop: int) -> Block:
+        """Features and weights of some rows, as views where that is possible."""
+        if self.rows is None:
+            features = self.features[:, start:stop]
+        else:
+            features = np.take(
+                self.features, self.rows[start:stop], axis=1, mode="clip"
+            )
+        weights = None if self.weights is None else self.weights[:, start:stop]
+        return features, weights
+
+    def thin(self, stride: int) -> Sample:
+        """Every stride-th row, standing for all of them."""
+        rows = None if self.rows is None else self.rows[::stride]
+        features = self.features[:, ::stride] if rows is None else self.features
+        weights = None if self.weights is None else self.weights[:, ::stride]
+        kept = -(-self.n_rows // stride)
+        return Sample(features, self.total * (kept / self.n_rows), weights, rows)
+
+    def problems(self, which: slice) -> Sample:
+        """The sample of some problems of the batch."""
+        weights = None if self.weights is None else self.weights[which]
+        return replace(
+            self,
+            features=self.features[which],
+            total=self.total[which],
+            weights=weights,
+        )
+
+
+@cache
+def _threadpools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _allowed_threads() -> int:
+    """As many threads as the user lets BLAS have."""
+    libraries = _threadpools().lib_controllers
+    blas = [lib.num_threads for lib in libraries if lib.user_api == "blas"]
+    return max(blas, default=1)
+
+
+@contextmanager
+def one_blas_thread(size: int) -> Iterator[int]:
+    """Hold BLAS to one thread and say how many threads blocks may be shared among.
+
+    Below the size where BLAS itself would start threads nothing is done.
+    """
+    if size < BLOCK_ELEMENTS // 8:
+        yield 1
+        return
+    threads = _allowed_threads()
+    with _threadpools().limit(limits=1, user_api="blas"):
+        yield threads if size >= THREADED_ELEMENTS else 1
+
+
+def share(
+    work: Callable[[_Item], _Result], items: Sequence[_Item], threads: int
+) -> list[_Result]:
+    """Map work over items, in order, among threads."""
+    if threads == 1 or len(items) == 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))
+
+
+def merge_all(left: list[Sums], right: list[Sums]) -> list[Sums]:
+    """Merge two lists of sums term by term."""
+    return [mine.merge(theirs) for mine, theirs in zip(left, right, strict=True)]
+
+
+def fold(
+    sample: Sample, work: Callable[[FloatArray, FloatArray | None], list[Sums]]
+) -> list[Sums]:
+    """Accumulate a whole sample: map over its blocks of rows, then merge."""
+    n_rows = sample.n_rows
+    n_blocks = -(-sample.size // BLOCK_ELEMENTS)
+    if n_blocks <= 1:
+        return work(*sample.block(0, n_rows))
+    length = -(-n_rows // n_blocks)
+    starts = range(0, n_rows, length)
+
+    def fold_chunk(chunk: Sequence[int]) -> list[Sums]:
+        blocks = (sample.block(i, min(i + length, n_rows)) for i in chunk)
+        return reduce(merge_all, (work(*block) for block in blocks))
+
+    per_chunk = math.ceil(len(starts) / CHUNKS)
+    chunks = [starts[i : i + per_chunk] for i in range(0, len(starts), per_chunk)]
+    with one_blas_thread(sample.size) as threads:
+        return reduce(merge_all, share(fold_chunk, chunks, threads))

@@ -1,0 +1,15 @@
+"""Why values are missing: models of φ(z) = P(missing | z) for one class."""
+
+from missratio.missingness.base import Missingness
+from missratio.missingness.corruption import corrupt
+from missratio.missingness.function import FunctionMissingness
+from missratio.missingness.logistic import LogisticMissingness
+from missratio.missingness.step import StepMissingness
+
+__all__ = [
+    "FunctionMissingness",
+    "LogisticMissingness",
+    "Missingness",
+    "StepMissingness",
+    "corrupt",
+]

@@ -1,0 +1,197 @@
+"""The contract of a missingness model, and the checks that all of them share."""
+
+import reprlib
+from abc import ABC, abstractmethod
+from dataclasses import fields, is_dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from missratio.missingness.arrays import (
+    FloatArray,
+    as_numeric_array,
+    column_name,
+    float_blocks,
+)
+
+_MAXIMUM_TOLERANCE = 1e-12
+_NAN_REMEDY = (
+    "The value there is observed, so that its φ must be a number; per feature it may "
+    "depend on that entry only."
+)
+
+
+class Missingness(ABC):
+    """A model of φ(z) = P(missing | z) for one class, with values in [0, 1).
+
+    A rowwise model loses whole rows. A per-feature model loses single entries, entry j
+    with probability φ_j, independently of the others given z; φ_j may depend on entry j
+    only, since the others may be missing when it is needed.
+
+    A subclass gives `rowwise` and `maximum`, as properties or as dataclass fields with
+    a default, and implements `_evaluate`. It must be a function of the row alone: large
+    tables are evaluated in blocks of rows.
+    """
+
+    _remedy: ClassVar[str] = (
+        "What is always missing can't be weighted back: keep the model below 1 "
+        "wherever there is data."
+    )
+
+    @property
+    @abstractmethod
+    def rowwise(self) -> bool:
+        """Whether whole rows are missing, rather than single entries."""
+
+    @property
+    @abstractmethod
+    def maximum(self) -> float | None:
+        """The supremum ‖φ‖∞ over all z; None where it is not known."""
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of features that the model is for; None where any will do."""
+        return None
+
+    @abstractmethod
+    def _evaluate(self, X: FloatArray) -> ArrayLike:
+        """Return φ at the rows of a read-only, non-empty array of shape (n, d).
+
+        A rowwise model is given complete rows and returns shape (n,). A per-feature
+        model is given X with its NaN and returns shape (n, d); what it returns at NaN
+        is not looked at.
+        """
+
+    def missing_probability(self, X: Any) -> FloatArray:
+        """Return φ at the rows or entries of X, checked to lie in [0, 1).
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n, d)
+            Values, NaN where missing.
+
+        Returns
+        -------
+        ndarray of shape (n,) for a rowwise model, (n, d) for a per-feature model
+            NaN where the entry, or for a rowwise model any entry of the row, is NaN.
+
+        Raises
+        ------
+        ValueError
+            Where X has the wrong width or an infinite entry, and where φ has the wrong
+            shape, is outside [0, 1) or exceeds `maximum`.
+        """
+        table = as_numeric_array(X)
+        if self.n_features not in (None, table.shape[1]):
+            raise ValueError(
+                f"{type(self).__name__} is for {self.n_features} feature(s): X has "
+                f"{table.shape[1]}. Give the columns that the model was made for."
+            )
+        shape = table.shape[:1] if self.rowwise else table.shape
+        probability = np.full(shape, np.nan)
+        for rows, block in float_blocks(table, X):
+            observed = ~np.isnan(block)
+            out, start = probability[rows], rows.start
+            if self.rowwise:
+                self._fill_rows(out, block, observed, start, X)
+            else:
+                self._fill_entries(out, block, observed, start, X)
+        return probability
+
+    def _fill_rows(
+        self,
+        out: FloatArray,
+        block: FloatArray,
+        observed: NDArray[np.bool_],
+        first_row: int,
+        source: Any,
+    ) -> None:
+        complete: NDArray[np.bool_] = np.all(observed, axis=1)
+        if not complete.any():
+            return
+        rows = block if complete.all() else block[complete]
+        out[complete] = self._evaluate_in_shape(rows, (len(rows),))
+        self._check_range(out, complete, first_row, source)
+
+    def _fill_entries(
+        self,
+        out: FloatArray,
+        block: FloatArray,
+        observed: NDArray[np.bool_],
+        first_row: int,
+        source: Any,
+    ) -> None:
+        np.copyto(out, self._evaluate_in_shape(block, block.shape), where=observed)
+        self._check_range(out, observed, first_row, source)
+
+    def _evaluate_in_shape(self, X: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+        result = np.asarray(self._evaluate(X), dtype=np.float64)
+        if result.shape != shape:
+            kind, other = (
+                ("rowwise", "False") if self.rowwise else ("per-feature", "True")
+            )
+            raise ValueError(
+                f"A {kind} model must return shape {shape} for X of shape {X.shape}: "
+                f"{type(self).__name__} gives {result.shape}. Correct the shape, or "
+                f"set rowwise={other} if that is what was meant."
+            )
+        return result
+
+    def _check_range(
+        self,
+        probability: FloatArray,
+        known: NDArray[np.bool_],
+        first_row: int,
+        source: Any,
+    ) -> None:
+        outside = known & ~((probability >= 0) & (probability < 1))
+        if outside.any():
+            at, value = _first(outside, probability, first_row, source)
+            remedy = _NAN_REMEDY if np.isnan(value) else self._remedy
+            raise ValueError(
+                f"The missing probability must lie in [0, 1): {type(self).__name__} "
+                f"gives {value} at {at}. {remedy}"
+            )
+        if self.maximum is None:
+            return
+        excess = known & (probability > self.maximum * (1 + _MAXIMUM_TOLERANCE))
+        if excess.any():
+            at, value = _first(excess, probability, first_row, source)
+            raise ValueError(
+                f"The declared maximum {self.maximum} of the missing probability is "
+                f"exceeded: {type(self).__name__} gives {value} at {at}. Declare a "
+                "larger maximum, or None if it is not known."
+            )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a copied or unpickled model; its arrays are read-only again."""
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+        self.__dict__.update(state)
+
+    def __repr__(self) -> str:
+        """Show the model as the call that makes it."""
+        model: Any = self
+        parameters = fields(model) if is_dataclass(model) else ()
+        shown = [f"{p.name}={_short(getattr(self, p.name))}" for p in parameters]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _first(
+    where: NDArray[np.bool_], values: FloatArray, first_row: int, source: Any
+) -> tuple[str, float]:
+    index = tuple(int(i) for i in np.argwhere(where)[0])
+    at = f"row {first_row + index[0]}"
+    if len(index) > 1:
+        at += f", column {column_name(source, index[1])}"
+    return at, float(values[index])
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return reprlib.repr(value.tolist())
+    if callable(value) and hasattr(value, "__qualname__"):
+        return str(value.__qualname__)
+    return repr(value)

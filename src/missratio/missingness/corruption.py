@@ -1,0 +1,97 @@
+"""Make a complete table lose values, as a missingness model says."""
+
+from typing import Any, TypeVar
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from missratio.missingness.arrays import (
+    as_frame,
+    as_numeric_array,
+    check_no_partial_row,
+    row_blocks,
+)
+from missratio.missingness.base import Missingness
+
+Table = TypeVar("Table")
+RandomState = int | np.random.RandomState | np.random.Generator | None
+
+
+def corrupt(
+    X: Table, missingness: Missingness, random_state: RandomState = None
+) -> Table:
+    """Return a copy of X in which values are missing with the probability of the model.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n, d)
+        A table of numbers. What is NaN already stays so; a rowwise model needs rows
+        that are either complete or missing as a whole.
+    missingness : Missingness
+        Loses whole rows, or single entries independently given the row.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of the draws; an int gives the same table every time.
+
+    Returns
+    -------
+    ndarray or dataframe of shape (n, d)
+        Floating, NaN where missing. A pandas or polars dataframe gives one of the same
+        kind, with its columns and index; anything else an array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.missingness import StepMissingness, corrupt
+    >>> X = np.arange(4.0).reshape(4, 1)
+    >>> corrupt(X, StepMissingness(1, 1, 0.9), random_state=0).ravel()
+    array([ 0.,  1., nan, nan])
+    """
+    if not isinstance(missingness, Missingness):
+        raise TypeError(
+            f"missingness must be one class's model, such as StepMissingness: got "
+            f"{type(missingness).__name__}."
+        )
+    table = as_numeric_array(X)
+    lossy = np.array(
+        table, dtype=table.dtype if table.dtype.kind == "f" else np.float64
+    )
+    _lose(lossy, X, missingness, _generator(random_state))
+    frame = as_frame(X)
+    if frame is None:
+        return lossy  # type: ignore[return-value]
+    columns = [
+        nw.new_series(name, lossy[:, j].copy(), backend=frame.implementation)
+        for j, name in enumerate(frame.columns)
+    ]
+    result: Table = frame.with_columns(*columns).to_native()
+    return result
+
+
+def _generator(
+    random_state: RandomState,
+) -> np.random.RandomState | np.random.Generator:
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    generator: np.random.RandomState = check_random_state(random_state)
+    return generator
+
+
+def _lose(
+    lossy: NDArray[Any],
+    source: Any,
+    missingness: Missingness,
+    generator: np.random.RandomState | np.random.Generator,
+) -> None:
+    """Set entries of `lossy` to NaN in place; the draws don't depend on the blocks."""
+    blocks = list(row_blocks((lossy.shape[0], lossy.shape[1])))
+    if missingness.rowwise:
+        for rows in blocks:
+            check_no_partial_row(np.isnan(lossy[rows]), rows.start)
+    probability = missingness.missing_probability(source)
+    for rows in blocks:
+        # A comparison with NaN, where φ is not known, is False: what is missing stays
+        # so.
+        lost = generator.uniform(size=probability[rows].shape) < probability[rows]
+        lossy[rows][lost] = np.nan

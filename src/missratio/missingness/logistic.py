@@ -1,0 +1,244 @@
+"""Values that are missing with a probability logistic in the value itself."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
+
+from missratio.missingness.arrays import (
+    FloatArray,
+    as_numeric_array,
+    common_width,
+    float_blocks,
+    read_only_parameter,
+    row_blocks,
+)
+from missratio.missingness.base import Missingness
+
+_RELATIVE_TOLERANCE = 1e-11
+_ACCEPTED = 1e-10
+_MAX_ITERATIONS = 200
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LogisticMissingness(Missingness):
+    """φ_j(z) = expit(intercept_j + coef_j z_j), entry by entry.
+
+    With ``rowwise=True`` the row is missing as a whole, φ(x) = expit(intercept +
+    coefᵀx).
+
+    Parameters
+    ----------
+    intercept : array-like of shape (d,), or a scalar
+        Log-odds of a missing entry at z = 0; -inf where nothing is missing. A scalar
+        for a rowwise model.
+    coef : array-like of shape (d,), or a scalar
+        Slope of the log-odds. Per feature a scalar holds for every feature; for a
+        rowwise model it means d = 1.
+    rowwise : bool, default=False
+        Whether whole rows are missing, rather than single entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.missingness import LogisticMissingness
+    >>> LogisticMissingness(0.0, [1.0, -1.0]).missing_probability([[0.0, 2.0]]).round(3)
+    array([[0.5  , 0.119]])
+    >>> X = np.array([[-1.0, 0.0], [1.0, 5.0]])
+    >>> phi = LogisticMissingness.from_proportion(X, coef=1.0, proportion=0.3)
+    >>> phi.missing_probability(X).mean(axis=0).round(9)
+    array([0.3, 0.3])
+    """
+
+    _remedy: ClassVar[str] = (
+        "expit rounds to 1 where intercept + coef·x is above 36.7: what is always "
+        "missing can't be weighted back. Check that coef is on the scale of X, or "
+        "take a smaller coef or intercept."
+    )
+
+    intercept: ArrayLike
+    coef: ArrayLike
+    rowwise: bool = False
+
+    def __post_init__(self) -> None:
+        intercept = read_only_parameter(self.intercept, "intercept")
+        coef = _checked_coef(self.coef, self.rowwise)
+        if self.rowwise and intercept.ndim:
+            raise ValueError(
+                "A rowwise logistic model has one intercept: got shape "
+                f"{intercept.shape}. Set rowwise=False for one per feature."
+            )
+        if np.isnan(intercept).any() or np.isposinf(intercept).any():
+            raise ValueError(
+                f"intercept must be finite, or -inf for no missing values: got "
+                f"{intercept.tolist()}."
+            )
+        common_width(intercept=intercept, coef=coef)
+        object.__setattr__(self, "intercept", intercept)
+        object.__setattr__(self, "coef", coef)
+
+    @classmethod
+    def from_proportion(
+        cls, X: Any, coef: ArrayLike, proportion: ArrayLike, rowwise: bool = False
+    ) -> Self:
+        """Choose intercepts so that the mean of φ over the rows of X is `proportion`.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n, d)
+            The rows over which the mean is taken; NaN are left out.
+        coef : array-like of shape (d,), or a scalar
+            Slopes of the model.
+        proportion : float, or per feature array-like of shape (d,)
+            The mean of φ, 0 ≤ proportion < 1; reached to 1e-10. 0 gives the intercept
+            -inf.
+        rowwise : bool, default=False
+            Whether whole rows are missing, rather than single entries.
+
+        Returns
+        -------
+        LogisticMissingness
+            With `coef` as given and one intercept, or one per feature.
+        """
+        slope = _checked_coef(coef, rowwise)
+        target = _checked_proportion(proportion, rowwise)
+        table = as_numeric_array(X)
+        width = common_width(coef=slope, proportion=target)
+        if width not in (None, table.shape[1]):
+            raise ValueError(
+                f"coef and proportion are for {width} feature(s): X has "
+                f"{table.shape[1]}. Give the columns that they are for."
+            )
+        predictor = _linear_predictor(table, slope, rowwise, X)
+        targets = np.broadcast_to(target, predictor.shape[1])
+        intercept = _solve_intercepts(predictor, targets)
+        return cls(intercept[0] if rowwise else intercept, slope, rowwise)
+
+    @property
+    def maximum(self) -> float | None:
+        """The supremum ‖φ‖∞ where φ is constant; None where it tends to 1."""
+        return float(np.max(expit(self.intercept))) if not np.any(self.coef) else None
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of features; None where both parameters are scalars."""
+        return common_width(
+            intercept=np.asarray(self.intercept), coef=np.asarray(self.coef)
+        )
+
+    def _evaluate(self, X: FloatArray) -> FloatArray:
+        coef = np.asarray(self.coef)
+        with np.errstate(over="ignore", invalid="ignore"):
+            log_odds = X @ coef if self.rowwise else X * coef
+            log_odds += np.asarray(self.intercept)
+        probability: FloatArray = expit(log_odds, out=log_odds)
+        return probability
+
+
+def _checked_coef(coef: ArrayLike, rowwise: bool) -> FloatArray:
+    checked = read_only_parameter(coef, "coef")
+    if not np.isfinite(checked).all():
+        raise ValueError(f"coef must be finite: got {checked.tolist()}.")
+    return checked.reshape(-1) if rowwise else checked
+
+
+def _checked_proportion(proportion: ArrayLike, rowwise: bool) -> FloatArray:
+    checked = read_only_parameter(proportion, "proportion")
+    if not ((checked >= 0) & (checked < 1)).all():
+        raise ValueError(
+            f"proportion must lie in [0, 1): got {checked.tolist()}. What is always "
+            "missing can't be weighted back."
+        )
+    if rowwise and checked.ndim:
+        raise ValueError(
+            f"A rowwise model has one proportion: got shape {checked.shape}. Set "
+            "rowwise=False for one per feature."
+        )
+    return checked
+
+
+def _linear_predictor(
+    table: NDArray[Any], coef: FloatArray, rowwise: bool, source: Any
+) -> FloatArray:
+    """Return coef·x, (n, 1) or (n, d); -inf, where expit is 0, for what is missing."""
+    predictor = np.empty((table.shape[0], 1 if rowwise else table.shape[1]))
+    for rows, block in float_blocks(table, source):
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = (block @ coef)[:, np.newaxis] if rowwise else block * coef
+        if np.isinf(value).any():
+            raise ValueError(
+                "coef·x overflows: got values beyond the range of floating point. "
+                "Rescale coef to the scale of X."
+            )
+        np.copyto(predictor[rows], np.where(np.isnan(value), -np.inf, value))
+    empty = np.isneginf(predictor).all(axis=0)
+    if empty.any():
+        where = "row" if rowwise else f"entry in column {int(np.argmax(empty))}"
+        raise ValueError(
+            f"The mean of φ needs one observed {where} or more: got none. Give "
+            "complete data."
+        )
+    return predictor
+
+
+def _solve_intercepts(predictor: FloatArray, target: FloatArray) -> FloatArray:
+    """Solve mean expit(intercept + predictor) = target for every column at once.
+
+    Newton on the log-odds of the mean, which is nearly linear in the intercept, kept
+    within a bracket: where a step leaves it or doesn't halve the last one, the bracket
+    is halved.
+    """
+    # 1. The solution lies between those for all rows at the largest value of coef·x
+    #    and all at the smallest.
+    wanted = logit(target)
+    observed = ~np.isneginf(predictor)
+    count = observed.sum(axis=0)
+    low = wanted - predictor.max(axis=0) - 1.0
+    high = wanted - predictor.min(axis=0, where=observed, initial=np.inf) + 1.0
+    intercept: FloatArray = wanted - predictor.mean(axis=0, where=observed)
+    last_step = np.full(target.shape, np.inf)
+    for _ in range(_MAX_ITERATIONS):
+        # 2. Is the mean reached, and if not, on which side are we?
+        mean, slope = _mean_and_slope(predictor, intercept, count)
+        solved = np.abs(mean - target) <= _RELATIVE_TOLERANCE * target
+        low = np.where(mean < target, intercept, low)
+        high = np.where(mean < target, high, intercept)
+        # 3. A Newton step where it is safe, else half of the bracket.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = (wanted - logit(mean)) * mean * (1 - mean) / slope
+            newton = intercept + step
+            safe = (low < newton) & (newton < high) & (2 * np.abs(step) <= last_step)
+            proposal = np.where(safe, newton, (low + high) / 2)
+            last_step = np.abs(proposal - intercept)
+        if (solved | (proposal == intercept)).all():
+            break
+        intercept = np.where(solved, intercept, proposal)
+    _check_reached(mean, target)
+    return intercept
+
+
+def _check_reached(mean: FloatArray, target: FloatArray) -> None:
+    missed = ~(np.abs(mean - target) <= _ACCEPTED)
+    if missed.any():
+        column = int(np.argmax(missed))
+        raise ValueError(
+            f"No intercept gives the proportion {target[column]} to {_ACCEPTED}: got "
+            f"{mean[column]} for feature {column}, where coef·x is too large for "
+            "floating point. Rescale coef to the scale of X."
+        )
+
+
+def _mean_and_slope(
+    predictor: FloatArray, intercept: FloatArray, count: NDArray[np.intp]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of φ over observed rows and its derivative in the intercept."""
+    total = np.zeros(predictor.shape[1])
+    spread = np.zeros(predictor.shape[1])
+    for rows in row_blocks((predictor.shape[0], predictor.shape[1])):
+        probability = predictor[rows] + intercept
+        expit(probability, out=probability)
+        total += probability.sum(axis=0)
+        spread += (probability * (1 - probability)).sum(axis=0)
+    return total / count, spread / count

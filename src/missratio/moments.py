@@ -1,0 +1,194 @@
+"""The one accumulator: log-scaled weighted sums over rows that merge.
+
+Every objective here is a function of weighted sums over rows, so every engine is a map
+over blocks of rows and a merge: `accumulate` makes the sums of a block, `Sums.merge`
+adds two of them, and merging blocks equals accumulating all their rows at once.
+
+Arrays have a leading axis over problems, so that many small problems of one shape are
+one batch; a single fit is a batch of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from missratio._typing import FloatArray
+from missratio.objective import Term
+
+Link = Callable[[FloatArray], Term | Sequence[Term]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Where the sums are taken: scores s = θᵀ(f − centre) + intercept.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_problems, n_features)
+    centre : ndarray of shape (n_problems, n_features)
+        Subtracted from the features. It changes no score but for the intercept, and
+        keeps the second moments free of cancellation.
+    intercept : ndarray of shape (n_problems,), or None
+        None where the model has none; the sums then leave it out as well.
+    """
+
+    coef: FloatArray
+    centre: FloatArray
+    intercept: FloatArray | None
+
+    def score(self, features: FloatArray) -> FloatArray:
+        """The scores of rows, of shape (n_problems, n_rows)."""
+        coef = self.coef.astype(features.dtype, copy=False)
+        offset = -(self.coef * self.centre).sum(axis=1)
+        if self.intercept is not None:
+            offset += self.intercept
+        score: FloatArray = (features @ coef[..., None])[..., 0]
+        score += offset[:, None].astype(features.dtype, copy=False)
+        return score
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Weighted sums of a term g over rows, times exp(−log_scale).
+
+    With f̃ the centred features, and a last entry of 1 where there is an intercept:
+
+    Parameters
+    ----------
+    log_scale : ndarray of shape (n_problems,)
+    value : ndarray of shape (n_problems,)
+        Σ w g(s).
+    slope : ndarray of shape (n_problems, n_parameters)
+        Σ w g'(s) f̃.
+    curvature : ndarray of shape (n_problems, n_parameters, n_parameters), or None
+        Σ w g''(s) f̃ f̃ᵀ, where asked for.
+    lowest, highest : ndarray of shape (n_problems,)
+        The extreme scores.
+    """
+
+    log_scale: FloatArray
+    value: FloatArray
+    slope: FloatArray
+    curvature: FloatArray | None
+    lowest: FloatArray
+    highest: FloatArray
+
+    def merge(self, other: Sums) -> Sums:
+        """The sums over both sets of rows."""
+        log_scale = np.maximum(self.log_scale, other.log_scale)
+        mine = np.exp(self.log_scale - log_scale)
+        theirs = np.exp(other.log_scale - log_scale)
+        curvature = None
+        if self.curvature is not None and other.curvature is not None:
+            curvature = mine[:, None, None] * self.curvature
+            curvature += theirs[:, None, None] * other.curvature
+        return Sums(
+            log_scale,
+            mine * self.value + theirs * other.value,
+            mine[:, None] * self.slope + theirs[:, None] * other.slope,
+            curvature,
+            np.minimum(self.lowest, other.lowest),
+            np.maximum(self.highest, other.highest),
+        )
+
+
+def accumulate(
+    term_of: Link,
+    features: FloatArray,
+    weights: FloatArray | None,
+    at: Parameters,
+    *,
+    second_order: bool,
+) -> list[Sums]:
+    """Sum the terms of a block of rows.
+
+    Parameters
+    ----------
+    term_of : callable
+        From scores to one `Term`, or to several.
+    features : ndarray of shape (n_problems, n_rows, n_features)
+        The basis features of the block.
+    weights : ndarray of shape (n_problems, n_rows), or None
+        None stands for ones.
+    at : Parameters
+    second_order : bool
+        Whether to sum the curvature, by far the dearest part.
+
+    Returns
+    -------
+    list of Sums, one for each term
+    """
+    score = at.score(features)
+    terms = term_of(score)
+    if isinstance(terms, Term):
+        terms = (terms,)
+    lowest, highest = score.min(axis=-1), score.max(axis=-1)
+    log_scale = np.zeros(len(score))
+    return [
+        Sums(
+            log_scale + term.log_scale,
+            *_term_sums(term, features, weights, at, second_order=second_order),
+            lowest,
+            highest,
+        )
+        for term in terms
+    ]
+
+
+def _term_sums(
+    term: Term,
+    features: FloatArray,
+    weights: FloatArray | None,
+    at: Parameters,
+    *,
+    second_order: bool,
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Σ w g, Σ w g' f̃ and Σ w g'' f̃f̃ᵀ over the rows of a block."""
+    weighted = term.slope if weights is None else weights * term.slope
+    slope = _first_moments(weighted, features, at)
+    if term.value is term.slope:
+        value = weighted.sum(axis=-1, dtype=np.float64)
+    else:
+        value = term.value if weights is None else weights * term.value
+        value = value.sum(axis=-1, dtype=np.float64)
+    if not second_order:
+        return value, slope, None
+    if term.curvature is not term.slope:
+        weighted = term.curvature if weights is None else weights * term.curvature
+    return value, slope, _second_moments(weighted, features, at)
+
+
+def _first_moments(
+    mass: FloatArray, features: FloatArray, at: Parameters
+) -> FloatArray:
+    """Σ v f̃, and Σ v where there is an intercept."""
+    total = mass.sum(axis=-1, dtype=np.float64)
+    first = (mass[:, None, :] @ features)[:, 0, :] - total[:, None] * at.centre
+    if at.intercept is None:
+        return first
+    return np.concatenate([first, total[:, None]], axis=1)
+
+
+def _second_moments(
+    mass: FloatArray, features: FloatArray, at: Parameters
+) -> FloatArray:
+    """Σ v f̃f̃ᵀ, bordered by the first moments where there is an intercept."""
+    centred = features - at.centre[:, None, :].astype(features.dtype, copy=False)
+    if mass.min() >= 0.0:
+        # One operand on both sides, so that BLAS does half of the work (syrk).
+        centred *= np.sqrt(mass)[..., None]
+        second = centred.swapaxes(1, 2) @ centred
+    else:
+        second = (centred * mass[..., None]).swapaxes(1, 2) @ centred
+    if at.intercept is None:
+        return second.astype(np.float64, copy=False)
+    first = _first_moments(mass, features, at)
+    n_features = features.shape[-1]
+    bordered = np.empty((len(second), n_features + 1, n_features + 1))
+    bordered[:, :n_features, :n_features] = second
+    bordered[:, n_features, :] = first
+    bordered[:, :, n_features] = first
+    return bordered

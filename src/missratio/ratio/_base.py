@@ -1,0 +1,262 @@
+"""What all density-ratio estimators share."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from missratio._typing import FloatArray, IntArray
+from missratio.solver import Status
+
+Missingnesses = Any
+SOLVERS = ("auto", "newton", "lbfgs")
+NORMALIZATIONS = ("hajek", "horvitz-thompson")
+
+
+class NoFiniteOptimumWarning(ConvergenceWarning):
+    """The objective falls for ever in some direction: it has no finite optimum."""
+
+
+class BaseRatio(ClassifierMixin, BaseEstimator):
+    """Fit, score and predict, given how a ratio is learned and evaluated."""
+
+    _doc_link_module = "missratio"
+    _doc_link_template = (
+        "https://missratio.readthedocs.io/en/latest/generated/"
+        "missratio.{estimator_name}.html"
+    )
+
+    classes_: Any
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        return {"estimator_name": type(self).__name__}
+
+    @abstractmethod
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn the ratio from labelled rows."""
+
+    @abstractmethod
+    def predict_log_ratio(self, X: Any) -> FloatArray:
+        """Evaluate log r̂."""
+
+    def predict_ratio(self, X: Any) -> FloatArray:
+        """The estimated density ratio r̂ = p̂1/p̂0 at each row.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            NaN for a row that has a missing value.
+        """
+        with np.errstate(over="ignore"):
+            return np.exp(self.predict_log_ratio(X))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """The log ratio: positive where the numerator class is the likelier.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.predict_log_ratio(X)
+
+    def predict(self, X: Any) -> Any:
+        """The class with the larger density; the denominator for a row with NaN.
+
+        For a bound on one of the two errors, choose the threshold by
+        Neyman-Pearson classification instead.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        chosen = (self.predict_log_ratio(X) > 0.0).astype(np.intp)
+        return self.classes_[chosen]
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes only; NaN where there is a model of why."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = getattr(self, "missingness", None) is not None
+        return tags
+
+    def _read(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
+    ) -> tuple[FloatArray, IntArray, FloatArray | None, bool]:
+        """Validate a labelled table.
+
+        Returns
+        -------
+        X, is_numerator, sample_weight, complete
+            `complete` says that X has no NaN.
+        """
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+        )
+        complete = check_no_infinity(X)
+        if reset:
+            self.classes_ = two_classes(y)
+        is_numerator = y == self.classes_[1]
+        if not reset and not (is_numerator | (y == self.classes_[0])).all():
+            raise ValueError(f"y has labels other than {self.classes_.tolist()}.")
+        if sample_weight is not None:
+            sample_weight = check_sample_weight(sample_weight, len(X))
+        return X, is_numerator, sample_weight, complete
+
+    def _features(self, X: Any) -> Any:
+        """Validate rows to be scored."""
+        check_is_fitted(self)
+        allow = getattr(self, "missingness", None) is not None
+        return validate_data(
+            self,
+            X,
+            reset=False,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan" if allow else True,
+        )
+
+
+def check_no_infinity(X: FloatArray) -> bool:
+    """Refuse infinities, and say whether X is free of NaN as well."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum(dtype=np.float64)):
+            return True
+    nothing_missing = True
+    length = max(1, 2**18 // max(X.shape[1], 1))
+    for start in range(0, len(X), length):
+        block = X[start : start + length]
+        finite = np.isfinite(block)
+        if finite.all():
+            continue
+        infinite = ~finite & ~np.isnan(block)
+        if infinite.any():
+            row, column = np.argwhere(infinite)[0]
+            raise ValueError(
+                f"Input X contains infinity at row {start + row}, column {column}. "
+                "Replace it by NaN if the value is missing, or by a number."
+            )
+        nothing_missing = False
+    return nothing_missing
+
+
+def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
+    """One finite weight for each row, not negative and not all zero."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: give one "
+            "weight for each row."
+        )
+    if not (np.isfinite(weights) & (weights >= 0.0)).all():
+        raise ValueError("sample_weight must be finite and not negative.")
+    return weights
+
+
+def two_classes(y: Any) -> Any:
+    """The two labels of y, sorted."""
+    if y.dtype.kind in "biu":
+        low, high = y.min(), y.max()
+        if low != high and ((y == low) | (y == high)).all():
+            return np.array([low, high])
+    check_classification_targets(y)
+    classes = np.unique(y)
+    if len(classes) == 1:
+        raise ValueError(
+            f"y has one class only, {classes[0]!r}: a ratio needs rows of 2 classes, "
+            "the numerator and the denominator."
+        )
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{type_of_target(y)}, with {len(classes)} classes: keep the rows of two."
+        )
+    return classes
+
+
+def class_index(mask: Any) -> IntArray | slice:
+    """Where a mask is true: a slice if those rows are consecutive."""
+    first = int(mask.argmax())
+    count = int(mask.sum())
+    if mask[first : first + count].all():
+        return slice(first, first + count)
+    return np.flatnonzero(mask)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse a parameter that isn't among its choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
+
+
+def check_penalty(l2: Any, n_features: int) -> FloatArray:
+    """The ridge penalty of each basis feature."""
+    penalty = np.asarray(l2, dtype=np.float64)
+    if penalty.ndim > 1 or penalty.size not in (1, n_features):
+        raise ValueError(
+            f"l2 must be a number, or one for each of the {n_features} basis features; "
+            f"got shape {penalty.shape}."
+        )
+    if not (np.isfinite(penalty) & (penalty >= 0.0)).all():
+        raise ValueError(f"l2 must be finite and not negative, got {l2!r}.")
+    return np.broadcast_to(penalty.ravel(), (n_features,)).copy()
+
+
+def report_status(
+    status: int, decrement: float, n_iter: int, what: str, stacklevel: int
+) -> None:
+    """Warn, with the remedy, where an optimum wasn't reached."""
+    if status == Status.CONVERGED:
+        return
+    if status == Status.NO_OPTIMUM:
+        warnings.warn(
+            f"{what} has no finite optimum: the numerator's weighted mean lies outside "
+            "the convex hull of the denominator's rows, or on its border, and the "
+            "coefficients grow without bound. What is returned is where the solver "
+            "stopped, and its scale means nothing. Add a ridge penalty (l2=0.01 is a "
+            "start), use fewer features, or bring more denominator rows.",
+            NoFiniteOptimumWarning,
+            stacklevel=stacklevel + 1,
+        )
+        return
+    reason = {
+        int(Status.STALLED): "no step made the objective smaller",
+        int(Status.OUT_OF_ITERATIONS): "max_iter was reached",
+    }[int(status)]
+    warnings.warn(
+        f"{what} was not solved to tol: {reason} after {n_iter} iterations, at a "
+        f"decrement of {decrement:.2g}. Raise max_iter or tol, add a ridge penalty, or "
+        "scale the features.",
+        ConvergenceWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+SolverName = Literal["auto", "newton", "lbfgs"]

@@ -1,0 +1,425 @@
+"""Joint fits: one log-linear (or linear) model in all basis features."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from missratio._typing import FloatArray
+from missratio.basis import Basis, LinearBasis, as_basis
+from missratio.engine import Sample
+from missratio.missingness import Missingness
+from missratio.objective import Objective
+from missratio.ratio._base import (
+    NORMALIZATIONS,
+    SOLVERS,
+    BaseRatio,
+    SolverName,
+    check_choice,
+    check_no_infinity,
+    check_penalty,
+    class_index,
+    report_status,
+)
+from missratio.ratio._problem import RatioProblem, WeightedMean, solve
+from missratio.ratio._rows import (
+    ClassRows,
+    Normalization,
+    check_concentration,
+    check_missingness,
+    class_model,
+    observed_sample,
+    read_class,
+    weighted_mean,
+)
+from missratio.solver import Status
+from missratio.weights import SampleSize, effective_sample_size
+
+MissingnessParameter = Mapping[Any, Missingness] | Literal["ignore"] | None
+Side = tuple[FloatArray, ClassRows]
+
+
+class JointRatio(BaseRatio):
+    """A ratio whose score is θᵀf(z) + intercept, fitted to one objective.
+
+    A subclass says which objective. Everything else (missingness, basis, penalty,
+    solver) is the same for all of them.
+    """
+
+    basis: Any
+    missingness: MissingnessParameter
+    normalize: Normalization
+    l2: Any
+    solver: SolverName
+    tol: float
+    max_iter: int
+
+    basis_: Basis
+    coef_: FloatArray
+    intercept_: float
+    log_normalizer_: float
+    n_iter_: int
+    converged_: bool
+    effective_sample_size_: dict[Any, SampleSize]
+    objective_value_: float
+
+    @abstractmethod
+    def _objective(self) -> Objective:
+        """The objective to minimise."""
+
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn the ratio from labelled rows.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+            NaN where a value is missing.
+        y : array-like of shape (n_rows,)
+            Two labels. The one sorted last is the numerator: 1 of {0, 1}.
+        sample_weight : array-like of shape (n_rows,), optional
+            Further weights of the rows, which multiply the inverse-probability ones.
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
+        table, is_numerator, weight, complete = self._read(
+            X, y, sample_weight, reset=True
+        )
+        check_missingness(self.missingness, self.classes_)
+        features = self._fit_basis(X, table, is_numerator)
+        upper = self._side(table, features, is_numerator, 1, weight, complete)
+        lower = self._side(table, features, ~is_numerator, 0, weight, complete)
+        return self._fit_sides(upper, lower)
+
+    def _fit_two_samples(self, X1: Any, X0: Any) -> Self:
+        """Fit two tables, the numerator's and the denominator's, where they lie."""
+        basis = as_basis(self.basis)
+        if type(basis) is not LinearBasis:
+            both, labels = stack_samples(X1, X0)
+            return self.fit(both, labels)
+        upper_table, lower_table = read_two_samples(self, X1, X0)
+        check_missingness(self.missingness, self.classes_)
+        self.basis_ = self._linear_basis(upper_table.shape[1])
+        sides = []
+        for table, label in ((upper_table, 1), (lower_table, 0)):
+            complete = check_no_infinity(table)
+            everything = np.ones(len(table), dtype=bool)
+            sides.append(self._side(table, table, everything, label, None, complete))
+        return self._fit_sides(*sides)
+
+    def _linear_basis(self, n_columns: int) -> LinearBasis:
+        """A fitted linear basis, without another look at the table."""
+        basis = LinearBasis()
+        basis.required_columns_ = np.eye(n_columns, dtype=bool)
+        basis.n_features_in_ = n_columns
+        if hasattr(self, "feature_names_in_"):
+            basis.feature_names_in_ = self.feature_names_in_
+        return basis
+
+    def _fit_basis(self, X: Any, table: FloatArray, is_numerator: Any) -> FloatArray:
+        """Fit the basis and evaluate it; a linear one costs nothing."""
+        basis = as_basis(self.basis)
+        if type(basis) is LinearBasis:
+            self.basis_ = self._linear_basis(table.shape[1])
+            return table
+        source = X if hasattr(self, "feature_names_in_") else table
+        with config_context(assume_finite=True, transform_output="default"):
+            self.basis_ = clone(basis).fit(source, is_numerator.astype(int))
+            features: FloatArray = np.asarray(self.basis_.transform(source))
+        return features
+
+    def _side(
+        self,
+        table: FloatArray,
+        features: FloatArray,
+        mask: Any,
+        position: int,
+        sample_weight: FloatArray | None,
+        complete: bool,
+    ) -> Side:
+        """One class's features and weights."""
+        label = self.classes_[position]
+        label = label.item() if hasattr(label, "item") else label
+        rows = read_class(
+            table,
+            class_index(mask),
+            label,
+            class_model(self.missingness, label),
+            sample_weight,
+            self.normalize,
+            complete=complete,
+        )
+        return features, rows
+
+    def _problem(
+        self, upper: Side, lower: Side, l2: FloatArray
+    ) -> tuple[RatioProblem, tuple[FloatArray | None, FloatArray | None]]:
+        """The optimisation problem, and the weights of both classes."""
+        objective = self._objective()
+        required = self.basis_.required_columns_
+        denominator, lower_weights = observed_sample(*lower)
+        mean, mass, upper_weights = weighted_mean(*upper, required)
+        if objective.linear_numerator:
+            whole = mass[:1] if len(mass) == 1 else np.ones(1)
+            numerator: Sample | WeightedMean = WeightedMean(mean[None], whole)
+        else:
+            numerator, upper_weights = observed_sample(*upper)
+        problem = RatioProblem(
+            objective, numerator, denominator, (mean / mass)[None], l2
+        )
+        return problem, (upper_weights, lower_weights)
+
+    def _fit_sides(self, upper: Side, lower: Side) -> Self:
+        check_choice("normalize", self.normalize, NORMALIZATIONS)
+        check_choice("solver", self.solver, SOLVERS)
+        l2 = check_penalty(self.l2, len(self.basis_.required_columns_))
+        problem, weights = self._problem(upper, lower, l2)
+        names = self.basis_.get_feature_names_out()
+        if not l2.any():
+            check_rank(problem.denominator, lower[1], names)
+        tol = max(self.tol, 32.0 * np.finfo(upper[0].dtype).eps)
+        solution = solve(
+            problem, solver=self.solver, tol=tol, max_iter=self.max_iter
+        )
+        for side, each in zip((upper, lower), weights, strict=True):
+            check_concentration(each, side[1].label, names, stacklevel=4)
+        report_status(
+            int(solution.status[0]),
+            float(solution.decrement[0]),
+            int(solution.n_iter[0]),
+            type(self).__name__,
+            stacklevel=3,
+        )
+        self._store(problem, solution, upper, lower, weights)
+        return self
+
+    def _store(
+        self,
+        problem: RatioProblem,
+        solution: Any,
+        upper: Side,
+        lower: Side,
+        weights: tuple[FloatArray | None, FloatArray | None],
+    ) -> None:
+        """Set what was learned."""
+        n_features = problem.centre.shape[1]
+        self.coef_ = solution.theta[0, :n_features].copy()
+        if problem.objective.fits_intercept:
+            shift = float(problem.centre[0] @ self.coef_)
+            self.intercept_ = float(solution.theta[0, n_features]) - shift
+        else:
+            self.intercept_ = -float(problem.log_mass(solution)[0])
+        self.log_normalizer_ = -self.intercept_ if self._is_log_linear() else 0.0
+        self.n_iter_ = int(solution.n_iter[0])
+        self.converged_ = bool(solution.status[0] == Status.CONVERGED)
+        self.objective_value_ = float(solution.value[0])
+        self.effective_sample_size_ = {
+            upper[1].label: class_size(upper[1], weights[0]),
+            lower[1].label: class_size(lower[1], weights[1]),
+        }
+        self._summary = {
+            "numerator_mean": problem.centre[0],
+            "mismatch": solution.gradient[0, :n_features],
+            "effective_rows": feature_sizes(upper[1], weights[0], n_features),
+        }
+
+    def _is_log_linear(self) -> bool:
+        """Whether the score is log r, rather than r."""
+        return True
+
+    def predict_log_ratio(self, X: Any) -> FloatArray:
+        """The logarithm of the estimated density ratio, log r̂ = θ̂ᵀf(z) − log N̂.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+            NaN is accepted where the estimator has a missingness model.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            NaN for a row that has a missing value.
+        """
+        table = self._features(X)
+        if type(self.basis_) is LinearBasis:
+            features = table
+        else:
+            source = X if hasattr(self, "feature_names_in_") else table
+            with config_context(assume_finite=True, transform_output="default"):
+                features = np.asarray(self.basis_.transform(source))
+        score: FloatArray = features @ self.coef_ + self.intercept_
+        if self._is_log_linear():
+            return score
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(score, 0.0))
+
+    def score(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """How well the ratio fits rows: minus the objective, the penalty left out.
+
+        For KLIEP this is E[log r̂(Z¹)] with r̂ normalised on the rows given, the
+        likelihood cross-validation score; weights for missing values are included.
+        So it can choose a penalty or a basis in a grid search.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+            The larger the better.
+        """
+        check_is_fitted(self)
+        table, is_numerator, weight, complete = self._read(
+            X, y, sample_weight, reset=False
+        )
+        features = table
+        if type(self.basis_) is not LinearBasis:
+            source = X if hasattr(self, "feature_names_in_") else table
+            with config_context(assume_finite=True, transform_output="default"):
+                features = np.asarray(self.basis_.transform(source))
+        upper = self._side(table, features, is_numerator, 1, weight, complete)
+        lower = self._side(table, features, ~is_numerator, 0, weight, complete)
+        problem, _ = self._problem(upper, lower, np.zeros(len(self.coef_)))
+        theta = self.coef_
+        if problem.objective.fits_intercept:
+            shift = float(problem.centre[0] @ self.coef_)
+            theta = np.append(theta, self.intercept_ + shift)
+        return -float(problem(theta[None], second_order=False).value[0])
+
+    def summary_frame(self, backend: str = "pandas") -> Any:
+        """Coefficients and diagnostics, a row for each basis feature.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}
+            The kind of dataframe.
+
+        Returns
+        -------
+        dataframe
+            Columns: `feature`; `coefficient`, the entry of `coef_`; `numerator_mean`,
+            the feature's weighted mean over the numerator class; `mismatch`, the
+            objective's gradient at the end, which is zero at an optimum; and
+            `effective_rows`, Kish's effective number of numerator rows behind the
+            mean.
+        """
+        check_is_fitted(self)
+        columns = {
+            "feature": self.basis_.get_feature_names_out().tolist(),
+            "coefficient": self.coef_.tolist(),
+            **{name: values.tolist() for name, values in self._summary.items()},
+        }
+        return nw.from_dict(columns, backend=backend).to_native()
+
+
+def stack_samples(X1: Any, X0: Any) -> tuple[Any, Any]:
+    """Two tables as one labelled table."""
+    frames = [nw.from_native(X, eager_only=True, pass_through=True) for X in (X1, X0)]
+    labels = np.repeat([1, 0], [len(X1), len(X0)])
+    if all(isinstance(frame, nw.DataFrame) for frame in frames):
+        return nw.concat(frames, how="vertical").to_native(), labels
+    tables = [np.asarray(X) for X in (X1, X0)]
+    check_widths(*tables)
+    return np.concatenate(tables), labels
+
+
+def read_two_samples(
+    estimator: BaseRatio, X1: Any, X0: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Validate a numerator and a denominator table of the same columns."""
+    tables = [
+        validate_data(
+            estimator,
+            X,
+            reset=True,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+        )
+        for X in (X1, X0)
+    ]
+    check_widths(*tables)
+    validate_data(estimator, X1, reset=False, skip_check_array=True)
+    estimator.classes_ = np.array([0, 1])
+    return tables[0], tables[1]
+
+
+def check_widths(X1: Any, X0: Any) -> None:
+    """Refuse tables of different widths."""
+    if np.ndim(X1) == np.ndim(X0) == 2 and X1.shape[1] != X0.shape[1]:
+        raise ValueError(
+            f"X1 has {X1.shape[1]} columns and X0 has {X0.shape[1]}: both samples must "
+            "have the same columns."
+        )
+
+
+def check_rank(denominator: Sample, rows: ClassRows, names: Any) -> None:
+    """Refuse, where there is no penalty, what can't have a single optimum."""
+    n_rows, n_features = denominator.n_rows, denominator.features.shape[2]
+    if n_rows <= n_features:
+        raise ValueError(
+            f"Class {rows.label!r} has {n_rows} observed rows (n_samples = {n_rows}) "
+            f"for {n_features} features: without a penalty there is no finite optimum. "
+            "Set l2 > 0, use fewer features, or bring more rows."
+        )
+    constant = constant_features(denominator)
+    if len(constant):
+        shown = [str(names[j]) for j in constant[:10]]
+        raise ValueError(
+            f"Feature(s) {shown} are constant over the observed rows of class "
+            f"{rows.label!r}: their coefficients are not determined. Drop them, or set "
+            "l2 > 0."
+        )
+
+
+def constant_features(sample: Sample) -> Any:
+    """Features with one value only over all rows of a sample."""
+    few, _ = sample.thin(max(1, sample.n_rows // 1000)).block(0, 2000)
+    suspects = np.flatnonzero((few[0] == few[0, :1]).all(axis=0))
+    if not len(suspects):
+        return suspects
+    column_of = sample.features[0] if sample.rows is None else None
+    constant = []
+    for j in suspects:
+        column = (
+            column_of[:, j]
+            if column_of is not None
+            else sample.features[0, sample.rows, j]
+        )
+        if (column == column[0]).all():
+            constant.append(j)
+    return np.array(constant, dtype=np.intp)
+
+
+def class_size(rows: ClassRows, weights: FloatArray | None) -> SampleSize:
+    """The effective size of a class; of its worst feature under partial missingness."""
+    if weights is None or weights.ndim == 1:
+        return rows.size(weights)
+    sizes = [rows.size(np.ascontiguousarray(column)) for column in weights.T]
+    return min(sizes, key=lambda size: size.kish)
+
+
+def feature_sizes(
+    rows: ClassRows, weights: FloatArray | None, n_features: int
+) -> FloatArray:
+    """Kish's effective number of rows behind each feature's mean."""
+    if weights is None:
+        return np.full(n_features, float(rows.n_rows))
+    size = np.asarray(effective_sample_size(weights, axis=0))
+    return np.broadcast_to(size, (n_features,)).copy()

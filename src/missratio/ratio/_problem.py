@@ -1,0 +1,307 @@
+"""A density-ratio fit as a function of its parameters, and its solution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+
+from missratio._typing import BoolArray, FloatArray
+from missratio.engine import BLOCK_ELEMENTS, Sample, fold, one_blas_thread, share
+from missratio.moments import Link, Parameters, Sums, accumulate
+from missratio.objective import Expectations, KLIEPObjective, Objective
+from missratio.solver import (
+    Evaluation,
+    Solution,
+    Status,
+    lbfgs,
+    newton,
+    newton_direction,
+)
+
+# Above this many parameters a Hessian costs more than it saves.
+NEWTON_PARAMETERS = 1000
+# A pilot fit takes every PILOT_STRIDE-th row where that leaves enough of them.
+PILOT_STRIDE = 10
+PILOT_ROWS = 2000
+# Newton steps that still move scores by this much at "convergence" point to infinity.
+RECEDING_STEP = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedMean:
+    """The numerator class where it enters through E f alone.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_problems, n_features)
+        Weighted mean of the features, each with its own weights.
+    mass : ndarray of shape (n_problems,)
+        Mean of the weights, which an intercept is multiplied by: one under Hájek's
+        normalisation.
+    """
+
+    mean: FloatArray
+    mass: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """Means are divided already."""
+        return np.ones(len(self.mass))
+
+    def sums(self, at: Parameters) -> Sums:
+        """E s, E f̃ and no curvature, in the accumulator's form."""
+        if at.intercept is None:
+            # The printed objective, θᵀΣWf/n − log …, keeps s = θᵀf exact even where
+            # the weights don't average to one: centring adds θᵀc to both sides.
+            slope = self.mean - at.centre
+            value = (at.coef * slope).sum(axis=1)
+        else:
+            centred = self.mean - self.mass[:, None] * at.centre
+            slope = np.concatenate([centred, self.mass[:, None]], axis=1)
+            value = (at.coef * centred).sum(axis=1) + self.mass * at.intercept
+        return Sums(np.zeros(len(value)), value, slope, None, value, value)
+
+
+@dataclass(frozen=True, slots=True)
+class RatioProblem:
+    """An objective with its two samples: what a solver evaluates.
+
+    Parameters are θ in centred features f − centre, and last the intercept where the
+    objective has one. The penalty is ½ Σ l2_j θ_j².
+    """
+
+    objective: Objective
+    numerator: Sample | WeightedMean
+    denominator: Sample
+    centre: FloatArray
+    l2: FloatArray
+
+    @property
+    def n_parameters(self) -> int:
+        """Length of a parameter vector."""
+        return self.centre.shape[1] + self.objective.fits_intercept
+
+    def parameters(self, theta: FloatArray) -> Parameters:
+        """Split a batch of parameter vectors."""
+        n_features = self.centre.shape[1]
+        intercept = theta[:, n_features] if self.objective.fits_intercept else None
+        return Parameters(theta[:, :n_features], self.centre, intercept)
+
+    def start(self) -> FloatArray:
+        """Parameters of the ratio that is one everywhere."""
+        theta = np.zeros((len(self.centre), self.n_parameters))
+        if self.objective.fits_intercept:
+            theta[:, -1] = self.objective.unit_score
+        return theta
+
+    def sums(
+        self, theta: FloatArray, *, second_order: bool
+    ) -> tuple[list[Sums], list[Sums]]:
+        """The weighted sums over the numerator's and the denominator's rows."""
+        at = self.parameters(theta)
+
+        def sweep(term_of: Link, sample: Sample) -> list[Sums]:
+            return fold(
+                sample,
+                lambda features, weights: accumulate(
+                    term_of, features, weights, at, second_order=second_order
+                ),
+            )
+
+        if isinstance(self.numerator, WeightedMean):
+            upper = [self.numerator.sums(at)]
+        else:
+            upper = sweep(self.objective.numerator, self.numerator)
+        return upper, sweep(self.objective.denominator, self.denominator)
+
+    def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
+        """Value, gradient and Hessian of the penalised objective, by the chain rule."""
+        upper, lower = self.sums(theta, second_order=second_order)
+        terms = upper + lower
+        divisors = np.array(
+            [self.numerator.total] * len(upper) + [self.denominator.total] * len(lower)
+        )
+        outer = self.objective.combine(
+            Expectations(
+                np.array([term.value for term in terms]) / divisors,
+                np.array([term.log_scale for term in terms]),
+                len(upper),
+            )
+        )
+        first = outer.gradient / divisors
+        gradient = sum_terms(first[..., None], [term.slope for term in terms])
+        hessian = None
+        if second_order:
+            curvatures = [term.curvature for term in terms]
+            hessian = sum_terms(first[..., None, None], curvatures)
+            if outer.hessian is not None:
+                slopes = np.array([term.slope for term in terms]) / divisors[..., None]
+                hessian += np.einsum("klb,kbp,lbq->bpq", outer.hessian, slopes, slopes)
+        value = self._penalise(theta, outer.value, gradient, hessian)
+        proof = self._proof(upper[0].lowest, lower[0].highest)
+        return Evaluation(value, gradient, hessian, proof)
+
+    def _penalise(
+        self,
+        theta: FloatArray,
+        value: FloatArray,
+        gradient: FloatArray,
+        hessian: FloatArray | None,
+    ) -> FloatArray:
+        """Add the penalty to gradient and Hessian in place, and return the value."""
+        if not self.l2.any():
+            return value
+        n_features = len(self.l2)
+        coef = theta[:, :n_features]
+        gradient[:, :n_features] += self.l2 * coef
+        if hessian is not None:
+            np.einsum("bii->bi", hessian)[:, :n_features] += self.l2
+        return value + 0.5 * (self.l2 * coef**2).sum(axis=1)
+
+    def _proof(self, lowest: FloatArray, highest: FloatArray) -> BoolArray:
+        """Whether scores separate the classes, so that no finite optimum exists."""
+        if self.l2.any() or not self.objective.diverges_when_separated:
+            return np.zeros(len(lowest), dtype=bool)
+        rounding = 1e-8 * (1.0 + np.abs(highest) + np.abs(lowest))
+        return lowest > highest + rounding
+
+    def recedes(self, direction: FloatArray) -> BoolArray:
+        """Whether the objective falls for ever, or levels off, along a direction.
+
+        It does where no denominator row scores above the numerator: the numerator's
+        mean then lies on the hull of the denominator's rows, or outside of it.
+        """
+        upper, lower = self.sums(direction, second_order=False)
+        lowest, highest = upper[0].lowest, lower[0].highest
+        spread = highest - np.minimum(lower[0].lowest, lowest)
+        return (spread > RECEDING_STEP) & (highest - lowest <= 1e-6 * spread)
+
+    def log_mass(self, solution: Solution) -> FloatArray:
+        """log E[exp s(Z⁰)], where s = θᵀf is not centred."""
+        coef = solution.theta[:, : self.centre.shape[1]]
+        if isinstance(self.objective, KLIEPObjective) and isinstance(
+            self.numerator, WeightedMean
+        ):
+            # It is a part of the optimal value, −θᵀE f + log E exp s.
+            penalty = 0.5 * (self.l2 * coef**2).sum(axis=1)
+            return solution.value - penalty + (coef * self.numerator.mean).sum(axis=1)
+        exponential = replace(self, objective=KLIEPObjective())
+        _, lower = exponential.sums(coef, second_order=False)
+        log_mean = np.log(lower[0].value / self.denominator.total)
+        return log_mean + lower[0].log_scale + (coef * self.centre).sum(axis=1)
+
+    def thin(self, stride: int) -> RatioProblem:
+        """The same problem on every stride-th row."""
+        numerator = self.numerator
+        if isinstance(numerator, Sample):
+            numerator = numerator.thin(stride)
+        return replace(
+            self, numerator=numerator, denominator=self.denominator.thin(stride)
+        )
+
+    def problems(self, which: slice) -> RatioProblem:
+        """Some problems of the batch."""
+        numerator = self.numerator
+        if isinstance(numerator, Sample):
+            numerator = numerator.problems(which)
+        else:
+            numerator = WeightedMean(numerator.mean[which], numerator.mass[which])
+        return replace(
+            self,
+            numerator=numerator,
+            denominator=self.denominator.problems(which),
+            centre=self.centre[which],
+        )
+
+
+def sum_terms(
+    factors: FloatArray, arrays: Sequence[FloatArray | None]
+) -> FloatArray:
+    """Σ factor · array over the terms that have one."""
+    pairs = zip(factors, arrays, strict=True)
+    products = [factor * array for factor, array in pairs if array is not None]
+    return reduce(np.add, products)
+
+
+def solve(
+    problem: RatioProblem, *, solver: str = "auto", tol: float, max_iter: int
+) -> Solution:
+    """Solve a batch of problems, in chunks that stay in the cache.
+
+    Parameters
+    ----------
+    problem : RatioProblem
+    solver : {"auto", "newton", "lbfgs"}
+        "auto" takes Newton's method up to a thousand parameters.
+    tol, max_iter
+        As for the solvers.
+    """
+    n_problems = len(problem.centre)
+    if solver == "auto":
+        solver = "newton" if problem.n_parameters <= NEWTON_PARAMETERS else "lbfgs"
+    one = _solve_newton if solver == "newton" else _solve_first_order
+    per_problem = problem.denominator.size // n_problems
+    length = max(1, BLOCK_ELEMENTS // max(per_problem, 1)) if solver == "newton" else 1
+    chunks = [slice(i, i + length) for i in range(0, n_problems, length)]
+    if len(chunks) == 1:
+        return one(problem, tol=tol, max_iter=max_iter)
+    with one_blas_thread(problem.denominator.size) as threads:
+        return Solution.concatenate(
+            share(
+                lambda which: one(problem.problems(which), tol=tol, max_iter=max_iter),
+                chunks,
+                threads,
+            )
+        )
+
+
+def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Solution:
+    """Newton, begun on a part of the rows where there are many."""
+    start, hessian = problem.start(), None
+    pilot_rows = problem.denominator.n_rows // PILOT_STRIDE
+    large = len(start) == 1 and pilot_rows >= max(
+        PILOT_ROWS, 20 * problem.n_parameters
+    )
+    if large:
+        # A pilot is only as good as its rows, so it is solved to a tenth of its own
+        # statistical error; its Hessian then serves for nearly all of the steps.
+        pilot = problem.thin(PILOT_STRIDE)
+        coarse = max(tol, 0.1 * math.sqrt(problem.n_parameters / pilot_rows))
+        rough = _solve_newton(pilot, tol=coarse, max_iter=max_iter)
+        if rough.status[0] == Status.CONVERGED:
+            start = rough.theta
+            hessian = pilot(start, second_order=True).hessian
+    solution = newton(
+        problem, start, hessian=hessian, freeze=large, tol=tol, max_iter=max_iter
+    )
+    return _without_receding(problem, solution)
+
+
+def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
+    """Tell a flat stretch on the way to infinity from an optimum."""
+    assert solution.hessian is not None
+    step, _ = newton_direction(solution.hessian, solution.gradient)
+    moving = np.abs(step) > RECEDING_STEP * np.abs(solution.theta)
+    suspect = (solution.status == Status.CONVERGED) & moving.any(axis=1)
+    if not suspect.any() or problem.l2.any():
+        return solution
+    status = solution.status.copy()
+    status[suspect & problem.recedes(step)] = Status.NO_OPTIMUM
+    return replace(solution, status=status)
+
+
+def _solve_first_order(problem: RatioProblem, *, tol: float, max_iter: int) -> Solution:
+    """L-BFGS on features scaled by their spread over some denominator rows."""
+    stride = max(1, problem.denominator.n_rows // PILOT_ROWS)
+    thinned = problem.denominator.thin(stride)
+    features, _ = thinned.block(0, thinned.n_rows)
+    spread = features[0].std(axis=0, dtype=np.float64)
+    scale = np.ones(problem.n_parameters)
+    scale[: len(spread)] = 1.0 / np.where(spread > 0.0, spread, 1.0)
+    return lbfgs(
+        problem, problem.start(), scale=scale, tol=tol, max_iter=10 * max_iter
+    )

@@ -1,0 +1,329 @@
+"""From a labelled table to the two weighted samples of an objective."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.engine import BLOCK_ELEMENTS, Sample, one_blas_thread, share
+from missratio.missingness import Missingness
+from missratio.weights import (
+    SampleSize,
+    inverse_probability_weights,
+    row_weights,
+    sample_size,
+    warn_if_concentrated,
+)
+
+Normalization = Literal["hajek", "horvitz-thompson"]
+ClassModel = Missingness | Literal["ignore"] | None
+# Samples up to this size are copied column by column: numpy is fast along columns.
+COLUMN_MAJOR_ELEMENTS = BLOCK_ELEMENTS
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRows:
+    """One class's rows, and why they weigh what they do.
+
+    Parameters
+    ----------
+    label : object
+        The class, for messages.
+    index : ndarray of int, or slice
+        Its rows in the table; a slice where they are consecutive.
+    n_rows : int
+    weights : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+        1{observed}/(1 − φ) by row or by entry; None where all are one.
+    sample_weight : ndarray of shape (n_rows,), or None
+    maximum : float, or None
+        ‖φ‖∞ where the model knows it.
+    normalize : {"hajek", "horvitz-thompson"}
+    """
+
+    label: Any
+    index: IntArray | slice
+    n_rows: int
+    weights: FloatArray | None
+    sample_weight: FloatArray | None
+    maximum: float | None
+    normalize: Normalization
+
+    @property
+    def by_entry(self) -> bool:
+        """Whether single entries are missing."""
+        return self.weights is not None and self.weights.ndim == 2
+
+    def total(self, weights: FloatArray | None) -> FloatArray:
+        """What weighted sums are divided by, for weights of rows (or features)."""
+        if weights is not None and self.normalize == "hajek":
+            return np.atleast_1d(weights.sum(axis=0))
+        if self.sample_weight is not None:
+            return np.atleast_1d(self.sample_weight.sum())
+        return np.array([float(self.n_rows)])
+
+    def combined(self, weights: FloatArray | None) -> FloatArray | None:
+        """Times the sample weights."""
+        if self.sample_weight is None:
+            return weights
+        if weights is None:
+            return self.sample_weight
+        if weights.ndim == 2:
+            return weights * self.sample_weight[:, None]
+        return weights * self.sample_weight
+
+    def whole_row_weights(self) -> FloatArray | None:
+        """Weights of complete rows, by the product over entries where need be."""
+        weights = self.weights
+        if weights is not None and weights.ndim == 2:
+            weights = row_weights(weights)
+        return weights
+
+    def size(self, weights: FloatArray | None) -> SampleSize:
+        """How much the weights leave of the sample."""
+        if weights is None:
+            n_rows = float(self.n_rows)
+            return SampleSize(self.n_rows, self.n_rows, n_rows, n_rows)
+        return sample_size(weights, self.maximum)
+
+
+def read_class(
+    X: FloatArray,
+    index: IntArray | slice,
+    label: Any,
+    model: ClassModel,
+    sample_weight: FloatArray | None,
+    normalize: Normalization,
+    *,
+    complete: bool,
+) -> ClassRows:
+    """Weigh one class's rows of a table.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_all_rows, n_columns)
+    index, label
+        The class's rows, and its name for messages.
+    model : Missingness, "ignore" or None
+    sample_weight : ndarray of shape (n_all_rows,), or None
+    normalize : {"hajek", "horvitz-thompson"}
+    complete : bool
+        Whether the whole table is known to hold no NaN.
+    """
+    n_rows = index.stop - index.start if isinstance(index, slice) else len(index)
+    weights, maximum = None, 0.0 if model is None else None
+    if isinstance(model, Missingness) or (model == "ignore" and not complete):
+        try:
+            weights = inverse_probability_weights(X[index], model)
+        except ValueError as error:
+            raise ValueError(f"Class {label!r}: {error}") from error
+    elif not complete:
+        _refuse_nan(X[index], label)
+    if isinstance(model, Missingness):
+        maximum = model.maximum
+    else:
+        # Complete cases stand for themselves only: they share the weight.
+        normalize = "hajek"
+    if weights is not None and not weights.any():
+        raise ValueError(
+            f"Class {label!r} has no observed row among its {n_rows}: bring rows in "
+            "which something is observed."
+        )
+    if sample_weight is not None:
+        sample_weight = sample_weight[index]
+    return ClassRows(
+        label, index, n_rows, weights, sample_weight, maximum, normalize
+    )
+
+
+def _refuse_nan(X: FloatArray, label: Any) -> None:
+    columns = np.flatnonzero(np.isnan(X).any(axis=0))
+    if len(columns):
+        shown = ", ".join(str(column) for column in columns[:10])
+        more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
+        raise ValueError(
+            f"Class {label!r} has NaN in column(s) {shown}{more} and no missingness "
+            f"model. Say why values are missing, missingness={{{label!r}: model}}, or "
+            'take complete cases by missingness="ignore".'
+        )
+
+
+def class_model(missingness: Any, label: Any) -> ClassModel:
+    """The model of one class; None where there is none."""
+    if missingness is None:
+        return None
+    if isinstance(missingness, str):
+        return "ignore"
+    model: ClassModel = missingness.get(label)
+    return model
+
+
+def check_missingness(missingness: Any, labels: Any) -> None:
+    """Refuse what is not None, "ignore" or a mapping from these labels to models."""
+    if missingness is None or (
+        isinstance(missingness, str) and missingness == "ignore"
+    ):
+        return
+    known = [label.item() if hasattr(label, "item") else label for label in labels]
+    if not isinstance(missingness, Mapping):
+        raise TypeError(
+            'missingness must be None, "ignore" or a mapping from class to model, '
+            f"such as {{{known[-1]!r}: LogisticMissingness(...)}}; got {missingness!r}."
+        )
+    for label, model in missingness.items():
+        if label not in known:
+            raise ValueError(
+                f"missingness has a model for class {label!r}, but the classes are "
+                f"{known}."
+            )
+        if model is not None and not isinstance(model, Missingness):
+            raise TypeError(
+                f"missingness of class {label!r} must be a Missingness model, such as "
+                f"LogisticMissingness, or None; got {model!r}."
+            )
+
+
+def observed_sample(
+    features: FloatArray, rows: ClassRows
+) -> tuple[Sample, FloatArray | None]:
+    """A class's complete rows as a sample, and the weights of all its rows."""
+    whole = rows.whole_row_weights()
+    weights = rows.combined(whole)
+    index = rows.index
+    total = rows.total(weights)
+    if weights is not None:
+        observed = weights > 0.0
+        if not observed.any():
+            raise ValueError(
+                f"Class {rows.label!r} has no row in which everything is observed (of "
+                f"{rows.n_rows}), and its joint fit needs complete rows. Use "
+                "NaiveBayesRatio, fewer columns, or more rows."
+            )
+        if not observed.all():
+            if isinstance(index, slice):
+                index = np.arange(index.start, index.stop)
+            index, weights = index[observed], weights[observed]
+        weights = weights[None].astype(features.dtype, copy=False)
+    return _as_sample(features, index, weights, total), whole
+
+
+def _as_sample(
+    features: FloatArray,
+    index: IntArray | slice,
+    weights: FloatArray | None,
+    total: FloatArray,
+) -> Sample:
+    """Small samples as a column-major copy, large ones in place."""
+    n_rows = index.stop - index.start if isinstance(index, slice) else len(index)
+    if n_rows * features.shape[1] <= COLUMN_MAJOR_ELEMENTS:
+        columns = np.ascontiguousarray(features[index].T).T
+        return Sample(columns[None], total, weights)
+    if isinstance(index, slice):
+        return Sample(features[None, index], total, weights)
+    return Sample(features[None], total, weights, index)
+
+
+def feature_weights(
+    entry_weights: FloatArray, required_columns: BoolArray
+) -> FloatArray:
+    """Each basis feature's weight: the product over the columns that it needs.
+
+    Parameters
+    ----------
+    entry_weights : ndarray of shape (n_rows, n_columns)
+    required_columns : ndarray of bool of shape (n_features, n_columns)
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features)
+    """
+    if required_columns.shape[0] == required_columns.shape[1] and np.array_equal(
+        required_columns, np.eye(len(required_columns), dtype=bool)
+    ):
+        return entry_weights
+    weights = np.ones((len(entry_weights), len(required_columns)))
+    for j, needed in enumerate(required_columns):
+        for column in np.flatnonzero(needed):
+            weights[:, j] *= entry_weights[:, column]
+    return weights
+
+
+def weighted_mean(
+    features: FloatArray, rows: ClassRows, required_columns: BoolArray
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """E f by weighted means, each feature over all rows where it is observed.
+
+    Returns
+    -------
+    mean : ndarray of shape (n_features,)
+        Weighted means.
+    mass : ndarray of shape (n_features,) or (1,)
+        The means of the weights.
+    weights : ndarray of shape (n_rows,) or (n_rows, n_features), or None
+        The inverse-probability weights of each row or feature.
+    """
+    weights = rows.weights
+    if weights is not None and weights.ndim == 2:
+        weights = feature_weights(weights, required_columns)
+    combined = rows.combined(weights)
+    total = rows.total(combined)
+    if combined is not None and combined.ndim == 2:
+        if not (combined.sum(axis=0) > 0.0).all():
+            never = np.flatnonzero(combined.sum(axis=0) == 0.0)[:10].tolist()
+            raise ValueError(
+                f"Class {rows.label!r}: basis feature(s) {never} are never observed. "
+                "Drop them, or bring rows in which they are."
+            )
+        values = np.where(combined > 0.0, features[rows.index], 0.0)
+        mean = np.einsum("ij,ij->j", combined, values) / total
+        return mean, combined.sum(axis=0) / total, weights
+    mean = _row_mean(features, rows, combined) / total
+    mass = np.ones(1) if combined is None else combined.sum() / total
+    return mean, mass, weights
+
+
+def _row_mean(
+    features: FloatArray, rows: ClassRows, weights: FloatArray | None
+) -> FloatArray:
+    """Σ w f over a class's rows, in blocks, missing rows left out."""
+    index = rows.index
+    length = max(1, BLOCK_ELEMENTS // max(features.shape[1], 1))
+
+    def block_sum(start: int) -> FloatArray:
+        stop = min(start + length, rows.n_rows)
+        if isinstance(index, slice):
+            block = features[index.start + start : index.start + stop]
+        else:
+            block = np.take(features, index[start:stop], axis=0, mode="clip")
+        if weights is None:
+            return (np.ones(len(block), dtype=block.dtype) @ block).astype(np.float64)
+        weight = weights[start:stop]
+        if not weight.all():
+            block, weight = block[weight > 0.0], weight[weight > 0.0]
+        return weight @ block
+
+    starts = range(0, rows.n_rows, length)
+    with one_blas_thread(rows.n_rows * features.shape[1]) as threads:
+        total: FloatArray = np.sum(share(block_sum, starts, threads), axis=0)
+    return total
+
+
+def check_concentration(
+    weights: FloatArray | None, label: Any, names: Any, stacklevel: int
+) -> None:
+    """Warn where a few rows carry the weight, once, for the worst feature."""
+    if weights is None:
+        return
+    if weights.ndim == 1:
+        warn_if_concentrated(weights, f"Class {label!r}", stacklevel=stacklevel + 1)
+        return
+    squares = (weights**2).sum(axis=0) / weights.sum(axis=0) ** 2
+    worst = int(np.argmax(squares * (weights > 0.0).sum(axis=0)))
+    warn_if_concentrated(
+        weights[:, worst],
+        f"Class {label!r}, feature {names[worst]!r}",
+        stacklevel=stacklevel + 1,
+    )

@@ -1,0 +1,74 @@
+"""L-BFGS, for problems with too many parameters for a Hessian."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+
+from missratio._typing import FloatArray
+from missratio.solver._result import Evaluate, Solution, Status
+
+
+class _NoOptimumError(Exception):
+    pass
+
+
+def lbfgs(
+    evaluate: Evaluate,
+    start: FloatArray,
+    *,
+    scale: FloatArray,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+) -> Solution:
+    """Minimise one smooth function by scipy's L-BFGS.
+
+    Parameters
+    ----------
+    evaluate : callable
+    start : ndarray of shape (1, n_parameters)
+    scale : ndarray of shape (n_parameters,)
+        A typical size of each parameter, 1/sd of its feature, to precondition by. The
+        length of the gradient in this scaling takes the place of Newton's decrement.
+    tol : float
+        Converged when no scaled gradient entry is larger.
+    max_iter : int
+
+    Returns
+    -------
+    Solution
+    """
+    latest = start[0] / scale
+
+    def scaled(point: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal latest
+        result = evaluate((point * scale)[None], second_order=False)
+        latest = point.copy()
+        if result.no_optimum[0]:
+            raise _NoOptimumError
+        return float(result.value[0]), result.gradient[0] * scale
+
+    status, n_iter = Status.CONVERGED, 0
+    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "gtol": tol, "ftol": 0.0}
+    try:
+        result = minimize(
+            scaled, latest, jac=True, method="L-BFGS-B", options=options
+        )
+        latest, n_iter = result.x, result.nit
+    except _NoOptimumError:
+        status = Status.NO_OPTIMUM
+    theta = (latest * scale)[None]
+    end = evaluate(theta, second_order=False)
+    length = np.abs(end.gradient * scale).max(axis=1)
+    if status == Status.CONVERGED and length[0] > tol:
+        out = n_iter >= max_iter
+        status = Status.OUT_OF_ITERATIONS if out else Status.STALLED
+    return Solution(
+        theta,
+        end.value,
+        end.gradient,
+        None,
+        length,
+        np.array([n_iter]),
+        np.array([status]),
+    )

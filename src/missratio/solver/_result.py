@@ -1,0 +1,92 @@
+"""What a solver is given and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+import numpy as np
+
+from missratio._typing import BoolArray, FloatArray, IntArray
+
+
+class Status(IntEnum):
+    """How a solve ended, as measured."""
+
+    RUNNING = 0
+    CONVERGED = 1
+    NO_OPTIMUM = 2
+    STALLED = 3
+    OUT_OF_ITERATIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """An objective at a point, for a batch of problems.
+
+    Parameters
+    ----------
+    value : ndarray of shape (n_problems,)
+    gradient : ndarray of shape (n_problems, n_parameters)
+    hessian : ndarray of shape (n_problems, n_parameters, n_parameters), or None
+    no_optimum : ndarray of bool of shape (n_problems,)
+        True where the point proves that the objective has no finite optimum.
+    """
+
+    value: FloatArray
+    gradient: FloatArray
+    hessian: FloatArray | None
+    no_optimum: BoolArray
+
+
+class Evaluate(Protocol):
+    """The problem as a solver sees it."""
+
+    def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
+        """Evaluate all problems of the batch at theta (n_problems, n_parameters)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Where a solve ended.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_problems, n_parameters)
+    value : ndarray of shape (n_problems,)
+    gradient : ndarray of shape (n_problems, n_parameters)
+    hessian : ndarray of shape (n_problems, n_parameters, n_parameters), or None
+        The last one evaluated, which may belong to an earlier point; None where the
+        solver used none.
+    decrement : ndarray of shape (n_problems,)
+        The Newton decrement √(gᵀH⁻¹g): the gradient's length in units of the
+        objective's own curvature, the same in any scaling of the features.
+    n_iter : ndarray of int of shape (n_problems,)
+    status : ndarray of int of shape (n_problems,)
+        `Status` values.
+    """
+
+    theta: FloatArray
+    value: FloatArray
+    gradient: FloatArray
+    hessian: FloatArray | None
+    decrement: FloatArray
+    n_iter: IntArray
+    status: IntArray
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Solution]) -> Solution:
+        """Join the solutions of the parts of a batch."""
+        hessians = [part.hessian for part in parts if part.hessian is not None]
+        return cls(
+            np.concatenate([part.theta for part in parts]),
+            np.concatenate([part.value for part in parts]),
+            np.concatenate([part.gradient for part in parts]),
+            np.concatenate(hessians) if len(hessians) == len(parts) else None,
+            np.concatenate([part.decrement for part in parts]),
+            np.concatenate([part.n_iter for part in parts]),
+            np.concatenate([part.status for part in parts]),
+        )

@@ -1,0 +1,324 @@
+"""Inverse-probability weights 1{observed} / (1 − φ), and what they leave of a sample.
+
+By the paper's Lemma main_prob, E g(Z) = E[1{X ≠ ∅} / (1 − φ(X)) g(X)]: weighted means
+of what is observed are unbiased for means of what was there.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from missratio.missingness import Missingness
+from missratio.missingness.arrays import (
+    FloatArray,
+    as_numeric_array,
+    check_no_partial_row,
+    column_name,
+    float_blocks,
+    listed,
+    row_blocks,
+)
+
+__all__ = [
+    "SampleSize",
+    "WeightConcentrationWarning",
+    "effective_sample_size",
+    "inverse_probability_weights",
+    "row_weights",
+    "sample_size",
+    "warn_if_concentrated",
+    "worst_case_sample_size",
+]
+
+_CONCENTRATED_SHARE = 20
+
+
+class WeightConcentrationWarning(UserWarning):
+    """Half of the total weight sits on a few of the observed rows."""
+
+
+def inverse_probability_weights(
+    X: Any, missingness: Missingness | Literal["ignore"] | None
+) -> FloatArray:
+    """Return 1{observed} / (1 − φ) for every row, or for every entry, of one class.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n, d)
+        The rows of one class, NaN where missing. For a rowwise model a missing row is
+        NaN throughout.
+    missingness : Missingness, "ignore" or None
+        The class's model φ. None: X is complete, and a NaN is an error. "ignore": the
+        complete-case weights 1{observed}, entry by entry.
+
+    Returns
+    -------
+    ndarray of shape (n,) for None and for a rowwise model, else (n, d)
+        0 where missing, 1 / (1 − φ) ≥ 1 where observed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.missingness import StepMissingness
+    >>> from missratio.weights import inverse_probability_weights
+    >>> X = np.array([[-1.0], [2.0], [np.nan]])
+    >>> inverse_probability_weights(X, StepMissingness(1.0, 0.0, 0.75))
+    array([1., 4., 0.])
+    """
+    if missingness is None:
+        return _weights_of_complete(X)
+    if isinstance(missingness, str) and missingness == "ignore":
+        return _complete_case_weights(X)
+    if not isinstance(missingness, Missingness):
+        raise TypeError(
+            'missingness must be one class\'s model, "ignore" or None: got '
+            f"{missingness!r}. From a mapping of classes to models take the class's "
+            "own."
+        )
+    if missingness.rowwise:
+        for rows, block in float_blocks(as_numeric_array(X), X):
+            check_no_partial_row(np.isnan(block), rows.start)
+    weights = missingness.missing_probability(X)
+    for rows in row_blocks((len(weights), weights[:1].size or 1)):
+        block = weights[rows]
+        np.subtract(1.0, block, out=block)
+        np.divide(1.0, block, out=block)
+        block[np.isnan(block)] = 0.0
+    return weights
+
+
+def _weights_of_complete(X: Any) -> FloatArray:
+    table = as_numeric_array(X)
+    incomplete = np.zeros(table.shape[1], dtype=bool)
+    for _, block in float_blocks(table, X):
+        incomplete |= np.isnan(block).any(axis=0)
+    if incomplete.any():
+        names = [column_name(X, int(j)) for j in np.flatnonzero(incomplete)]
+        raise ValueError(
+            f"X has NaN in column(s) {listed(names)}, but no missingness model is "
+            'given. Give a missingness model, or missingness="ignore" for the '
+            "complete-case estimator."
+        )
+    return np.ones(table.shape[0])
+
+
+def _complete_case_weights(X: Any) -> FloatArray:
+    table = as_numeric_array(X)
+    weights = np.empty(table.shape)
+    for rows, block in float_blocks(table, X):
+        weights[rows] = ~np.isnan(block)
+    return weights
+
+
+def row_weights(entry_weights: ArrayLike) -> FloatArray:
+    """Return the weight of complete rows under per-feature missingness.
+
+    Entries are missing independently given z, so that a row is complete with
+    probability Π_j (1 − φ_j), and its weight is the product of its entries' weights: 0
+    if any is missing.
+
+    Parameters
+    ----------
+    entry_weights : array-like of shape (n, d)
+        As `inverse_probability_weights` gives for a per-feature model.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> from missratio.weights import row_weights
+    >>> row_weights([[2.0, 3.0], [0.0, 3.0]])
+    array([6., 0.])
+    """
+    entries = _checked_weights(entry_weights)
+    if entries.ndim != 2:
+        raise ValueError(
+            f"entry_weights must have shape (rows, features): got {entries.shape}. "
+            "Weights of rows need no product."
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights: FloatArray = entries.prod(axis=1)
+    finite = np.isfinite(weights)
+    if not finite.all():
+        # A missing entry beside huge ones is inf · 0; its row weighs nothing.
+        weights[~finite] = np.where((entries[~finite] == 0).any(axis=1), 0.0, np.inf)
+    if np.isinf(weights).any():
+        raise ValueError(
+            "The product of the entry weights overflows at row "
+            f"{int(np.argmax(weights))}: its missing probabilities are too close to "
+            "1. Use fewer features, or fit them one at a time."
+        )
+    return weights
+
+
+def effective_sample_size(weights: ArrayLike, axis: int = -1) -> float | FloatArray:
+    """Return Kish's effective sample size (Σw)² / Σw².
+
+    At most the number of positive weights, and equal to it where they are all the same;
+    0 where all weights are 0. It doesn't depend on the scale of the weights.
+
+    Parameters
+    ----------
+    weights : array-like
+        Finite and not negative.
+    axis : int, default=-1
+        The axis along which rows run; for entry weights of shape (n, d) it is 0.
+
+    Returns
+    -------
+    float, or ndarray where more than one axis was given
+
+    Examples
+    --------
+    >>> from missratio.weights import effective_sample_size
+    >>> effective_sample_size([1.0, 1.0, 0.0]), effective_sample_size([2.0, 1.0])
+    (2.0, 1.8)
+    """
+    checked = _checked_weights(weights)
+    largest = checked.max(axis=axis, keepdims=True, initial=0.0)
+    scaled = checked / np.where(largest > 0, largest, 1.0)
+    total = scaled.sum(axis=axis)
+    squares = np.square(scaled, out=scaled).sum(axis=axis)
+    size = total**2 / np.where(squares > 0, squares, 1.0)
+    # Rounding must not break the inequality.
+    size = np.minimum(size, np.count_nonzero(checked, axis=axis))
+    return float(size) if np.ndim(size) == 0 else np.asarray(size)
+
+
+def worst_case_sample_size(n_rows: int, maximum: float) -> float:
+    """Return n (1 − ‖φ‖∞), a class's share in the paper's effective sample size m_eff.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the class, missing ones included.
+    maximum : float
+        ‖φ‖∞, the supremum of the missing probability.
+    """
+    if n_rows < 0:
+        raise ValueError(f"n_rows must not be negative: got {n_rows}.")
+    if not 0 <= maximum <= 1:
+        raise ValueError(f"maximum must lie in [0, 1], a probability: got {maximum}.")
+    return float(n_rows * (1 - maximum))
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """How much of a class's sample is left.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the class, missing ones included.
+    observed : int
+        Rows with a positive weight.
+    kish : float
+        Kish's effective sample size of the weights.
+    worst_case : float
+        n (1 − ‖φ‖∞), the size that the paper's bounds hold for.
+    """
+
+    rows: int
+    observed: int
+    kish: float
+    worst_case: float
+
+
+def sample_size(weights: ArrayLike, maximum: float | None = None) -> SampleSize:
+    """Describe what weights of shape (n,) leave of a class's sample.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n,)
+        1{observed} / (1 − φ), not rescaled.
+    maximum : float, optional
+        ‖φ‖∞. None: the largest φ that the weights imply, 1 − 1 / max(w). That is a
+        plug-in: φ at the observed rows can't exceed the supremum, so the worst case
+        comes out too large.
+    """
+    checked = _checked_row_weights(weights)
+    observed = int(np.count_nonzero(checked))
+    largest = maximum if maximum is not None else _largest_probability(checked)
+    return SampleSize(
+        rows=checked.size,
+        observed=observed,
+        kish=float(effective_sample_size(checked)),
+        worst_case=worst_case_sample_size(checked.size, largest),
+    )
+
+
+def warn_if_concentrated(weights: ArrayLike, label: str, stacklevel: int = 2) -> None:
+    """Warn when a twentieth of the observed rows, or one row, has half of the weight.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n,)
+        1{observed} / (1 − φ); nothing is said of two observed rows or fewer.
+    label : str
+        What the weights belong to, for the message.
+    stacklevel : int, default=2
+        As for `warnings.warn`; 2 is the caller of this function.
+
+    Warns
+    -----
+    WeightConcentrationWarning
+    """
+    checked = _checked_row_weights(weights)
+    positive = checked[checked > 0]
+    n_observed = positive.size
+    if n_observed <= 2:
+        return
+    few = max(1, n_observed // _CONCENTRATED_SHARE)
+    scaled = positive / positive.max()
+    half = scaled.sum() / 2
+    heaviest = np.partition(scaled, n_observed - few)[n_observed - few :]
+    if heaviest.sum() < half:
+        return
+    carried = np.cumsum(np.sort(heaviest)[::-1])
+    n_carrying = min(few, 1 + int(np.searchsorted(carried, half)))
+    warnings.warn(
+        f"{label}: half of the total weight sits on {n_carrying} of {n_observed} "
+        "observed rows (Kish's effective sample size "
+        f"{effective_sample_size(positive):.1f}, largest missing probability "
+        f"{_largest_probability(positive):.12g}), so that the estimate hangs on them. "
+        "Cap the missing probability by design, or collect more rows where it is "
+        "close to 1.",
+        WeightConcentrationWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def _largest_probability(weights: FloatArray) -> float:
+    """Return 1 − 1 / max(w), the largest φ that weights imply; 1 if all are 0."""
+    largest = float(weights.max(initial=0.0))
+    return max(0.0, 1 - 1 / largest) if largest > 0 else 1.0
+
+
+def _checked_weights(weights: ArrayLike) -> FloatArray:
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.ndim == 0:
+        raise ValueError(f"weights must be an array: got {weights!r}.")
+    # One pass each, without a temporary: NaN reaches both the minimum and the maximum.
+    if checked.size and not (checked.min() >= 0 and checked.max() < np.inf):
+        bad: NDArray[np.bool_] = ~((checked >= 0) & (checked < np.inf))
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"weights must be finite and not negative: got {checked[at]} at index "
+            f"{at}. Missing rows or entries have weight 0."
+        )
+    return checked
+
+
+def _checked_row_weights(weights: ArrayLike) -> FloatArray:
+    checked = _checked_weights(weights)
+    if checked.ndim != 1:
+        raise ValueError(
+            f"weights must have shape (rows,): got {checked.shape}. Give one column, "
+            "or the rows' product by row_weights."
+        )
+    return checked

@@ -1,0 +1,118 @@
+"""Powers and products equal their formulas."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from missratio.basis import LinearBasis, PolynomialBasis
+
+X = np.array([[2.0, 3.0, 5.0], [-1.0, 0.5, 7.0], [0.0, 4.0, -2.0]])
+a, b, c = X.T
+
+
+@given(
+    arrays(np.float64, (4, 3), elements=st.floats(-100, 100)),
+    st.integers(1, 4),
+    st.lists(
+        st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple), max_size=4
+    ),
+)
+def test_a_feature_is_the_product_of_columns_to_its_exponents(X, degree, interactions):
+    basis = PolynomialBasis(degree, interactions).fit(X)
+    expected = np.prod(X[:, None, :] ** basis.exponents_, axis=2)
+    np.testing.assert_allclose(basis.transform(X), expected, 1e-12, 1e-300)
+
+
+def test_powers_come_column_by_column():
+    expected = np.column_stack([a, a**2, a**3, b, b**2, b**3, c, c**2, c**3])
+    np.testing.assert_allclose(PolynomialBasis(3).fit_transform(X), expected)
+
+
+def test_all_interactions_are_the_pairwise_products():
+    expected = np.column_stack([a, b, c, a * b, a * c, b * c])
+    basis = PolynomialBasis(1, interactions="all")
+    np.testing.assert_allclose(basis.fit_transform(X), expected)
+
+
+def test_a_repeated_column_is_a_higher_power_in_the_product():
+    basis = PolynomialBasis(1, interactions=[(0, 0, 1), (2, 1, 0)])
+    expected = np.column_stack([a, b, c, a**2 * b, a * b * c])
+    np.testing.assert_allclose(basis.fit_transform(X), expected)
+
+
+def test_degree_one_without_interactions_is_the_linear_basis():
+    linear = LinearBasis().fit_transform(X)
+    np.testing.assert_array_equal(PolynomialBasis(1).fit_transform(X), linear)
+
+
+def test_equal_features_appear_once():
+    basis = PolynomialBasis(2, interactions=[(0, 1), (1, 0), (0, 0), (2,), [0, 1]])
+    names = ["x0", "x0^2", "x1", "x1^2", "x2", "x2^2", "x0 x1"]
+    assert basis.fit(X).get_feature_names_out().tolist() == names
+
+
+def test_names_and_numbers_ask_for_the_same_columns():
+    frame = pd.DataFrame(X, columns=["age", "dose", "weight"])
+    by_name = PolynomialBasis(2, [("dose", "age"), ("age", "age", "weight")]).fit(frame)
+    by_number = PolynomialBasis(2, [(np.int64(1), 0), (0, 0, 2)]).fit(frame)
+    np.testing.assert_array_equal(by_name.exponents_, by_number.exponents_)
+    names = by_name.get_feature_names_out().tolist()
+    assert names[-2:] == ["age dose", "age^2 weight"]
+
+
+def test_a_term_needs_the_columns_with_a_positive_exponent():
+    basis = PolynomialBasis(1, interactions=[(0, 2)]).fit(X)
+    needed = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]]
+    np.testing.assert_array_equal(basis.required_columns_, np.array(needed, dtype=bool))
+    np.testing.assert_array_equal(basis.exponents_, needed)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_blocks_of_rows_join_without_a_seam(order):
+    tall = np.asarray(np.random.default_rng(0).normal(size=(150_001, 2)), order=order)
+    basis = PolynomialBasis(2, interactions="all")
+    u, v = tall.T
+    expected = np.column_stack([u, u**2, v, v**2, u * v])
+    np.testing.assert_array_equal(basis.fit_transform(tall), expected)
+
+
+def test_a_value_beyond_the_range_is_an_error():
+    basis = PolynomialBasis(2).fit(X)
+    with pytest.raises(ValueError, match=r"beyond the range of float64.*Standardise"):
+        basis.transform([[1e200, 0.0, np.nan]])
+    with pytest.raises(ValueError, match="beyond the range of float32"):
+        basis.transform(np.full((1, 3), 1e30, dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    ("interactions", "error", "message"),
+    [
+        ("al", ValueError, r"None, 'all' or a list.*got 'al'.*mean 'all'"),
+        ([("age", "dos")], ValueError, r"'dos'.*'age', 'dose'.*mean 'dose'"),
+        ([("age", "zzz")], ValueError, r"'zzz'.*Its columns: 'age', 'dose'\.$"),
+        ([(0, 2)], ValueError, "column 2; X has 2 columns, numbered from 0 to 1"),
+        ([(0, -1)], ValueError, "column -1"),
+        ([(0, True)], TypeError, "numbers or names; got True of type bool"),
+        ([(0, 1.0)], TypeError, r"got 1\.0 of type float"),
+        ([()], ValueError, "one or more columns"),
+        (("age", "dose"), ValueError, r"tuple of one or more columns; got 'age'"),
+    ],
+)
+def test_interactions_that_make_no_sense_are_an_error(interactions, error, message):
+    frame = pd.DataFrame({"age": [1.0, 2.0], "dose": [3.0, 4.0]})
+    with pytest.raises(error, match=message):
+        PolynomialBasis(interactions=interactions).fit(frame)
+
+
+def test_a_name_without_named_columns_is_an_error():
+    with pytest.raises(ValueError, match=r"'age', and X has no column names\. Fit on"):
+        PolynomialBasis(interactions=[("age", 0)]).fit(X)
+
+
+@pytest.mark.parametrize(("degree", "error"), [(0, ValueError), (1.5, TypeError)])
+def test_a_degree_that_makes_no_sense_is_an_error(degree, error):
+    with pytest.raises(error, match="degree"):
+        PolynomialBasis(degree).fit(X)

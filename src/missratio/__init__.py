@@ -25,9 +25,13 @@ from missratio.objective import (
 )
 from missratio.ratio import (
     KLIEP,
+    BatchFit,
     FDivergenceRatio,
+    NaiveBayesRatio,
     NoFiniteOptimumWarning,
     ObjectiveRatio,
+    density_ratio,
+    fit_batch,
 )
 from missratio.weights import (
     SampleSize,
@@ -42,6 +46,7 @@ __version__ = version("missratio")
 __all__ = [
     "KLIEP",
     "Basis",
+    "BatchFit",
     "Combination",
     "Divergence",
     "Expectations",
@@ -51,6 +56,7 @@ __all__ = [
     "LinearBasis",
     "LogisticMissingness",
     "Missingness",
+    "NaiveBayesRatio",
     "NoFiniteOptimumWarning",
     "Objective",
     "ObjectiveRatio",
@@ -61,7 +67,9 @@ __all__ = [
     "TransformerBasis",
     "WeightConcentrationWarning",
     "corrupt",
+    "density_ratio",
     "effective_sample_size",
+    "fit_batch",
     "inverse_probability_weights",
     "worst_case_sample_size",
 ]

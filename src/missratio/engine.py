@@ -46,12 +46,15 @@ class Sample:
         Inverse-probability weights; None stands for ones.
     rows : ndarray of int of shape (n_rows,), optional
         Which rows of `features` are meant; None stands for all.
+    owned : bool
+        Whether the features are a copy that may be overwritten.
     """
 
     features: FloatArray
     total: FloatArray
     weights: FloatArray | None = None
     rows: IntArray | None = None
+    owned: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -81,6 +84,11 @@ class Sample:
         weights = None if self.weights is None else self.weights[:, ::stride]
         kept = -(-self.n_rows // stride)
         return Sample(features, self.total * (kept / self.n_rows), weights, rows)
+
+    def centre_in_place(self, centre: FloatArray) -> None:
+        """Overwrite the features by features less a centre for each problem."""
+        shift = centre[:, None, :].astype(self.features.dtype, copy=False)
+        np.subtract(self.features, shift, out=self.features)
 
     def problems(self, which: slice) -> Sample:
         """The sample of some problems of the batch."""
@@ -123,7 +131,7 @@ def share(
     work: Callable[[_Item], _Result], items: Sequence[_Item], threads: int
 ) -> list[_Result]:
     """Map work over items, in order, among threads."""
-    if threads == 1 or len(items) == 1:
+    if threads == 1 or len(items) <= 1:
         return [work(item) for item in items]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, items))

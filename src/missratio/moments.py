@@ -18,6 +18,9 @@ import numpy as np
 from missratio._typing import FloatArray
 from missratio.objective import Term
 
+# From this many features on BLAS's symmetric product beats its general one.
+SYRK_FEATURES = 32
+
 Link = Callable[[FloatArray], Term | Sequence[Term]]
 
 
@@ -28,25 +31,25 @@ class Parameters:
     Parameters
     ----------
     coef : ndarray of shape (n_problems, n_features)
-    centre : ndarray of shape (n_problems, n_features)
-        Subtracted from the features. It changes no score but for the intercept, and
-        keeps the second moments free of cancellation.
+    centre : ndarray of shape (n_problems, n_features), or None
+        Subtracted from the features, so that second moments are free of cancellation;
+        None where the features are centred already.
     intercept : ndarray of shape (n_problems,), or None
         None where the model has none; the sums then leave it out as well.
     """
 
     coef: FloatArray
-    centre: FloatArray
+    centre: FloatArray | None
     intercept: FloatArray | None
 
     def score(self, features: FloatArray) -> FloatArray:
         """The scores of rows, of shape (n_problems, n_rows)."""
         coef = self.coef.astype(features.dtype, copy=False)
-        offset = -(self.coef * self.centre).sum(axis=1)
-        if self.intercept is not None:
-            offset += self.intercept
         score: FloatArray = (features @ coef[..., None])[..., 0]
-        score += offset[:, None].astype(features.dtype, copy=False)
+        if self.centre is not None:
+            score -= (self.coef * self.centre).sum(axis=1)[:, None]
+        if self.intercept is not None:
+            score += self.intercept[:, None]
         return score
 
 
@@ -148,12 +151,11 @@ def _term_sums(
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Σ w g, Σ w g' f̃ and Σ w g'' f̃f̃ᵀ over the rows of a block."""
     weighted = term.slope if weights is None else weights * term.slope
-    slope = _first_moments(weighted, features, at)
-    if term.value is term.slope:
-        value = weighted.sum(axis=-1, dtype=np.float64)
-    else:
-        value = term.value if weights is None else weights * term.value
-        value = value.sum(axis=-1, dtype=np.float64)
+    value = total = weighted.sum(axis=-1, dtype=np.float64)
+    if term.value is not term.slope:
+        weighted_value = term.value if weights is None else weights * term.value
+        value = weighted_value.sum(axis=-1, dtype=np.float64)
+    slope = _first_moments(weighted, total, features, at)
     if not second_order:
         return value, slope, None
     if term.curvature is not term.slope:
@@ -162,11 +164,12 @@ def _term_sums(
 
 
 def _first_moments(
-    mass: FloatArray, features: FloatArray, at: Parameters
+    mass: FloatArray, total: FloatArray, features: FloatArray, at: Parameters
 ) -> FloatArray:
     """Σ v f̃, and Σ v where there is an intercept."""
-    total = mass.sum(axis=-1, dtype=np.float64)
-    first = (mass[:, None, :] @ features)[:, 0, :] - total[:, None] * at.centre
+    first: FloatArray = (mass[:, None, :] @ features)[:, 0, :]
+    if at.centre is not None:
+        first = first - total[:, None] * at.centre
     if at.intercept is None:
         return first
     return np.concatenate([first, total[:, None]], axis=1)
@@ -176,16 +179,19 @@ def _second_moments(
     mass: FloatArray, features: FloatArray, at: Parameters
 ) -> FloatArray:
     """Σ v f̃f̃ᵀ, bordered by the first moments where there is an intercept."""
-    centred = features - at.centre[:, None, :].astype(features.dtype, copy=False)
-    if mass.min() >= 0.0:
+    centred = features
+    if at.centre is not None:
+        centred = features - at.centre[:, None, :].astype(features.dtype, copy=False)
+    if features.shape[-1] >= SYRK_FEATURES and mass.min() >= 0.0:
         # One operand on both sides, so that BLAS does half of the work (syrk).
-        centred *= np.sqrt(mass)[..., None]
-        second = centred.swapaxes(1, 2) @ centred
+        scaled = centred * np.sqrt(mass)[..., None]
+        second = scaled.swapaxes(1, 2) @ scaled
     else:
         second = (centred * mass[..., None]).swapaxes(1, 2) @ centred
     if at.intercept is None:
         return second.astype(np.float64, copy=False)
-    first = _first_moments(mass, features, at)
+    total = mass.sum(axis=-1, dtype=np.float64)
+    first = _first_moments(mass, total, features, at)
     n_features = features.shape[-1]
     bordered = np.empty((len(second), n_features + 1, n_features + 1))
     bordered[:, :n_features, :n_features] = second

@@ -1,13 +1,20 @@
 """Density-ratio estimators: missingness × basis × objective × solver, composed."""
 
 from missratio.ratio._base import BaseRatio, NoFiniteOptimumWarning
+from missratio.ratio._batch import BatchFit, fit_batch
 from missratio.ratio._kliep import KLIEP
+from missratio.ratio._naive_bayes import NaiveBayesRatio
 from missratio.ratio._objective_ratio import FDivergenceRatio, ObjectiveRatio
+from missratio.ratio._two_samples import density_ratio
 
 __all__ = [
     "KLIEP",
     "BaseRatio",
+    "BatchFit",
     "FDivergenceRatio",
+    "NaiveBayesRatio",
     "NoFiniteOptimumWarning",
     "ObjectiveRatio",
+    "density_ratio",
+    "fit_batch",
 ]

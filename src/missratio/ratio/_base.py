@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from typing import Any, Literal, Self
@@ -145,7 +146,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
 def check_no_infinity(X: FloatArray) -> bool:
     """Refuse infinities, and say whether X is free of NaN as well."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum(dtype=np.float64)):
+        if math.isfinite(X.sum(dtype=np.float64)):
             return True
     nothing_missing = True
     length = max(1, 2**18 // max(X.shape[1], 1))
@@ -218,6 +219,8 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 def check_penalty(l2: Any, n_features: int) -> FloatArray:
     """The ridge penalty of each basis feature."""
+    if isinstance(l2, float) and l2 == 0.0:
+        return np.zeros(n_features)
     penalty = np.asarray(l2, dtype=np.float64)
     if penalty.ndim > 1 or penalty.size not in (1, n_features):
         raise ValueError(

@@ -13,7 +13,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from missratio._typing import FloatArray
+from missratio._typing import FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.engine import Sample
 from missratio.missingness import Missingness
@@ -169,16 +169,16 @@ class JointRatio(BaseRatio):
         """The optimisation problem, and the weights of both classes."""
         objective = self._objective()
         required = self.basis_.required_columns_
-        denominator, lower_weights = observed_sample(*lower)
         mean, mass, upper_weights = weighted_mean(*upper, required)
+        centre = (mean / mass)[None]
+        denominator, lower_weights = observed_sample(*lower)
+        numerator: Sample | WeightedMean
         if objective.linear_numerator:
-            whole = mass[:1] if len(mass) == 1 else np.ones(1)
-            numerator: Sample | WeightedMean = WeightedMean(mean[None], whole)
+            whole = mass if len(mass) == 1 else np.ones(1)
+            numerator = WeightedMean.centred(mean[None], whole, centre, objective)
         else:
             numerator, upper_weights = observed_sample(*upper)
-        problem = RatioProblem(
-            objective, numerator, denominator, (mean / mass)[None], l2
-        )
+        problem = RatioProblem.prepare(objective, numerator, denominator, centre, l2)
         return problem, (upper_weights, lower_weights)
 
     def _fit_sides(self, upper: Side, lower: Side) -> Self:
@@ -186,13 +186,13 @@ class JointRatio(BaseRatio):
         check_choice("solver", self.solver, SOLVERS)
         l2 = check_penalty(self.l2, len(self.basis_.required_columns_))
         problem, weights = self._problem(upper, lower, l2)
-        names = self.basis_.get_feature_names_out()
         if not l2.any():
-            check_rank(problem.denominator, lower[1], names)
+            check_rank(problem.denominator, lower[1], self.basis_)
         tol = max(self.tol, 32.0 * np.finfo(upper[0].dtype).eps)
         solution = solve(
             problem, solver=self.solver, tol=tol, max_iter=self.max_iter
         )
+        names = self.basis_.get_feature_names_out
         for side, each in zip((upper, lower), weights, strict=True):
             check_concentration(each, side[1].label, names, stacklevel=4)
         report_status(
@@ -216,11 +216,7 @@ class JointRatio(BaseRatio):
         """Set what was learned."""
         n_features = problem.centre.shape[1]
         self.coef_ = solution.theta[0, :n_features].copy()
-        if problem.objective.fits_intercept:
-            shift = float(problem.centre[0] @ self.coef_)
-            self.intercept_ = float(solution.theta[0, n_features]) - shift
-        else:
-            self.intercept_ = -float(problem.log_mass(solution)[0])
+        self.intercept_ = float(problem.intercept(solution)[0])
         self.log_normalizer_ = -self.intercept_ if self._is_log_linear() else 0.0
         self.n_iter_ = int(solution.n_iter[0])
         self.converged_ = bool(solution.status[0] == Status.CONVERGED)
@@ -369,7 +365,7 @@ def check_widths(X1: Any, X0: Any) -> None:
         )
 
 
-def check_rank(denominator: Sample, rows: ClassRows, names: Any) -> None:
+def check_rank(denominator: Sample, rows: ClassRows, basis: Basis) -> None:
     """Refuse, where there is no penalty, what can't have a single optimum."""
     n_rows, n_features = denominator.n_rows, denominator.features.shape[2]
     if n_rows <= n_features:
@@ -380,7 +376,7 @@ def check_rank(denominator: Sample, rows: ClassRows, names: Any) -> None:
         )
     constant = constant_features(denominator)
     if len(constant):
-        shown = [str(names[j]) for j in constant[:10]]
+        shown = [str(name) for name in basis.get_feature_names_out()[constant[:10]]]
         raise ValueError(
             f"Feature(s) {shown} are constant over the observed rows of class "
             f"{rows.label!r}: their coefficients are not determined. Drop them, or set "
@@ -388,23 +384,17 @@ def check_rank(denominator: Sample, rows: ClassRows, names: Any) -> None:
         )
 
 
-def constant_features(sample: Sample) -> Any:
+def constant_features(sample: Sample) -> IntArray:
     """Features with one value only over all rows of a sample."""
-    few, _ = sample.thin(max(1, sample.n_rows // 1000)).block(0, 2000)
-    suspects = np.flatnonzero((few[0] == few[0, :1]).all(axis=0))
-    if not len(suspects):
-        return suspects
-    column_of = sample.features[0] if sample.rows is None else None
-    constant = []
-    for j in suspects:
-        column = (
-            column_of[:, j]
-            if column_of is not None
-            else sample.features[0, sample.rows, j]
-        )
-        if (column == column[0]).all():
-            constant.append(j)
-    return np.array(constant, dtype=np.intp)
+    few, _ = sample.thin(1 + sample.n_rows // 256).block(0, 256)
+    suspects = np.flatnonzero((few[0] == few[0, 0]).all(axis=0))
+    for start in range(0, sample.n_rows, 65_536):
+        if not len(suspects):
+            break
+        block, _ = sample.block(start, start + 65_536)
+        same = (block[0][:, suspects] == few[0, 0, suspects]).all(axis=0)
+        suspects = suspects[same]
+    return suspects
 
 
 def class_size(rows: ClassRows, weights: FloatArray | None) -> SampleSize:

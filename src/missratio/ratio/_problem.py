@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from missratio.solver import (
     Status,
     lbfgs,
     newton,
-    newton_direction,
 )
 
 # Above this many parameters a Hessian costs more than it saves.
@@ -38,7 +37,7 @@ class WeightedMean:
     Parameters
     ----------
     mean : ndarray of shape (n_problems, n_features)
-        Weighted mean of the features, each with its own weights.
+        Weighted mean of the centred features, each with its own weights.
     mass : ndarray of shape (n_problems,)
         Mean of the weights, which an intercept is multiplied by: one under Hájek's
         normalisation.
@@ -47,6 +46,22 @@ class WeightedMean:
     mean: FloatArray
     mass: FloatArray
 
+    @classmethod
+    def centred(
+        cls,
+        mean: FloatArray,
+        mass: FloatArray,
+        centre: FloatArray,
+        objective: Objective,
+    ) -> WeightedMean:
+        """From the mean of features that are not centred.
+
+        Without an intercept the printed objective, θᵀΣWf/n − log …, is kept exactly
+        even where the weights don't average to one: both sides gain θᵀc.
+        """
+        share = mass[:, None] if objective.fits_intercept else 1.0
+        return cls(mean - share * centre, mass)
+
     @property
     def total(self) -> FloatArray:
         """Means are divided already."""
@@ -54,31 +69,60 @@ class WeightedMean:
 
     def sums(self, at: Parameters) -> Sums:
         """E s, E f̃ and no curvature, in the accumulator's form."""
-        if at.intercept is None:
-            # The printed objective, θᵀΣWf/n − log …, keeps s = θᵀf exact even where
-            # the weights don't average to one: centring adds θᵀc to both sides.
-            slope = self.mean - at.centre
-            value = (at.coef * slope).sum(axis=1)
-        else:
-            centred = self.mean - self.mass[:, None] * at.centre
-            slope = np.concatenate([centred, self.mass[:, None]], axis=1)
-            value = (at.coef * centred).sum(axis=1) + self.mass * at.intercept
+        slope, value = self.mean, (at.coef * self.mean).sum(axis=1)
+        if at.intercept is not None:
+            slope = np.concatenate([slope, self.mass[:, None]], axis=1)
+            value += self.mass * at.intercept
         return Sums(np.zeros(len(value)), value, slope, None, value, value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RatioProblem:
     """An objective with its two samples: what a solver evaluates.
 
     Parameters are θ in centred features f − centre, and last the intercept where the
-    objective has one. The penalty is ½ Σ l2_j θ_j².
+    objective has one.
+
+    Parameters
+    ----------
+    objective : Objective
+    numerator : Sample or WeightedMean
+    denominator : Sample
+    centre : ndarray of shape (n_problems, n_features)
+    l2 : ndarray of shape (n_features,), or None
+        The penalty is ½ Σ l2_j θ_j².
+    centred : bool
+        Whether the samples' features are centred already.
     """
 
     objective: Objective
     numerator: Sample | WeightedMean
     denominator: Sample
     centre: FloatArray
-    l2: FloatArray
+    l2: FloatArray | None = None
+    centred: bool = False
+
+    @classmethod
+    def prepare(
+        cls,
+        objective: Objective,
+        numerator: Sample | WeightedMean,
+        denominator: Sample,
+        centre: FloatArray,
+        l2: FloatArray,
+    ) -> RatioProblem:
+        """Centre the samples at once where they may be overwritten."""
+        samples = [part for part in (numerator, denominator) if isinstance(part, Sample)]
+        centred = all(sample.owned for sample in samples)
+        if centred:
+            for sample in samples:
+                sample.centre_in_place(centre)
+        penalty = l2 if l2.any() else None
+        return cls(objective, numerator, denominator, centre, penalty, centred)
+
+    @cached_property
+    def _totals(self) -> FloatArray:
+        return np.array([self.numerator.total, self.denominator.total])
 
     @property
     def n_parameters(self) -> int:
@@ -87,9 +131,10 @@ class RatioProblem:
 
     def parameters(self, theta: FloatArray) -> Parameters:
         """Split a batch of parameter vectors."""
-        n_features = self.centre.shape[1]
-        intercept = theta[:, n_features] if self.objective.fits_intercept else None
-        return Parameters(theta[:, :n_features], self.centre, intercept)
+        shift = None if self.centred else self.centre
+        if not self.objective.fits_intercept:
+            return Parameters(theta, shift, None)
+        return Parameters(theta[:, :-1], shift, theta[:, -1])
 
     def start(self) -> FloatArray:
         """Parameters of the ratio that is one everywhere."""
@@ -122,9 +167,9 @@ class RatioProblem:
         """Value, gradient and Hessian of the penalised objective, by the chain rule."""
         upper, lower = self.sums(theta, second_order=second_order)
         terms = upper + lower
-        divisors = np.array(
-            [self.numerator.total] * len(upper) + [self.denominator.total] * len(lower)
-        )
+        divisors = self._totals
+        if len(terms) > 2:
+            divisors = divisors.repeat([len(upper), len(lower)], axis=0)
         outer = self.objective.combine(
             Expectations(
                 np.array([term.value for term in terms]) / divisors,
@@ -140,7 +185,8 @@ class RatioProblem:
             hessian = sum_terms(first[..., None, None], curvatures)
             if outer.hessian is not None:
                 slopes = np.array([term.slope for term in terms]) / divisors[..., None]
-                hessian += np.einsum("klb,kbp,lbq->bpq", outer.hessian, slopes, slopes)
+                inner = outer.hessian.transpose(2, 0, 1) @ slopes.transpose(1, 0, 2)
+                hessian += slopes.transpose(1, 2, 0) @ inner
         value = self._penalise(theta, outer.value, gradient, hessian)
         proof = self._proof(upper[0].lowest, lower[0].highest)
         return Evaluation(value, gradient, hessian, proof)
@@ -153,7 +199,7 @@ class RatioProblem:
         hessian: FloatArray | None,
     ) -> FloatArray:
         """Add the penalty to gradient and Hessian in place, and return the value."""
-        if not self.l2.any():
+        if self.l2 is None:
             return value
         n_features = len(self.l2)
         coef = theta[:, :n_features]
@@ -164,10 +210,9 @@ class RatioProblem:
 
     def _proof(self, lowest: FloatArray, highest: FloatArray) -> BoolArray:
         """Whether scores separate the classes, so that no finite optimum exists."""
-        if self.l2.any() or not self.objective.diverges_when_separated:
+        if self.l2 is not None or not self.objective.diverges_when_separated:
             return np.zeros(len(lowest), dtype=bool)
-        rounding = 1e-8 * (1.0 + np.abs(highest) + np.abs(lowest))
-        return lowest > highest + rounding
+        return lowest > highest + 1e-8 * (1.0 + np.abs(highest))
 
     def recedes(self, direction: FloatArray) -> BoolArray:
         """Whether the objective falls for ever, or levels off, along a direction.
@@ -180,19 +225,32 @@ class RatioProblem:
         spread = highest - np.minimum(lower[0].lowest, lowest)
         return (spread > RECEDING_STEP) & (highest - lowest <= 1e-6 * spread)
 
+    def intercept(self, solution: Solution) -> FloatArray:
+        """The score's intercept for features that are not centred.
+
+        Where the objective has none, it makes E[exp s(Z⁰)] one: −log N̂.
+        """
+        if not self.objective.fits_intercept:
+            return -self.log_mass(solution)
+        coef, centred = solution.theta[:, :-1], solution.theta[:, -1]
+        return centred - (coef * self.centre).sum(axis=1)
+
     def log_mass(self, solution: Solution) -> FloatArray:
         """log E[exp s(Z⁰)], where s = θᵀf is not centred."""
         coef = solution.theta[:, : self.centre.shape[1]]
+        shift = (coef * self.centre).sum(axis=1)
         if isinstance(self.objective, KLIEPObjective) and isinstance(
             self.numerator, WeightedMean
         ):
-            # It is a part of the optimal value, −θᵀE f + log E exp s.
-            penalty = 0.5 * (self.l2 * coef**2).sum(axis=1)
-            return solution.value - penalty + (coef * self.numerator.mean).sum(axis=1)
+            # It is a part of the optimal value, −θᵀE f + log E exp s + penalty.
+            log_mean = solution.value + (coef * self.numerator.mean).sum(axis=1)
+            if self.l2 is not None:
+                log_mean -= 0.5 * (self.l2 * coef**2).sum(axis=1)
+            return log_mean + shift
         exponential = replace(self, objective=KLIEPObjective())
         _, lower = exponential.sums(coef, second_order=False)
         log_mean = np.log(lower[0].value / self.denominator.total)
-        return log_mean + lower[0].log_scale + (coef * self.centre).sum(axis=1)
+        return log_mean + lower[0].log_scale + shift
 
     def thin(self, stride: int) -> RatioProblem:
         """The same problem on every stride-th row."""
@@ -222,9 +280,11 @@ def sum_terms(
     factors: FloatArray, arrays: Sequence[FloatArray | None]
 ) -> FloatArray:
     """Σ factor · array over the terms that have one."""
-    pairs = zip(factors, arrays, strict=True)
-    products = [factor * array for factor, array in pairs if array is not None]
-    return reduce(np.add, products)
+    total: FloatArray | float = 0.0
+    for factor, array in zip(factors, arrays, strict=True):
+        if array is not None:
+            total = total + factor * array
+    return np.asarray(total)
 
 
 def solve(
@@ -283,14 +343,12 @@ def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Soluti
 
 def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
     """Tell a flat stretch on the way to infinity from an optimum."""
-    assert solution.hessian is not None
-    step, _ = newton_direction(solution.hessian, solution.gradient)
-    moving = np.abs(step) > RECEDING_STEP * np.abs(solution.theta)
+    moving = np.abs(solution.step) > RECEDING_STEP * np.abs(solution.theta)
     suspect = (solution.status == Status.CONVERGED) & moving.any(axis=1)
-    if not suspect.any() or problem.l2.any():
+    if problem.l2 is not None or not suspect.any():
         return solution
     status = solution.status.copy()
-    status[suspect & problem.recedes(step)] = Status.NO_OPTIMUM
+    status[suspect & problem.recedes(solution.step)] = Status.NO_OPTIMUM
     return replace(solution, status=status)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -134,6 +134,11 @@ def read_class(
         )
     if sample_weight is not None:
         sample_weight = sample_weight[index]
+        if not sample_weight.any():
+            raise ValueError(
+                f"The sample weights of class {label!r} are all zero: a ratio needs "
+                "rows of both classes."
+            )
     return ClassRows(
         label, index, n_rows, weights, sample_weight, maximum, normalize
     )
@@ -219,8 +224,8 @@ def _as_sample(
     """Small samples as a column-major copy, large ones in place."""
     n_rows = index.stop - index.start if isinstance(index, slice) else len(index)
     if n_rows * features.shape[1] <= COLUMN_MAJOR_ELEMENTS:
-        columns = np.ascontiguousarray(features[index].T).T
-        return Sample(columns[None], total, weights)
+        columns = np.array(features[index].T, order="C").T
+        return Sample(columns[None], total, weights, owned=True)
     if isinstance(index, slice):
         return Sample(features[None, index], total, weights)
     return Sample(features[None], total, weights, index)
@@ -306,13 +311,18 @@ def _row_mean(
         return weight @ block
 
     starts = range(0, rows.n_rows, length)
+    if len(starts) == 1:
+        return block_sum(0)
     with one_blas_thread(rows.n_rows * features.shape[1]) as threads:
         total: FloatArray = np.sum(share(block_sum, starts, threads), axis=0)
     return total
 
 
 def check_concentration(
-    weights: FloatArray | None, label: Any, names: Any, stacklevel: int
+    weights: FloatArray | None,
+    label: Any,
+    names: Callable[[], Sequence[str]],
+    stacklevel: int,
 ) -> None:
     """Warn where a few rows carry the weight, once, for the worst feature."""
     if weights is None:
@@ -324,6 +334,6 @@ def check_concentration(
     worst = int(np.argmax(squares * (weights > 0.0).sum(axis=0)))
     warn_if_concentrated(
         weights[:, worst],
-        f"Class {label!r}, feature {names[worst]!r}",
+        f"Class {label!r}, feature {names()[worst]!r}",
         stacklevel=stacklevel + 1,
     )

@@ -68,6 +68,7 @@ def lbfgs(
         end.value,
         end.gradient,
         None,
+        -end.gradient * scale**2,
         length,
         np.array([n_iter]),
         np.array([status]),

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.linalg.lapack import dposv as posv
 
 from missratio._typing import FloatArray
 from missratio.solver._result import Evaluate, Solution, Status
 
 SUFFICIENT_DECREASE = 1e-4
 SHORTEST_STEP = 1e-10
+RUNNING, NO_OPTIMUM = int(Status.RUNNING), int(Status.NO_OPTIMUM)
+CONVERGED, STALLED = int(Status.CONVERGED), int(Status.STALLED)
+ROUNDING = 64.0 * np.finfo(np.float64).eps
 # A frozen Hessian is kept while each step shrinks the decrement by this factor.
 FROZEN_CONTRACTION = 0.1
 
@@ -46,69 +50,83 @@ def newton(
     Solution
     """
     theta = np.array(start)
-    n_problems = len(theta)
     here = evaluate(theta, second_order=hessian is None)
     value, gradient = here.value, here.gradient
     curvature = here.hessian if hessian is None else hessian
     assert curvature is not None
-    step = np.ones(n_problems)
-    status = np.full(n_problems, Status.RUNNING)
-    n_iter = np.zeros(n_problems, dtype=np.int64)
+    step = np.ones(len(theta))
+    status = np.full(len(theta), RUNNING)
+    n_iter = np.zeros(len(theta), dtype=np.int64)
     direction, decrement = newton_direction(curvature, gradient)
+    status[decrement <= tol] = CONVERGED
+    status[here.no_optimum] = NO_OPTIMUM
     refresh = not freeze and decrement.max() > math.sqrt(tol)
-    status[decrement <= tol] = Status.CONVERGED
-    status[here.no_optimum] = Status.NO_OPTIMUM
 
     for _ in range(max_iter):
-        running = status == Status.RUNNING
+        running = status == RUNNING
         if not running.any():
             break
         # 1. Try a step for every problem that still runs.
-        stride = np.where(running, step, 0.0)
+        n_iter += running
+        stride = step * running
         trial = theta + stride[:, None] * direction
         there = evaluate(trial, second_order=refresh)
-        n_iter += running
 
         # 2. Take it where the objective falls enough, up to its rounding error.
-        noise = 64.0 * np.finfo(np.float64).eps * np.maximum(1.0, np.abs(value))
-        enough = value - SUFFICIENT_DECREASE * stride * decrement**2 + noise
-        with np.errstate(invalid="ignore"):
-            taken = running & (there.value <= enough)
-            taken &= np.isfinite(there.gradient).all(axis=1)
-        before, theta_before = gradient, theta.copy()
-        theta[taken] = trial[taken]
-        value = np.where(taken, there.value, value)
-        gradient = np.where(taken[:, None], there.gradient, gradient)
-        if there.hessian is not None:
-            curvature = np.where(taken[:, None, None], there.hessian, curvature)
-        elif freeze:
-            bend = there.gradient - before
-            curvature = _secant_update(curvature, trial - theta_before, bend, taken)
+        fall = SUFFICIENT_DECREASE * stride * decrement**2
+        noise = ROUNDING * np.maximum(1.0, np.abs(value))
+        taken = running & (there.value <= value - fall + noise)
+        taken &= np.isfinite(there.gradient).all(axis=1)
+        if freeze and there.hessian is None:
+            bend = there.gradient - gradient
+            updated = _secant_update(curvature, trial - theta, bend)
+        else:
+            updated = there.hessian
+        if taken.all():
+            theta, value, gradient = trial, there.value, there.gradient
+            curvature = curvature if updated is None else updated
+        else:
+            theta[taken], value[taken] = trial[taken], there.value[taken]
+            gradient[taken] = there.gradient[taken]
+            if updated is not None:
+                curvature[taken] = updated[taken]
         step = np.where(taken, 1.0, 0.5 * step)
 
         # 3. Aim anew, and see where that leaves each problem.
         earlier = decrement
         direction, decrement = newton_direction(curvature, gradient)
-        status[running & (decrement <= tol)] = Status.CONVERGED
-        status[running & (step < SHORTEST_STEP)] = Status.STALLED
-        status[taken & there.no_optimum] = Status.NO_OPTIMUM
+        status[running & (decrement <= tol)] = CONVERGED
+        status[running & (step < SHORTEST_STEP)] = STALLED
+        status[taken & there.no_optimum] = NO_OPTIMUM
 
         # 4. A Hessian is left out where the next step should be the last, and, if it
         #    may be frozen, as long as it serves.
-        slow = running & (~taken | (decrement > FROZEN_CONTRACTION * earlier))
-        refresh = bool(slow.any()) or (
-            not freeze and decrement[running].max() > math.sqrt(tol)
-        )
+        if freeze:
+            slow = running & (~taken | (decrement > FROZEN_CONTRACTION * earlier))
+            refresh = bool(slow.any())
+        else:
+            refresh = bool((running & (decrement > math.sqrt(tol))).any())
 
-    status[status == Status.RUNNING] = Status.OUT_OF_ITERATIONS
-    return Solution(theta, value, gradient, curvature, decrement, n_iter, status)
+    status[status == RUNNING] = Status.OUT_OF_ITERATIONS
+    return Solution(
+        theta, value, gradient, curvature, direction, decrement, n_iter, status
+    )
 
 
-def _secant_update(hessian, step, bend, where):
-    sy = (step*bend).sum(axis=1); Hs=(hessian@step[...,None])[...,0]; sHs=(step*Hs).sum(axis=1)
-    ok = where & (sy>1e-300)
-    out = hessian + bend[:,:,None]*bend[:,None,:]/sy[:,None,None] - Hs[:,:,None]*Hs[:,None,:]/sHs[:,None,None]
-    return np.where(ok[:,None,None],out,hessian)
+def _secant_update(
+    hessian: FloatArray, step: FloatArray, bend: FloatArray
+) -> FloatArray:
+    """Bring a frozen Hessian up to date by BFGS: H₊ maps the last step to its bend."""
+    along = (hessian @ step[..., None])[..., 0]
+    old, new = (step * along).sum(axis=1), (step * bend).sum(axis=1)
+    if not (old > 0.0).all() or not (new > 0.0).all():
+        return hessian
+    updated: FloatArray = (
+        hessian
+        + bend[:, :, None] * (bend / new[:, None])[:, None, :]
+        - along[:, :, None] * (along / old[:, None])[:, None, :]
+    )
+    return updated
 
 
 def newton_direction(
@@ -120,24 +138,34 @@ def newton_direction(
     its eigenvalues, after scaling to a unit diagonal, are replaced by their absolute
     values, and those that are zero to rounding by a floor.
     """
-    scale = np.sqrt(np.abs(np.einsum("bii->bi", hessian)))
-    scale = 1.0 / np.where(scale > 0.0, scale, 1.0)
-    scaled = hessian * scale[:, :, None] * scale[:, None, :]
-    target = -(gradient * scale)[..., None]
-    try:
-        np.linalg.cholesky(scaled)
-        direction = np.linalg.solve(scaled, target)[..., 0]
-    except np.linalg.LinAlgError:
-        direction = _solve_indefinite(scaled, target)
-    direction *= scale
+    direction = _solve_definite(hessian, -gradient)
+    if direction is None:
+        direction = _solve_indefinite(hessian, -gradient)
     decrement = np.sqrt(np.maximum(-(direction * gradient).sum(axis=1), 0.0))
     return direction, decrement
 
 
+def _solve_definite(matrix: FloatArray, target: FloatArray) -> FloatArray | None:
+    """Solve by Cholesky; None where a matrix is not positive definite."""
+    if len(matrix) == 1:
+        _, solution, info = posv(matrix[0], target[0])
+        return solution[None] if info == 0 else None
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    solutions: FloatArray = np.linalg.solve(matrix, target[..., None])[..., 0]
+    return solutions
+
+
 def _solve_indefinite(matrix: FloatArray, target: FloatArray) -> FloatArray:
-    values, vectors = np.linalg.eigh(np.nan_to_num(matrix))
+    scale = np.sqrt(np.abs(np.diagonal(matrix, axis1=1, axis2=2)))
+    scale = 1.0 / np.where(scale > 0.0, scale, 1.0)
+    scaled = matrix * scale[:, :, None] * scale[:, None, :]
+    values, vectors = np.linalg.eigh(np.nan_to_num(scaled))
     magnitude = np.abs(values)
     floor = 1e-10 * np.maximum(magnitude.max(axis=1, keepdims=True), 1e-300)
-    along = (vectors.swapaxes(1, 2) @ target)[..., 0] / np.maximum(magnitude, floor)
-    solution: FloatArray = (vectors @ along[..., None])[..., 0]
+    along = vectors.swapaxes(1, 2) @ (target * scale)[..., None]
+    along /= np.maximum(magnitude, floor)[..., None]
+    solution: FloatArray = (vectors @ along)[..., 0] * scale
     return solution

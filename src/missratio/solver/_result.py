@@ -61,6 +61,8 @@ class Solution:
     hessian : ndarray of shape (n_problems, n_parameters, n_parameters), or None
         The last one evaluated, which may belong to an earlier point; None where the
         solver used none.
+    step : ndarray of shape (n_problems, n_parameters)
+        The step that the solver would try next.
     decrement : ndarray of shape (n_problems,)
         The Newton decrement √(gᵀH⁻¹g): the gradient's length in units of the
         objective's own curvature, the same in any scaling of the features.
@@ -73,6 +75,7 @@ class Solution:
     value: FloatArray
     gradient: FloatArray
     hessian: FloatArray | None
+    step: FloatArray
     decrement: FloatArray
     n_iter: IntArray
     status: IntArray
@@ -86,6 +89,7 @@ class Solution:
             np.concatenate([part.value for part in parts]),
             np.concatenate([part.gradient for part in parts]),
             np.concatenate(hessians) if len(hessians) == len(parts) else None,
+            np.concatenate([part.step for part in parts]),
             np.concatenate([part.decrement for part in parts]),
             np.concatenate([part.n_iter for part in parts]),
             np.concatenate([part.status for part in parts]),

@@ -1,10 +1,13 @@
 """Array types used throughout."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.floating[Any]]
-IntArray = NDArray[np.integer[Any]]
-BoolArray = NDArray[np.bool_]
+# Of double precision unless the user's table is of single precision.
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.intp]
+BoolArray: TypeAlias = NDArray[np.bool_]
+Names: TypeAlias = NDArray[np.object_]
+AnyArray: TypeAlias = NDArray[Any]

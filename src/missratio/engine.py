@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from typing import TypeVar
@@ -22,8 +23,9 @@ from threadpoolctl import ThreadpoolController
 from missratio._typing import FloatArray, IntArray
 from missratio.moments import Sums
 
-BLOCK_ELEMENTS = 262_144
-THREADED_ELEMENTS = 1_000_000
+BLOCK_ELEMENTS = 524_288
+THREADED_ELEMENTS = 250_000
+BLAS_THREAD_ELEMENTS = 8192
 CHUNKS = 16
 
 _Item = TypeVar("_Item")
@@ -46,25 +48,25 @@ class Sample:
         Inverse-probability weights; None stands for ones.
     rows : ndarray of int of shape (n_rows,), optional
         Which rows of `features` are meant; None stands for all.
-    owned : bool
-        Whether the features are a copy that may be overwritten.
+    centred : bool
+        Whether the features have a centre subtracted already.
     """
 
     features: FloatArray
     total: FloatArray
     weights: FloatArray | None = None
     rows: IntArray | None = None
-    owned: bool = False
+    centred: bool = False
 
     @property
     def n_rows(self) -> int:
         """How many rows there are for each problem."""
-        return self.features.shape[1] if self.rows is None else len(self.rows)
+        return int(self.features.shape[1]) if self.rows is None else len(self.rows)
 
     @property
     def size(self) -> int:
         """How many numbers the features of these rows hold."""
-        return len(self.features) * self.n_rows * self.features.shape[2]
+        return len(self.features) * self.n_rows * int(self.features.shape[2])
 
     def block(self, start: int, stop: int) -> Block:
         """Features and weights of some rows, as views where that is possible."""
@@ -78,17 +80,12 @@ class Sample:
         return features, weights
 
     def thin(self, stride: int) -> Sample:
-        """Every stride-th row, standing for all of them."""
-        rows = None if self.rows is None else self.rows[::stride]
-        features = self.features[:, ::stride] if rows is None else self.features
+        """A copy of every stride-th row, standing for all of them."""
+        chosen = slice(None, None, stride) if self.rows is None else self.rows[::stride]
         weights = None if self.weights is None else self.weights[:, ::stride]
-        kept = -(-self.n_rows // stride)
-        return Sample(features, self.total * (kept / self.n_rows), weights, rows)
-
-    def centre_in_place(self, centre: FloatArray) -> None:
-        """Overwrite the features by features less a centre for each problem."""
-        shift = centre[:, None, :].astype(self.features.dtype, copy=False)
-        np.subtract(self.features, shift, out=self.features)
+        features = np.array(self.features[:, chosen])
+        share = features.shape[1] / self.n_rows
+        return Sample(features, self.total * share, weights, centred=self.centred)
 
     def problems(self, which: slice) -> Sample:
         """The sample of some problems of the batch."""
@@ -110,21 +107,33 @@ def _allowed_threads() -> int:
     """As many threads as the user lets BLAS have."""
     libraries = _threadpools().lib_controllers
     blas = [lib.num_threads for lib in libraries if lib.user_api == "blas"]
-    return max(blas, default=1)
+    return int(max(blas, default=1))
+
+
+_held = ContextVar[int | None]("_held", default=None)
 
 
 @contextmanager
 def one_blas_thread(size: int) -> Iterator[int]:
     """Hold BLAS to one thread and say how many threads blocks may be shared among.
 
-    Below the size where BLAS itself would start threads nothing is done.
+    For work on fewer numbers than BLAS itself would start threads for, nothing is done.
+    May be nested: the outermost one holds.
     """
-    if size < BLOCK_ELEMENTS // 8:
+    if size < BLAS_THREAD_ELEMENTS:
         yield 1
         return
-    threads = _allowed_threads()
-    with _threadpools().limit(limits=1, user_api="blas"):
+    threads = _held.get()
+    if threads is not None:
         yield threads if size >= THREADED_ELEMENTS else 1
+        return
+    threads = _allowed_threads()
+    token = _held.set(threads)
+    try:
+        with _threadpools().limit(limits=1, user_api="blas"):
+            yield threads if size >= THREADED_ELEMENTS else 1
+    finally:
+        _held.reset(token)
 
 
 def share(
@@ -143,11 +152,22 @@ def merge_all(left: list[Sums], right: list[Sums]) -> list[Sums]:
 
 
 def fold(
-    sample: Sample, work: Callable[[FloatArray, FloatArray | None], list[Sums]]
+    sample: Sample,
+    work: Callable[[FloatArray, FloatArray | None], list[Sums]],
+    elements: int = BLOCK_ELEMENTS,
 ) -> list[Sums]:
-    """Accumulate a whole sample: map over its blocks of rows, then merge."""
+    """Accumulate a whole sample: map over its blocks of rows, then merge.
+
+    Parameters
+    ----------
+    sample : Sample
+    work : callable
+        From features and weights of a block to its sums.
+    elements : int
+        How many numbers the features of a block hold at most.
+    """
     n_rows = sample.n_rows
-    n_blocks = -(-sample.size // BLOCK_ELEMENTS)
+    n_blocks = -(-sample.size // elements)
     if n_blocks <= 1:
         return work(*sample.block(0, n_rows))
     length = -(-n_rows // n_blocks)

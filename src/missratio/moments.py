@@ -24,6 +24,12 @@ SYRK_FEATURES = 32
 Link = Callable[[FloatArray], Term | Sequence[Term]]
 
 
+def dot(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Inner products over the last axis, one for each problem."""
+    products: FloatArray = (left * right).sum(axis=-1)
+    return products
+
+
 @dataclass(frozen=True, slots=True)
 class Parameters:
     """Where the sums are taken: scores s = θᵀ(f − centre) + intercept.
@@ -47,7 +53,7 @@ class Parameters:
         coef = self.coef.astype(features.dtype, copy=False)
         score: FloatArray = (features @ coef[..., None])[..., 0]
         if self.centre is not None:
-            score -= (self.coef * self.centre).sum(axis=1)[:, None]
+            score -= dot(self.coef, self.centre)[:, None]
         if self.intercept is not None:
             score += self.intercept[:, None]
         return score

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from missratio._typing import BoolArray, FloatArray
 from missratio.missingness import Missingness
 from missratio.missingness.arrays import (
-    FloatArray,
+    any_by_row,
     as_numeric_array,
     check_no_partial_row,
     column_name,
@@ -25,6 +26,7 @@ from missratio.missingness.arrays import (
 __all__ = [
     "SampleSize",
     "WeightConcentrationWarning",
+    "complete_row_weights",
     "effective_sample_size",
     "inverse_probability_weights",
     "row_weights",
@@ -154,6 +156,39 @@ def row_weights(entry_weights: ArrayLike) -> FloatArray:
             "1. Use fewer features, or fit them one at a time."
         )
     return weights
+
+
+def complete_row_weights(
+    X: Any, missingness: Missingness | Literal["ignore"] | None
+) -> FloatArray:
+    """Return the weights of complete rows, 0 where any entry is missing.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n, d)
+        The rows of one class, NaN where missing.
+    missingness : Missingness, "ignore" or None
+        As for `inverse_probability_weights`.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.weights import complete_row_weights
+    >>> complete_row_weights(np.array([[1.0, 2.0], [np.nan, 3.0]]), "ignore")
+    array([1., 0.])
+    """
+    if isinstance(missingness, str) and missingness == "ignore":
+        table = as_numeric_array(X)
+        weights = np.empty(len(table))
+        for rows, block in float_blocks(table, X):
+            weights[rows] = ~any_by_row(np.isnan(block))
+        return weights
+    weights = inverse_probability_weights(X, missingness)
+    return weights if weights.ndim == 1 else row_weights(weights)
 
 
 def effective_sample_size(weights: ArrayLike, axis: int = -1) -> float | FloatArray:
@@ -305,7 +340,7 @@ def _checked_weights(weights: ArrayLike) -> FloatArray:
         raise ValueError(f"weights must be an array: got {weights!r}.")
     # One pass each, without a temporary: NaN reaches both the minimum and the maximum.
     if checked.size and not (checked.min() >= 0 and checked.max() < np.inf):
-        bad: NDArray[np.bool_] = ~((checked >= 0) & (checked < np.inf))
+        bad: BoolArray = ~((checked >= 0) & (checked < np.inf))
         at = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(
             f"weights must be finite and not negative: got {checked[at]} at index "

@@ -2,16 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
-Booleans: TypeAlias = NDArray[np.bool_]
-Names: TypeAlias = NDArray[np.object_]
+from missratio._typing import BoolArray, FloatArray, Names
 
 # A block of rows with its features fits the processor's cache: 4 MiB of float64.
 _BLOCK_ENTRIES = 2**19
@@ -56,7 +54,7 @@ class Basis(TransformerMixin, BaseEstimator, ABC):
     array([[ 3., nan]])
     """
 
-    required_columns_: Booleans
+    required_columns_: BoolArray
     n_features_in_: int
     feature_names_in_: Names
 
@@ -115,9 +113,9 @@ class Basis(TransformerMixin, BaseEstimator, ABC):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _validated(self, X: Any, *, reset: bool = False) -> Floats:
+    def _validated(self, X: Any, *, reset: bool = False) -> FloatArray:
         """Return X as an array of floats, not copied where it is one already."""
-        validated: Floats = validate_data(
+        validated: FloatArray = validate_data(
             self,
             X,
             reset=reset,
@@ -145,7 +143,7 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
         yield slice(start, min(start + height, n_rows))
 
 
-def complete_rows(X: Floats) -> Booleans:
+def complete_rows(X: FloatArray) -> BoolArray:
     """Say which rows of X have no NaN.
 
     Examples

@@ -14,14 +14,8 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from missratio.basis._base import (
-    Basis,
-    Booleans,
-    Floats,
-    Names,
-    complete_rows,
-    row_blocks,
-)
+from missratio._typing import BoolArray, FloatArray, Names
+from missratio.basis._base import Basis, complete_rows, row_blocks
 from missratio.basis._hints import did_you_mean
 
 # Enough rows for a median that is steady to a few per cent.
@@ -76,7 +70,7 @@ class GaussianBasis(Basis):
         self.bandwidth = bandwidth
         self.random_state = random_state
 
-    centers_: Floats
+    centers_: FloatArray
     bandwidth_: float
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
@@ -148,11 +142,11 @@ class GaussianBasis(Basis):
 
     def _choose_centers(
         self,
-        X: Floats,
-        complete: Booleans,
+        X: FloatArray,
+        complete: BoolArray,
         y: ArrayLike | None,
         rng: np.random.Generator,
-    ) -> Floats:
+    ) -> FloatArray:
         centers: Any = self.centers
         if not isinstance(centers, Integral):
             return _given_centers(centers, X)
@@ -169,7 +163,9 @@ class GaussianBasis(Basis):
             )
         return _draw_distinct(X[eligible], int(count), rng)
 
-    def _choose_bandwidth(self, complete: Floats, rng: np.random.Generator) -> float:
+    def _choose_bandwidth(
+        self, complete: FloatArray, rng: np.random.Generator
+    ) -> float:
         bandwidth: Any = self.bandwidth
         if isinstance(bandwidth, Real):
             value = float(bandwidth)
@@ -191,7 +187,7 @@ def _generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(random_state)
 
 
-def _numerator_rows(y: ArrayLike | None, X: Floats) -> Booleans:
+def _numerator_rows(y: ArrayLike | None, X: FloatArray) -> BoolArray:
     """Say which rows may be centres: of two labels, those of the last."""
     everything = np.ones(len(X), dtype=bool)
     if y is None:
@@ -202,8 +198,10 @@ def _numerator_rows(y: ArrayLike | None, X: Floats) -> Booleans:
     return np.asarray(labels == classes[-1]) if len(classes) == 2 else everything
 
 
-def _given_centers(centers: Any, X: Floats) -> Floats:
-    given: Floats = check_array(centers, dtype=X.dtype, copy=True, input_name="centers")
+def _given_centers(centers: Any, X: FloatArray) -> FloatArray:
+    given: FloatArray = check_array(
+        centers, dtype=X.dtype, copy=True, input_name="centers"
+    )
     if given.shape[1] != X.shape[1]:
         raise ValueError(
             f"centers must have one column for each of the {X.shape[1]} columns of X; "
@@ -212,7 +210,9 @@ def _given_centers(centers: Any, X: Floats) -> Floats:
     return given
 
 
-def _draw_distinct(rows: Floats, count: int, rng: np.random.Generator) -> Floats:
+def _draw_distinct(
+    rows: FloatArray, count: int, rng: np.random.Generator
+) -> FloatArray:
     """Draw rows without replacement until ``count`` of them are distinct."""
     order = rng.permutation(len(rows))
     drawn = count
@@ -225,7 +225,7 @@ def _draw_distinct(rows: Floats, count: int, rng: np.random.Generator) -> Floats
 
 
 def _median_distance(
-    complete: Floats, centers: Floats, rng: np.random.Generator
+    complete: FloatArray, centers: FloatArray, rng: np.random.Generator
 ) -> float:
     if len(complete) == 0:
         raise ValueError(
@@ -248,7 +248,9 @@ def _median_distance(
     return median
 
 
-def _half_squared_distances(X: Floats, centers: Floats, bandwidth: float) -> Floats:
+def _half_squared_distances(
+    X: FloatArray, centers: FloatArray, bandwidth: float
+) -> FloatArray:
     """Return ‖x − c‖² / (2σ²) by the expanded square, with one matrix product."""
     # 1. The square is expanded around the mean of the centres and in units of σ:
     #    about the origin it would lose its digits for data far from there.
@@ -257,7 +259,7 @@ def _half_squared_distances(X: Floats, centers: Floats, bandwidth: float) -> Flo
         u = (X - origin) / bandwidth
         v = (centers - origin) / bandwidth
         # 2. ½‖u − v‖² = ½‖u‖² + ½‖v‖² − u·v, where rounding can fall below zero.
-        half: Floats = u @ -v.T
+        half: FloatArray = u @ -v.T
         half += 0.5 * np.einsum("ij,ij->i", u, u)[:, None]
         half += 0.5 * np.einsum("ij,ij->i", v, v)
         np.maximum(half, 0.0, out=half)

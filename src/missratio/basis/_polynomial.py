@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from missratio.basis._base import Basis, Floats, Names, row_blocks
+from missratio._typing import FloatArray, Names
+from missratio.basis._base import Basis, row_blocks
 from missratio.basis._hints import did_you_mean, listed
 
 # The factors of a product, as ascending column numbers: z0² z1 is (0, 0, 1).
@@ -218,7 +219,7 @@ def _terms(exponents: NDArray[np.int64]) -> list[Term]:
     return [tuple(np.repeat(columns, powers).tolist()) for powers in exponents]
 
 
-def _multiply_out(X: Floats, terms: list[Term], out: Floats) -> None:
+def _multiply_out(X: FloatArray, terms: list[Term], out: FloatArray) -> None:
     """Fill each column of ``out`` with its term, starting from a term already there."""
     filled: dict[Term, int] = {}
     for i, term in enumerate(terms):

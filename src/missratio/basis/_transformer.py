@@ -10,7 +10,8 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from missratio.basis._base import Basis, Booleans, Floats, Names, complete_rows
+from missratio._typing import BoolArray, FloatArray, Names
+from missratio.basis._base import Basis, complete_rows
 
 
 class TransformerBasis(Basis):
@@ -143,14 +144,14 @@ class TransformerBasis(Basis):
             tags.transformer_tags = inner.transformer_tags
         return tags
 
-    def _rows(self, X: Any, validated: Floats, chosen: Booleans) -> Any:
+    def _rows(self, X: Any, validated: FloatArray, chosen: BoolArray) -> Any:
         """Take rows of a dataframe with names as such, and else of the array."""
         frame = nw.from_native(X, eager_only=True, pass_through=True)
         if isinstance(frame, nw.DataFrame) and hasattr(self, "feature_names_in_"):
             return X if chosen.all() else frame.filter(chosen.tolist()).to_native()
         return validated if chosen.all() else validated[chosen]
 
-    def _map(self, rows: Any, validated: Floats) -> Floats:
+    def _map(self, rows: Any, validated: FloatArray) -> FloatArray:
         """Transform complete rows into an array of finite floats."""
         mapped = self.transformer_.transform(rows)
         mapped = np.asarray(mapped.toarray() if issparse(mapped) else mapped)

@@ -6,10 +6,11 @@ from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from missratio._typing import BoolArray, FloatArray
 from missratio.missingness.arrays import (
-    FloatArray,
+    any_by_row,
     as_numeric_array,
     column_name,
     float_blocks,
@@ -103,11 +104,11 @@ class Missingness(ABC):
         self,
         out: FloatArray,
         block: FloatArray,
-        observed: NDArray[np.bool_],
+        observed: BoolArray,
         first_row: int,
         source: Any,
     ) -> None:
-        complete: NDArray[np.bool_] = np.all(observed, axis=1)
+        complete = ~any_by_row(~observed)
         if not complete.any():
             return
         rows = block if complete.all() else block[complete]
@@ -118,7 +119,7 @@ class Missingness(ABC):
         self,
         out: FloatArray,
         block: FloatArray,
-        observed: NDArray[np.bool_],
+        observed: BoolArray,
         first_row: int,
         source: Any,
     ) -> None:
@@ -141,7 +142,7 @@ class Missingness(ABC):
     def _check_range(
         self,
         probability: FloatArray,
-        known: NDArray[np.bool_],
+        known: BoolArray,
         first_row: int,
         source: Any,
     ) -> None:
@@ -180,7 +181,7 @@ class Missingness(ABC):
 
 
 def _first(
-    where: NDArray[np.bool_], values: FloatArray, first_row: int, source: Any
+    where: BoolArray, values: FloatArray, first_row: int, source: Any
 ) -> tuple[str, float]:
     index = tuple(int(i) for i in np.argwhere(where)[0])
     at = f"row {first_row + index[0]}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio.missingness.arrays import FloatArray
+from missratio._typing import FloatArray
 from missratio.missingness.base import Missingness
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio.missingness.arrays import FloatArray, common_width, read_only_parameter
+from missratio._typing import FloatArray
+from missratio.missingness.arrays import common_width, read_only_parameter
 from missratio.missingness.base import Missingness
 
 

@@ -139,7 +139,7 @@ class FDivergenceObjective(Objective):
         self.unit_score = 1.0 if link == "identity" else 0.0
 
     def _ratio(self, score: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """r and its first two derivatives in the score."""
+        """R and its first two derivatives in the score."""
         if self.link == "identity":
             return score, np.ones_like(score), np.zeros_like(score)
         with np.errstate(over="ignore"):

@@ -41,9 +41,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         return {"estimator_name": type(self).__name__}
 
     @abstractmethod
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the ratio from labelled rows."""
 
     @abstractmethod
@@ -130,7 +128,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             sample_weight = check_sample_weight(sample_weight, len(X))
         return X, is_numerator, sample_weight, complete
 
-    def _features(self, X: Any) -> Any:
+    def _read_rows(self, X: Any) -> Any:
         """Validate rows to be scored."""
         check_is_fitted(self)
         allow = getattr(self, "missingness", None) is not None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,11 +14,11 @@ from missratio.basis import LinearBasis, as_basis
 from missratio.engine import Sample
 from missratio.objective import Objective
 from missratio.ratio._base import check_no_infinity, check_penalty
-from missratio.ratio._joint import JointRatio
+from missratio.ratio._joint import JointRatio, check_log_linear
 from missratio.ratio._problem import RatioProblem, WeightedMean, solve
 from missratio.ratio._rows import Normalization, check_missingness, class_model
 from missratio.solver import Status
-from missratio.weights import inverse_probability_weights, row_weights
+from missratio.weights import complete_row_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def batch_sample(
     """
     n_problems, n_rows, _ = features.shape
     if weights is None:
-        return Sample(features, np.full(n_problems, float(n_rows)), owned=True)
+        return Sample(features, np.full(n_problems, float(n_rows)))
     observed = weights > 0.0
     if not observed.all():
         first = observed.argmax(axis=1)
@@ -70,7 +71,7 @@ def batch_sample(
     if normalize == "horvitz-thompson":
         total = np.full(n_problems, float(n_rows))
     weights = weights.astype(features.dtype, copy=False)
-    return Sample(features, total, weights, owned=True)
+    return Sample(features, total, weights)
 
 
 def batch_problem(
@@ -87,10 +88,19 @@ def batch_problem(
         mean = sums / upper.total[:, None]
         mass = upper.weights.sum(axis=1) / upper.total
     centre = mean / mass[:, None]
-    numerator: Sample | WeightedMean = upper
+    numerator: Sample | WeightedMean
     if objective.linear_numerator:
         numerator = WeightedMean.centred(mean, mass, centre, objective)
-    return RatioProblem.prepare(objective, numerator, lower, centre, l2)
+    else:
+        numerator = _centred(upper, centre)
+    penalty = l2 if l2.any() else None
+    return RatioProblem(objective, numerator, _centred(lower, centre), centre, penalty)
+
+
+def _centred(sample: Sample, centre: FloatArray) -> Sample:
+    shift = centre[:, None, :].astype(sample.features.dtype, copy=False)
+    np.subtract(sample.features, shift, out=sample.features)
+    return replace(sample, centred=True)
 
 
 def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
@@ -125,25 +135,29 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     """
     tables = [np.asarray(X, dtype=np.float64) for X in (X1, X0)]
     _check_shapes(*tables)
+    check_log_linear(estimator)
     check_missingness(estimator.missingness, (0, 1))
     flat = [table.reshape(-1, table.shape[2]) for table in tables]
     samples = []
     for table, rows, features, label in zip(
         tables, flat, _shared_features(estimator, flat), (1, 0), strict=True
     ):
-        check_no_infinity(rows)
         model = class_model(estimator.missingness, label)
-        weights = inverse_probability_weights(rows, model)
-        if weights.ndim == 2:
-            weights = row_weights(weights)
-        by_problem = None if model is None else weights.reshape(table.shape[:2])
+        weights = None
+        if model is not None or not check_no_infinity(rows):
+            weights = complete_row_weights(rows, model).reshape(table.shape[:2])
+            if not weights.any(axis=1).all():
+                raise ValueError(
+                    f"Problem {int(weights.any(axis=1).argmin())} has no observed row "
+                    f"of class {label}."
+                )
         # Column by column, and a copy: missing rows are filled in.
         columns = features.reshape(*table.shape[:2], -1).swapaxes(1, 2)
         columns = np.array(columns, order="C").swapaxes(1, 2)
         how = "hajek" if model == "ignore" else estimator.normalize
-        samples.append(batch_sample(columns, by_problem, how))
+        samples.append(batch_sample(columns, weights, how))
     l2 = check_penalty(estimator.l2, samples[0].features.shape[2])
-    problem = batch_problem(estimator._objective(), *samples, l2)
+    problem = batch_problem(estimator._objective(), samples[0], samples[1], l2)
     solution = solve(
         problem, solver="newton", tol=estimator.tol, max_iter=estimator.max_iter
     )
@@ -157,8 +171,8 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
 
 
 def _shared_features(
-    estimator: JointRatio, tables: list[FloatArray]
-) -> list[FloatArray]:
+    estimator: JointRatio, tables: Sequence[FloatArray]
+) -> Sequence[FloatArray]:
     """Basis features of both classes; what the basis learns, it learns from all."""
     basis = as_basis(estimator.basis)
     if type(basis) is LinearBasis:

@@ -45,6 +45,7 @@ from missratio.weights import SampleSize, effective_sample_size
 
 MissingnessParameter = Mapping[Any, Missingness] | Literal["ignore"] | None
 Side = tuple[FloatArray, ClassRows]
+Backend = Literal["pandas", "polars", "pyarrow"]
 
 
 class JointRatio(BaseRatio):
@@ -75,9 +76,7 @@ class JointRatio(BaseRatio):
     def _objective(self) -> Objective:
         """The objective to minimise."""
 
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the ratio from labelled rows.
 
         Parameters
@@ -135,8 +134,16 @@ class JointRatio(BaseRatio):
             self.basis_ = self._linear_basis(table.shape[1])
             return table
         source = X if hasattr(self, "feature_names_in_") else table
-        with config_context(assume_finite=True, transform_output="default"):
+        with config_context(assume_finite=True):
             self.basis_ = clone(basis).fit(source, is_numerator.astype(int))
+        return self._evaluate_basis(X, table)
+
+    def _evaluate_basis(self, X: Any, table: FloatArray) -> FloatArray:
+        """Basis features of a validated table; X is what it was read from."""
+        if type(self.basis_) is LinearBasis:
+            return table
+        source = X if hasattr(self, "feature_names_in_") else table
+        with config_context(assume_finite=True, transform_output="default"):
             features: FloatArray = np.asarray(self.basis_.transform(source))
         return features
 
@@ -170,15 +177,16 @@ class JointRatio(BaseRatio):
         objective = self._objective()
         required = self.basis_.required_columns_
         mean, mass, upper_weights = weighted_mean(*upper, required)
-        centre = (mean / mass)[None]
-        denominator, lower_weights = observed_sample(*lower)
+        centre = mean / mass
+        denominator, lower_weights = observed_sample(*lower, centre)
         numerator: Sample | WeightedMean
         if objective.linear_numerator:
             whole = mass if len(mass) == 1 else np.ones(1)
             numerator = WeightedMean.centred(mean[None], whole, centre, objective)
         else:
-            numerator, upper_weights = observed_sample(*upper)
-        problem = RatioProblem.prepare(objective, numerator, denominator, centre, l2)
+            numerator, upper_weights = observed_sample(*upper, centre)
+        penalty = l2 if l2.any() else None
+        problem = RatioProblem(objective, numerator, denominator, centre[None], penalty)
         return problem, (upper_weights, lower_weights)
 
     def _fit_sides(self, upper: Side, lower: Side) -> Self:
@@ -188,10 +196,8 @@ class JointRatio(BaseRatio):
         problem, weights = self._problem(upper, lower, l2)
         if not l2.any():
             check_rank(problem.denominator, lower[1], self.basis_)
-        tol = max(self.tol, 32.0 * np.finfo(upper[0].dtype).eps)
-        solution = solve(
-            problem, solver=self.solver, tol=tol, max_iter=self.max_iter
-        )
+        tol = float(max(self.tol, 32.0 * np.finfo(upper[0].dtype).eps))
+        solution = solve(problem, solver=self.solver, tol=tol, max_iter=self.max_iter)
         names = self.basis_.get_feature_names_out
         for side, each in zip((upper, lower), weights, strict=True):
             check_concentration(each, side[1].label, names, stacklevel=4)
@@ -248,13 +254,7 @@ class JointRatio(BaseRatio):
         ndarray of shape (n_rows,)
             NaN for a row that has a missing value.
         """
-        table = self._features(X)
-        if type(self.basis_) is LinearBasis:
-            features = table
-        else:
-            source = X if hasattr(self, "feature_names_in_") else table
-            with config_context(assume_finite=True, transform_output="default"):
-                features = np.asarray(self.basis_.transform(source))
+        features = self._evaluate_basis(X, self._read_rows(X))
         score: FloatArray = features @ self.coef_ + self.intercept_
         if self._is_log_linear():
             return score
@@ -285,21 +285,14 @@ class JointRatio(BaseRatio):
         table, is_numerator, weight, complete = self._read(
             X, y, sample_weight, reset=False
         )
-        features = table
-        if type(self.basis_) is not LinearBasis:
-            source = X if hasattr(self, "feature_names_in_") else table
-            with config_context(assume_finite=True, transform_output="default"):
-                features = np.asarray(self.basis_.transform(source))
+        features = self._evaluate_basis(X, table)
         upper = self._side(table, features, is_numerator, 1, weight, complete)
         lower = self._side(table, features, ~is_numerator, 0, weight, complete)
         problem, _ = self._problem(upper, lower, np.zeros(len(self.coef_)))
-        theta = self.coef_
-        if problem.objective.fits_intercept:
-            shift = float(problem.centre[0] @ self.coef_)
-            theta = np.append(theta, self.intercept_ + shift)
-        return -float(problem(theta[None], second_order=False).value[0])
+        theta = problem.theta(self.coef_[None], np.array([self.intercept_]))
+        return -float(problem(theta, second_order=False).value[0])
 
-    def summary_frame(self, backend: str = "pandas") -> Any:
+    def summary_frame(self, backend: Backend = "pandas") -> Any:
         """Coefficients and diagnostics, a row for each basis feature.
 
         Parameters
@@ -323,6 +316,14 @@ class JointRatio(BaseRatio):
             **{name: values.tolist() for name, values in self._summary.items()},
         }
         return nw.from_dict(columns, backend=backend).to_native()
+
+
+def check_log_linear(estimator: JointRatio) -> None:
+    """Refuse the identity link where log ratios are added up."""
+    if not estimator._is_log_linear():
+        raise ValueError(
+            f"{estimator!r} models the ratio itself, not its logarithm. Use link='log'."
+        )
 
 
 def stack_samples(X1: Any, X0: Any) -> tuple[Any, Any]:

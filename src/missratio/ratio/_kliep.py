@@ -68,8 +68,8 @@ class KLIEP(JointRatio):
 
     Examples
     --------
-    Class 1 loses four in five of its rows above zero. Complete cases pull its mean down, the
-    weights put it back: the true coefficient is 0.5.
+    Class 1 loses four in five of its rows above zero. Complete cases pull its mean
+    down, the weights put it back: the true coefficient is 0.5.
 
     >>> import numpy as np
     >>> import missratio as mr

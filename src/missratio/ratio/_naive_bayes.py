@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
@@ -24,9 +25,15 @@ from missratio.ratio._base import (
     class_index,
 )
 from missratio.ratio._batch import batch_problem, batch_sample
-from missratio.ratio._joint import JointRatio, MissingnessParameter, class_size
+from missratio.ratio._joint import (
+    Backend,
+    JointRatio,
+    MissingnessParameter,
+    check_log_linear,
+    class_size,
+)
 from missratio.ratio._kliep import KLIEP
-from missratio.ratio._problem import solve
+from missratio.ratio._problem import RatioProblem, solve
 from missratio.ratio._rows import (
     ClassRows,
     check_concentration,
@@ -42,9 +49,9 @@ class NaiveBayesRatio(BaseRatio):
     """Density ratio r̂(z) = Π_j r̂_j(z_j), each factor from its own column alone.
 
     The paper's answer to partial missingness: where columns are independent within each
-    class, the ratio is the product of the columns' ratios, and column j is fitted on all
-    rows in which it is observed, with weights 1/(1 − φ_j). All columns are solved as
-    one batch.
+    class, the ratio is the product of the columns' ratios, and column j is fitted on
+    all rows in which it is observed, with weights 1/(1 − φ_j). All columns are solved
+    as one batch.
 
     Parameters
     ----------
@@ -118,6 +125,7 @@ class NaiveBayesRatio(BaseRatio):
                 "estimator must be a KLIEP, FDivergenceRatio or ObjectiveRatio, got "
                 f"{self.estimator!r}."
             )
+        check_log_linear(self.estimator)
         return self.estimator
 
     def _missingness(self) -> MissingnessParameter:
@@ -126,9 +134,7 @@ class NaiveBayesRatio(BaseRatio):
         inner: MissingnessParameter = getattr(self.estimator, "missingness", None)
         return inner
 
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn each column's ratio.
 
         Parameters
@@ -159,8 +165,12 @@ class NaiveBayesRatio(BaseRatio):
         names = self._column_names()
         self.bases_ = self._fit_bases(inner, table, is_numerator)
         self._allocate()
+        tol = float(max(inner.tol, 32.0 * np.finfo(table.dtype).eps))
         for columns in self._columns_by_width():
-            self._fit_columns(inner, table, upper, lower, columns)
+            problem = self._column_problem(inner, table, upper, lower, columns)
+            if problem.l2 is None:
+                self._check_rank(problem.denominator.features, lower, columns)
+            self._fit_columns(inner, problem, columns, tol)
         self._finish(names)
         for rows in (upper, lower):
             check_concentration(
@@ -206,8 +216,7 @@ class NaiveBayesRatio(BaseRatio):
             return [basis.fit(table[:1, :1])] * table.shape[1]
         labels = is_numerator.astype(int)
         return [
-            clone(basis).fit(table[:, j : j + 1], labels)
-            for j in range(table.shape[1])
+            clone(basis).fit(table[:, j : j + 1], labels) for j in range(table.shape[1])
         ]
 
     def _columns_by_width(self) -> list[IntArray]:
@@ -222,28 +231,30 @@ class NaiveBayesRatio(BaseRatio):
         self._column_status = np.zeros(n_columns, dtype=np.int64)
         self._column_iterations = np.zeros(n_columns, dtype=np.int64)
 
-    def _fit_columns(
+    def _column_problem(
         self,
         inner: JointRatio,
         table: FloatArray,
         upper: ClassRows,
         lower: ClassRows,
         columns: IntArray,
-    ) -> None:
-        """Solve some columns as one batch."""
+    ) -> RatioProblem:
+        """The problems of some columns as one batch."""
         samples = []
         for rows in (upper, lower):
             features = self._column_features(table, rows, columns)
             weights = column_weights(rows, columns)
             samples.append(batch_sample(features, weights, rows.normalize))
         l2 = check_penalty(inner.l2, samples[0].features.shape[2])
-        if not l2.any():
-            self._check_rank(samples[1].features, lower, columns)
-        problem = batch_problem(inner._objective(), samples[0], samples[1], l2)
-        tol = max(inner.tol, 32.0 * np.finfo(table.dtype).eps)
+        return batch_problem(inner._objective(), samples[0], samples[1], l2)
+
+    def _fit_columns(
+        self, inner: JointRatio, problem: RatioProblem, columns: IntArray, tol: float
+    ) -> None:
+        """Solve some columns as one batch."""
         solution = solve(problem, solver="newton", tol=tol, max_iter=inner.max_iter)
         for j, theta in zip(columns, solution.theta, strict=True):
-            self._column_coef[j] = theta[: len(l2)]
+            self._column_coef[j] = theta[: problem.centre.shape[1]]
         self.column_log_normalizer_[columns] = -problem.intercept(solution)
         self._column_status[columns] = solution.status
         self._column_iterations[columns] = solution.n_iter
@@ -324,7 +335,7 @@ class NaiveBayesRatio(BaseRatio):
         ndarray of shape (n_rows,)
             NaN for a row that has a missing value.
         """
-        table = self._features(X)
+        table = self._read_rows(X)
         if type(self.bases_[0]) is LinearBasis:
             linear: FloatArray = table @ self.coef_ + self.intercept_
             return linear
@@ -334,7 +345,43 @@ class NaiveBayesRatio(BaseRatio):
             score += features @ self._column_coef[j]
         return score
 
-    def summary_frame(self, backend: str = "pandas") -> Any:
+    def score(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """How well the columns fit rows: minus the sum of their objectives.
+
+        The penalty is left out, and weights for missing values are included.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+            The larger the better.
+        """
+        check_is_fitted(self)
+        inner = self._inner()
+        table, is_numerator, weight, complete = self._read(
+            X, y, sample_weight, reset=False
+        )
+        upper, lower = (
+            self._class_rows(inner, table, mask, position, weight, complete)
+            for mask, position in ((is_numerator, 1), (~is_numerator, 0))
+        )
+        total = 0.0
+        for columns in self._columns_by_width():
+            problem = self._column_problem(inner, table, upper, lower, columns)
+            coef = np.array([self._column_coef[j] for j in columns])
+            theta = problem.theta(coef, -self.column_log_normalizer_[columns])
+            unpenalised = replace(problem, l2=None)
+            total -= float(unpenalised(theta, second_order=False).value.sum())
+        return total
+
+    def summary_frame(self, backend: Backend = "pandas") -> Any:
         """Coefficients and diagnostics, a row for each basis feature of each column.
 
         Parameters

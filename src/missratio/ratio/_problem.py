@@ -11,7 +11,7 @@ import numpy as np
 
 from missratio._typing import BoolArray, FloatArray
 from missratio.engine import BLOCK_ELEMENTS, Sample, fold, one_blas_thread, share
-from missratio.moments import Link, Parameters, Sums, accumulate
+from missratio.moments import Link, Parameters, Sums, accumulate, dot
 from missratio.objective import Expectations, KLIEPObjective, Objective
 from missratio.solver import (
     Evaluation,
@@ -24,8 +24,10 @@ from missratio.solver import (
 # Above this many parameters a Hessian costs more than it saves.
 NEWTON_PARAMETERS = 1000
 # A pilot fit takes every PILOT_STRIDE-th row where that leaves enough of them.
-PILOT_STRIDE = 10
+PILOT_STRIDE = 8
 PILOT_ROWS = 2000
+# Small problems are solved together up to this many numbers, which fit the cache.
+CHUNK_ELEMENTS = 131_072
 # Newton steps that still move scores by this much at "convergence" point to infinity.
 RECEDING_STEP = 1e-3
 
@@ -67,12 +69,12 @@ class WeightedMean:
         """Means are divided already."""
         return np.ones(len(self.mass))
 
-    def sums(self, at: Parameters) -> Sums:
+    def sums(self, coef: FloatArray, intercept: FloatArray | None) -> Sums:
         """E s, E f̃ and no curvature, in the accumulator's form."""
-        slope, value = self.mean, (at.coef * self.mean).sum(axis=1)
-        if at.intercept is not None:
+        slope, value = self.mean, dot(coef, self.mean)
+        if intercept is not None:
             slope = np.concatenate([slope, self.mass[:, None]], axis=1)
-            value += self.mass * at.intercept
+            value += self.mass * intercept
         return Sums(np.zeros(len(value)), value, slope, None, value, value)
 
 
@@ -89,10 +91,9 @@ class RatioProblem:
     numerator : Sample or WeightedMean
     denominator : Sample
     centre : ndarray of shape (n_problems, n_features)
+        What is subtracted from features, by now or in passing.
     l2 : ndarray of shape (n_features,), or None
         The penalty is ½ Σ l2_j θ_j².
-    centred : bool
-        Whether the samples' features are centred already.
     """
 
     objective: Objective
@@ -100,25 +101,6 @@ class RatioProblem:
     denominator: Sample
     centre: FloatArray
     l2: FloatArray | None = None
-    centred: bool = False
-
-    @classmethod
-    def prepare(
-        cls,
-        objective: Objective,
-        numerator: Sample | WeightedMean,
-        denominator: Sample,
-        centre: FloatArray,
-        l2: FloatArray,
-    ) -> RatioProblem:
-        """Centre the samples at once where they may be overwritten."""
-        samples = [part for part in (numerator, denominator) if isinstance(part, Sample)]
-        centred = all(sample.owned for sample in samples)
-        if centred:
-            for sample in samples:
-                sample.centre_in_place(centre)
-        penalty = l2 if l2.any() else None
-        return cls(objective, numerator, denominator, centre, penalty, centred)
 
     @cached_property
     def _totals(self) -> FloatArray:
@@ -127,14 +109,13 @@ class RatioProblem:
     @property
     def n_parameters(self) -> int:
         """Length of a parameter vector."""
-        return self.centre.shape[1] + self.objective.fits_intercept
+        return int(self.centre.shape[1]) + self.objective.fits_intercept
 
-    def parameters(self, theta: FloatArray) -> Parameters:
-        """Split a batch of parameter vectors."""
-        shift = None if self.centred else self.centre
+    def _split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Coefficients and intercepts of a batch of parameter vectors."""
         if not self.objective.fits_intercept:
-            return Parameters(theta, shift, None)
-        return Parameters(theta[:, :-1], shift, theta[:, -1])
+            return theta, None
+        return theta[:, :-1], theta[:, -1]
 
     def start(self) -> FloatArray:
         """Parameters of the ratio that is one everywhere."""
@@ -147,18 +128,23 @@ class RatioProblem:
         self, theta: FloatArray, *, second_order: bool
     ) -> tuple[list[Sums], list[Sums]]:
         """The weighted sums over the numerator's and the denominator's rows."""
-        at = self.parameters(theta)
+        coef, intercept = self._split(theta)
+        # Second moments need two more arrays of the block's size.
+        elements = BLOCK_ELEMENTS // 2 if second_order else BLOCK_ELEMENTS
 
         def sweep(term_of: Link, sample: Sample) -> list[Sums]:
+            centre = None if sample.centred else self.centre
+            at = Parameters(coef, centre, intercept)
             return fold(
                 sample,
                 lambda features, weights: accumulate(
                     term_of, features, weights, at, second_order=second_order
                 ),
+                elements,
             )
 
         if isinstance(self.numerator, WeightedMean):
-            upper = [self.numerator.sums(at)]
+            upper = [self.numerator.sums(coef, intercept)]
         else:
             upper = sweep(self.objective.numerator, self.numerator)
         return upper, sweep(self.objective.denominator, self.denominator)
@@ -206,7 +192,7 @@ class RatioProblem:
         gradient[:, :n_features] += self.l2 * coef
         if hessian is not None:
             np.einsum("bii->bi", hessian)[:, :n_features] += self.l2
-        return value + 0.5 * (self.l2 * coef**2).sum(axis=1)
+        return value + 0.5 * dot(self.l2, coef**2)
 
     def _proof(self, lowest: FloatArray, highest: FloatArray) -> BoolArray:
         """Whether scores separate the classes, so that no finite optimum exists."""
@@ -233,19 +219,26 @@ class RatioProblem:
         if not self.objective.fits_intercept:
             return -self.log_mass(solution)
         coef, centred = solution.theta[:, :-1], solution.theta[:, -1]
-        return centred - (coef * self.centre).sum(axis=1)
+        return centred - dot(coef, self.centre)
+
+    def theta(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
+        """The parameter vectors of given coefficients and (uncentred) intercepts."""
+        if not self.objective.fits_intercept:
+            return coef
+        centred = intercept + dot(coef, self.centre)
+        return np.concatenate([coef, centred[:, None]], axis=1)
 
     def log_mass(self, solution: Solution) -> FloatArray:
-        """log E[exp s(Z⁰)], where s = θᵀf is not centred."""
+        """Log E[exp s(Z⁰)], where s = θᵀf is not centred."""
         coef = solution.theta[:, : self.centre.shape[1]]
-        shift = (coef * self.centre).sum(axis=1)
+        shift = dot(coef, self.centre)
         if isinstance(self.objective, KLIEPObjective) and isinstance(
             self.numerator, WeightedMean
         ):
             # It is a part of the optimal value, −θᵀE f + log E exp s + penalty.
-            log_mean = solution.value + (coef * self.numerator.mean).sum(axis=1)
+            log_mean = solution.value + dot(coef, self.numerator.mean)
             if self.l2 is not None:
-                log_mean -= 0.5 * (self.l2 * coef**2).sum(axis=1)
+                log_mean -= 0.5 * dot(self.l2, coef**2)
             return log_mean + shift
         exponential = replace(self, objective=KLIEPObjective())
         _, lower = exponential.sums(coef, second_order=False)
@@ -276,9 +269,7 @@ class RatioProblem:
         )
 
 
-def sum_terms(
-    factors: FloatArray, arrays: Sequence[FloatArray | None]
-) -> FloatArray:
+def sum_terms(factors: FloatArray, arrays: Sequence[FloatArray | None]) -> FloatArray:
     """Σ factor · array over the terms that have one."""
     total: FloatArray | float = 0.0
     for factor, array in zip(factors, arrays, strict=True):
@@ -305,11 +296,11 @@ def solve(
         solver = "newton" if problem.n_parameters <= NEWTON_PARAMETERS else "lbfgs"
     one = _solve_newton if solver == "newton" else _solve_first_order
     per_problem = problem.denominator.size // n_problems
-    length = max(1, BLOCK_ELEMENTS // max(per_problem, 1)) if solver == "newton" else 1
+    length = max(1, CHUNK_ELEMENTS // max(per_problem, 1)) if solver == "newton" else 1
     chunks = [slice(i, i + length) for i in range(0, n_problems, length)]
-    if len(chunks) == 1:
-        return one(problem, tol=tol, max_iter=max_iter)
     with one_blas_thread(problem.denominator.size) as threads:
+        if len(chunks) == 1:
+            return one(problem, tol=tol, max_iter=max_iter)
         return Solution.concatenate(
             share(
                 lambda which: one(problem.problems(which), tol=tol, max_iter=max_iter),
@@ -323,18 +314,17 @@ def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Soluti
     """Newton, begun on a part of the rows where there are many."""
     start, hessian = problem.start(), None
     pilot_rows = problem.denominator.n_rows // PILOT_STRIDE
-    large = len(start) == 1 and pilot_rows >= max(
-        PILOT_ROWS, 20 * problem.n_parameters
-    )
+    large = len(start) == 1 and pilot_rows >= max(PILOT_ROWS, 20 * problem.n_parameters)
     if large:
-        # A pilot is only as good as its rows, so it is solved to a tenth of its own
-        # statistical error; its Hessian then serves for nearly all of the steps.
+        # A pilot is only as good as its rows, so it is not solved any further than to
+        # its own statistical error; its Hessian then serves for most of the steps.
         pilot = problem.thin(PILOT_STRIDE)
-        coarse = max(tol, 0.1 * math.sqrt(problem.n_parameters / pilot_rows))
+        coarse = max(tol, 0.3 * math.sqrt(problem.n_parameters / pilot_rows))
         rough = _solve_newton(pilot, tol=coarse, max_iter=max_iter)
         if rough.status[0] == Status.CONVERGED:
-            start = rough.theta
-            hessian = pilot(start, second_order=True).hessian
+            start, hessian = rough.theta, rough.hessian
+            if not rough.exact:
+                hessian = pilot(start, second_order=True).hessian
     solution = newton(
         problem, start, hessian=hessian, freeze=large, tol=tol, max_iter=max_iter
     )
@@ -360,6 +350,4 @@ def _solve_first_order(problem: RatioProblem, *, tol: float, max_iter: int) -> S
     spread = features[0].std(axis=0, dtype=np.float64)
     scale = np.ones(problem.n_parameters)
     scale[: len(spread)] = 1.0 / np.where(spread > 0.0, spread, 1.0)
-    return lbfgs(
-        problem, problem.start(), scale=scale, tol=tol, max_iter=10 * max_iter
-    )
+    return lbfgs(problem, problem.start(), scale=scale, tol=tol, max_iter=10 * max_iter)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,8 +21,10 @@ from missratio.weights import (
 
 Normalization = Literal["hajek", "horvitz-thompson"]
 ClassModel = Missingness | Literal["ignore"] | None
-# Samples up to this size are copied column by column: numpy is fast along columns.
-COLUMN_MAJOR_ELEMENTS = BLOCK_ELEMENTS
+# Samples up to the first size are copied column by column, which numpy is fast along;
+# up to the second row by row, so that the class lies together; larger ones stay put.
+COLUMN_MAJOR_ELEMENTS = 262_144
+COPIED_ELEMENTS = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +141,7 @@ def read_class(
                 f"The sample weights of class {label!r} are all zero: a ratio needs "
                 "rows of both classes."
             )
-    return ClassRows(
-        label, index, n_rows, weights, sample_weight, maximum, normalize
-    )
+    return ClassRows(label, index, n_rows, weights, sample_weight, maximum, normalize)
 
 
 def _refuse_nan(X: FloatArray, label: Any) -> None:
@@ -192,9 +192,12 @@ def check_missingness(missingness: Any, labels: Any) -> None:
 
 
 def observed_sample(
-    features: FloatArray, rows: ClassRows
+    features: FloatArray, rows: ClassRows, centre: FloatArray
 ) -> tuple[Sample, FloatArray | None]:
-    """A class's complete rows as a sample, and the weights of all its rows."""
+    """A class's complete rows as a sample, and the weights of all its rows.
+
+    The features are centred where the sample is a copy: where it is small.
+    """
     whole = rows.whole_row_weights()
     weights = rows.combined(whole)
     index = rows.index
@@ -212,7 +215,7 @@ def observed_sample(
                 index = np.arange(index.start, index.stop)
             index, weights = index[observed], weights[observed]
         weights = weights[None].astype(features.dtype, copy=False)
-    return _as_sample(features, index, weights, total), whole
+    return _as_sample(features, index, weights, total, centre), whole
 
 
 def _as_sample(
@@ -220,15 +223,42 @@ def _as_sample(
     index: IntArray | slice,
     weights: FloatArray | None,
     total: FloatArray,
+    centre: FloatArray,
 ) -> Sample:
-    """Small samples as a column-major copy, large ones in place."""
+    """Small samples as a centred copy, large ones in place."""
     n_rows = index.stop - index.start if isinstance(index, slice) else len(index)
-    if n_rows * features.shape[1] <= COLUMN_MAJOR_ELEMENTS:
-        columns = np.array(features[index].T, order="C").T
-        return Sample(columns[None], total, weights, owned=True)
+    size = n_rows * features.shape[1]
+    if size <= COLUMN_MAJOR_ELEMENTS:
+        columns = np.array(features[index].T, order="C")
+        columns -= centre[:, None]
+        return Sample(columns.T[None], total, weights, centred=True)
+    if size <= COPIED_ELEMENTS:
+        copied = _copy_rows(features, index, centre)
+        return Sample(copied[None], total, weights, centred=True)
     if isinstance(index, slice):
         return Sample(features[None, index], total, weights)
     return Sample(features[None], total, weights, index)
+
+
+def _copy_rows(
+    features: FloatArray, index: IntArray | slice, centre: FloatArray
+) -> FloatArray:
+    """Gather rows less a centre, in blocks that threads share."""
+    if isinstance(index, slice):
+        index = np.arange(index.start, index.stop)
+    copied = np.empty((len(index), features.shape[1]), dtype=features.dtype)
+    shift = centre.astype(features.dtype, copy=False)
+    length = max(1, BLOCK_ELEMENTS // max(features.shape[1], 1))
+
+    def gather(start: int) -> None:
+        block = copied[start : start + length]
+        chosen = index[start : start + length]
+        np.take(features, chosen, axis=0, out=block, mode="clip")
+        block -= shift
+
+    with one_blas_thread(copied.size) as threads:
+        share(gather, range(0, len(index), length), threads)
+    return copied
 
 
 def feature_weights(
@@ -321,7 +351,7 @@ def _row_mean(
 def check_concentration(
     weights: FloatArray | None,
     label: Any,
-    names: Callable[[], Sequence[str]],
+    names: Callable[[], Any],
     stacklevel: int,
 ) -> None:
     """Warn where a few rows carry the weight, once, for the worst feature."""

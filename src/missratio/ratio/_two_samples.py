@@ -45,7 +45,7 @@ def density_ratio(
     >>> X1, X0 = rng.normal(1, 1, (1000, 1)), rng.normal(0, 1, (1000, 1))
     >>> ratio = mr.density_ratio(X1, X0)
     >>> ratio.predict_ratio([[0.5], [2.0]]).round(1)
-    array([0.9, 4.3])
+    array([1. , 4.4])
     """
     estimator = KLIEP() if estimator is None else clone(estimator)
     if missingness is not None:

@@ -51,9 +51,7 @@ def lbfgs(
     status, n_iter = Status.CONVERGED, 0
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "gtol": tol, "ftol": 0.0}
     try:
-        result = minimize(
-            scaled, latest, jac=True, method="L-BFGS-B", options=options
-        )
+        result = minimize(scaled, latest, jac=True, method="L-BFGS-B", options=options)
         latest, n_iter = result.x, result.nit
     except _NoOptimumError:
         status = Status.NO_OPTIMUM

@@ -15,8 +15,9 @@ SHORTEST_STEP = 1e-10
 RUNNING, NO_OPTIMUM = int(Status.RUNNING), int(Status.NO_OPTIMUM)
 CONVERGED, STALLED = int(Status.CONVERGED), int(Status.STALLED)
 ROUNDING = 64.0 * np.finfo(np.float64).eps
-# A frozen Hessian is kept while each step shrinks the decrement by this factor.
-FROZEN_CONTRACTION = 0.1
+# A frozen Hessian is evaluated anew if at its pace more steps than these would follow:
+# as many as a Hessian costs, and the two or three that come after it.
+FROZEN_STEPS = 6.0
 
 
 def newton(
@@ -54,6 +55,7 @@ def newton(
     value, gradient = here.value, here.gradient
     curvature = here.hessian if hessian is None else hessian
     assert curvature is not None
+    exact = hessian is None
     step = np.ones(len(theta))
     status = np.full(len(theta), RUNNING)
     n_iter = np.zeros(len(theta), dtype=np.int64)
@@ -77,11 +79,11 @@ def newton(
         noise = ROUNDING * np.maximum(1.0, np.abs(value))
         taken = running & (there.value <= value - fall + noise)
         taken &= np.isfinite(there.gradient).all(axis=1)
-        if freeze and there.hessian is None:
+        updated = there.hessian
+        if freeze and updated is None:
             bend = there.gradient - gradient
             updated = _secant_update(curvature, trial - theta, bend)
-        else:
-            updated = there.hessian
+        exact = there.hessian is not None and bool(taken.all())
         if taken.all():
             theta, value, gradient = trial, there.value, there.gradient
             curvature = curvature if updated is None else updated
@@ -102,14 +104,15 @@ def newton(
         # 4. A Hessian is left out where the next step should be the last, and, if it
         #    may be frozen, as long as it serves.
         if freeze:
-            slow = running & (~taken | (decrement > FROZEN_CONTRACTION * earlier))
-            refresh = bool(slow.any())
+            pace = np.log(np.maximum(earlier / np.maximum(decrement, tol), 1.0))
+            slow = np.log(np.maximum(decrement / tol, 1.0)) > FROZEN_STEPS * pace
+            refresh = bool((running & (slow | ~taken)).any())
         else:
             refresh = bool((running & (decrement > math.sqrt(tol))).any())
 
     status[status == RUNNING] = Status.OUT_OF_ITERATIONS
     return Solution(
-        theta, value, gradient, curvature, direction, decrement, n_iter, status
+        theta, value, gradient, curvature, direction, decrement, n_iter, status, exact
     )
 
 
@@ -141,7 +144,7 @@ def newton_direction(
     direction = _solve_definite(hessian, -gradient)
     if direction is None:
         direction = _solve_indefinite(hessian, -gradient)
-    decrement = np.sqrt(np.maximum(-(direction * gradient).sum(axis=1), 0.0))
+    decrement: FloatArray = np.sqrt(np.maximum(-(direction * gradient).sum(axis=1), 0.0))
     return direction, decrement
 
 
@@ -167,5 +170,4 @@ def _solve_indefinite(matrix: FloatArray, target: FloatArray) -> FloatArray:
     floor = 1e-10 * np.maximum(magnitude.max(axis=1, keepdims=True), 1e-300)
     along = vectors.swapaxes(1, 2) @ (target * scale)[..., None]
     along /= np.maximum(magnitude, floor)[..., None]
-    solution: FloatArray = (vectors @ along)[..., 0] * scale
-    return solution
+    return np.asarray((vectors @ along)[..., 0] * scale, dtype=np.float64)

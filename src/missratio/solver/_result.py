@@ -59,8 +59,7 @@ class Solution:
     value : ndarray of shape (n_problems,)
     gradient : ndarray of shape (n_problems, n_parameters)
     hessian : ndarray of shape (n_problems, n_parameters, n_parameters), or None
-        The last one evaluated, which may belong to an earlier point; None where the
-        solver used none.
+        None where the solver used none.
     step : ndarray of shape (n_problems, n_parameters)
         The step that the solver would try next.
     decrement : ndarray of shape (n_problems,)
@@ -69,6 +68,9 @@ class Solution:
     n_iter : ndarray of int of shape (n_problems,)
     status : ndarray of int of shape (n_problems,)
         `Status` values.
+    exact : bool
+        Whether the Hessian was evaluated at theta, for all problems; if not, it may be
+        that of an earlier point or an approximation.
     """
 
     theta: FloatArray
@@ -79,6 +81,7 @@ class Solution:
     decrement: FloatArray
     n_iter: IntArray
     status: IntArray
+    exact: bool = False
 
     @classmethod
     def concatenate(cls, parts: Sequence[Solution]) -> Solution:

@@ -144,7 +144,7 @@ def newton_direction(
     direction = _solve_definite(hessian, -gradient)
     if direction is None:
         direction = _solve_indefinite(hessian, -gradient)
-    decrement: FloatArray = np.sqrt(np.maximum(-(direction * gradient).sum(axis=1), 0.0))
+    decrement = np.sqrt(np.maximum(-(direction * gradient).sum(axis=1), 0.0))
     return direction, decrement
 
 
@@ -157,8 +157,7 @@ def _solve_definite(matrix: FloatArray, target: FloatArray) -> FloatArray | None
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         return None
-    solutions: FloatArray = np.linalg.solve(matrix, target[..., None])[..., 0]
-    return solutions
+    return np.asarray(np.linalg.solve(matrix, target[..., None])[..., 0], np.float64)
 
 
 def _solve_indefinite(matrix: FloatArray, target: FloatArray) -> FloatArray:

@@ -2,6 +2,9 @@
 
 from importlib.metadata import version as installed_version
 
+from docutils.nodes import SkipNode
+from docutils.utils.math.latex2mathml import tex2mathml
+
 project = "missratio"
 author = "the missratio developers"
 copyright = f"2026, {author}"
@@ -38,8 +41,29 @@ def skip_member(app, what, name, obj, skip, options):
     return True if defined_in.startswith("sklearn.") else None
 
 
+# -- Formulas ----------------------------------------------------------------------
+
+# As MathML, which browsers show by themselves: no script has to be loaded from a
+# network. A formula that can't be converted stops the build.
+html_math_renderer = "mathml"
+
+
+def visit_inline_formula(translator, node):
+    translator.body.append(tex2mathml(node.astext()))
+    raise SkipNode
+
+
+def visit_displayed_formula(translator, node):
+    formula = tex2mathml(node.astext(), as_block=True)
+    translator.body.append(f'<div class="formula">{formula}</div>')
+    raise SkipNode
+
+
 def setup(app):
     app.connect("autodoc-skip-member", skip_member)
+    app.add_html_math_renderer(
+        "mathml", (visit_inline_formula, None), (visit_displayed_formula, None)
+    )
 
 
 # -- Examples ----------------------------------------------------------------------
@@ -75,4 +99,18 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "quickstart": [], "mathematics": []}
+# Next to a page's own contents only the API needs a list of its siblings.
+html_sidebars = {
+    page: []
+    for page in (
+        "index",
+        "quickstart",
+        "guide",
+        "missingness",
+        "extending",
+        "mathematics",
+        "references",
+        "benchmarks",
+        "auto_examples/*",
+    )
+}

@@ -9,6 +9,12 @@ from missratio.basis import (
     PolynomialBasis,
     TransformerBasis,
 )
+from missratio.classifier import (
+    Certificate,
+    NeymanPearsonClassifier,
+    expected_power,
+    required_calibration_rows,
+)
 from missratio.missingness import (
     FunctionMissingness,
     LogisticMissingness,
@@ -47,6 +53,7 @@ __all__ = [
     "KLIEP",
     "Basis",
     "BatchFit",
+    "Certificate",
     "Combination",
     "Divergence",
     "Expectations",
@@ -57,6 +64,7 @@ __all__ = [
     "LogisticMissingness",
     "Missingness",
     "NaiveBayesRatio",
+    "NeymanPearsonClassifier",
     "NoFiniteOptimumWarning",
     "Objective",
     "ObjectiveRatio",
@@ -69,7 +77,9 @@ __all__ = [
     "corrupt",
     "density_ratio",
     "effective_sample_size",
+    "expected_power",
     "fit_batch",
     "inverse_probability_weights",
+    "required_calibration_rows",
     "worst_case_sample_size",
 ]

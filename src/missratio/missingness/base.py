@@ -55,6 +55,19 @@ class Missingness(ABC):
         """The number of features that the model is for; None where any will do."""
         return None
 
+    def weight_bound(self, n_columns: int) -> float | None:
+        """The largest weight 1/(1 − φ) that a complete row can have; None if unknown.
+
+        Parameters
+        ----------
+        n_columns : int
+            Per feature the weight of a row is a product over so many columns.
+        """
+        if self.maximum is None:
+            return None
+        each = 1.0 / (1.0 - self.maximum)
+        return each if self.rowwise else each**n_columns
+
     @abstractmethod
     def _evaluate(self, X: FloatArray) -> ArrayLike:
         """Return φ at the rows of a read-only, non-empty array of shape (n, d).

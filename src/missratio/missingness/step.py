@@ -74,6 +74,13 @@ class StepMissingness(Missingness):
         """The supremum ‖φ‖∞: the largest probability."""
         return float(np.max(self.probability))
 
+    def weight_bound(self, n_columns: int) -> float:
+        """The largest weight of a complete row: per feature, a product of steps."""
+        if self.rowwise:
+            return 1.0 / (1.0 - self.maximum)
+        probability = np.broadcast_to(np.asarray(self.probability), (n_columns,))
+        return float(np.prod(1.0 / (1.0 - probability)))
+
     @property
     def n_features(self) -> int | None:
         """The number of features; None where every parameter is a scalar."""

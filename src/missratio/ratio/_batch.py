@@ -10,15 +10,23 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.basis import LinearBasis, as_basis
+from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.engine import Sample
+from missratio.missingness import Missingness
+from missratio.missingness.arrays import any_by_row
 from missratio.objective import Objective
 from missratio.ratio._base import check_no_infinity, check_penalty
 from missratio.ratio._joint import JointRatio, check_log_linear
 from missratio.ratio._problem import RatioProblem, WeightedMean, solve
-from missratio.ratio._rows import Normalization, check_missingness, class_model
+from missratio.ratio._rows import (
+    ClassModel,
+    Normalization,
+    check_missingness,
+    class_model,
+    feature_weights,
+)
 from missratio.solver import Status
-from missratio.weights import complete_row_weights
+from missratio.weights import complete_row_weights, inverse_probability_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +83,59 @@ def batch_sample(
 
 
 def batch_problem(
-    objective: Objective, upper: Sample, lower: Sample, l2: FloatArray
+    objective: Objective,
+    upper: Sample | WeightedMean,
+    lower: Sample,
+    l2: FloatArray,
+    centre: FloatArray | None = None,
 ) -> RatioProblem:
     """The problems of a batch of numerator and denominator samples.
 
-    The samples' features are overwritten: they are centred in place.
+    The samples' features are overwritten: they are centred in place, at the numerator's
+    mean; for a numerator that is a mean already, at a centre that is given.
     """
-    if upper.weights is None:
-        mean, mass = upper.features.mean(axis=1), np.ones(len(upper.total))
-    else:
-        sums = (upper.weights[:, None, :] @ upper.features)[:, 0, :]
-        mean = sums / upper.total[:, None]
-        mass = upper.weights.sum(axis=1) / upper.total
-    centre = mean / mass[:, None]
-    numerator: Sample | WeightedMean
-    if objective.linear_numerator:
-        numerator = WeightedMean.centred(mean, mass, centre, objective)
-    else:
-        numerator = _centred(upper, centre)
+    numerator = upper
+    if isinstance(upper, Sample):
+        if upper.weights is None:
+            mean, mass = upper.features.mean(axis=1), np.ones(len(upper.total))
+        else:
+            sums = (upper.weights[:, None, :] @ upper.features)[:, 0, :]
+            mean = sums / upper.total[:, None]
+            mass = upper.weights.sum(axis=1) / upper.total
+        centre = mean / mass[:, None]
+        if objective.linear_numerator:
+            numerator = WeightedMean.centred(mean, mass, centre, objective)
+        else:
+            numerator = _centred(upper, centre)
+    assert centre is not None
     penalty = l2 if l2.any() else None
     return RatioProblem(objective, numerator, _centred(lower, centre), centre, penalty)
+
+
+def _entry_means(
+    features: FloatArray,
+    weights: FloatArray,
+    normalize: Normalization,
+    objective: Objective,
+) -> tuple[WeightedMean, FloatArray]:
+    """A numerator of which single entries are missing, and its centre.
+
+    Parameters
+    ----------
+    features, weights : ndarray of shape (n_problems, n_rows, n_features)
+    """
+    n_problems, n_rows, n_features = features.shape
+    sums = weights.sum(axis=1)
+    if not sums.all():
+        problem, feature = np.argwhere(sums == 0.0)[0]
+        raise ValueError(
+            f"Problem {problem}: basis feature {feature} is never observed in class 1."
+        )
+    total = sums if normalize == "hajek" else np.full((n_problems, n_features), n_rows)
+    observed = np.where(weights > 0.0, features, 0.0)
+    mean = (weights * observed).sum(axis=1) / total
+    centre = mean / (sums / total)
+    return WeightedMean.centred(mean, np.ones(n_problems), centre, objective), centre
 
 
 def _centred(sample: Sample, centre: FloatArray) -> Sample:
@@ -116,7 +157,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
         Not fitted by this call. Its missingness models belong to the classes 1 (the
         numerator) and 0. A basis that has to be fitted is shared by all problems.
     X1 : array-like of shape (n_problems, n_numerator_rows, n_columns)
-        NaN where a value is missing. Under per-feature missingness complete rows count.
+        NaN where a value is missing.
     X0 : array-like of shape (n_problems, n_denominator_rows, n_columns)
 
     Returns
@@ -137,27 +178,23 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     _check_shapes(*tables)
     check_log_linear(estimator)
     check_missingness(estimator.missingness, (0, 1))
-    flat = [table.reshape(-1, table.shape[2]) for table in tables]
-    samples = []
-    for table, rows, features, label in zip(
-        tables, flat, _shared_features(estimator, flat), (1, 0), strict=True
-    ):
-        model = class_model(estimator.missingness, label)
-        weights = None
-        if model is not None or not check_no_infinity(rows):
-            weights = complete_row_weights(rows, model).reshape(table.shape[:2])
-            if not weights.any(axis=1).all():
-                raise ValueError(
-                    f"Problem {int(weights.any(axis=1).argmin())} has no observed row "
-                    f"of class {label}."
-                )
-        # Column by column, and a copy: missing rows are filled in.
-        columns = features.reshape(*table.shape[:2], -1).swapaxes(1, 2)
-        columns = np.array(columns, order="C").swapaxes(1, 2)
-        how = "hajek" if model == "ignore" else estimator.normalize
-        samples.append(batch_sample(columns, weights, how))
-    l2 = check_penalty(estimator.l2, samples[0].features.shape[2])
-    problem = batch_problem(estimator._objective(), samples[0], samples[1], l2)
+    objective = estimator._objective()
+    basis, (upper_features, lower_features) = _shared_features(estimator, tables)
+    lower = _whole_rows(estimator, tables[1], lower_features, 0)
+    l2 = check_penalty(estimator.l2, lower.features.shape[2])
+    model = class_model(estimator.missingness, 1)
+    flat = tables[0].reshape(-1, tables[0].shape[2])
+    upper: Sample | WeightedMean
+    centre = None
+    if objective.linear_numerator and loses_entries(flat, model):
+        weights = inverse_probability_weights(flat, model)
+        weights = feature_weights(weights, basis.required_columns_)
+        weights = weights.reshape(upper_features.shape)
+        how: Normalization = "hajek" if model == "ignore" else estimator.normalize
+        upper, centre = _entry_means(upper_features, weights, how, objective)
+    else:
+        upper = _whole_rows(estimator, tables[0], upper_features, 1)
+    problem = batch_problem(objective, upper, lower, l2, centre)
     solution = solve(
         problem, solver="newton", tol=estimator.tol, max_iter=estimator.max_iter
     )
@@ -170,16 +207,48 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     )
 
 
+def loses_entries(rows: FloatArray, model: ClassModel) -> bool:
+    """Whether single entries are missing, and not whole rows alone."""
+    if isinstance(model, Missingness):
+        return not model.rowwise
+    missing = np.isnan(rows)
+    return bool((any_by_row(missing) & any_by_row(~missing)).any())
+
+
+def _whole_rows(
+    estimator: JointRatio, table: FloatArray, features: FloatArray, label: int
+) -> Sample:
+    """A class's complete rows, weighted, as a copy laid out column by column."""
+    rows = table.reshape(-1, table.shape[2])
+    model = class_model(estimator.missingness, label)
+    weights = None
+    if model is not None or not check_no_infinity(rows):
+        weights = complete_row_weights(rows, model).reshape(table.shape[:2])
+        if not weights.any(axis=1).all():
+            raise ValueError(
+                f"Problem {int(weights.any(axis=1).argmin())} has no complete row of "
+                f"class {label}."
+            )
+    columns = np.array(features.swapaxes(1, 2), order="C").swapaxes(1, 2)
+    how: Normalization = "hajek" if model == "ignore" else estimator.normalize
+    return batch_sample(columns, weights, how)
+
+
 def _shared_features(
     estimator: JointRatio, tables: Sequence[FloatArray]
-) -> Sequence[FloatArray]:
+) -> tuple[Basis, list[FloatArray]]:
     """Basis features of both classes; what the basis learns, it learns from all."""
+    flat = [table.reshape(-1, table.shape[2]) for table in tables]
     basis = as_basis(estimator.basis)
     if type(basis) is LinearBasis:
-        return tables
-    labels = np.repeat([1, 0], [len(table) for table in tables])
-    fitted = clone(basis).fit(np.concatenate(tables), labels)
-    return [np.asarray(fitted.transform(table)) for table in tables]
+        return LinearBasis().fit(flat[0][:1]), list(tables)
+    labels = np.repeat([1, 0], [len(rows) for rows in flat])
+    fitted = clone(basis).fit(np.concatenate(flat), labels)
+    features = [
+        np.asarray(fitted.transform(rows)).reshape(*table.shape[:2], -1)
+        for rows, table in zip(flat, tables, strict=True)
+    ]
+    return fitted, features
 
 
 def _check_shapes(X1: FloatArray, X0: FloatArray) -> None:

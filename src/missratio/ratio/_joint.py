@@ -167,6 +167,7 @@ class JointRatio(BaseRatio):
             sample_weight,
             self.normalize,
             complete=complete,
+            names=getattr(self, "feature_names_in_", None),
         )
         return features, rows
 

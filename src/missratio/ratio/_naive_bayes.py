@@ -200,6 +200,7 @@ class NaiveBayesRatio(BaseRatio):
             sample_weight,
             inner.normalize,
             complete=complete,
+            names=getattr(self, "feature_names_in_", None),
         )
 
     def _column_names(self) -> list[str]:

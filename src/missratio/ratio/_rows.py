@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -44,6 +44,8 @@ class ClassRows:
     maximum : float, or None
         ‖φ‖∞ where the model knows it.
     normalize : {"hajek", "horvitz-thompson"}
+    ignores : bool
+        Whether complete cases are taken for the whole.
     """
 
     label: Any
@@ -53,11 +55,7 @@ class ClassRows:
     sample_weight: FloatArray | None
     maximum: float | None
     normalize: Normalization
-
-    @property
-    def by_entry(self) -> bool:
-        """Whether single entries are missing."""
-        return self.weights is not None and self.weights.ndim == 2
+    ignores: bool = False
 
     def total(self, weights: FloatArray | None) -> FloatArray:
         """What weighted sums are divided by, for weights of rows (or features)."""
@@ -89,7 +87,10 @@ class ClassRows:
         if weights is None:
             n_rows = float(self.n_rows)
             return SampleSize(self.n_rows, self.n_rows, n_rows, n_rows)
-        return sample_size(weights, self.maximum)
+        size = sample_size(weights, self.maximum)
+        if self.ignores:
+            return replace(size, worst_case=float(size.observed))
+        return size
 
 
 def read_class(
@@ -101,6 +102,7 @@ def read_class(
     normalize: Normalization,
     *,
     complete: bool,
+    names: Sequence[str] | None = None,
 ) -> ClassRows:
     """Weigh one class's rows of a table.
 
@@ -114,6 +116,8 @@ def read_class(
     normalize : {"hajek", "horvitz-thompson"}
     complete : bool
         Whether the whole table is known to hold no NaN.
+    names : sequence of str, optional
+        Of the columns, for messages.
     """
     n_rows = index.stop - index.start if isinstance(index, slice) else len(index)
     weights, maximum = None, 0.0 if model is None else None
@@ -123,7 +127,7 @@ def read_class(
         except ValueError as error:
             raise ValueError(f"Class {label!r}: {error}") from error
     elif not complete:
-        _refuse_nan(X[index], label)
+        _refuse_nan(X[index], label, names)
     if isinstance(model, Missingness):
         maximum = model.maximum
     else:
@@ -138,16 +142,25 @@ def read_class(
         sample_weight = sample_weight[index]
         if not sample_weight.any():
             raise ValueError(
-                f"The sample weights of class {label!r} are all zero: a ratio needs "
+                f"sample_weight is zero in all rows of class {label!r}: a ratio needs "
                 "rows of both classes."
             )
-    return ClassRows(label, index, n_rows, weights, sample_weight, maximum, normalize)
+    return ClassRows(
+        label,
+        index,
+        n_rows,
+        weights,
+        sample_weight,
+        maximum,
+        normalize,
+        ignores=model == "ignore",
+    )
 
 
-def _refuse_nan(X: FloatArray, label: Any) -> None:
+def _refuse_nan(X: FloatArray, label: Any, names: Sequence[str] | None) -> None:
     columns = np.flatnonzero(np.isnan(X).any(axis=0))
     if len(columns):
-        shown = ", ".join(str(column) for column in columns[:10])
+        shown = ", ".join(str(j if names is None else names[j]) for j in columns[:10])
         more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
         raise ValueError(
             f"Class {label!r} has NaN in column(s) {shown}{more} and no missingness "

@@ -1,0 +1,169 @@
+"""Time contenders by turns, and say how the times compare."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+class DisagreementError(Exception):
+    """Two computations that should give the same did not."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds for each call, a value for each repeat."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def best(self) -> float:
+        return min(self.seconds)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    def __truediv__(self, by: float) -> Timing:
+        return Timing(tuple(each / by for each in self.seconds))
+
+    def __mul__(self, by: float) -> Timing:
+        return self / (1.0 / by)
+
+    def __str__(self) -> str:
+        return f"{duration(self.best)} ({duration(self.median)})"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a ratio should be at least, or at most."""
+
+    kind: Literal["at least", "at most"]
+    value: float
+
+    def is_met(self, ratio: float) -> bool:
+        return ratio >= self.value if self.kind == "at least" else ratio <= self.value
+
+    def __str__(self) -> str:
+        return f"{'≥' if self.kind == 'at least' else '≤'} {self.value:g}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of a table.
+
+    Parameters
+    ----------
+    case : str
+        What was measured.
+    ours, against : str
+        The two quantities, written out.
+    ratio : float
+        How they compare, by the best of the repeats.
+    target : Target, optional
+        What the ratio is held to; None where it is only reported.
+    remark : str
+        What was checked, and how well it holds.
+    equal : bool
+        Whether the result is at least as good as the other's: a target that is met at
+        a worse one is not.
+    wrong : str
+        What fails to hold; the time then means nothing.
+    """
+
+    case: str
+    ours: str
+    against: str
+    ratio: float
+    target: Target | None = None
+    remark: str = ""
+    equal: bool = True
+    wrong: str = ""
+
+    def verdict(self, *, quick: bool) -> str:
+        if self.wrong:
+            return "WRONG"
+        if self.target is None:
+            return "–"
+        if quick:
+            return "not judged"
+        met = self.equal and self.target.is_met(self.ratio)
+        return "PASS" if met else "short of target"
+
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The results of one subject, and how to read them."""
+
+    title: str
+    ratio_means: str
+    results: tuple[Result, ...]
+    note: str = ""
+
+
+def race(
+    contenders: Mapping[str, Callable[[], Any]],
+    repeats: int,
+    tell: Tell,
+    *,
+    number: int = 1,
+    warm_up: bool = False,
+) -> tuple[dict[str, Timing], dict[str, Any]]:
+    """Call contenders by turns: a, b, a, b …
+
+    A slow spell of the machine then falls on all of them.
+
+    Parameters
+    ----------
+    contenders : mapping from name to callable
+    repeats : int
+        How many turns each has.
+    tell : callable
+        Told who has the turn.
+    number : int
+        Calls in a turn; the time is that of one.
+    warm_up : bool
+        Whether to call each once before the first turn.
+
+    Returns
+    -------
+    timings, results : dict
+        The results are those of the last call.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    results: dict[str, Any] = {}
+    if warm_up:
+        for call in contenders.values():
+            call()
+    for turn in range(1, repeats + 1):
+        for name, call in contenders.items():
+            tell(f"{name}, {turn} of {repeats}")
+            results.pop(name, None)
+            gc.collect()
+            begin = time.perf_counter()
+            for _ in range(number):
+                result = call()
+            seconds[name].append((time.perf_counter() - begin) / number)
+            results[name] = result
+    return {name: Timing(tuple(each)) for name, each in seconds.items()}, results
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def check(holds: bool, claim: str) -> None:
+    """Stop where a result is wrong: its time then means nothing."""
+    if not holds:
+        raise DisagreementError(claim)

@@ -1,0 +1,52 @@
+"""From scored rows of the controlled class to a threshold."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from missratio.threshold import (
+    FIXED_RULES,
+    RULES,
+    AutoRule,
+    CalibrationSample,
+    Rule,
+    TunedBettingRule,
+)
+
+
+def check_levels(alpha: float, delta: float) -> None:
+    """Refuse levels that are not probabilities strictly between 0 and 1."""
+    for name, value in (("alpha", alpha), ("delta", delta)):
+        if not 0.0 < value < 1.0:
+            raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}.")
+
+
+def make_rule(name: str, *, training: CalibrationSample | None, complete: bool) -> Rule:
+    """A rule by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of "auto", "binomial", "paper", "bernstein", "hoeffding-bentkus",
+        "thinning", "betting", "flipped-betting" and "tuned-betting".
+    training : CalibrationSample, optional
+        Scored rows that take no part in calibration, for the rules that learn from
+        them.
+    complete : bool
+        Whether calibration rows can't be missing.
+    """
+    if name not in RULES:
+        near = get_close_matches(str(name), RULES, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"rule must be one of {list(RULES)}, got {name!r}.{hint}")
+    if name == "auto":
+        return AutoRule(training, complete=complete)
+    if name == "tuned-betting":
+        if training is None or training.n_observed == 0:
+            raise ValueError(
+                "The rule 'tuned-betting' learns its bet from training rows of the "
+                "controlled class, and there are none. Give training scores, or choose "
+                "another rule."
+            )
+        return TunedBettingRule(training)
+    return FIXED_RULES[name]()

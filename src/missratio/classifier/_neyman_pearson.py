@@ -1,0 +1,488 @@
+"""Neyman-Pearson classification: one error bounded, with a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.classifier._calibration import check_levels, make_rule
+from missratio.classifier._certificate import Certificate
+from missratio.classifier._planner import required_calibration_rows
+from missratio.classifier._scores import complete_mask, score_rows
+from missratio.classifier._training import (
+    fit_estimator,
+    missingness_parameters,
+    relabelled,
+)
+from missratio.missingness import Missingness
+from missratio.ratio import (
+    check_choice,
+    check_missingness,
+    check_no_infinity,
+    class_model,
+    two_classes,
+)
+from missratio.threshold import CalibrationSample
+from missratio.weights import complete_row_weights
+
+DEPLOYMENTS = ("complete", "as-observed")
+INFEASIBLE = ("raise", "reject_all")
+
+
+class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A classifier whose error on one class is at most α with probability 1 − δ.
+
+    Splits the rows of the controlled class in two: on the one part, and on the rows of
+    the other class, it fits an estimator, a density ratio or any scikit-learn
+    classifier; on the other part it chooses the threshold above which a score is given
+    to the other class (Neyman-Pearson classification; the paper's Algorithms 1 and 2).
+    The guarantee holds whatever the estimator, and however well it does.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `decision_function` or `predict_proba`. It is fitted with labels 0, the
+        controlled class, and 1, the other.
+    alpha : float, default=0.05
+        Bound on the error on the controlled class.
+    delta : float, default=0.05
+        Probability that the bound may fail, over the draw of the calibration rows.
+    missingness : mapping from class to Missingness or None, default=None
+        Why values are missing. The model of the controlled class weights calibration
+        rows; all of them reach a parameter `missingness` of the estimator, or of one
+        inside it, that is None. An estimator without such a parameter gets the weights
+        of a whole-row model as `sample_weight`. None takes the estimator's own.
+    rule : str, default="auto"
+        "binomial" for complete rows; "paper", "bernstein", "hoeffding-bentkus",
+        "thinning", "betting", "flipped-betting" or "tuned-betting" for rows missing not
+        at random; "auto" chooses by φ, the number of rows, and training rows.
+    deployment : {"complete", "as-observed"}, default="complete"
+        Rows to be classified are complete, and one with a missing value gets the
+        controlled class; or they lose values as the calibration rows did, and are
+        scored as they are by an estimator that takes NaN. The latter needs no φ.
+    calibration_size : float or int, default=0.5
+        Share or number of the controlled class's rows to calibrate with.
+    controlled_class : object, default=0
+        The label whose error is bounded; None for the one sorted first.
+    on_infeasible : {"raise", "reject_all"}, default="raise"
+        What to do where no threshold can be certified: raise, or give everything to
+        the controlled class.
+    random_state : int, Generator or None, default=None
+        For the split, and for rules that draw.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted estimator.
+    threshold_ : float
+        On the scale of the estimator's scores.
+    certificate_ : Certificate
+        What is guaranteed, and under which assumptions.
+    classes_ : ndarray of shape (2,)
+    calibration_index_ : ndarray of int
+        Rows that the threshold was chosen with. Only after `fit`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(0, 1, (600, 2)), rng.normal(1, 1, (600, 2))])
+    >>> y = np.repeat([0, 1], 600)
+    >>> clf = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.1, random_state=0)
+    >>> clf = clf.fit(X, y)
+    >>> clf.certificate_.rule, clf.certificate_.error_bound <= 0.1
+    ('binomial', True)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        alpha: float = 0.05,
+        delta: float = 0.05,
+        missingness: Mapping[Any, Missingness] | None = None,
+        rule: str = "auto",
+        deployment: Literal["complete", "as-observed"] = "complete",
+        calibration_size: float = 0.5,
+        controlled_class: Any = 0,
+        on_infeasible: Literal["raise", "reject_all"] = "raise",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.alpha = alpha
+        self.delta = delta
+        self.missingness = missingness
+        self.rule = rule
+        self.deployment = deployment
+        self.calibration_size = calibration_size
+        self.controlled_class = controlled_class
+        self.on_infeasible = on_infeasible
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, **params: Any) -> Self:
+        """Fit the estimator, and calibrate on rows it hasn't seen.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+            NaN where a value is missing.
+        y : array-like of shape (n_rows,)
+            Two labels, the controlled class among them.
+        **params : dict
+            Such as `sample_weight`, for the estimator's fit; calibration has none.
+
+        Returns
+        -------
+        Self
+            The fitted classifier.
+        """
+        self._check_parameters()
+        X, y = self._read(X, y)
+        self.classes_ = two_classes(y)
+        missingness = self._resolve_missingness()
+        is_other = y != self._controlled()
+        rng = np.random.default_rng(self._seed())
+        fitted, held = self._split(is_other, rng)
+        self.calibration_index_ = held
+        if get_config()["enable_metadata_routing"]:
+            params = process_routing(self, "fit", **params).estimator.fit
+        self.estimator_ = fit_estimator(
+            self.estimator,
+            X,
+            is_other.astype(int),
+            fitted,
+            relabelled(missingness, self._controlled()),
+            self._controlled(),
+            params,
+        )
+        training = fitted[~is_other[fitted]]
+        return self._calibrate(
+            _safe_indexing(X, held), _safe_indexing(X, training), missingness, rng
+        )
+
+    def calibrate(self, X0: Any, X0_training: Any = None) -> Self:
+        """Choose the threshold of an estimator that is fitted already.
+
+        Parameters
+        ----------
+        X0 : array-like or dataframe of shape (n_rows, n_columns)
+            Rows of the controlled class that the estimator hasn't seen.
+        X0_training : array-like or dataframe, optional
+            Other rows of that class, such as those it was fitted on, for rules that
+            learn from them.
+
+        Returns
+        -------
+        Self
+            The calibrated classifier.
+        """
+        self._check_parameters()
+        try:
+            check_is_fitted(self.estimator)
+        except NotFittedError as error:
+            raise NotFittedError(
+                "calibrate takes an estimator that is fitted already. Fit it first, or "
+                "call fit to do both."
+            ) from error
+        self.estimator_ = self.estimator
+        self.classes_ = np.asarray(self.estimator.classes_)
+        if len(self.classes_) != 2:
+            raise ValueError(
+                f"The estimator must have two classes, got {self.classes_.tolist()}."
+            )
+        self._read_rows(X0, reset=True)
+        missingness = self._resolve_missingness()
+        rng = np.random.default_rng(self._seed())
+        return self._calibrate(X0, X0_training, missingness, rng)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """The score's distance from the threshold, positive for the second class.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Infinite for a row that can't be scored, or where no threshold was
+            certified: such rows get the controlled class.
+        """
+        scores = self.score_samples(X)
+        with np.errstate(invalid="ignore"):
+            distance = np.where(scores == -np.inf, -np.inf, scores - self.threshold_)
+        if self.threshold_ == np.inf:
+            distance = np.full(len(scores), -np.inf)
+        controlled_is_first = self.classes_[0] == self._controlled()
+        return distance if controlled_is_first else -distance
+
+    def predict(self, X: Any) -> Any:
+        """The other class for rows that score above the threshold.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        above = self.score_samples(X) > self.threshold_
+        controlled = self._controlled()
+        position = int(np.flatnonzero(self.classes_ != controlled)[0])
+        return self.classes_[np.where(above, position, 1 - position)]
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """The estimator's scores, the larger the more like the other class.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            −∞ for a row that can't be scored: under deployment "complete" one with a
+            missing value.
+        """
+        check_is_fitted(self, "threshold_")
+        X = self._read_rows(X, reset=False)
+        return self._score(X)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Fit parameters go to the estimator.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(
+            estimator=self.estimator, method_mapping=mapping
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes; NaN and sparse tables where the estimator takes them."""
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = (
+            inner.input_tags.allow_nan or self.missingness is not None
+        )
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_levels(self.alpha, self.delta)
+        check_choice("deployment", self.deployment, DEPLOYMENTS)
+        check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
+
+    def _seed(self) -> Any:
+        if isinstance(self.random_state, np.random.RandomState):
+            return self.random_state.randint(2**31)
+        return self.random_state
+
+    def _controlled(self) -> Any:
+        if self.controlled_class is None:
+            return self.classes_[:1].tolist()[0]
+        if self.controlled_class not in self.classes_.tolist():
+            raise ValueError(
+                f"controlled_class={self.controlled_class!r} is not among the classes "
+                f"{self.classes_.tolist()}. Say which of them is to be controlled."
+            )
+        return self.controlled_class
+
+    def _read(self, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+        if y is None:
+            raise ValueError(
+                "This NeymanPearsonClassifier estimator requires y to be passed, but "
+                "the target y is None."
+            )
+        X = self._read_rows(X, reset=True)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        return X, y
+
+    def _read_rows(self, X: Any, *, reset: bool) -> Any:
+        """Check names and width; dataframes stay what they are."""
+        if hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        takes_sparse = get_tags(self.estimator).input_tags.sparse
+        table = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=None,
+            accept_sparse=["csr", "csc"] if takes_sparse else False,
+            ensure_all_finite=False,
+        )
+        if not issparse(table) and table.dtype.kind == "f":
+            check_no_infinity(table)
+        return table
+
+    def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
+        """The models by label: the classifier's own, or the estimator's."""
+        missingness: Any = self.missingness
+        if missingness is None:
+            own = missingness_parameters(self.estimator).values()
+            missingness = next((v for v in own if isinstance(v, Mapping)), None)
+        if isinstance(missingness, str):
+            raise ValueError(
+                f"missingness={missingness!r} can't be certified: complete cases don't "
+                "stand for complete rows. Give the controlled class's model, or use "
+                "deployment='as-observed', which needs none, and set it in the "
+                "estimator alone."
+            )
+        check_missingness(missingness, self.classes_)
+        return missingness  # type: ignore[no-any-return]
+
+    def _split(
+        self, is_other: BoolArray, rng: np.random.Generator
+    ) -> tuple[IntArray, IntArray]:
+        """Rows to fit on and rows to calibrate on."""
+        controlled = rng.permutation(np.flatnonzero(~is_other))
+        size = self.calibration_size
+        whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+        count = int(size) if whole else round(size * len(controlled))
+        if not 0 < count < len(controlled):
+            raise ValueError(
+                f"calibration_size={size!r} leaves {len(controlled) - count} of "
+                f"{len(controlled)} rows of the controlled class to fit on and {count} "
+                "to calibrate on; both need some. Give a share between 0 and 1, or a "
+                "smaller number."
+            )
+        held, rest = np.sort(controlled[:count]), controlled[count:]
+        return np.sort(np.concatenate([rest, np.flatnonzero(is_other)])), held
+
+    def _sign(self) -> float:
+        """Whether the estimator's second class is the one that is not controlled."""
+        labels = list(self.estimator_.classes_)
+        if labels == [0, 1] and hasattr(self, "calibration_index_"):
+            return 1.0
+        return 1.0 if labels[0] == self._controlled() else -1.0
+
+    def _score(self, X: Any) -> FloatArray:
+        if self.deployment == "complete" and not issparse(X):
+            rows = complete_mask(X)
+        else:
+            rows = np.ones(X.shape[0], dtype=bool)
+        return score_rows(self.estimator_, X, rows, self._sign())
+
+    def _calibration_sample(
+        self, X0: Any, missingness: Mapping[Any, Missingness] | None
+    ) -> tuple[CalibrationSample, bool]:
+        """Scored rows of the controlled class, and whether none can be missing."""
+        label = self._controlled()
+        scores = self._score(X0)
+        if self.deployment == "as-observed":
+            return CalibrationSample.build(scores), True
+        model = class_model(missingness, label)
+        if model is None:
+            if not issparse(X0) and not complete_mask(X0).all():
+                raise ValueError(
+                    f"Calibration rows of class {label!r} have missing values (NaN) "
+                    f"and no missingness model. Say why they are missing, missingness="
+                    f"{{{label!r}: model}}, or use deployment='as-observed'."
+                )
+            return CalibrationSample.build(scores), True
+        assert isinstance(model, Missingness)
+        weights = complete_row_weights(X0, model)
+        bound = model.weight_bound(X0.shape[1])
+        return CalibrationSample.build(scores, weights, bound), False
+
+    def _calibrate(
+        self,
+        X0: Any,
+        training_rows: Any,
+        missingness: Mapping[Any, Missingness] | None,
+        rng: np.random.Generator,
+    ) -> Self:
+        sample, complete = self._calibration_sample(X0, missingness)
+        training = None
+        if training_rows is not None and not complete:
+            training, _ = self._calibration_sample(training_rows, missingness)
+        rule = make_rule(self.rule, training=training, complete=complete)
+        name, threshold, error_bound = rule.name, None, self.alpha
+        if sample.n_observed:
+            chosen = rule.select(sample, self.alpha, self.delta, rng)
+            name, threshold = chosen.rule, chosen.threshold
+            error_bound = chosen.error_bound
+        if threshold is None and self.on_infeasible == "raise":
+            raise ValueError(self._infeasible(sample, name))
+        self.threshold_ = np.inf if threshold is None else threshold
+        error = 0.0
+        if threshold is not None:
+            error = sample.estimated_error(threshold)
+        self.certificate_ = Certificate(
+            alpha=self.alpha,
+            delta=self.delta,
+            rule=name,
+            controlled_class=self._controlled(),
+            deployment=self.deployment,
+            rows=sample.n_rows,
+            observed=sample.n_observed,
+            effective_rows=sample.effective_rows,
+            threshold=self.threshold_,
+            estimated_error=error,
+            error_bound=error_bound if threshold is not None else 0.0,
+            certified=threshold is not None,
+            assumptions=self._assumptions(complete, missingness),
+        )
+        return self
+
+    def _infeasible(self, sample: CalibrationSample, rule: str) -> str:
+        phi_max = None if sample.bound is None else 1.0 - 1.0 / sample.bound
+        needs = ""
+        if phi_max is not None and rule != "tuned-betting":
+            needed = required_calibration_rows(self.alpha, self.delta, phi_max, rule)
+            needs = f", and rule {rule!r} needs {needed} or more"
+        return (
+            f"No threshold certifies alpha={self.alpha:g} at delta={self.delta:g}: got "
+            f"{sample.n_rows} calibration rows of class {self._controlled()!r} "
+            f"({sample.n_observed} observed){needs}. Raise alpha or delta, bring more "
+            "rows of that class, choose another rule, or set "
+            "on_infeasible='reject_all'."
+        )
+
+    def _assumptions(
+        self, complete: bool, missingness: Mapping[Any, Missingness] | None
+    ) -> tuple[str, ...]:
+        label = self._controlled()
+        common = f"calibration rows of class {label!r} are drawn independently from"
+        if self.deployment == "as-observed":
+            return (
+                f"{common} the law of the rows to be classified, missing values "
+                "included",
+            )
+        if complete:
+            return (f"{common} the law of the rows to be classified", "none is missing")
+        model = class_model(missingness, label)
+        return (
+            f"{common} the law of the rows to be classified, before values went "
+            "missing",
+            f"they went missing as {model!r} says",
+            "a row to be classified is complete, or else gets the controlled class",
+        )

@@ -1,0 +1,67 @@
+"""Scores of rows: the larger, the more like the class that is not controlled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from missratio._typing import BoolArray, FloatArray
+from missratio.missingness.arrays import any_by_row
+
+
+def complete_mask(X: Any) -> BoolArray:
+    """Which rows of an array or dataframe have no missing value."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        missing = np.zeros(len(frame), dtype=bool)
+        for name in frame.columns:
+            column = frame.get_column(name)
+            missing |= column.is_null().to_numpy()
+            if column.dtype.is_float():
+                missing |= column.is_nan().fill_null(True).to_numpy()
+        return ~missing
+    table = np.asarray(X)
+    if table.dtype.kind != "f":
+        return np.ones(len(table), dtype=bool)
+    return ~any_by_row(np.isnan(table))
+
+
+def score_rows(estimator: Any, X: Any, rows: BoolArray, sign: float) -> FloatArray:
+    """Scores of some rows; −∞ for the others, and where the estimator gives NaN.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `decision_function`, or else `predict_proba`, whose log-odds are taken.
+    X : array-like or dataframe of shape (n_rows, n_columns)
+    rows : ndarray of bool of shape (n_rows,)
+        Which rows to score.
+    sign : {1.0, -1.0}
+        1.0 where the estimator's second class is the one not controlled.
+    """
+    scores = np.full(len(rows), -np.inf)
+    if not rows.any():
+        return scores
+    chosen = X if rows.all() else _safe_indexing(X, np.flatnonzero(rows))
+    if hasattr(estimator, "decision_function"):
+        raw = np.asarray(estimator.decision_function(chosen), dtype=np.float64)
+    elif hasattr(estimator, "predict_proba"):
+        probability = np.asarray(estimator.predict_proba(chosen), dtype=np.float64)
+        with np.errstate(divide="ignore"):
+            raw = np.log(probability[:, 1]) - np.log(probability[:, 0])
+    else:
+        raise TypeError(
+            f"{estimator!r} has neither decision_function nor predict_proba: it can't "
+            "score rows."
+        )
+    if raw.ndim != 1:
+        raise ValueError(
+            f"{estimator!r} must give one score a row, got shape {raw.shape}. Fit it "
+            "with two classes."
+        )
+    raw = sign * raw
+    scores[rows] = np.where(np.isnan(raw), -np.inf, raw)
+    return scores

@@ -1,0 +1,126 @@
+"""Fitting any estimator on rows of which some are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from missratio._typing import FloatArray, IntArray
+from missratio.missingness import Missingness
+from missratio.weights import inverse_probability_weights
+
+Models = Mapping[Any, Missingness]
+
+
+def missingness_parameters(estimator: Any) -> dict[str, Any]:
+    """Parameters called `missingness` of an estimator and of those inside it."""
+    return {
+        name: value
+        for name, value in estimator.get_params(deep=True).items()
+        if name.split("__")[-1] == "missingness"
+    }
+
+
+def relabelled(models: Models | None, controlled: Any) -> Models | None:
+    """Models under the labels that an estimator sees: 0 for the controlled class."""
+    if models is None:
+        return None
+    return {int(label != controlled): model for label, model in models.items()}
+
+
+def fit_estimator(
+    estimator: Any,
+    X: Any,
+    labels: IntArray,
+    rows: IntArray,
+    missingness: Models | None,
+    controlled: Any,
+    params: dict[str, Any],
+) -> Any:
+    """Fit a clone, with weights if it knows no missingness.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array or dataframe of shape (n_rows, n_columns)
+    labels : ndarray of int of shape (n_rows,)
+        0 for the controlled class, 1 for the other.
+    rows : ndarray of int
+        The rows to fit on.
+    missingness : mapping from {0, 1} to Missingness, or None
+        Reaches parameters called `missingness` that are None; where there are none, the
+        weights of whole-row models are passed as `sample_weight`.
+    controlled : object
+        The controlled class, for models that the estimator has under users' labels.
+    params : dict
+        Of the fit.
+    """
+    estimator = clone(estimator)
+    parameters = missingness_parameters(estimator)
+    for name, value in parameters.items():
+        if isinstance(value, Mapping):
+            estimator.set_params(**{name: relabelled(value, controlled)})
+        elif value is None and missingness is not None:
+            estimator.set_params(**{name: missingness})
+    weights = None
+    if missingness and not parameters:
+        weights = _training_weights(estimator, X, labels, rows, missingness)
+    if weights is not None:
+        rows, weights = rows[weights > 0.0], weights[weights > 0.0]
+    chosen = {
+        name: _safe_indexing(value, rows) if np.ndim(value) else value
+        for name, value in params.items()
+    }
+    if weights is not None:
+        name = _weight_parameter(estimator)
+        given = chosen.pop("sample_weight", 1.0)
+        chosen[name] = weights * np.asarray(chosen.get(name, given))
+    return estimator.fit(_safe_indexing(X, rows), labels[rows], **chosen)
+
+
+def _training_weights(
+    estimator: Any, X: Any, labels: IntArray, rows: IntArray, missingness: Models
+) -> FloatArray | None:
+    """Inverse-probability weights of rows; None for an estimator that takes NaN.
+
+    Raises
+    ------
+    ValueError
+        Under per-feature missingness, for an estimator that doesn't.
+    """
+    if any(not model.rowwise for model in missingness.values() if model):
+        if get_tags(estimator).input_tags.allow_nan:
+            return None
+        raise ValueError(
+            f"{type(estimator).__name__} can't be fitted where single values are "
+            "missing, and weights can't help it. Use a ratio of missratio (KLIEP, "
+            "NaiveBayesRatio), put an imputer that knows the missingness before it "
+            "(TiltedImputer), or take an estimator that accepts NaN."
+        )
+    weights = np.ones(len(rows))
+    for label, model in missingness.items():
+        of_class = labels[rows] == label
+        if model is not None and of_class.any():
+            chosen = _safe_indexing(X, rows[of_class])
+            weights[of_class] = inverse_probability_weights(chosen, model)
+    return weights
+
+
+def _weight_parameter(estimator: Any) -> str:
+    """What the parameter for sample weights is called in an estimator's fit."""
+    last, prefix = estimator, ""
+    while isinstance(last, Pipeline):
+        prefix += f"{last.steps[-1][0]}__"
+        last = last.steps[-1][1]
+    if not has_fit_parameter(last, "sample_weight"):
+        raise ValueError(
+            f"{type(last).__name__} takes no sample_weight, so weights for missing "
+            "rows can't reach it. Use one that does, or a ratio of missratio."
+        )
+    return f"{prefix}sample_weight"

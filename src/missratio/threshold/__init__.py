@@ -1,0 +1,21 @@
+"""Thresholds with a certificate: P(type I error > α) ≤ δ, on complete and MNAR rows."""
+
+from missratio.threshold._rules import (
+    FIXED_RULES,
+    RULES,
+    AutoRule,
+    Rule,
+    Selection,
+    TunedBettingRule,
+)
+from missratio.threshold._sample import CalibrationSample
+
+__all__ = [
+    "FIXED_RULES",
+    "RULES",
+    "AutoRule",
+    "CalibrationSample",
+    "Rule",
+    "Selection",
+    "TunedBettingRule",
+]

@@ -1,0 +1,170 @@
+"""Test martingales for weighted errors: fixed bets, and bets chosen beforehand.
+
+For a threshold C let L = W·1{h > C}, so that E L is the type I error. A bet (λ, γ)
+multiplies its capital, row by row, by
+
+    1 + λ(α − L) + γ(W − 1),
+
+which has a mean of at most one wherever E L ≥ α, because E W = 1 whatever φ is. So by
+Markov's inequality the capital reaches 1/δ with probability δ at most, and where it
+does, the error is below α. The first part bets that few rows score high. The second
+bets on how much weight came up at all, and so takes the luck of the draw out of the
+first: γ = 0 is plain betting, γ = λα is a bet on observed rows alone if φ is constant,
+and γ = λ, "flipped" betting, on E[W·1{h ≤ C}], which needs no bound on W.
+
+The factor falls when a row enters the tail {h > C}. So the capital of any fixed bet,
+and of any average of them, falls with C, and it does not depend on the rows' order: one
+test at the smallest threshold that passes is enough.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from missratio._typing import FloatArray
+from missratio.threshold._sample import CalibrationSample
+
+# Capital must never reach zero: bets stay below the largest possible by this factor.
+SAFE = 0.98
+GRID = 24
+TUNING_ROWS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Bet:
+    """A fixed bet (λ, γ) of the family above."""
+
+    on_tail: float
+    on_weight: float
+
+
+def largest_bet(ratio: float, alpha: float, bound: float | None) -> float:
+    """The largest λ for which capital can't turn negative, given γ = ratio·λ.
+
+    A missing row has the factor 1 + λα − γ, and a row in the tail of weight W
+    1 + λα − γ − (λ − γ)W, least at the bound of W where γ < λ.
+    """
+    limits = []
+    if ratio > alpha:
+        limits.append(1.0 / (ratio - alpha))
+    if ratio < 1.0:
+        if bound is None:
+            return 0.0
+        limits.append(1.0 / ((bound - alpha) - ratio * (bound - 1.0)))
+    return min(limits)
+
+
+def mixture(ratio: float, alpha: float, bound: float | None) -> list[Bet]:
+    """Bets from timid to bold, with γ = ratio·λ, to be averaged."""
+    boldest = SAFE * largest_bet(ratio, alpha, bound)
+    return [Bet(bet, ratio * bet) for bet in boldest * np.geomspace(0.005, 1.0, GRID)]
+
+
+def log_capital(
+    sample: CalibrationSample, bet: Bet, alpha: float, n_tail: int
+) -> FloatArray:
+    """Log capital of a bet for tails of the 0, 1, …, n_tail highest rows."""
+    out = 1.0 + bet.on_tail * alpha + bet.on_weight * (sample.weights - 1.0)
+    within = out[:n_tail] - bet.on_tail * sample.weights[:n_tail]
+    missing = sample.n_rows - sample.n_observed
+    steps = np.log(within) - np.log(out[:n_tail])
+    log_missing = math.log(1.0 + bet.on_tail * alpha - bet.on_weight)
+    if bet.on_weight == 0.0:
+        everywhere = sample.n_observed * math.log1p(bet.on_tail * alpha)
+    else:
+        everywhere = float(np.log(out).sum())
+    start = everywhere + missing * log_missing
+    return start + np.concatenate([[0.0], np.cumsum(steps)])
+
+
+def hopeful_tail(sample: CalibrationSample, ratio: float, alpha: float) -> int:
+    """How many rows a tail can have at most for capital to be above one.
+
+    Capital is at most what the average row would make of it, which is above one only if
+    α − mean L + (γ/λ)(mean W − 1) is above zero.
+    """
+    total = float(sample.weights.sum())
+    allowed = sample.n_rows * alpha + ratio * (total - sample.n_rows)
+    return int(np.searchsorted(np.cumsum(sample.weights), allowed))
+
+
+def largest_tail(
+    sample: CalibrationSample, bets: list[Bet], alpha: float, delta: float
+) -> int:
+    """Size of the largest tail at which the bets' average capital reaches 1/δ.
+
+    Returns −1 if even an empty tail is not enough.
+    """
+    ratio = bets[0].on_weight / bets[0].on_tail
+    n_tail = hopeful_tail(sample, ratio, alpha)
+    capital = log_capital(sample, bets[0], alpha, n_tail)
+    for bet in bets[1:]:
+        np.logaddexp(capital, log_capital(sample, bet, alpha, n_tail), out=capital)
+    needed = math.log(len(bets) / delta)
+    # Capital falls along the tail: count how often it is enough.
+    return int(np.count_nonzero(capital >= needed)) - 1
+
+
+def tune_bet(
+    training: CalibrationSample,
+    alpha: float,
+    delta: float,
+    n_rows: int,
+    bound: float | None,
+) -> tuple[Bet, float]:
+    """The bet for n_rows calibration rows, from training rows like them.
+
+    Capital grows by λ(α − μ) − λ²v/2 a row to second order, where μ is the error and v
+    the variance of W·1{h > C} − (γ/λ)(W − 1). So γ/λ is what makes v least, a
+    regression coefficient, and λ = √(2 log(1/δ)/(n v)) reaches 1/δ at the largest μ. To
+    estimate these two at the tail of mass α is far steadier than to look for the bet
+    that would have won on the training rows.
+
+    Parameters
+    ----------
+    training : CalibrationSample
+        Rows that take no part in calibration.
+    alpha, delta : float
+    n_rows : int
+        Of the calibration sample to come.
+    bound : float or None
+        Of its weights.
+
+    Returns
+    -------
+    bet : Bet
+    error : float
+        The type I error at the threshold that it is expected to certify; 0 if none.
+    """
+    weights, total = training.weights, training.n_rows
+    in_tail = np.cumsum(weights) <= alpha * total
+    loss_square = max(float((weights[in_tail] ** 2).sum()) / total, alpha)
+    loss_weight = loss_square - alpha
+    weight_variance = max(float((weights**2).sum()) / total - 1.0, 1e-12)
+    ratio = 1.0 if bound is None else min(loss_weight / weight_variance, 1.0)
+    variance = loss_square - alpha**2 - 2 * ratio * loss_weight
+    variance = max(variance + ratio**2 * weight_variance, alpha * (1.0 - alpha) / 4)
+    needed = math.log(1.0 / delta)
+    boldest = SAFE * largest_bet(ratio, alpha, bound)
+    on_tail = min(boldest, math.sqrt(2.0 * needed / (n_rows * variance)))
+    bet = Bet(on_tail, ratio * on_tail)
+    # Expected both to second order and by the training rows' own capital: the one is
+    # steadier, the other exact where few rows decide.
+    error = alpha - needed / (n_rows * on_tail) - on_tail * variance / 2
+    n_tail = hopeful_tail(training, ratio, alpha)
+    capital = log_capital(training, bet, alpha, n_tail) * (n_rows / total)
+    n_passed = int(np.count_nonzero(capital >= needed))
+    return bet, max(error, 0.0, float(weights[:n_passed].sum()) / total)
+
+
+def _thinned(training: CalibrationSample) -> CalibrationSample:
+    """Every k-th row of a large sample, the missing ones in proportion."""
+    stride = max(1, training.n_observed // TUNING_ROWS)
+    if stride == 1:
+        return training
+    scores, weights = training.scores[::stride], training.weights[::stride]
+    n_rows = round(training.n_rows * len(scores) / training.n_observed)
+    return CalibrationSample(scores, weights, n_rows, training.bound)

@@ -1,0 +1,37 @@
+"""What the tests share: where the data sets are, and two normal samples."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+def pytest_collection_modifyitems(items):
+    """Leave out what needs the data sets where there are none."""
+    if os.environ.get("MISSRATIO_DATA"):
+        return
+    absent = pytest.mark.skip(reason="MISSRATIO_DATA is not set")
+    for item in items:
+        if "data" in item.keywords:
+            item.add_marker(absent)
+
+
+@pytest.fixture
+def data_folder():
+    return Path(os.environ["MISSRATIO_DATA"])
+
+
+@pytest.fixture
+def two_normals():
+    """Rows of N(0, I) as class 0 and of N(shift, I) as class 1, shuffled."""
+
+    def draw(n=200, d=2, seed=0, shift=0.3, n1=None):
+        rng = np.random.default_rng(seed)
+        n1 = n if n1 is None else n1
+        X = np.concatenate([rng.normal(size=(n, d)), rng.normal(shift, 1, (n1, d))])
+        y = np.repeat([0, 1], [n, n1])
+        order = rng.permutation(n + n1)
+        return X[order], y[order]
+
+    return draw

@@ -1,0 +1,424 @@
+"""Ratios as scikit-learn estimators: tables in, pipelines, grids, views, pickles."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer, StandardScaler
+
+from missratio import (
+    KLIEP,
+    FDivergenceRatio,
+    GaussianBasis,
+    LogisticMissingness,
+    NaiveBayesRatio,
+    ObjectiveRatio,
+    PolynomialBasis,
+    StepMissingness,
+    corrupt,
+)
+from missratio.objective import JensenShannonObjective
+
+ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
+ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
+ESTIMATORS = [
+    KLIEP(),
+    KLIEP(basis="polynomial"),
+    FDivergenceRatio("js"),
+    ObjectiveRatio(JensenShannonObjective()),
+    NaiveBayesRatio(),
+]
+
+
+@pytest.fixture
+def table(two_normals):
+    return two_normals()
+
+
+# Tables and labels.
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (np.array(["healthy", "ill"]), ["healthy", "ill"]),
+        (np.array(["healthy", "ill"], dtype=object), ["healthy", "ill"]),
+        (np.array([False, True]), [False, True]),
+        (np.array([-1, 1]), [-1, 1]),
+        (np.array([3.0, 7.0]), [3.0, 7.0]),
+        (np.array([0, 1], dtype=np.uint8), [0, 1]),
+    ],
+    ids=["words", "objects", "bool", "signs", "floats", "bytes"],
+)
+def test_any_two_labels_will_do_and_the_last_is_the_numerator(
+    estimator, labels, classes, table
+):
+    X, y = table
+    plain = clone(estimator).fit(X, y)
+    named = clone(estimator).fit(X, labels[y])
+    assert named.classes_.tolist() == classes
+    np.testing.assert_array_equal(named.coef_, plain.coef_)
+    np.testing.assert_array_equal(named.predict(X), labels[plain.predict(X)])
+    assert named.score(X, labels[y]) == plain.score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "key"),
+    [
+        (np.array(["a", "b"]), "b"),
+        (np.array([False, True]), True),
+        (np.array([False, True]), 1),
+        (np.array([0.0, 1.0]), 1),
+        (np.array([-1, 1]), 1),
+    ],
+    ids=str,
+)
+def test_models_are_found_by_label(labels, key, table):
+    X, y = table
+    X[y == 1] = corrupt(X[y == 1], ROWS, 0)
+    plain = KLIEP(missingness={1: ROWS}).fit(X, y)
+    named = KLIEP(missingness={key: ROWS}).fit(X, labels[y])
+    np.testing.assert_array_equal(named.coef_, plain.coef_)
+    assert list(named.effective_sample_size_) == [labels[1].item(), labels[0].item()]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_the_memory_layout_of_x_does_not_matter(estimator, table):
+    X, y = table
+    plain = clone(estimator).fit(X, y).coef_
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    strided = np.repeat(X, 2, axis=0)[::2]
+    for other in (np.asfortranarray(X), frozen, strided, X.tolist()):
+        np.testing.assert_allclose(
+            clone(estimator).fit(other, y).coef_, plain, atol=1e-10
+        )
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_fitting_leaves_x_as_it_was(estimator, table):
+    X, y = table
+    before = X.copy()
+    clone(estimator).fit(X, y)
+    np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_single_precision_agrees_with_double(estimator, table):
+    X, y = table
+    fine = clone(estimator).fit(X, y)
+    coarse = clone(estimator).fit(X.astype(np.float32), y)
+    assert coarse.converged_
+    np.testing.assert_allclose(coarse.coef_, fine.coef_, atol=1e-4)
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="the line search allows for the rounding error of double precision only",
+)
+def test_single_precision_converges(two_normals):
+    for seed in range(20):
+        X, y = two_normals(2000, 4, seed)
+        assert KLIEP().fit(X.astype(np.float32), y).converged_
+
+
+def test_integers_and_booleans_are_numbers(table):
+    X, y = table
+    rounded = np.round(2 * X)
+    np.testing.assert_allclose(
+        KLIEP().fit(rounded.astype(int), y).coef_, KLIEP().fit(rounded, y).coef_
+    )
+    np.testing.assert_allclose(
+        KLIEP().fit(X > 0, y).coef_, KLIEP().fit((X > 0) * 1.0, y).coef_
+    )
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_dataframes_give_what_arrays_give(estimator, library, table):
+    X, y = table
+    frame = library.DataFrame({"age": X[:, 0], "dose": X[:, 1]})
+    named = clone(estimator).fit(frame, library.Series(y))
+    np.testing.assert_allclose(named.coef_, clone(estimator).fit(X, y).coef_, atol=1e-9)
+    assert named.feature_names_in_.tolist() == ["age", "dose"]
+    assert named.predict_ratio(frame).shape == (len(X),)
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_dataframes_may_have_missing_values(library, table):
+    X, y = table
+    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
+    frame = library.DataFrame({"age": X[:, 0], "dose": X[:, 1]})
+    for estimator in (KLIEP(), KLIEP(basis="polynomial"), NaiveBayesRatio()):
+        estimator.set_params(missingness={1: ENTRIES})
+        named = clone(estimator).fit(frame, y)
+        np.testing.assert_allclose(named.coef_, estimator.fit(X, y).coef_, atol=1e-9)
+
+
+def test_nullable_columns_of_pandas_are_missing_values_too(table):
+    X, y = table
+    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
+    frame = pd.DataFrame({"age": X[:, 0], "dose": X[:, 1]}).convert_dtypes()
+    ratio = KLIEP(missingness={1: ENTRIES})
+    np.testing.assert_allclose(
+        ratio.fit(frame, y).coef_, ratio.fit(X, y).coef_, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_column_names_are_checked(estimator, table):
+    X, y = table
+    frame = pd.DataFrame(X, columns=["age", "dose"])
+    ratio = clone(estimator).fit(frame, y)
+    with pytest.raises(ValueError, match="feature names"):
+        ratio.predict_ratio(frame[["dose", "age"]])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        ratio.predict_ratio(X)
+
+
+def test_interactions_may_be_named(table):
+    X, y = table
+    frame = pd.DataFrame(X, columns=["age", "dose"])
+    basis = PolynomialBasis(degree=1, interactions=[("age", "dose")])
+    named = KLIEP(basis=basis).fit(frame, y)
+    assert named.summary_frame()["feature"].tolist() == ["age", "dose", "age dose"]
+    assert named.predict_ratio(frame).shape == (len(X),)
+
+
+def test_any_transformer_is_a_basis(table):
+    X, y = table
+    ratio = KLIEP(basis=SplineTransformer(n_knots=3, degree=2), l2=0.01).fit(X, y)
+    assert ratio.coef_.shape == (8,)
+    assert ratio.converged_
+
+
+def test_a_gaussian_basis_with_a_seed_gives_the_same_fit_every_time(table):
+    X, y = table
+    ratio = KLIEP(basis=GaussianBasis(10, random_state=0), l2=0.01)
+    first = ratio.fit(X, y).coef_
+    np.testing.assert_array_equal(ratio.fit(X, y).coef_, first)
+
+
+# Parameters and state.
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_parameters_survive_cloning(estimator, table):
+    copy = clone(estimator)
+    assert type(copy) is type(estimator)
+    assert copy.get_params().keys() == estimator.get_params().keys()
+    assert not hasattr(clone(copy.fit(*table)), "coef_")
+
+
+def test_parameters_inside_are_reached_by_name():
+    ratio = NaiveBayesRatio(KLIEP(basis=PolynomialBasis(degree=2)))
+    ratio.set_params(estimator__l2=0.3, estimator__basis__degree=3)
+    assert ratio.estimator.l2 == 0.3
+    assert ratio.estimator.basis.degree == 3
+
+
+def test_a_model_of_missingness_survives_cloning(table):
+    X, y = table
+    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
+    ratio = KLIEP(missingness={1: ENTRIES})
+    np.testing.assert_array_equal(clone(ratio).fit(X, y).coef_, ratio.fit(X, y).coef_)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_a_fit_survives_pickling(estimator, table):
+    X, y = table
+    ratio = clone(estimator).fit(X, y)
+    restored = pickle.loads(pickle.dumps(ratio))
+    np.testing.assert_array_equal(
+        restored.predict_log_ratio(X), ratio.predict_log_ratio(X)
+    )
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_what_is_not_fitted_says_so(estimator, table):
+    X, y = table
+    for call in (
+        lambda: clone(estimator).predict(X),
+        lambda: clone(estimator).score(X, y),
+        lambda: clone(estimator).summary_frame(),
+    ):
+        with pytest.raises(NotFittedError):
+            call()
+
+
+def test_fitting_again_forgets_the_names_of_before(table):
+    X, y = table
+    ratio = KLIEP().fit(pd.DataFrame(X, columns=["age", "dose"]), y)
+    assert not hasattr(ratio.fit(X, y), "feature_names_in_")
+    assert ratio.summary_frame()["feature"].tolist() == ["x0", "x1"]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_ratio_log_ratio_and_decision_are_one_thing(estimator, table):
+    X, y = table
+    ratio = clone(estimator).fit(X, y)
+    log_ratio = ratio.predict_log_ratio(X)
+    np.testing.assert_allclose(np.log(ratio.predict_ratio(X)), log_ratio, atol=1e-12)
+    np.testing.assert_array_equal(ratio.decision_function(X), log_ratio)
+    np.testing.assert_array_equal(ratio.predict(X), (log_ratio > 0).astype(int))
+    assert is_classifier(ratio)
+
+
+def test_huge_ratios_are_infinite_without_a_warning(table):
+    ratio = KLIEP().fit(*table)
+    assert ratio.predict_ratio([[1e6, 1e6]]) == np.inf
+
+
+# Pipelines, grids and routing.
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_it_ends_a_pipeline_and_scaling_changes_no_prediction(estimator, table):
+    X, y = table
+    X = X * [10.0, 0.01] + [5.0, -3.0]
+    pipeline = make_pipeline(StandardScaler(), clone(estimator)).fit(X, y)
+    alone = clone(estimator).fit(X, y)
+    np.testing.assert_allclose(
+        pipeline.decision_function(X), alone.decision_function(X), atol=1e-6
+    )
+    assert pipeline.score(X, y) == pytest.approx(alone.score(X, y), abs=1e-8)
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_a_pipeline_hands_on_names(output, table):
+    X, y = table
+    frame = pd.DataFrame(X, columns=["age", "dose"])
+    pipeline = make_pipeline(StandardScaler(), KLIEP(basis="polynomial"))
+    pipeline.set_output(transform=output).fit(frame, y)
+    names = pipeline[-1].summary_frame()["feature"].tolist()
+    assert names == ["age", "age^2", "dose", "dose^2"]
+    assert pipeline.predict(frame).shape == (len(X),)
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_the_global_kind_of_output_changes_no_fit(estimator, output, table):
+    X, y = table
+    plain = clone(estimator).fit(X, y)
+    with sklearn.config_context(transform_output=output):
+        set_so = clone(estimator).fit(X, y)
+        log_ratio = set_so.predict_log_ratio(X)
+    np.testing.assert_array_equal(set_so.coef_, plain.coef_)
+    np.testing.assert_array_equal(log_ratio, plain.predict_log_ratio(X))
+    assert isinstance(log_ratio, np.ndarray)
+
+
+def test_a_basis_that_makes_dataframes_is_a_basis(table):
+    X, y = table
+    plain = KLIEP(basis=PolynomialBasis()).fit(X, y)
+    frames = KLIEP(basis=PolynomialBasis().set_output(transform="pandas")).fit(X, y)
+    np.testing.assert_array_equal(frames.coef_, plain.coef_)
+
+
+def test_a_grid_search_chooses_a_penalty_by_the_ratios_own_score(two_normals):
+    X, y = two_normals(60, 6)
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    grid = GridSearchCV(KLIEP(), {"l2": [0.0, 0.3, 1e3]}, cv=folds).fit(X, y)
+    assert grid.best_params_ == {"l2": 0.3}
+    by_hand = cross_val_score(KLIEP(l2=0.3), X, y, cv=folds).mean()
+    assert grid.best_score_ == pytest.approx(by_hand)
+
+
+def test_a_grid_search_chooses_a_basis(two_normals):
+    # Equal means and unequal variances: only squares can tell the classes apart.
+    X, y = two_normals(400, 2, shift=0.0)
+    X[y == 1] *= 0.6
+    grid = GridSearchCV(KLIEP(l2=1e-3), {"basis": ["linear", PolynomialBasis()]})
+    assert isinstance(grid.fit(X, y).best_params_["basis"], PolynomialBasis)
+
+
+def test_a_grid_search_under_missingness(two_normals):
+    X, y = two_normals(300)
+    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
+    naive = NaiveBayesRatio(KLIEP(), missingness={1: ENTRIES})
+    grid = GridSearchCV(naive, {"estimator__l2": [0.0, 0.1]}).fit(X, y)
+    assert np.isfinite(grid.cv_results_["mean_test_score"]).all()
+
+
+def test_sample_weights_are_routed_through_pipelines_and_grids(table):
+    X, y = table
+    weight = np.random.default_rng(0).exponential(size=len(X))
+    with sklearn.config_context(enable_metadata_routing=True):
+        ratio = KLIEP(l2=0.1)
+        ratio.set_fit_request(sample_weight=True)
+        ratio.set_score_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, ratio)
+        pipeline.fit(X, y, sample_weight=weight)
+        grid = GridSearchCV(pipeline, {"kliep__l2": [0.1]}, cv=3)
+        grid.fit(X, y, sample_weight=weight)
+    direct = KLIEP(l2=0.1).fit(StandardScaler().fit_transform(X), y, weight)
+    np.testing.assert_allclose(pipeline[-1].coef_, direct.coef_)
+    np.testing.assert_allclose(grid.best_estimator_[-1].coef_, direct.coef_)
+
+
+def test_sample_weights_that_nobody_asked_for_are_refused(table):
+    X, y = table
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), KLIEP())
+        with pytest.raises(ValueError, match="sample_weight"):
+            pipeline.fit(X, y, sample_weight=np.ones(len(X)))
+
+
+# Views.
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_the_notebook_view_links_to_the_documentation(estimator, table):
+    kind = type(estimator).__name__
+    address = f"https://missratio.readthedocs.io/en/latest/generated/missratio.{kind}"
+    assert address in clone(estimator).fit(*table)._repr_html_()
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+def test_the_summary_has_a_row_for_each_feature(backend, table):
+    X, y = table
+    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
+    frame = pd.DataFrame(X, columns=["age", "dose"])
+    ratio = KLIEP(missingness={1: ENTRIES}).fit(frame, y)
+    summary = ratio.summary_frame(backend)
+    assert type(summary).__module__.split(".")[0] == backend
+    assert list(summary["feature"]) == ["age", "dose"]
+    np.testing.assert_array_equal(summary["coefficient"], ratio.coef_)
+    np.testing.assert_allclose(summary["mismatch"], 0.0, atol=1e-7)
+    assert (np.asarray(summary["effective_rows"]) < 200).all()
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+def test_the_naive_bayes_summary_has_a_row_for_each_feature_of_each_column(
+    backend, table
+):
+    X, y = table
+    frame = pd.DataFrame(X, columns=["age", "dose"])
+    ratio = NaiveBayesRatio(KLIEP(basis="polynomial")).fit(frame, y)
+    summary = ratio.summary_frame(backend)
+    assert list(summary["column"]) == ["age", "age", "dose", "dose"]
+    assert list(summary["feature"]) == ["age", "age^2", "dose", "dose^2"]
+    np.testing.assert_array_equal(summary["coefficient"], ratio.coef_)
+    np.testing.assert_array_equal(
+        summary["log_normalizer"], ratio.column_log_normalizer_.repeat(2)
+    )
+
+
+def test_warnings_point_at_the_line_that_called_fit(two_normals):
+    X, y = two_normals()
+    X[y == 1] += 100.0
+    for estimator in (KLIEP(), FDivergenceRatio("js"), NaiveBayesRatio()):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            estimator.fit(X, y)
+        assert [each.filename for each in caught] == [__file__]

@@ -1,0 +1,420 @@
+"""KLIEP, M-KLIEP and CC-KLIEP: what the paper says of them."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from missratio import (
+    KLIEP,
+    FunctionMissingness,
+    GaussianBasis,
+    LogisticMissingness,
+    PolynomialBasis,
+    StepMissingness,
+    WeightConcentrationWarning,
+    corrupt,
+    density_ratio,
+)
+from missratio.weights import inverse_probability_weights
+
+ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
+ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
+
+
+def samples(n=400, seed=0, d=2, shift=0.3):
+    rng = np.random.default_rng(seed)
+    return rng.normal(shift, 1, (n, d)), rng.normal(size=(n, d))
+
+
+def lossy(model, n=400, seed=0):
+    X1, X0 = samples(n, seed)
+    return corrupt(X1, model, seed), X0
+
+
+def tilted_mean(ratio, X0, weights=None):
+    mass = ratio.predict_ratio(X0)
+    return np.average(X0, axis=0, weights=mass if weights is None else mass * weights)
+
+
+# What no missingness, or missingness that says nothing, does.
+
+
+@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
+@pytest.mark.parametrize(
+    "never",
+    [
+        StepMissingness([1.0, 1.0], 0.0, 0.0),
+        LogisticMissingness(-np.inf, 0.0),
+        FunctionMissingness(lambda X: np.zeros(len(X))),
+    ],
+    ids=["rows", "entries", "function"],
+)
+def test_without_missingness_m_kliep_is_kliep(never, normalize):
+    X1, X0 = samples()
+    plain = density_ratio(X1, X0)
+    both = KLIEP(missingness={0: never, 1: never}, normalize=normalize)
+    weighted = density_ratio(X1, X0, both)
+    np.testing.assert_allclose(weighted.coef_, plain.coef_, atol=1e-9)
+    assert weighted.log_normalizer_ == pytest.approx(plain.log_normalizer_)
+
+
+@pytest.mark.parametrize(
+    "constant",
+    [
+        FunctionMissingness(lambda X: np.full(len(X), 0.4)),
+        LogisticMissingness(0.5, 0.0),
+    ],
+    ids=["rows", "entries"],
+)
+@pytest.mark.parametrize("sides", [(1,), (0,), (0, 1)])
+def test_constant_missingness_is_complete_case_under_hajek(constant, sides):
+    tables = dict(zip((1, 0), samples(), strict=True))
+    for label in sides:
+        tables[label] = corrupt(tables[label], constant, 10 + label)
+    X1, X0 = tables[1], tables[0]
+    known = KLIEP(missingness=dict.fromkeys(sides, constant))
+    weighted = density_ratio(X1, X0, known)
+    complete_case = density_ratio(X1, X0, KLIEP(missingness="ignore"))
+    np.testing.assert_allclose(weighted.coef_, complete_case.coef_, atol=1e-8)
+    assert weighted.log_normalizer_ == pytest.approx(complete_case.log_normalizer_)
+
+
+def test_complete_case_drops_rows_that_are_missing():
+    X1, X0 = lossy(ROWS)
+    dropped = density_ratio(X1[~np.isnan(X1).any(axis=1)], X0)
+    ignored = density_ratio(X1, X0, KLIEP(missingness="ignore"))
+    np.testing.assert_allclose(ignored.coef_, dropped.coef_, atol=1e-9)
+
+
+def test_complete_case_takes_each_features_observed_entries():
+    X1, X0 = lossy(ENTRIES)
+    ratio = density_ratio(X1, X0, KLIEP(missingness="ignore"))
+    np.testing.assert_allclose(
+        tilted_mean(ratio, X0), np.nanmean(X1, axis=0), atol=1e-7
+    )
+
+
+# At the optimum moments match.
+
+
+def test_the_tilted_denominator_has_the_numerators_mean(two_normals):
+    X, y = two_normals()
+    ratio = KLIEP().fit(X, y)
+    np.testing.assert_allclose(
+        tilted_mean(ratio, X[y == 0]), X[y == 1].mean(axis=0), atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("model", [ROWS, ENTRIES], ids=["rows", "entries"])
+@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
+def test_the_tilted_denominator_has_the_numerators_weighted_mean(model, normalize):
+    X1, X0 = lossy(model)
+    ratio = density_ratio(X1, X0, KLIEP(missingness={1: model}, normalize=normalize))
+    weights = inverse_probability_weights(X1, model)
+    weights = np.broadcast_to(weights.reshape(len(X1), -1), X1.shape)
+    sums = (weights * np.nan_to_num(X1)).sum(axis=0)
+    divisor = weights.sum(axis=0) if normalize == "hajek" else len(X1)
+    np.testing.assert_allclose(tilted_mean(ratio, X0), sums / divisor, atol=1e-7)
+
+
+@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
+def test_denominator_weights_tilt_too(normalize):
+    X1, X0 = samples()
+    X0 = corrupt(X0, ROWS, 0)
+    ratio = density_ratio(X1, X0, KLIEP(missingness={0: ROWS}, normalize=normalize))
+    observed = ~np.isnan(X0).any(axis=1)
+    weights = inverse_probability_weights(X0, ROWS)[observed]
+    np.testing.assert_allclose(
+        tilted_mean(ratio, X0[observed], weights), X1.mean(axis=0), atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
+@pytest.mark.parametrize(
+    "model", [None, ROWS, ENTRIES], ids=["none", "rows", "entries"]
+)
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+def test_the_ratio_averages_to_one_over_the_denominator(model, normalize, l2):
+    X1, X0 = samples()
+    estimator = KLIEP(normalize=normalize, l2=l2)
+    weights = np.ones(len(X0))
+    if model is not None:
+        X0 = corrupt(X0, model, 0)
+        estimator.set_params(missingness={0: model})
+        weights = inverse_probability_weights(X0, model)
+        weights = weights if weights.ndim == 1 else weights.prod(axis=1)
+    ratio = density_ratio(X1, X0, estimator)
+    values = np.where(weights > 0, ratio.predict_ratio(X0), 0.0)
+    divisor = weights.sum() if normalize == "hajek" else len(X0)
+    assert (weights * values).sum() / divisor == pytest.approx(1.0, abs=1e-9)
+    assert ratio.intercept_ == -ratio.log_normalizer_
+
+
+def test_the_objective_value_is_what_the_docstring_says():
+    X1, X0 = lossy(ROWS)
+    ratio = density_ratio(X1, X0, KLIEP(missingness={1: ROWS}, l2=[0.2, 0.5]))
+    weights = inverse_probability_weights(X1, ROWS)
+    mean = weights @ np.nan_to_num(X1) / weights.sum()
+    theta = ratio.coef_
+    value = theta @ mean - np.log(np.exp(X0 @ theta).mean())
+    value -= 0.5 * (np.array([0.2, 0.5]) * theta**2).sum()
+    assert ratio.objective_value_ == pytest.approx(-value, rel=1e-10)
+
+
+# Invariances.
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    shift=st.floats(-100, 100),
+    seed=st.integers(0, 1000),
+    model=st.sampled_from([ROWS, ENTRIES]),
+)
+def test_shifting_the_features_changes_nothing_under_hajek(shift, seed, model):
+    X1, X0 = lossy(model, 200, seed)
+    moved = FunctionMissingness(
+        lambda X: model.missing_probability(X - shift), rowwise=model.rowwise
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WeightConcentrationWarning)
+        here = density_ratio(X1, X0, KLIEP(missingness={1: model}))
+        there = density_ratio(X1 + shift, X0 + shift, KLIEP(missingness={1: moved}))
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-6)
+    np.testing.assert_allclose(
+        there.predict_log_ratio(X0 + shift), here.predict_log_ratio(X0), atol=1e-6
+    )
+
+
+def test_shifting_the_features_changes_the_printed_objectives_optimum():
+    X1, X0 = lossy(ROWS)
+    moved = FunctionMissingness(lambda X: ROWS.missing_probability(X - 1.0))
+    printed = "horvitz-thompson"
+    here = density_ratio(X1, X0, KLIEP(missingness={1: ROWS}, normalize=printed))
+    there = density_ratio(
+        X1 + 1.0, X0 + 1.0, KLIEP(missingness={1: moved}, normalize=printed)
+    )
+    assert np.abs(there.coef_ - here.coef_).max() > 1e-3
+
+
+@settings(max_examples=25, deadline=None)
+@given(logs=st.lists(st.floats(-6, 6), min_size=2, max_size=2))
+def test_scaling_a_feature_divides_its_coefficient(logs):
+    X1, X0 = samples(100)
+    scale = 10.0 ** np.array(logs)
+    here = density_ratio(X1, X0)
+    there = density_ratio(X1 * scale, X0 * scale)
+    np.testing.assert_allclose(there.coef_ * scale, here.coef_, rtol=1e-6)
+    assert there.log_normalizer_ == pytest.approx(here.log_normalizer_, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    "model", [None, ROWS, ENTRIES], ids=["none", "rows", "entries"]
+)
+def test_the_order_of_rows_does_not_matter(model, two_normals):
+    X, y = two_normals()
+    estimator = KLIEP()
+    if model is not None:
+        X[y == 1] = corrupt(X[y == 1], model, 0)
+        estimator.set_params(missingness={1: model})
+    order = np.random.default_rng(5).permutation(len(X))
+    one = estimator.fit(X, y).coef_
+    other = estimator.fit(X[order], y[order]).coef_
+    np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
+@pytest.mark.parametrize(
+    "model", [None, ROWS, ENTRIES], ids=["none", "rows", "entries"]
+)
+def test_a_sample_weight_stands_for_repetitions(model, normalize, two_normals):
+    X, y = two_normals()
+    estimator = KLIEP(normalize=normalize)
+    if model is not None:
+        X = corrupt(X, model, 0)
+        estimator.set_params(missingness={0: model, 1: model})
+    counts = np.random.default_rng(1).integers(0, 4, len(X))
+    weighted = estimator.fit(X, y, sample_weight=counts).coef_
+    repeated = estimator.fit(X.repeat(counts, axis=0), y.repeat(counts)).coef_
+    np.testing.assert_allclose(weighted, repeated, atol=1e-8)
+
+
+def test_only_the_proportions_of_sample_weights_within_a_class_matter(two_normals):
+    X, y = two_normals()
+    weight = np.random.default_rng(0).exponential(size=len(X))
+    one = KLIEP().fit(X, y, weight)
+    other = KLIEP().fit(X, y, np.where(y == 1, 5.0, 0.2) * weight)
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-9)
+
+
+# The penalty.
+
+
+def test_a_vanishing_penalty_is_no_penalty():
+    X1, X0 = samples()
+    free, tiny = density_ratio(X1, X0), density_ratio(X1, X0, KLIEP(l2=1e-10))
+    np.testing.assert_allclose(tiny.coef_, free.coef_, atol=1e-8)
+
+
+def test_a_huge_penalty_leaves_the_unit_ratio():
+    X1, X0 = samples()
+    ratio = density_ratio(X1, X0, KLIEP(l2=1e10))
+    np.testing.assert_allclose(ratio.predict_ratio(X0), 1.0, atol=1e-8)
+
+
+def test_a_larger_penalty_gives_shorter_coefficients():
+    X1, X0 = samples()
+    fits = [density_ratio(X1, X0, KLIEP(l2=l2)) for l2 in (0.0, 0.1, 1.0, 10.0)]
+    lengths = [np.linalg.norm(ratio.coef_) for ratio in fits]
+    assert lengths == sorted(lengths, reverse=True)
+
+
+def test_a_penalty_for_each_feature_is_for_that_feature():
+    X1, X0 = samples()
+    ratio = density_ratio(X1, X0, KLIEP(l2=[0.0, 1e12]))
+    alone = density_ratio(X1[:, :1], X0[:, :1])
+    np.testing.assert_allclose(ratio.coef_, [alone.coef_[0], 0.0], atol=1e-7)
+
+
+def test_a_penalty_answers_for_constant_features_and_few_rows():
+    X1, X0 = samples(d=5)
+    X0[:, 1] = 3.0
+    assert density_ratio(X1, X0, KLIEP(l2=0.1)).converged_
+    assert density_ratio(X1, X0[:3], KLIEP(l2=0.1)).converged_
+
+
+# Per-feature missingness in a joint fit.
+
+
+def correlated(n, rho, seed):
+    """The paper's naive-Bayes example: p1 = N(0, Σ), p0 = N((1, 2), Σ)."""
+    covariance = [[1.0, rho], [rho, 1.0]]
+    rng = np.random.default_rng(seed)
+    X1 = rng.multivariate_normal([0.0, 0.0], covariance, n)
+    return X1, rng.multivariate_normal([1.0, 2.0], covariance, n), covariance
+
+
+def test_the_joint_fit_is_consistent_under_correlation_and_naive_bayes_is_not():
+    from missratio import NaiveBayesRatio
+
+    X1, X0, covariance = correlated(20_000, 0.8, 0)
+    truth = np.linalg.solve(covariance, [-1.0, -2.0])
+    phi = StepMissingness([1, -1], 0, 0.8, rowwise=False)
+    X1 = corrupt(X1, phi, 0)
+    joint = density_ratio(X1, X0, KLIEP(missingness={1: phi}))
+    naive = density_ratio(X1, X0, NaiveBayesRatio(missingness={1: phi}))
+    np.testing.assert_allclose(joint.coef_, truth, atol=0.25)
+    assert np.abs(naive.coef_ - truth).max() > 1.0
+
+
+def test_an_interaction_uses_product_weights_on_rows_with_both_observed():
+    X1, X0 = lossy(ENTRIES, 2000)
+    basis = PolynomialBasis(degree=1, interactions=[(0, 1)])
+    ratio = density_ratio(X1, X0, KLIEP(basis=basis, missingness={1: ENTRIES}))
+    weights = inverse_probability_weights(X1, ENTRIES)
+    product = weights.prod(axis=1)
+    both = product > 0.0
+    expected = [
+        *((weights * np.nan_to_num(X1)).sum(axis=0) / weights.sum(axis=0)),
+        np.average(X1[both].prod(axis=1), weights=product[both]),
+    ]
+    features = np.c_[X0, X0.prod(axis=1)]
+    mass = ratio.predict_ratio(X0)
+    np.testing.assert_allclose(
+        np.average(features, axis=0, weights=mass), expected, atol=1e-6
+    )
+    assert ratio.summary_frame()["numerator_mean"].tolist() == pytest.approx(expected)
+
+
+def test_the_denominator_uses_complete_rows_with_product_weights():
+    X1, X0 = samples()
+    X0 = corrupt(X0, ENTRIES, 0)
+    joint = density_ratio(X1, X0, KLIEP(missingness={0: ENTRIES}))
+    weights = inverse_probability_weights(X0, ENTRIES).prod(axis=1)
+    complete = weights > 0.0
+    X = np.concatenate([X1, X0[complete]])
+    y = np.repeat([1, 0], [len(X1), complete.sum()])
+    weight = np.concatenate([np.ones(len(X1)), weights[complete]])
+    by_hand = KLIEP().fit(X, y, weight)
+    np.testing.assert_allclose(joint.coef_, by_hand.coef_, atol=1e-8)
+    assert joint.effective_sample_size_[0].observed == complete.sum()
+
+
+def test_a_gaussian_basis_uses_complete_rows_in_both_classes():
+    X1, X0 = lossy(ENTRIES)
+    basis = GaussianBasis(centers=X0[:5], bandwidth=1.0)
+    ratio = density_ratio(X1, X0, KLIEP(basis=basis, missingness={1: ENTRIES}, l2=0.01))
+    weights = inverse_probability_weights(X1, ENTRIES).prod(axis=1)
+    complete = weights > 0.0
+    features = basis.fit(X0).transform(X1[complete])
+    np.testing.assert_allclose(
+        ratio.summary_frame()["numerator_mean"],
+        np.average(features, axis=0, weights=weights[complete]),
+    )
+
+
+# What is said of the fit.
+
+
+def test_effective_sample_sizes_are_kishs_and_the_papers():
+    X1, X0 = lossy(ROWS)
+    ratio = density_ratio(X1, X0, KLIEP(missingness={1: ROWS}))
+    weights = inverse_probability_weights(X1, ROWS)
+    size = ratio.effective_sample_size_[1]
+    assert size.rows == len(X1)
+    assert size.observed == (weights > 0).sum()
+    assert size.kish == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    assert size.worst_case == pytest.approx(0.4 * len(X1))
+    assert ratio.effective_sample_size_[0].kish == len(X0)
+
+
+def test_a_few_rows_that_carry_the_weight_are_warned_of():
+    X1, X0 = samples()
+    heavy = FunctionMissingness(lambda X: np.where(X[:, 0] > 2.2, 0.999, 0.0))
+    with pytest.warns(WeightConcentrationWarning, match="Class 1"):
+        density_ratio(X1, X0, KLIEP(missingness={1: heavy}, l2=0.1))
+
+
+def test_a_feature_whose_weight_is_carried_by_a_few_rows_is_named():
+    X1, X0 = samples()
+    heavy = FunctionMissingness(
+        lambda X: np.stack([0 * X[:, 0], np.where(X[:, 1] > 2.2, 0.999, 0.0)], axis=1),
+        rowwise=False,
+    )
+    with pytest.warns(WeightConcentrationWarning, match="Class 1, feature 'x1'"):
+        density_ratio(X1, X0, KLIEP(missingness={1: heavy}, l2=0.1))
+
+
+def test_the_score_is_minus_the_objective_on_the_rows_given(two_normals):
+    X, y = two_normals()
+    ratio = KLIEP(l2=0.1).fit(X, y)
+    penalty = 0.05 * (ratio.coef_**2).sum()
+    assert ratio.score(X, y) == pytest.approx(-ratio.objective_value_ + penalty)
+    new, labels = two_normals(seed=1)
+    log_ratio = ratio.predict_log_ratio(new)
+    normaliser = np.log(np.exp(log_ratio[labels == 0]).mean())
+    expected = log_ratio[labels == 1].mean() - normaliser
+    assert ratio.score(new, labels) == pytest.approx(expected)
+
+
+def test_the_score_weighs_missing_values(two_normals):
+    X, y = two_normals(400)
+    X[y == 1] = corrupt(X[y == 1], ROWS, 0)
+    ratio = KLIEP(missingness={1: ROWS}).fit(X, y)
+    assert ratio.score(X, y) == pytest.approx(-ratio.objective_value_)
+
+
+# Consistency, in short. The long version is among the validity tests.
+
+
+def test_m_kliep_is_consistent_and_complete_case_is_not():
+    rng = np.random.default_rng(0)
+    n, truth = 50_000, np.full(5, -0.1)
+    phi = StepMissingness(np.ones(5), 0.0, 0.5)
+    X1, X0 = corrupt(rng.normal(size=(n, 5)), phi, 0), rng.normal(0.1, 1, (n, 5))
+    known = density_ratio(X1, X0, KLIEP(missingness={1: phi}))
+    ignored = density_ratio(X1, X0, KLIEP(missingness="ignore"))
+    assert ((known.coef_ - truth) ** 2).sum() < 0.001
+    assert ((ignored.coef_ - truth) ** 2).sum() == pytest.approx(0.071, abs=0.015)

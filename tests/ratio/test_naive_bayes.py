@@ -1,0 +1,245 @@
+"""The naive-Bayes ratio is the product of one-column fits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from missratio import (
+    KLIEP,
+    FDivergenceRatio,
+    GaussianBasis,
+    LogisticMissingness,
+    NaiveBayesRatio,
+    PolynomialBasis,
+    StepMissingness,
+    WeightConcentrationWarning,
+    corrupt,
+    density_ratio,
+    inverse_probability_weights,
+)
+
+ROWS = StepMissingness([1.0, 1.0, 0.0], 0.0, 0.6)
+INTERCEPT, COEF = np.array([-0.5, 0.0, -1.0]), np.array([1.0, -1.0, 0.5])
+ENTRIES = LogisticMissingness(INTERCEPT, COEF)
+
+
+def column_model(j):
+    return LogisticMissingness(INTERCEPT[j], COEF[j])
+
+
+@pytest.fixture
+def table(two_normals):
+    X, y = two_normals(300, 3)
+    return X + np.array([0.0, 1.0, -2.0]), y
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KLIEP(),
+        KLIEP(l2=0.1),
+        KLIEP(normalize="horvitz-thompson"),
+        KLIEP(basis="polynomial"),
+        KLIEP(basis=PolynomialBasis(degree=3), l2=[0.1, 0.2, 0.3]),
+        KLIEP(basis=GaussianBasis(5, random_state=0), l2=0.01),
+        FDivergenceRatio("js"),
+        FDivergenceRatio("kl"),
+        FDivergenceRatio("js", basis="polynomial", l2=0.01),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("missing", [False, True])
+def test_it_equals_separate_fits_of_the_columns(estimator, missing, table):
+    X, y = table
+    models = None
+    if missing:
+        X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
+        X[y == 0] = corrupt(X[y == 0], ENTRIES, 1)
+        models = {0: ENTRIES, 1: ENTRIES}
+    naive = NaiveBayesRatio(estimator, missingness=models).fit(X, y)
+    points = np.random.default_rng(0).normal(size=(20, 3))
+    log_ratio = np.zeros(20)
+    for j in range(3):
+        given = dict.fromkeys((0, 1), column_model(j)) if missing else None
+        one = density_ratio(
+            X[y == 1][:, [j]], X[y == 0][:, [j]], estimator, missingness=given
+        )
+        # Columns of a Gaussian basis draw their centres from the order of rows.
+        if not isinstance(estimator.basis, GaussianBasis):
+            assert naive.column_log_normalizer_[j] == pytest.approx(
+                one.log_normalizer_, abs=1e-7
+            )
+        log_ratio += one.predict_log_ratio(points[:, [j]])
+    if isinstance(estimator.basis, GaussianBasis):
+        same_order = np.argsort(-y, kind="stable")
+        naive.fit(X[same_order], y[same_order])
+    np.testing.assert_allclose(naive.predict_log_ratio(points), log_ratio, atol=1e-6)
+    assert naive.converged_
+    assert naive.intercept_ == -naive.log_normalizer_
+
+
+def test_columns_may_have_different_numbers_of_basis_features(table):
+    X, y = table
+    # A column with three values has three centres at most.
+    X[:, 1] = np.clip(np.round(X[:, 1] - 1.0), -1, 1)
+    basis = GaussianBasis(6, bandwidth=1.0, random_state=0)
+    naive = NaiveBayesRatio(KLIEP(basis=basis, l2=0.01)).fit(X, y)
+    widths = [len(each.required_columns_) for each in naive.bases_]
+    assert widths == [6, 3, 6]
+    assert len(naive.coef_) == 15
+    points = X[:20]
+    total = sum(
+        KLIEP(basis=basis, l2=0.01).fit(X[:, [j]], y).predict_log_ratio(points[:, [j]])
+        for j in range(3)
+    )
+    np.testing.assert_allclose(naive.predict_log_ratio(points), total, atol=1e-6)
+    frame = naive.summary_frame()
+    assert frame["column"].tolist() == ["x0"] * 6 + ["x1"] * 3 + ["x2"] * 6
+    np.testing.assert_array_equal(frame["coefficient"], naive.coef_)
+
+
+def test_whole_rows_may_be_missing(table):
+    X, y = table
+    X[y == 1] = corrupt(X[y == 1], ROWS, 0)
+    naive = NaiveBayesRatio(missingness={1: ROWS}).fit(X, y)
+    weight = np.ones(len(X))
+    weight[y == 1] = inverse_probability_weights(X[y == 1], ROWS)
+    seen = weight > 0
+    for j in range(3):
+        one = KLIEP().fit(X[seen][:, [j]], y[seen], weight[seen])
+        assert naive.coef_[j] == pytest.approx(one.coef_[0], abs=1e-7)
+
+
+def test_ignoring_missingness_takes_each_columns_observed_entries(table):
+    X, y = table
+    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
+    naive = NaiveBayesRatio(missingness="ignore").fit(X, y)
+    for j in range(3):
+        seen = ~np.isnan(X[:, j])
+        one = KLIEP().fit(X[seen][:, [j]], y[seen])
+        assert naive.coef_[j] == pytest.approx(one.coef_[0], abs=1e-8)
+
+
+def test_it_takes_its_estimators_missingness_where_it_has_none(table):
+    X, y = table
+    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
+    inner = NaiveBayesRatio(KLIEP(missingness={1: ENTRIES})).fit(X, y)
+    outer = NaiveBayesRatio(KLIEP(), missingness={1: ENTRIES}).fit(X, y)
+    np.testing.assert_array_equal(inner.coef_, outer.coef_)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="only its own `missingness` is looked at when rows are scored"
+)
+def test_predicting_takes_nan_where_there_is_a_model_of_the_estimator(table):
+    X, y = table
+    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
+    ratio = NaiveBayesRatio(KLIEP(missingness={1: ENTRIES})).fit(X, y)
+    assert np.isnan(ratio.predict_log_ratio([[np.nan, 0.0, 0.0]])).all()
+
+
+@pytest.mark.parametrize(
+    "normalize",
+    [
+        "hajek",
+        pytest.param(
+            "horvitz-thompson",
+            marks=pytest.mark.xfail(
+                strict=True,
+                reason="the divisor is the number of rows, not the sum of the sample "
+                "weights",
+            ),
+        ),
+    ],
+)
+def test_a_sample_weight_stands_for_repetitions(normalize, table):
+    X, y = table
+    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
+    counts = np.random.default_rng(1).integers(0, 4, len(X))
+    naive = NaiveBayesRatio(KLIEP(normalize=normalize), missingness={1: ENTRIES})
+    weighted = naive.fit(X, y, sample_weight=counts).coef_
+    repeated = naive.fit(X.repeat(counts, axis=0), y.repeat(counts)).coef_
+    np.testing.assert_allclose(weighted, repeated, atol=1e-8)
+
+
+def test_independent_columns_make_it_the_joint_fit_in_the_limit():
+    rng = np.random.default_rng(0)
+    X1, X0 = rng.normal(0.3, 1, (50_000, 2)), rng.normal(size=(50_000, 2))
+    naive = density_ratio(X1, X0, NaiveBayesRatio())
+    joint = density_ratio(X1, X0, KLIEP())
+    np.testing.assert_allclose(naive.coef_, joint.coef_, atol=0.02)
+    assert naive.log_normalizer_ == pytest.approx(joint.log_normalizer_, abs=0.02)
+
+
+def test_the_score_is_the_sum_of_the_columns_scores(table):
+    X, y = table
+    naive = NaiveBayesRatio().fit(X, y)
+    total = sum(KLIEP().fit(X[:, [j]], y).score(X[:, [j]], y) for j in range(3))
+    assert naive.score(X, y) == pytest.approx(total)
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=np.linalg.LinAlgError,
+    reason="equal basis features make singular Hessians, which LU refuses",
+)
+def test_a_binary_column_may_have_a_polynomial_basis():
+    # There x² = x. Only the sum of their coefficients is determined.
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, y = (rng.random((100, 3)) < 0.4).astype(float), np.repeat([0, 1], 50)
+        square = NaiveBayesRatio(KLIEP(basis="polynomial")).fit(X, y)
+        linear = NaiveBayesRatio().fit(X, y)
+        np.testing.assert_allclose(
+            square.predict_log_ratio(X), linear.predict_log_ratio(X), atol=1e-6
+        )
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize("estimator", ["kliep", KLIEP, NaiveBayesRatio()], ids=str)
+def test_the_estimator_must_be_a_joint_one(estimator, table):
+    with pytest.raises(TypeError, match="KLIEP, FDivergenceRatio or ObjectiveRatio"):
+        NaiveBayesRatio(estimator).fit(*table)
+
+
+def test_ratios_that_are_not_log_linear_have_no_product(table):
+    with pytest.raises(ValueError, match="Use link='log'"):
+        NaiveBayesRatio(FDivergenceRatio("pearson", link="identity")).fit(*table)
+
+
+def test_a_constant_column_is_named(table):
+    X, y = table
+    X[y == 0, 1] = 4.0
+    frame = pd.DataFrame(X, columns=["age", "dose", "height"])
+    with pytest.raises(ValueError, match=r"\['dose'\] are constant.* class 0"):
+        NaiveBayesRatio().fit(frame, y)
+    assert NaiveBayesRatio(KLIEP(l2=0.1)).fit(frame, y).converged_
+
+
+def test_more_basis_features_than_rows_need_a_penalty(two_normals):
+    X, y = two_normals(5, 2)
+    estimator = KLIEP(basis=PolynomialBasis(degree=6))
+    with pytest.raises(ValueError, match=r"has 5 rows.* Set l2 > 0"):
+        NaiveBayesRatio(estimator).fit(X, y)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="0/0 in the column's mean, and a warning about tol"
+)
+@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("missingness", ["ignore", "model"])
+def test_a_column_that_is_never_observed_is_refused(label, missingness, table):
+    X, y = table
+    X[y == label, 2] = np.nan
+    given = "ignore" if missingness == "ignore" else {label: ENTRIES}
+    with pytest.raises(ValueError, match="never observed"):
+        NaiveBayesRatio(missingness=given).fit(X, y)
+
+
+def test_a_column_whose_weight_is_carried_by_a_few_rows_is_named(table):
+    X, y = table
+    heavy = StepMissingness([0, 1, 0], [0, 3.2, 0], [0, 0.999, 0], rowwise=False)
+    with pytest.warns(WeightConcentrationWarning, match="Class 1, feature 'x1'"):
+        NaiveBayesRatio(KLIEP(l2=0.1), missingness={1: heavy}).fit(X, y)

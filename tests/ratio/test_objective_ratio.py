@@ -1,0 +1,228 @@
+"""Ratios by f-divergences, and by objectives of one's own."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from missratio import (
+    KLIEP,
+    Divergence,
+    FDivergenceRatio,
+    LogisticMissingness,
+    Objective,
+    ObjectiveRatio,
+    StepMissingness,
+    Term,
+    corrupt,
+    density_ratio,
+)
+from missratio.weights import inverse_probability_weights
+
+ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
+ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
+
+
+class Hellinger(Divergence):
+    def generator(self, ratio):
+        return (np.sqrt(ratio) - 1) ** 2
+
+    def first(self, ratio):
+        return 1 - ratio**-0.5
+
+    def second(self, ratio):
+        return ratio**-1.5 / 2
+
+    def third(self, ratio):
+        return -3 * ratio**-2.5 / 4
+
+
+class HellingerObjective(Objective):
+    def numerator(self, score):
+        root = np.exp(-score / 2)
+        return Term(root, -root / 2, root / 4)
+
+    def denominator(self, score):
+        root = np.exp(score / 2)
+        return Term(root, root / 2, root / 4)
+
+
+def logistic(**parameters):
+    return LogisticRegression(
+        C=np.inf, solver="newton-cholesky", tol=1e-12, max_iter=1000, **parameters
+    )
+
+
+def test_js_with_equal_sizes_is_logistic_regression(two_normals):
+    X, y = two_normals(300, 3)
+    ours, theirs = FDivergenceRatio("js").fit(X, y), logistic().fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_[0], atol=1e-7)
+    assert ours.intercept_ == pytest.approx(theirs.intercept_[0], abs=1e-7)
+    np.testing.assert_allclose(
+        ours.decision_function(X), theirs.decision_function(X), atol=1e-7
+    )
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+def test_js_with_unequal_sizes_is_class_balanced_logistic_regression(two_normals):
+    X, y = two_normals(300, 3, n1=90)
+    ours = FDivergenceRatio("js").fit(X, y)
+    balanced = logistic(class_weight="balanced").fit(X, y)
+    np.testing.assert_allclose(ours.coef_, balanced.coef_[0], atol=1e-7)
+    assert ours.intercept_ == pytest.approx(balanced.intercept_[0], abs=1e-7)
+    # Plain logistic regression's intercept has the log odds of the classes in it.
+    plain = logistic().fit(X, y)
+    assert plain.intercept_[0] - ours.intercept_ == pytest.approx(
+        np.log(90 / 300), abs=0.1
+    )
+
+
+def test_js_with_a_penalty_is_penalised_logistic_regression(two_normals):
+    X, y = two_normals(300, 3)
+    ours = FDivergenceRatio("js", l2=0.1).fit(X, y)
+    # Two means of 300 rows each, ½·0.1·θ²: C = 1/(0.1·300).
+    theirs = LogisticRegression(C=1 / 30.0, tol=1e-10, max_iter=1000).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
+def test_js_with_missing_rows_is_weighted_logistic_regression(normalize, two_normals):
+    X, y = two_normals(400)
+    X[y == 1] = corrupt(X[y == 1], ROWS, 0)
+    ours = FDivergenceRatio("js", missingness={1: ROWS}, normalize=normalize)
+    ours.fit(X, y)
+    weight = np.ones(len(X))
+    weight[y == 1] = inverse_probability_weights(X[y == 1], ROWS)
+    if normalize == "hajek":
+        weight[y == 1] *= 400 / weight[y == 1].sum()
+    seen = weight > 0
+    theirs = logistic().fit(X[seen], y[seen], weight[seen])
+    np.testing.assert_allclose(ours.coef_, theirs.coef_[0], atol=1e-7)
+    assert ours.intercept_ == pytest.approx(theirs.intercept_[0], abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    "model", [None, ROWS, ENTRIES], ids=["none", "rows", "entries"]
+)
+@pytest.mark.parametrize("l2", [0.0, 0.2])
+def test_kl_has_klieps_optimum(model, l2, two_normals):
+    X, y = two_normals(400)
+    given = {} if model is None else {"missingness": {1: model}}
+    if model is not None:
+        X[y == 1] = corrupt(X[y == 1], model, 0)
+    kl = FDivergenceRatio("kl", l2=l2, **given).fit(X, y)
+    kliep = KLIEP(l2=l2, **given).fit(X, y)
+    np.testing.assert_allclose(kl.coef_, kliep.coef_, atol=1e-7)
+    assert kl.log_normalizer_ == pytest.approx(kliep.log_normalizer_, abs=1e-7)
+
+
+def test_pearson_with_the_identity_link_is_least_squares_in_closed_form(two_normals):
+    X, y = two_normals(300, 3)
+    ours = FDivergenceRatio("pearson", link="identity", l2=0.4).fit(X, y)
+
+    # min E₀ r² − 2 E₁ r + ½·0.4·‖θ‖², the intercept free.
+    def with_one(rows):
+        return np.c_[rows, np.ones(len(rows))]
+
+    lower, upper = with_one(X[y == 0]), with_one(X[y == 1])
+    penalty = np.diag([0.4, 0.4, 0.4, 0.0])
+    solution = np.linalg.solve(
+        2 * lower.T @ lower / len(lower) + penalty, 2 * upper.mean(axis=0)
+    )
+    np.testing.assert_allclose(ours.coef_, solution[:3], atol=1e-9)
+    assert ours.intercept_ == pytest.approx(solution[3])
+    assert ours.log_normalizer_ == 0.0
+    np.testing.assert_allclose(
+        ours.predict_ratio(X), np.maximum(with_one(X) @ solution, 0.0), atol=1e-9
+    )
+
+
+def test_a_ratio_that_is_not_positive_has_the_logarithm_minus_infinity():
+    X = np.array([[0.0], [1.0], [2.0], [0.0], [0.5], [0.2]])
+    y = np.array([0, 0, 0, 1, 1, 1])
+    ratio = FDivergenceRatio("pearson", link="identity").fit(X, y)
+    assert ratio.predict_log_ratio([[100.0]]) == -np.inf
+    assert ratio.predict([[100.0]]) == 0
+
+
+@pytest.mark.parametrize("divergence", ["kl", "js"])
+def test_the_generator_gives_what_the_formulas_written_out_give(
+    divergence, two_normals
+):
+    from missratio.objective import JensenShannon, KullbackLeibler
+
+    base = {"kl": KullbackLeibler, "js": JensenShannon}[divergence]
+
+    class ByGenerator(base):
+        pass
+
+    X, y = two_normals()
+    named = FDivergenceRatio(divergence).fit(X, y)
+    own = FDivergenceRatio(ByGenerator()).fit(X, y)
+    np.testing.assert_allclose(own.coef_, named.coef_, atol=1e-7)
+
+
+def test_a_divergence_and_the_objective_of_the_same_distance_agree(two_normals):
+    X, y = two_normals()
+    divergence = FDivergenceRatio(Hellinger()).fit(X, y)
+    objective = ObjectiveRatio(HellingerObjective()).fit(X, y)
+    np.testing.assert_allclose(divergence.coef_, objective.coef_, atol=1e-7)
+    assert divergence.intercept_ == pytest.approx(objective.intercept_, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        FDivergenceRatio("kl"),
+        FDivergenceRatio("js"),
+        FDivergenceRatio(Hellinger()),
+        ObjectiveRatio(HellingerObjective()),
+    ],
+    ids=["kl", "js", "Hellinger", "objective"],
+)
+@pytest.mark.parametrize("model", [ROWS, ENTRIES], ids=["rows", "entries"])
+def test_every_objective_is_consistent_under_missingness(estimator, model):
+    rng = np.random.default_rng(0)
+    X1, X0 = rng.normal(0.3, 1, (20_000, 2)), rng.normal(size=(20_000, 2))
+    X1 = corrupt(X1, model, 0)
+    known = density_ratio(X1, X0, estimator, missingness={1: model})
+    ignored = density_ratio(X1, X0, estimator, missingness="ignore")
+    np.testing.assert_allclose(known.coef_, 0.3, atol=0.08)
+    assert np.abs(ignored.coef_ - 0.3).max() > 0.12
+
+
+def test_under_per_feature_missingness_js_uses_complete_rows(two_normals):
+    X, y = two_normals(400)
+    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
+    ours = FDivergenceRatio("js", missingness={1: ENTRIES}).fit(X, y)
+    weight = np.ones(len(X))
+    weight[y == 1] = inverse_probability_weights(X[y == 1], ENTRIES).prod(axis=1)
+    seen = weight > 0
+    by_hand = FDivergenceRatio("js").fit(X[seen], y[seen], weight[seen])
+    np.testing.assert_allclose(ours.coef_, by_hand.coef_, atol=1e-8)
+
+
+@pytest.mark.parametrize("link", ["log", "identity"])
+@pytest.mark.parametrize("divergence", ["kl", "js", "pearson"])
+def test_the_score_is_minus_the_objective(divergence, link, two_normals):
+    X, y = two_normals(shift=0.1)
+    X = np.tanh(X)
+    ratio = FDivergenceRatio(divergence, link=link).fit(X, y)
+    assert ratio.score(X, y) == pytest.approx(-ratio.objective_value_)
+
+
+def test_an_objective_must_be_one(two_normals):
+    with pytest.raises(TypeError, match=r"instance of missratio\.Objective"):
+        ObjectiveRatio("kliep").fit(*two_normals())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"divergence": "hellinger"}, ValueError, "divergence must be one of"),
+        ({"divergence": 7}, TypeError, "instance of missratio.Divergence"),
+        ({"link": "logit"}, ValueError, "link must be 'log' or 'identity'"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, error, message, two_normals):
+    with pytest.raises(error, match=message):
+        FDivergenceRatio(**parameters).fit(*two_normals())

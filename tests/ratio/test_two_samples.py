@@ -1,0 +1,154 @@
+"""Two samples are one labelled table, used where they lie."""
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from missratio import (
+    KLIEP,
+    FDivergenceRatio,
+    LogisticMissingness,
+    NaiveBayesRatio,
+    StepMissingness,
+    corrupt,
+    density_ratio,
+)
+
+ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
+ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
+ESTIMATORS = [
+    KLIEP(),
+    KLIEP(basis="polynomial"),
+    FDivergenceRatio("js"),
+    FDivergenceRatio("pearson", link="identity"),
+    NaiveBayesRatio(),
+]
+
+
+def samples(n1=300, n0=200, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(0.3, 1, (n1, d)), rng.normal(size=(n0, d))
+
+
+def stacked(X1, X0):
+    return np.concatenate([X1, X0]), np.repeat([1, 0], [len(X1), len(X0)])
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_it_is_a_fit_of_the_stacked_table(estimator, missing):
+    X1, X0 = samples()
+    models = {1: ENTRIES, 0: ROWS} if missing else None
+    if missing:
+        X1, X0 = corrupt(X1, ENTRIES, 0), corrupt(X0, ROWS, 0)
+    two = density_ratio(X1, X0, estimator, missingness=models)
+    one = type(estimator)(**{**estimator.get_params(deep=False), "missingness": models})
+    one.fit(*stacked(X1, X0))
+    np.testing.assert_allclose(two.coef_, one.coef_, atol=1e-9)
+    assert two.intercept_ == pytest.approx(one.intercept_, abs=1e-9)
+    assert two.classes_.tolist() == [0, 1]
+    assert two.n_features_in_ == 2
+    np.testing.assert_allclose(two.predict_ratio(X0), one.predict_ratio(X0), rtol=1e-8)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_dataframes_give_what_arrays_give_and_keep_their_names(estimator, library):
+    X1, X0 = samples()
+    names = ["age", "dose"]
+    frames = [library.DataFrame(dict(zip(names, X.T, strict=True))) for X in (X1, X0)]
+    named = density_ratio(*frames, estimator)
+    plain = density_ratio(X1, X0, estimator)
+    np.testing.assert_allclose(named.coef_, plain.coef_, atol=1e-9)
+    assert named.feature_names_in_.tolist() == names
+    np.testing.assert_allclose(
+        named.predict_log_ratio(frames[1]), plain.predict_log_ratio(X0), atol=1e-8
+    )
+
+
+def test_frames_with_missing_values():
+    X1, X0 = samples()
+    X1 = corrupt(X1, ENTRIES, 0)
+    frames = [pd.DataFrame(X, columns=["a", "b"]) for X in (X1, X0)]
+    named = density_ratio(*frames, missingness={1: ENTRIES})
+    plain = density_ratio(X1, X0, missingness={1: ENTRIES})
+    np.testing.assert_allclose(named.coef_, plain.coef_, atol=1e-12)
+
+
+def test_the_estimator_is_cloned_and_not_fitted():
+    estimator = KLIEP(l2=0.3)
+    fitted = density_ratio(*samples(), estimator)
+    assert fitted is not estimator
+    assert fitted.l2 == 0.3
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+
+
+def test_large_arrays_are_not_copied():
+    X1, X0 = samples(450_000, 450_000, 20)
+    tracemalloc.start()
+    try:
+        density_ratio(X1, X0)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.5 * X0.nbytes
+
+
+def test_large_arrays_in_place_give_what_copies_give(monkeypatch):
+    from missratio.ratio import _rows
+
+    X1, X0 = samples(3000, 3000)
+    X1, X0 = X1 + 100.0, X0 + 100.0
+    copied = density_ratio(X1, X0)
+    shuffled = np.random.default_rng(0).permutation(6000)
+    X, y = (array[shuffled] for array in stacked(X1, X0))
+    for limit in (0, 10**9):
+        monkeypatch.setattr(_rows, "COLUMN_MAJOR_ELEMENTS", 0)
+        monkeypatch.setattr(_rows, "COPIED_ELEMENTS", limit)
+        np.testing.assert_allclose(density_ratio(X1, X0).coef_, copied.coef_, atol=1e-7)
+        np.testing.assert_allclose(KLIEP().fit(X, y).coef_, copied.coef_, atol=1e-7)
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize("estimator", [KLIEP(), NaiveBayesRatio()], ids=str)
+def test_widths_must_agree(estimator):
+    X1, X0 = samples()
+    with pytest.raises(ValueError, match="X1 has 2 columns and X0 has 1"):
+        density_ratio(X1, X0[:, :1], estimator)
+
+
+def test_names_must_agree():
+    X1, X0 = (pd.DataFrame(X, columns=["a", "b"]) for X in samples())
+    with pytest.raises(ValueError, match="feature names"):
+        density_ratio(X1, X0[["b", "a"]])
+
+
+@pytest.mark.parametrize("estimator", [KLIEP(), NaiveBayesRatio()], ids=str)
+@pytest.mark.parametrize("which", [0, 1])
+def test_an_empty_sample_is_refused(estimator, which):
+    tables = list(samples())
+    tables[which] = tables[which][:0]
+    with pytest.raises(ValueError, match=r"0 sample\(s\)|one class only"):
+        density_ratio(*tables, estimator)
+
+
+def test_models_belong_to_the_classes_one_and_zero():
+    with pytest.raises(ValueError, match=r"class 'a', but the classes are \[0, 1\]"):
+        density_ratio(*samples(), missingness={"a": ROWS})
+
+
+def test_infinities_are_refused_in_either_sample():
+    X1, X0 = samples()
+    for table in (X1, X0):
+        table[3, 1] = np.inf
+        with pytest.raises(ValueError, match="infinity at row 3, column 1"):
+            density_ratio(X1, X0)
+        table[3, 1] = 0.0

@@ -1,0 +1,209 @@
+"""Newton's method: damped, batched, at ease with singular Hessians, honest."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from missratio.solver import Evaluation, Status, newton
+
+
+def problem(value, gradient, hessian, no_optimum=None):
+    """A function of the solver from formulas of theta (n_problems, n_parameters)."""
+
+    def evaluate(theta, *, second_order):
+        evaluate.calls += 1
+        evaluate.hessians += second_order
+        flags = np.zeros(len(theta), dtype=bool)
+        if no_optimum is not None:
+            flags = no_optimum(theta)
+        bend = hessian(theta) if second_order else None
+        return Evaluation(value(theta), gradient(theta), bend, flags)
+
+    evaluate.calls = evaluate.hessians = 0
+    return evaluate
+
+
+def one_dimensional(value, slope, curvature, no_optimum=None):
+    return problem(
+        lambda theta: value(theta[:, 0]),
+        lambda theta: slope(theta),
+        lambda theta: curvature(theta)[..., None],
+        no_optimum,
+    )
+
+
+def root():
+    """√(1 + x²): plain Newton from |x| > 1 goes x → −x³, further at every step."""
+    return one_dimensional(
+        lambda x: np.sqrt(1 + x**2),
+        lambda x: x / np.sqrt(1 + x**2),
+        lambda x: (1 + x**2) ** -1.5,
+    )
+
+
+def quadratic(matrix, target):
+    return problem(
+        lambda theta: (
+            0.5 * np.einsum("bi,ij,bj->b", theta - target, matrix, theta - target)
+        ),
+        lambda theta: (theta - target) @ matrix,
+        lambda theta: np.broadcast_to(matrix, (len(theta), *matrix.shape)).copy(),
+    )
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+def test_it_converges_where_plain_newton_runs_away(freeze):
+    start = np.array([[2.0], [-50.0], [0.5], [1.0]])
+    solution = newton(root(), start, freeze=freeze)
+    assert (solution.status == Status.CONVERGED).all()
+    np.testing.assert_allclose(solution.theta, 0.0, atol=1e-7)
+
+
+def test_it_converges_where_plain_newton_cycles():
+    # x⁴/4 − x² + 2x: plain Newton goes 0 → 1 → 0 → 1.
+    cycling = one_dimensional(
+        lambda x: x**4 / 4 - x**2 + 2 * x,
+        lambda x: x**3 - 2 * x + 2,
+        lambda x: 3 * x**2 - 2,
+    )
+    solution = newton(cycling, np.zeros((1, 1)))
+    assert solution.status[0] == Status.CONVERGED
+    assert solution.theta[0, 0] == pytest.approx(-1.7692923542386314)
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), d=st.integers(1, 6), log_scale=st.floats(-6, 6))
+def test_a_quadratic_takes_one_step_in_any_scaling(seed, d, log_scale):
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** (log_scale * rng.uniform(-1, 1, d))
+    factor = rng.normal(size=(d + 3, d)) * scale
+    target = rng.normal(size=d) / scale
+    evaluate = quadratic(factor.T @ factor, target)
+    solution = newton(evaluate, np.zeros((2, d)), tol=1e-6)
+    assert (solution.status == Status.CONVERGED).all()
+    assert (solution.n_iter <= 2).all()
+    np.testing.assert_allclose(
+        solution.theta * scale, np.tile(target * scale, (2, 1)), rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    "n_problems",
+    [
+        1,
+        pytest.param(
+            3,
+            marks=pytest.mark.xfail(
+                strict=True,
+                raises=np.linalg.LinAlgError,
+                reason="a singular matrix may have a Cholesky factor, by rounding, and "
+                "is then solved by LU, which raises",
+            ),
+        ),
+    ],
+)
+def test_a_singular_hessian_gives_the_right_predictions(n_problems):
+    # Two equal features: only the sum of their coefficients is determined.
+    def score(theta):
+        return theta.sum(axis=1) - 1.0
+
+    collinear = problem(
+        lambda theta: np.cosh(score(theta)),
+        lambda theta: np.sinh(score(theta))[:, None] * np.ones((1, 2)),
+        lambda theta: np.cosh(score(theta))[:, None, None] * np.ones((1, 2, 2)),
+    )
+    solution = newton(collinear, np.zeros((n_problems, 2)))
+    assert (solution.status == Status.CONVERGED).all()
+    np.testing.assert_allclose(score(solution.theta), 0.0, atol=1e-7)
+
+
+def test_one_difficult_problem_in_a_batch_disturbs_no_other():
+    start = np.array([[0.3], [1e4], [-0.2]])
+    together = newton(root(), start)
+    for i in range(3):
+        alone = newton(root(), start[i : i + 1])
+        np.testing.assert_allclose(together.theta[i], alone.theta[0], atol=1e-8)
+        assert together.status[i] == alone.status[0]
+    assert together.n_iter[0] < together.n_iter[1]
+
+
+def test_it_starts_from_a_given_hessian_and_leaves_start_alone():
+    matrix, target = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0])
+    start = np.zeros((1, 2))
+    evaluate = quadratic(matrix, target)
+    solution = newton(evaluate, start, hessian=matrix[None] * 1.2, freeze=True)
+    assert solution.status[0] == Status.CONVERGED
+    np.testing.assert_allclose(solution.theta[0], target, atol=1e-7)
+    assert evaluate.hessians < evaluate.calls
+    assert not start.any()
+
+
+def test_a_frozen_hessian_is_evaluated_anew_where_it_does_not_serve():
+    solution = newton(
+        root(), np.array([[0.9]]), hessian=np.array([[[1e4]]]), freeze=True
+    )
+    assert solution.status[0] == Status.CONVERGED
+    assert solution.n_iter[0] < 30
+
+
+# What comes out is measured.
+
+
+def test_no_optimum_is_reported_as_soon_as_a_point_proves_it():
+    falling = one_dimensional(
+        lambda x: np.exp(-x),
+        lambda x: -np.exp(-x),
+        lambda x: np.exp(-x),
+        lambda theta: theta[:, 0] > 3.0,
+    )
+    solution = newton(falling, np.zeros((1, 1)))
+    assert solution.status[0] == Status.NO_OPTIMUM
+    assert 3.0 < solution.theta[0, 0] <= 4.0
+
+
+def test_running_out_of_iterations_is_reported():
+    solution = newton(root(), np.array([[50.0], [0.0]]), max_iter=2)
+    assert solution.status.tolist() == [Status.OUT_OF_ITERATIONS, Status.CONVERGED]
+    assert solution.n_iter.tolist() == [2, 0]
+
+
+def test_an_objective_that_never_falls_stalls():
+    # The gradient has the wrong sign, so that every step goes up.
+    wrong = one_dimensional(lambda x: x**2, lambda x: -2 * x, lambda x: 2 + 0 * x)
+    solution = newton(wrong, np.array([[1.0]]))
+    assert solution.status[0] == Status.STALLED
+    assert solution.theta[0, 0] == 1.0
+
+
+def test_a_step_into_nan_is_not_taken():
+    # −log(1 − x) − log(1 + x) + 3x is NaN beyond its walls.
+    def value(x):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return -np.log(1 - x) - np.log(1 + x) + 30 * x
+
+    walls = one_dimensional(
+        value,
+        lambda x: 1 / (1 - x) - 1 / (1 + x) + 30,
+        lambda x: (1 - x) ** -2.0 + (1 + x) ** -2.0,
+    )
+    solution = newton(walls, np.array([[0.0]]))
+    assert solution.status[0] == Status.CONVERGED
+    x = solution.theta[0, 0]
+    assert 1 / (1 - x) - 1 / (1 + x) == pytest.approx(-30)
+
+
+def test_an_optimum_at_the_start_takes_no_step():
+    solution = newton(root(), np.zeros((3, 1)))
+    assert (solution.status == Status.CONVERGED).all()
+    assert (solution.n_iter == 0).all()
+
+
+def test_the_decrement_is_that_of_the_point_returned():
+    matrix, target = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0])
+    solution = newton(quadratic(matrix, target), np.zeros((1, 2)), max_iter=0)
+    gradient = solution.gradient[0]
+    expected = np.sqrt(gradient @ np.linalg.solve(matrix, gradient))
+    assert solution.decrement[0] == pytest.approx(expected)
+    assert solution.status[0] == Status.OUT_OF_ITERATIONS
+    np.testing.assert_allclose(solution.step[0], target)

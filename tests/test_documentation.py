@@ -1,0 +1,46 @@
+"""What the README and the pages of the documentation show is what their code gives."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+import missratio
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```python\n(>>> .*?)^```$", re.MULTILINE | re.DOTALL)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def examples(page):
+    """The page with all but its examples blanked out, so that line numbers stay."""
+    text = page.read_text(encoding="utf-8")
+    kept, end = [], 0
+    for block in FENCE.finditer(text):
+        kept.append(re.sub(r"[^\n]", "", text[end : block.start(1)]))
+        kept.append(block.group(1))
+        end = block.end(1)
+    return "".join(kept)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_print_what_the_page_says(page, capsys):
+    test = doctest.DocTestParser().get_doctest(
+        examples(page), {}, page.name, str(page), 0
+    )
+    doctest.DocTestRunner(optionflags=FLAGS).run(test)
+    report = capsys.readouterr().out
+    assert not report, report
+
+
+def test_quick_start_has_examples():
+    assert examples(ROOT / "docs" / "quickstart.md").count(">>>") > 30
+
+
+def test_api_page_lists_every_public_name():
+    listed = re.findall(r"^   (\w+)$", (ROOT / "docs" / "api.md").read_text(), re.M)
+    assert len(listed) == len(set(listed))
+    assert set(missratio.__all__) - set(listed) == set()
+    assert set(listed) - set(missratio.__all__) == set()

@@ -1,0 +1,103 @@
+"""Imports point along the path of the data, and load nothing heavy."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import missratio
+
+ROOT = Path(missratio.__file__).parent
+
+# What each part may use: the parts before it on the data's path.
+PATH = [
+    "missingness",
+    "weights",
+    "basis",
+    "objective",
+    "moments",
+    "engine",
+    "ratio",
+    "threshold",
+    "classifier",
+]
+ALLOWED = {
+    "_typing": set(),
+    **{part: {"_typing", *PATH[:place]} for place, part in enumerate(PATH)},
+    "solver": {"_typing", *PATH[: PATH.index("engine")]},
+}
+for late in PATH[PATH.index("ratio") :]:
+    ALLOWED[late].add("solver")
+HEAVY = ["torch", "dask", "altair", "matplotlib", "pandas", "polars", "pyarrow"]
+
+
+def imported_modules(file):
+    """Every module of the package that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file.name}: import by the full name"
+            if node.module == "missratio":
+                yield from (f"missratio.{alias.name}" for alias in node.names)
+            else:
+                yield node.module
+
+
+def part_of(file):
+    return file.relative_to(ROOT).with_suffix("").parts[0]
+
+
+FILES = sorted(file for file in ROOT.rglob("*.py") if part_of(file) in ALLOWED)
+
+
+def test_every_part_of_the_path_was_found():
+    found = {part_of(file) for file in FILES}
+    assert found >= {"_typing", "solver", *PATH[: PATH.index("ratio") + 1]}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_imports_point_along_the_path_of_the_data(file):
+    part = part_of(file)
+    used = {
+        name.split(".")[1]
+        for name in imported_modules(file)
+        if name.startswith("missratio.")
+    }
+    assert used - {part} <= ALLOWED[part]
+
+
+@pytest.mark.parametrize("part", ["solver", "objective"])
+def test_solvers_and_objectives_know_no_data(part):
+    for file in FILES:
+        if part_of(file) == part:
+            used = {
+                name.split(".")[1]
+                for name in imported_modules(file)
+                if name.startswith("missratio.")
+            }
+            assert used <= {"_typing", part}
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    # scikit-learn loads pandas where it is installed; what it loads is not ours.
+    code = (
+        "import sys, sklearn.base; "
+        f"ours = [name for name in {HEAVY!r} if name not in sys.modules]; "
+        "import missratio; "
+        "print([name for name in ours if name in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there():
+    for name in missratio.__all__:
+        assert hasattr(missratio, name)

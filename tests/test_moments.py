@@ -1,0 +1,206 @@
+"""The accumulator: merging blocks equals accumulating all their rows at once."""
+
+from functools import reduce
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+
+from missratio.engine import merge_all
+from missratio.moments import SYRK_FEATURES, Parameters, accumulate
+from missratio.objective import JensenShannonObjective, Term
+
+
+def two_terms(score):
+    return Term.linear(score), Term.exponential(score)
+
+
+LINKS = {
+    "exponential": Term.exponential,
+    "linear": Term.linear,
+    "logistic": JensenShannonObjective().denominator,
+    "two terms": two_terms,
+}
+
+
+def draw_block(
+    seed, n_problems, n_rows, n_features, size, weighted, intercept, centred
+):
+    """Features, weights and parameters whose scores have about the given size."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n_problems, n_rows, n_features))
+    weights = rng.exponential(size=(n_problems, n_rows)) + 0.1 if weighted else None
+    at = Parameters(
+        size * rng.normal(size=(n_problems, n_features)),
+        None if centred else rng.normal(size=(n_problems, n_features)),
+        size * rng.normal(size=n_problems) if intercept else None,
+    )
+    return features, weights, at
+
+
+blocks = st.builds(
+    draw_block,
+    seed=st.integers(0, 2**32 - 1),
+    n_problems=st.integers(1, 3),
+    n_rows=st.integers(4, 30),
+    n_features=st.integers(1, 4),
+    size=st.sampled_from([0.0, 1.0, 1e3]),
+    weighted=st.booleans(),
+    intercept=st.booleans(),
+    centred=st.booleans(),
+)
+
+
+def part(term_of, block, rows, second_order):
+    features, weights, at = block
+    weights = None if weights is None else weights[:, rows]
+    return accumulate(
+        term_of, features[:, rows], weights, at, second_order=second_order
+    )
+
+
+def assert_same_sums(sums, others, rtol=1e-10):
+    assert len(sums) == len(others)
+    for one, other in zip(sums, others, strict=True):
+        # Scores differ in their last digit by how many rows BLAS takes at once.
+        for name in ("log_scale", "lowest", "highest"):
+            mine, theirs = getattr(one, name), getattr(other, name)
+            np.testing.assert_allclose(mine, theirs, rtol=1e-13, atol=1e-13)
+        rescale = np.exp(one.log_scale - other.log_scale)
+        for name in ("value", "slope", "curvature"):
+            mine, theirs = getattr(one, name), getattr(other, name)
+            if theirs is None:
+                assert mine is None
+                continue
+            mine = (mine.T * rescale).T
+            size = 1.0 + np.abs(theirs).max()
+            np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=rtol * size)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    block=blocks,
+    link=st.sampled_from(sorted(LINKS)),
+    second_order=st.booleans(),
+    data=st.data(),
+)
+def test_merging_any_split_in_any_order_equals_accumulating_all_rows(
+    block, link, second_order, data
+):
+    n_rows = block[0].shape[1]
+    term_of = LINKS[link]
+    order = data.draw(st.permutations(range(n_rows)))
+    cuts = data.draw(st.lists(st.integers(1, n_rows - 1), max_size=5, unique=True))
+    pieces = np.split(np.array(order), sorted(cuts))
+    parts = [part(term_of, block, piece, second_order) for piece in pieces]
+    together = part(term_of, block, np.arange(n_rows), second_order)
+    assert_same_sums(reduce(merge_all, parts), together)
+
+
+@settings(max_examples=50, deadline=None)
+@given(block=blocks, data=st.data())
+def test_merging_is_associative_and_commutative(block, data):
+    n_rows = block[0].shape[1]
+    first = data.draw(st.integers(1, n_rows - 2))
+    second = data.draw(st.integers(first + 1, n_rows - 1))
+    a, b, c = (
+        part(Term.exponential, block, rows, True)
+        for rows in np.split(np.arange(n_rows), [first, second])
+    )
+    left = merge_all(merge_all(a, b), c)
+    assert_same_sums(merge_all(a, merge_all(b, c)), left)
+    assert_same_sums(merge_all(merge_all(c, b), a), left)
+
+
+@settings(max_examples=50, deadline=None)
+@given(block=blocks)
+def test_the_exponential_sum_is_log_sum_exp_of_the_scores(block):
+    features, weights, at = block
+    score = at.score(features)
+    [sums] = accumulate(Term.exponential, features, weights, at, second_order=False)
+    np.testing.assert_allclose(
+        np.log(sums.value) + sums.log_scale,
+        logsumexp(score, axis=-1, b=1.0 if weights is None else weights),
+        rtol=1e-12,
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("size", [1e3, 1e100])
+def test_exponentials_of_any_finite_score_never_overflow(size):
+    # Overflow would be a RuntimeWarning, and warnings are errors.
+    features, weights, at = draw_block(0, 2, 20, 3, size, True, True, False)
+    [sums] = accumulate(Term.exponential, features, weights, at, second_order=True)
+    merged = sums.merge(sums)
+    for each in (sums, merged):
+        assert np.isfinite(each.value).all()
+        assert (each.value > 0.0).all()
+        assert np.isfinite(each.slope).all()
+        assert np.isfinite(each.curvature).all()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("n_features", [3, SYRK_FEATURES])
+def test_sums_are_what_they_say(n_features, intercept):
+    features, weights, at = draw_block(
+        1, 2, 50, n_features, 0.2, True, intercept, False
+    )
+    [sums] = accumulate(Term.exponential, features, weights, at, second_order=True)
+    centred = features - at.centre[:, None, :]
+    if intercept:
+        ones = np.ones((*features.shape[:2], 1))
+        centred = np.concatenate([centred, ones], axis=2)
+    mass = weights * np.exp(at.score(features) - sums.log_scale[:, None])
+    np.testing.assert_allclose(sums.value, mass.sum(axis=1))
+    np.testing.assert_allclose(sums.slope, np.einsum("bn,bnf->bf", mass, centred))
+    np.testing.assert_allclose(
+        sums.curvature,
+        np.einsum("bn,bnf,bng->bfg", mass, centred, centred),
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("n_features", [3, SYRK_FEATURES])
+def test_negative_curvature_is_summed_whatever_the_number_of_features(n_features):
+    features, weights, at = draw_block(2, 1, 80, n_features, 0.1, True, False, True)
+
+    def sine(score):
+        return Term(np.sin(score), np.cos(score), -np.sin(score))
+
+    [sums] = accumulate(sine, features, weights, at, second_order=True)
+    curvature = -weights * np.sin(at.score(features))
+    expected = np.einsum("bn,bnf,bng->bfg", curvature, features, features)
+    np.testing.assert_allclose(sums.curvature, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_single_precision_agrees_with_double_to_its_own_rounding(intercept):
+    features, weights, at = draw_block(3, 2, 500, 4, 1.0, True, intercept, False)
+    single = features.astype(np.float32), weights.astype(np.float32)
+    [coarse] = accumulate(Term.exponential, *single, at, second_order=True)
+    [fine] = accumulate(Term.exponential, features, weights, at, second_order=True)
+    rescaled = np.exp(coarse.log_scale - fine.log_scale)
+    assert coarse.curvature.dtype == coarse.value.dtype == np.float64
+    np.testing.assert_allclose(coarse.value * rescaled, fine.value, rtol=1e-5)
+    np.testing.assert_allclose(
+        coarse.slope * rescaled[:, None], fine.slope, rtol=1e-5, atol=1e-4
+    )
+    np.testing.assert_allclose(
+        coarse.curvature * rescaled[:, None, None], fine.curvature, rtol=1e-4, atol=1e-4
+    )
+
+
+def test_rows_far_below_the_largest_score_vanish_without_a_trace():
+    at = Parameters(np.array([[1.0]]), None, None)
+    low = accumulate(
+        Term.exponential, np.array([[[-1e3]]]), None, at, second_order=False
+    )
+    high = accumulate(
+        Term.exponential, np.array([[[1e3]]]), None, at, second_order=False
+    )
+    [merged] = merge_all(low, high)
+    assert merged.log_scale == 1e3
+    assert merged.value == 1.0
+    assert (merged.lowest, merged.highest) == (-1e3, 1e3)

@@ -15,6 +15,20 @@ from missratio.classifier import (
     expected_power,
     required_calibration_rows,
 )
+from missratio.evaluation import (
+    NPROC,
+    NPROCComparison,
+    NPROCDisplay,
+    compare_np_roc,
+    error_scorer,
+    exact_interval,
+    np_roc,
+    power,
+    power_interval,
+    type_i_error,
+    type_i_interval,
+    type_ii_error,
+)
 from missratio.missingness import (
     FunctionMissingness,
     LogisticMissingness,
@@ -39,6 +53,7 @@ from missratio.ratio import (
     density_ratio,
     fit_batch,
 )
+from missratio.threshold import CalibrationSample
 from missratio.weights import (
     SampleSize,
     WeightConcentrationWarning,
@@ -51,8 +66,10 @@ __version__ = version("missratio")
 
 __all__ = [
     "KLIEP",
+    "NPROC",
     "Basis",
     "BatchFit",
+    "CalibrationSample",
     "Certificate",
     "Combination",
     "Divergence",
@@ -63,6 +80,8 @@ __all__ = [
     "LinearBasis",
     "LogisticMissingness",
     "Missingness",
+    "NPROCComparison",
+    "NPROCDisplay",
     "NaiveBayesRatio",
     "NeymanPearsonClassifier",
     "NoFiniteOptimumWarning",
@@ -74,12 +93,21 @@ __all__ = [
     "Term",
     "TransformerBasis",
     "WeightConcentrationWarning",
+    "compare_np_roc",
     "corrupt",
     "density_ratio",
     "effective_sample_size",
+    "error_scorer",
+    "exact_interval",
     "expected_power",
     "fit_batch",
     "inverse_probability_weights",
+    "np_roc",
+    "power",
+    "power_interval",
     "required_calibration_rows",
+    "type_i_error",
+    "type_i_interval",
+    "type_ii_error",
     "worst_case_sample_size",
 ]

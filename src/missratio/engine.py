@@ -9,27 +9,19 @@ threads, and neither does the result.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, reduce
-from typing import TypeVar
+from functools import reduce
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
+from missratio._threads import one_blas_thread, share
 from missratio._typing import FloatArray, IntArray
 from missratio.moments import Sums
 
 BLOCK_ELEMENTS = 524_288
-THREADED_ELEMENTS = 250_000
-BLAS_THREAD_ELEMENTS = 8192
 CHUNKS = 16
 
-_Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
 Block = tuple[FloatArray, FloatArray | None]
 
 
@@ -81,9 +73,11 @@ class Sample:
 
     def thin(self, stride: int) -> Sample:
         """A copy of every stride-th row, standing for all of them."""
-        chosen = slice(None, None, stride) if self.rows is None else self.rows[::stride]
         weights = None if self.weights is None else self.weights[:, ::stride]
-        features = np.array(self.features[:, chosen])
+        if self.rows is None:
+            features = self.features[:, ::stride].copy()
+        else:
+            features = np.take(self.features, self.rows[::stride], axis=1)
         share = features.shape[1] / self.n_rows
         return Sample(features, self.total * share, weights, centred=self.centred)
 
@@ -96,54 +90,6 @@ class Sample:
             total=self.total[which],
             weights=weights,
         )
-
-
-@cache
-def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _allowed_threads() -> int:
-    """As many threads as the user lets BLAS have."""
-    libraries = _threadpools().lib_controllers
-    blas = [lib.num_threads for lib in libraries if lib.user_api == "blas"]
-    return int(max(blas, default=1))
-
-
-_held = ContextVar[int | None]("_held", default=None)
-
-
-@contextmanager
-def one_blas_thread(size: int) -> Iterator[int]:
-    """Hold BLAS to one thread and say how many threads blocks may be shared among.
-
-    For work on fewer numbers than BLAS itself would start threads for, nothing is done.
-    May be nested: the outermost one holds.
-    """
-    if size < BLAS_THREAD_ELEMENTS:
-        yield 1
-        return
-    threads = _held.get()
-    if threads is not None:
-        yield threads if size >= THREADED_ELEMENTS else 1
-        return
-    threads = _allowed_threads()
-    token = _held.set(threads)
-    try:
-        with _threadpools().limit(limits=1, user_api="blas"):
-            yield threads if size >= THREADED_ELEMENTS else 1
-    finally:
-        _held.reset(token)
-
-
-def share(
-    work: Callable[[_Item], _Result], items: Sequence[_Item], threads: int
-) -> list[_Result]:
-    """Map work over items, in order, among threads."""
-    if threads == 1 or len(items) <= 1:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, items))
 
 
 def merge_all(left: list[Sums], right: list[Sums]) -> list[Sums]:

@@ -10,8 +10,9 @@ one batch; a single fit is a batch of one.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -130,6 +131,10 @@ def accumulate(
     -------
     list of Sums, one for each term
     """
+    if at.centre is not None and features.dtype == np.float32:
+        # Single precision can't spare the digits that an offset would take.
+        features = features - at.centre[:, None, :].astype(np.float32)
+        at = replace(at, centre=None)
     score = at.score(features)
     terms = term_of(score)
     if isinstance(terms, Term):
@@ -181,18 +186,36 @@ def _first_moments(
     return np.concatenate([first, total[:, None]], axis=1)
 
 
+_local = threading.local()
+
+
+def _scratch(like: FloatArray) -> FloatArray:
+    """An array to overwrite, kept for each thread: fresh memory is slow to touch."""
+    buffer = getattr(_local, "buffer", None)
+    if buffer is None or buffer.size < like.size or buffer.dtype != like.dtype:
+        buffer = _local.buffer = np.empty(like.size, dtype=like.dtype)
+    scratch: FloatArray = buffer[: like.size].reshape(like.shape)
+    return scratch
+
+
 def _second_moments(
     mass: FloatArray, features: FloatArray, at: Parameters
 ) -> FloatArray:
     """Σ v f̃f̃ᵀ, bordered by the first moments where there is an intercept."""
-    centred = features
-    if at.centre is not None:
-        centred = features - at.centre[:, None, :].astype(features.dtype, copy=False)
     if features.shape[-1] >= SYRK_FEATURES and mass.min() >= 0.0:
         # One operand on both sides, so that BLAS does half of the work (syrk).
-        scaled = centred * np.sqrt(mass)[..., None]
+        root = np.sqrt(mass)[..., None]
+        if at.centre is None:
+            scaled = np.multiply(features, root, out=_scratch(features))
+        else:
+            centre = at.centre[:, None, :].astype(features.dtype, copy=False)
+            scaled = np.subtract(features, centre, out=_scratch(features))
+            scaled *= root
         second = scaled.swapaxes(1, 2) @ scaled
     else:
+        centred = features
+        if at.centre is not None:
+            centred = features - at.centre[:, None, :].astype(features.dtype)
         second = (centred * mass[..., None]).swapaxes(1, 2) @ centred
     if at.intercept is None:
         return second.astype(np.float64, copy=False)

@@ -121,10 +121,6 @@ def test_single_precision_agrees_with_double(estimator, table):
     np.testing.assert_allclose(coarse.coef_, fine.coef_, atol=1e-4)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the line search allows for the rounding error of double precision only",
-)
 def test_single_precision_converges(two_normals):
     for seed in range(20):
         X, y = two_normals(2000, 4, seed)

@@ -273,7 +273,6 @@ def test_scoring_refuses_labels_that_were_not_learned(kind, table):
         ratio.score(X, y + 1)
 
 
-@pytest.mark.xfail(strict=True, reason="an empty maximum, by numpy's own message")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("label", [0, 1])
 def test_scoring_refuses_rows_of_one_class(kind, label, table):

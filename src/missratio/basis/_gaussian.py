@@ -14,11 +14,13 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray, Names
-from missratio.basis._base import Basis, complete_rows, row_blocks
+from missratio.basis._base import Basis, complete_rows
 from missratio.basis._hints import did_you_mean
 
 # Enough rows for a median that is steady to a few per cent.
+_BLOCK_ROWS = 1024
 _BANDWIDTH_ROWS = 1000
 
 
@@ -116,11 +118,19 @@ class GaussianBasis(Basis):
         # loses half the digits, and float32 has none to spare.
         centers = self.centers_.astype(np.float64)
         out = np.empty((len(validated), len(centers)), dtype=validated.dtype)
-        with np.errstate(over="ignore", under="ignore"):
-            for rows in row_blocks(len(validated), sum(centers.shape)):
-                block = validated[rows].astype(np.float64)
-                out[rows] = -_half_squared_distances(block, centers, self.bandwidth_)
-                np.exp(out[rows], out=out[rows])
+
+        def fill(rows: slice) -> None:
+            block = validated[rows].astype(np.float64)
+            logarithm = _log_bumps(block, centers, self.bandwidth_)
+            with np.errstate(under="ignore"):
+                np.exp(logarithm, out=out[rows], casting="same_kind")
+
+        blocks = [
+            slice(start, start + _BLOCK_ROWS)
+            for start in range(0, len(validated), _BLOCK_ROWS)
+        ]
+        with one_blas_thread(out.size) as threads:
+            share(fill, blocks, threads)
         return out
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
@@ -248,23 +258,24 @@ def _median_distance(
     return median
 
 
-def _half_squared_distances(
-    X: FloatArray, centers: FloatArray, bandwidth: float
-) -> FloatArray:
-    """Return ‖x − c‖² / (2σ²) by the expanded square, with one matrix product."""
+def _log_bumps(X: FloatArray, centers: FloatArray, bandwidth: float) -> FloatArray:
+    """Return −‖x − c‖² / (2σ²) by the expanded square, as one matrix product."""
     # 1. The square is expanded around the mean of the centres and in units of σ:
     #    about the origin it would lose its digits for data far from there.
     with np.errstate(all="ignore"):
         origin = centers.mean(axis=0)
         u = (X - origin) / bandwidth
         v = (centers - origin) / bandwidth
-        # 2. ½‖u − v‖² = ½‖u‖² + ½‖v‖² − u·v, where rounding can fall below zero.
-        half: FloatArray = u @ -v.T
-        half += 0.5 * np.einsum("ij,ij->i", u, u)[:, None]
-        half += 0.5 * np.einsum("ij,ij->i", v, v)
-        np.maximum(half, 0.0, out=half)
+        # 2. −½‖u − v‖² = u·v − ½‖u‖² − ½‖v‖², where rounding can rise above zero.
+        half_u = 0.5 * np.einsum("ij,ij->i", u, u)
+        half_v = 0.5 * np.einsum("ij,ij->i", v, v)
+        left = np.column_stack([u, half_u, np.ones(len(u))])
+        right = np.column_stack([v, -np.ones(len(v)), -half_v])
+        logarithm: FloatArray = left @ right.T
+        np.minimum(logarithm, 0.0, out=logarithm)
         # 3. Where a square overflowed, ∞ − ∞ left NaN in a complete row.
-        lost = np.isnan(half).any(axis=1) & complete_rows(X)
-        if lost.any():
-            half[lost] = 0.5 * (cdist(X[lost], centers) / bandwidth) ** 2
-    return half
+        lost = ~np.isfinite(half_u) & complete_rows(X)
+        if lost.any() or not np.isfinite(half_v).all():
+            lost = lost if np.isfinite(half_v).all() else complete_rows(X)
+            logarithm[lost] = -0.5 * (cdist(X[lost], centers) / bandwidth) ** 2
+    return logarithm

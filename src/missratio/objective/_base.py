@@ -121,8 +121,12 @@ class Objective(ABC):
 
     fits_intercept: ClassVar[bool] = True
     linear_numerator: ClassVar[bool] = False
-    diverges_when_separated: ClassVar[bool] = True
+    diverges_when_separated: bool = True
     unit_score: float = 0.0
+
+    def __repr__(self) -> str:
+        """The class's name."""
+        return f"{type(self).__name__}()"
 
     @abstractmethod
     def numerator(self, score: FloatArray) -> Term | Sequence[Term]:

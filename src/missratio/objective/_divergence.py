@@ -44,6 +44,10 @@ class Divergence(ABC):
     array([1.])
     """
 
+    def __repr__(self) -> str:
+        """The class's name."""
+        return f"{type(self).__name__}()"
+
     @abstractmethod
     def generator(self, ratio: FloatArray) -> FloatArray:
         """f(u)."""
@@ -131,12 +135,11 @@ class FDivergenceObjective(Objective):
         The score is log r, or r itself.
     """
 
-    diverges_when_separated = False
-
     def __init__(self, divergence: Divergence, link: Link = "log") -> None:
         self.divergence = divergence
         self.link = link
         self.unit_score = 1.0 if link == "identity" else 0.0
+        self.diverges_when_separated = link == "log"
 
     def _ratio(self, score: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """R and its first two derivatives in the score."""

@@ -97,8 +97,12 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         """Two classes only; NaN where there is a model of why."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.allow_nan = getattr(self, "missingness", None) is not None
+        tags.input_tags.allow_nan = self._allows_nan()
         return tags
+
+    def _allows_nan(self) -> bool:
+        """Whether there is a model of why values are missing."""
+        return getattr(self, "missingness", None) is not None
 
     def _read(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
@@ -124,6 +128,8 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         is_numerator = y == self.classes_[1]
         if not reset and not (is_numerator | (y == self.classes_[0])).all():
             raise ValueError(f"y has labels other than {self.classes_.tolist()}.")
+        if is_numerator.all() or not is_numerator.any():
+            raise ValueError("y has rows of one class only: a ratio needs both.")
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, len(X))
         return X, is_numerator, sample_weight, complete
@@ -131,13 +137,12 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     def _read_rows(self, X: Any) -> Any:
         """Validate rows to be scored."""
         check_is_fitted(self)
-        allow = getattr(self, "missingness", None) is not None
         return validate_data(
             self,
             X,
             reset=False,
             dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan" if allow else True,
+            ensure_all_finite="allow-nan" if self._allows_nan() else True,
         )
 
 
@@ -219,7 +224,12 @@ def check_penalty(l2: Any, n_features: int) -> FloatArray:
     """The ridge penalty of each basis feature."""
     if isinstance(l2, float) and l2 == 0.0:
         return np.zeros(n_features)
-    penalty = np.asarray(l2, dtype=np.float64)
+    try:
+        penalty = np.asarray(l2, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"l2 must be a number, or one for each basis feature; got {l2!r}."
+        ) from error
     if penalty.ndim > 1 or penalty.size not in (1, n_features):
         raise ValueError(
             f"l2 must be a number, or one for each of the {n_features} basis features; "
@@ -238,11 +248,13 @@ def report_status(
         return
     if status == Status.NO_OPTIMUM:
         warnings.warn(
-            f"{what} has no finite optimum: the numerator's weighted mean lies outside "
-            "the convex hull of the denominator's rows, or on its border, and the "
-            "coefficients grow without bound. What is returned is where the solver "
-            "stopped, and its scale means nothing. Add a ridge penalty (l2=0.01 is a "
-            "start), use fewer features, or bring more denominator rows.",
+            f"{what} has no finite optimum: some score puts the numerator's weighted "
+            "mean (all of its rows, where they enter one by one) above all of the "
+            "denominator's rows, or level with them, as where it lies outside their "
+            "convex hull, and the coefficients grow without bound. What is returned is "
+            "where the solver stopped, and its scale means nothing. Add a ridge "
+            "penalty (l2=0.01 is a start), use fewer features, or bring more "
+            "denominator rows.",
             NoFiniteOptimumWarning,
             stacklevel=stacklevel + 1,
         )

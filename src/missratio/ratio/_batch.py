@@ -52,7 +52,7 @@ class BatchFit:
 
 
 def batch_sample(
-    features: FloatArray, weights: FloatArray | None, normalize: Normalization
+    features: FloatArray, weights: FloatArray | None, total: float | None = None
 ) -> Sample:
     """A batch of samples with their weights, zero where a row is missing.
 
@@ -64,7 +64,8 @@ def batch_sample(
     features : ndarray of shape (n_problems, n_rows, n_features)
         NaN in missing rows. They are overwritten.
     weights : ndarray of shape (n_problems, n_rows), or None
-    normalize : {"hajek", "horvitz-thompson"}
+    total : float, optional
+        What weighted sums are divided by; None for the sum of the weights (Hájek).
     """
     n_problems, n_rows, _ = features.shape
     if weights is None:
@@ -75,11 +76,11 @@ def batch_sample(
         stand_in = features[np.arange(n_problems), first]
         problem, row = np.nonzero(~observed)
         features[problem, row] = stand_in[problem]
-    total = weights.sum(axis=1)
-    if normalize == "horvitz-thompson":
-        total = np.full(n_problems, float(n_rows))
+    divisor = weights.sum(axis=1)
+    if total is not None:
+        divisor = np.full(n_problems, total)
     weights = weights.astype(features.dtype, copy=False)
-    return Sample(features, total, weights)
+    return Sample(features, divisor, weights)
 
 
 def batch_problem(
@@ -174,9 +175,15 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     >>> fits.coef.shape, fits.converged.all(), fits.coef.mean(axis=0).round(1)
     ((100, 2), np.True_, array([0.5, 0.5]))
     """
+    if not isinstance(estimator, JointRatio):
+        raise TypeError(
+            "estimator must be a KLIEP, FDivergenceRatio or ObjectiveRatio, got "
+            f"{estimator!r}."
+        )
+    estimator._check_parameters()
+    check_log_linear(estimator)
     tables = [np.asarray(X, dtype=np.float64) for X in (X1, X0)]
     _check_shapes(*tables)
-    check_log_linear(estimator)
     check_missingness(estimator.missingness, (0, 1))
     objective = estimator._objective()
     basis, (upper_features, lower_features) = _shared_features(estimator, tables)
@@ -230,8 +237,8 @@ def _whole_rows(
                 f"class {label}."
             )
     columns = np.array(features.swapaxes(1, 2), order="C").swapaxes(1, 2)
-    how: Normalization = "hajek" if model == "ignore" else estimator.normalize
-    return batch_sample(columns, weights, how)
+    hajek = model == "ignore" or estimator.normalize == "hajek"
+    return batch_sample(columns, weights, None if hajek else float(table.shape[1]))
 
 
 def _shared_features(
@@ -256,6 +263,10 @@ def _check_shapes(X1: FloatArray, X0: FloatArray) -> None:
         raise ValueError(
             "X1 and X0 must have shape (n_problems, n_rows, n_columns); got "
             f"{X1.shape} and {X0.shape}."
+        )
+    if not X1.size or not X0.size:
+        raise ValueError(
+            f"X1 and X0 must not be empty; got shapes {X1.shape} and {X0.shape}."
         )
     if X1.shape[0] != X0.shape[0] or X1.shape[2] != X0.shape[2]:
         raise ValueError(

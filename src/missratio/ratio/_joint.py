@@ -13,6 +13,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from missratio._threads import one_blas_thread
 from missratio._typing import FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.engine import Sample
@@ -100,7 +101,8 @@ class JointRatio(BaseRatio):
         features = self._fit_basis(X, table, is_numerator)
         upper = self._side(table, features, is_numerator, 1, weight, complete)
         lower = self._side(table, features, ~is_numerator, 0, weight, complete)
-        return self._fit_sides(upper, lower)
+        with one_blas_thread(features.size // 2):
+            return self._fit_sides(upper, lower)
 
     def _fit_two_samples(self, X1: Any, X0: Any) -> Self:
         """Fit two tables, the numerator's and the denominator's, where they lie."""
@@ -116,7 +118,8 @@ class JointRatio(BaseRatio):
             complete = check_no_infinity(table)
             everything = np.ones(len(table), dtype=bool)
             sides.append(self._side(table, table, everything, label, None, complete))
-        return self._fit_sides(*sides)
+        with one_blas_thread(min(upper_table.size, lower_table.size)):
+            return self._fit_sides(*sides)
 
     def _linear_basis(self, n_columns: int) -> LinearBasis:
         """A fitted linear basis, without another look at the table."""
@@ -171,6 +174,15 @@ class JointRatio(BaseRatio):
         )
         return features, rows
 
+    def _check_parameters(self) -> None:
+        check_choice("normalize", self.normalize, NORMALIZATIONS)
+        check_choice("solver", self.solver, SOLVERS)
+        if not self.tol > 0.0 or not self.max_iter >= 1:
+            raise ValueError(
+                f"tol must be above 0 and max_iter at least 1, got {self.tol!r} and "
+                f"{self.max_iter!r}."
+            )
+
     def _problem(
         self, upper: Side, lower: Side, l2: FloatArray
     ) -> tuple[RatioProblem, tuple[FloatArray | None, FloatArray | None]]:
@@ -191,12 +203,11 @@ class JointRatio(BaseRatio):
         return problem, (upper_weights, lower_weights)
 
     def _fit_sides(self, upper: Side, lower: Side) -> Self:
-        check_choice("normalize", self.normalize, NORMALIZATIONS)
-        check_choice("solver", self.solver, SOLVERS)
+        self._check_parameters()
         l2 = check_penalty(self.l2, len(self.basis_.required_columns_))
         problem, weights = self._problem(upper, lower, l2)
-        if not l2.any():
-            check_rank(problem.denominator, lower[1], self.basis_)
+        if not l2.all():
+            check_rank(problem.denominator, lower[1], self.basis_, l2)
         tol = float(max(self.tol, 32.0 * np.finfo(upper[0].dtype).eps))
         solution = solve(problem, solver=self.solver, tol=tol, max_iter=self.max_iter)
         names = self.basis_.get_feature_names_out
@@ -367,9 +378,11 @@ def check_widths(X1: Any, X0: Any) -> None:
         )
 
 
-def check_rank(denominator: Sample, rows: ClassRows, basis: Basis) -> None:
+def check_rank(
+    denominator: Sample, rows: ClassRows, basis: Basis, l2: FloatArray
+) -> None:
     """Refuse, where there is no penalty, what can't have a single optimum."""
-    n_rows, n_features = denominator.n_rows, denominator.features.shape[2]
+    n_rows, n_features = denominator.n_rows, int((l2 == 0.0).sum())
     if n_rows <= n_features:
         raise ValueError(
             f"Class {rows.label!r} has {n_rows} observed rows (n_samples = {n_rows}) "
@@ -377,6 +390,7 @@ def check_rank(denominator: Sample, rows: ClassRows, basis: Basis) -> None:
             "Set l2 > 0, use fewer features, or bring more rows."
         )
     constant = constant_features(denominator)
+    constant = constant[l2[constant] == 0.0]
     if len(constant):
         shown = [str(name) for name in basis.get_feature_names_out()[constant[:10]]]
         raise ValueError(

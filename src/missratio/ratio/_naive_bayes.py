@@ -16,11 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._typing import FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.ratio._base import (
-    NORMALIZATIONS,
-    SOLVERS,
     BaseRatio,
     NoFiniteOptimumWarning,
-    check_choice,
     check_penalty,
     class_index,
 )
@@ -111,12 +108,6 @@ class NaiveBayesRatio(BaseRatio):
         self.estimator = estimator
         self.missingness = missingness
 
-    def __sklearn_tags__(self) -> Any:
-        """NaN where either has a model of why."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._missingness() is not None
-        return tags
-
     def _inner(self) -> JointRatio:
         if self.estimator is None:
             return KLIEP()
@@ -127,6 +118,9 @@ class NaiveBayesRatio(BaseRatio):
             )
         check_log_linear(self.estimator)
         return self.estimator
+
+    def _allows_nan(self) -> bool:
+        return self._missingness() is not None
 
     def _missingness(self) -> MissingnessParameter:
         if self.missingness is not None or self.estimator is None:
@@ -152,8 +146,7 @@ class NaiveBayesRatio(BaseRatio):
             The fitted estimator.
         """
         inner = self._inner()
-        check_choice("normalize", inner.normalize, NORMALIZATIONS)
-        check_choice("solver", inner.solver, SOLVERS)
+        inner._check_parameters()
         table, is_numerator, weight, complete = self._read(
             X, y, sample_weight, reset=True
         )
@@ -245,7 +238,12 @@ class NaiveBayesRatio(BaseRatio):
         for rows in (upper, lower):
             features = self._column_features(table, rows, columns)
             weights = column_weights(rows, columns)
-            samples.append(batch_sample(features, weights, rows.normalize))
+            total = None
+            if rows.normalize == "horvitz-thompson":
+                total = float(rows.total(weights)[0])
+            if weights is not None:
+                self._check_observed(weights, rows, columns)
+            samples.append(batch_sample(features, weights, total))
         l2 = check_penalty(inner.l2, samples[0].features.shape[2])
         return batch_problem(inner._objective(), samples[0], samples[1], l2)
 
@@ -272,6 +270,19 @@ class NaiveBayesRatio(BaseRatio):
             for j in columns
         ]
         return np.array(features).swapaxes(1, 2)
+
+    def _check_observed(
+        self, weights: FloatArray, rows: ClassRows, columns: IntArray
+    ) -> None:
+        """Refuse columns of which nothing is observed in a class."""
+        never = ~weights.any(axis=1)
+        if never.any():
+            names = self._column_names()
+            raise ValueError(
+                f"Column(s) {[names[j] for j in columns[never][:10]]} are never "
+                f"observed in class {rows.label!r}. Drop them, or bring rows in which "
+                "they are."
+            )
 
     def _check_rank(
         self, features: FloatArray, rows: ClassRows, columns: IntArray

@@ -16,9 +16,10 @@ class FDivergenceRatio(JointRatio):
     Maximises Ê[f'(r(Z¹))] − Ê[f*(f'(r(Z⁰)))], every Ê weighted by 1{observed}/(1 − φ)
     (the paper's appendix on f-divergences), with log r = θᵀf + b, or r = θᵀf + b under
     the identity link. With the log link "js" is logistic regression that balances the
-    two classes, and "kl" has KLIEP's optimum; with the identity link "pearson" is
-    (u)LSIF. Under per-feature missingness complete rows count, except for the numerator
-    of "kl", which like KLIEP's enters through means alone.
+    two classes, and "kl" has KLIEP's optimum under Hájek's normalisation; with the
+    identity link "pearson" is (u)LSIF. Under per-feature missingness complete rows
+    count, except for the numerator of "kl", which like KLIEP's enters through means
+    alone.
 
     Parameters
     ----------
@@ -26,7 +27,9 @@ class FDivergenceRatio(JointRatio):
         Or f of one's own, as a `Divergence`.
     link : {"log", "identity"}, default="log"
         Whether the model is linear in log r or in r. Under the log link "pearson" is
-        not convex, and its optimum need only be local.
+        not convex: its optimum need only be local, and where a numerator row lies
+        outside the convex hull of the denominator's there may be none; take the
+        identity link and a basis of bumps instead.
     basis, missingness, normalize, l2, solver, tol, max_iter
         As for `KLIEP`. The intercept is not penalised.
 

@@ -9,8 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
+from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray
-from missratio.engine import BLOCK_ELEMENTS, Sample, fold, one_blas_thread, share
+from missratio.engine import BLOCK_ELEMENTS, Sample, fold
 from missratio.moments import Link, Parameters, Sums, accumulate, dot
 from missratio.objective import Expectations, KLIEPObjective, Objective
 from missratio.solver import (
@@ -19,13 +20,17 @@ from missratio.solver import (
     Status,
     lbfgs,
     newton,
+    newton_direction,
 )
 
 # Above this many parameters a Hessian costs more than it saves.
 NEWTON_PARAMETERS = 1000
+NEWTON_TOL = 1e-8
 # A pilot fit takes every PILOT_STRIDE-th row where that leaves enough of them.
 PILOT_STRIDE = 8
 PILOT_ROWS = 2000
+# From this many parameters on a Hessian is kept over several steps.
+FREEZE_PARAMETERS = 48
 # Small problems are solved together up to this many numbers, which fit the cache.
 CHUNK_ELEMENTS = 131_072
 # Newton steps that still move scores by this much at "convergence" point to infinity.
@@ -206,10 +211,16 @@ class RatioProblem:
         It does where no denominator row scores above the numerator: the numerator's
         mean then lies on the hull of the denominator's rows, or outside of it.
         """
-        upper, lower = self.sums(direction, second_order=False)
+        length = np.abs(direction).max(axis=1, keepdims=True)
+        unit = direction / np.where(length > 0.0, length, 1.0)
+        upper, lower = self.sums(unit, second_order=False)
         lowest, highest = upper[0].lowest, lower[0].highest
         spread = highest - np.minimum(lower[0].lowest, lowest)
-        return (spread > RECEDING_STEP) & (highest - lowest <= 1e-6 * spread)
+        # Along collinear features scores don't differ, but for rounding.
+        few, _ = self.denominator.thin(1 + self.denominator.n_rows // 256).block(0, 256)
+        size = np.abs(unit[:, : few.shape[2]]) * few.std(axis=1, dtype=np.float64)
+        real = spread > 1e-6 * size.max(axis=1)
+        return np.asarray(real & (highest - lowest <= 1e-6 * spread), dtype=bool)
 
     def intercept(self, solution: Solution) -> FloatArray:
         """The score's intercept for features that are not centred.
@@ -326,19 +337,34 @@ def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Soluti
             if not rough.exact:
                 hessian = pilot(start, second_order=True).hessian
     solution = newton(
-        problem, start, hessian=hessian, freeze=large, tol=tol, max_iter=max_iter
+        problem,
+        start,
+        hessian=hessian,
+        freeze=len(start) == 1 and (large or problem.n_parameters >= FREEZE_PARAMETERS),
+        precision=float(np.finfo(problem.denominator.features.dtype).eps),
+        tol=tol,
+        max_iter=max_iter,
     )
     return _without_receding(problem, solution)
 
 
 def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
     """Tell a flat stretch on the way to infinity from an optimum."""
-    moving = np.abs(solution.step) > RECEDING_STEP * np.abs(solution.theta)
-    suspect = (solution.status == Status.CONVERGED) & moving.any(axis=1)
-    if problem.l2 is not None or not suspect.any():
+    if not problem.objective.diverges_when_separated:
+        return solution
+    step = solution.step
+    if problem.l2 is not None:
+        # What is penalised can't go to infinity; the rest may.
+        free = np.append(problem.l2 == 0.0, [True])[: step.shape[1]]
+        if not free[: len(problem.l2)].any():
+            return solution
+        step = step * free
+    moving = np.abs(step) > RECEDING_STEP * np.abs(solution.theta)
+    suspect = (solution.status != Status.CONVERGED) | moving.any(axis=1)
+    if not suspect.any():
         return solution
     status = solution.status.copy()
-    status[suspect & problem.recedes(solution.step)] = Status.NO_OPTIMUM
+    status[suspect & problem.recedes(step)] = Status.NO_OPTIMUM
     return replace(solution, status=status)
 
 
@@ -348,6 +374,21 @@ def _solve_first_order(problem: RatioProblem, *, tol: float, max_iter: int) -> S
     thinned = problem.denominator.thin(stride)
     features, _ = thinned.block(0, thinned.n_rows)
     spread = features[0].std(axis=0, dtype=np.float64)
+    visible = spread > 1e-8 * np.abs(features[0]).max(axis=0)
     scale = np.ones(problem.n_parameters)
-    scale[: len(spread)] = 1.0 / np.where(spread > 0.0, spread, 1.0)
-    return lbfgs(problem, problem.start(), scale=scale, tol=tol, max_iter=10 * max_iter)
+    scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
+    solution = lbfgs(
+        problem, problem.start(), scale=scale, tol=tol, max_iter=10 * max_iter
+    )
+    if problem.n_parameters > NEWTON_PARAMETERS:
+        return solution
+    # Where a Hessian can be had, Newton's steps tell a flat stretch from an optimum.
+    end = problem(solution.theta, second_order=True)
+    assert end.hessian is not None
+    step, _ = newton_direction(end.hessian, end.gradient, np.zeros_like(end.gradient))
+    if (np.abs(step) <= RECEDING_STEP * np.abs(solution.theta)).all():
+        return solution
+    onwards = newton(problem, solution.theta, tol=NEWTON_TOL, max_iter=max_iter)
+    if _without_receding(problem, onwards).status[0] == Status.NO_OPTIMUM:
+        return replace(solution, status=np.array([Status.NO_OPTIMUM]))
+    return solution

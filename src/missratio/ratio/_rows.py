@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.engine import BLOCK_ELEMENTS, Sample, one_blas_thread, share
+from missratio.engine import BLOCK_ELEMENTS, Sample
 from missratio.missingness import Missingness
 from missratio.weights import (
     SampleSize,

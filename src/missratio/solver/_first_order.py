@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.optimize import minimize
 
 from missratio._typing import FloatArray
 from missratio.solver._result import Evaluate, Solution, Status
+
+FINEST_TOL = 1e-6
 
 
 class _NoOptimumError(Exception):
@@ -31,13 +35,15 @@ def lbfgs(
         A typical size of each parameter, 1/sd of its feature, to precondition by. The
         length of the gradient in this scaling takes the place of Newton's decrement.
     tol : float
-        Converged when no scaled gradient entry is larger.
+        Converged when no scaled gradient entry is larger. Below 1e-6 the line search
+        can't tell values apart, and 1e-6 is taken.
     max_iter : int
 
     Returns
     -------
     Solution
     """
+    tol = max(tol, FINEST_TOL)
     latest = start[0] / scale
 
     def scaled(point: FloatArray) -> tuple[float, FloatArray]:
@@ -46,7 +52,11 @@ def lbfgs(
         latest = point.copy()
         if result.no_optimum[0]:
             raise _NoOptimumError
-        return float(result.value[0]), result.gradient[0] * scale
+        value, gradient = float(result.value[0]), result.gradient[0] * scale
+        if not (math.isfinite(value) and np.isfinite(gradient).all()):
+            # Outside of the objective's domain: the line search must turn back.
+            return math.inf, np.zeros_like(gradient)
+        return value, gradient
 
     status, n_iter = Status.CONVERGED, 0
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "gtol": tol, "ftol": 0.0}
@@ -58,7 +68,7 @@ def lbfgs(
     theta = (latest * scale)[None]
     end = evaluate(theta, second_order=False)
     length = np.abs(end.gradient * scale).max(axis=1)
-    if status == Status.CONVERGED and length[0] > tol:
+    if status == Status.CONVERGED and not length[0] <= tol:
         out = n_iter >= max_iter
         status = Status.OUT_OF_ITERATIONS if out else Status.STALLED
     return Solution(

@@ -7,14 +7,24 @@ import math
 import numpy as np
 from scipy.linalg.lapack import dposv as posv
 
-from missratio._typing import FloatArray
+from missratio._typing import BoolArray, FloatArray
 from missratio.solver._result import Evaluate, Solution, Status
 
 SUFFICIENT_DECREASE = 1e-4
-SHORTEST_STEP = 1e-10
 RUNNING, NO_OPTIMUM = int(Status.RUNNING), int(Status.NO_OPTIMUM)
 CONVERGED, STALLED = int(Status.CONVERGED), int(Status.STALLED)
-ROUNDING = 64.0 * np.finfo(np.float64).eps
+OUT_OF_ITERATIONS = int(Status.OUT_OF_ITERATIONS)
+# What is added to a Hessian's diagonal, in units of the first one's: always, and from
+# the first vain step on.
+RELATIVE_FLOOR = 1e-12
+LEAST_DAMPING = 1e-3
+MOST_DAMPING = 1e16
+DAMPING_UP = 10.0
+DAMPING_DOWN = 0.1
+# At most so many tries for each step allowed.
+TRIALS = 10
+# How many units of rounding an objective's value may be off.
+ROUNDING = 64.0
 # A frozen Hessian is evaluated anew if at its pace more steps than these would follow:
 # as many as a Hessian costs, and the two or three that come after it.
 FROZEN_STEPS = 6.0
@@ -28,8 +38,9 @@ def newton(
     max_iter: int = 100,
     hessian: FloatArray | None = None,
     freeze: bool = False,
+    precision: float = float(np.finfo(np.float64).eps),
 ) -> Solution:
-    """Minimise a batch of smooth functions by Newton's method with a line search.
+    """Minimise a batch of smooth functions by Newton's method, damped where need be.
 
     Parameters
     ----------
@@ -39,12 +50,14 @@ def newton(
     tol : float
         A problem has converged when its Newton decrement √(gᵀH⁻¹g) is at most this.
     max_iter : int
-        Steps tried, shortened ones included.
+        Steps at most; vain ones, which are tried again with more damping, don't count.
     hessian : ndarray of shape (n_problems, n_parameters, n_parameters), optional
         A Hessian to begin with, such as one from a part of the rows.
     freeze : bool
         Keep a Hessian while steps with it shrink the decrement fast enough. Pays off
         where a Hessian costs much more than a gradient.
+    precision : float
+        Relative rounding error of the objective's values.
 
     Returns
     -------
@@ -56,29 +69,31 @@ def newton(
     curvature = here.hessian if hessian is None else hessian
     assert curvature is not None
     exact = hessian is None
-    step = np.ones(len(theta))
+    scale = np.abs(np.diagonal(curvature, axis1=1, axis2=2)).copy()
+    damping = np.full(len(theta), RELATIVE_FLOOR)
     status = np.full(len(theta), RUNNING)
     n_iter = np.zeros(len(theta), dtype=np.int64)
-    direction, decrement = newton_direction(curvature, gradient)
+    direction, decrement = newton_direction(
+        curvature, gradient, damping[:, None] * scale
+    )
     status[decrement <= tol] = CONVERGED
     status[here.no_optimum] = NO_OPTIMUM
     refresh = not freeze and decrement.max() > math.sqrt(tol)
 
-    for _ in range(max_iter):
+    for _ in range(TRIALS * max_iter):
         running = status == RUNNING
         if not running.any():
             break
         # 1. Try a step for every problem that still runs.
-        n_iter += running
-        stride = step * running
-        trial = theta + stride[:, None] * direction
+        trial = theta + running[:, None] * direction
         there = evaluate(trial, second_order=refresh)
 
         # 2. Take it where the objective falls enough, up to its rounding error.
-        fall = SUFFICIENT_DECREASE * stride * decrement**2
-        noise = ROUNDING * np.maximum(1.0, np.abs(value))
-        taken = running & (there.value <= value - fall + noise)
+        noise = ROUNDING * precision * np.maximum(1.0, np.abs(value))
+        enough = value - SUFFICIENT_DECREASE * decrement**2 + noise
+        taken = running & (there.value <= enough)
         taken &= np.isfinite(there.gradient).all(axis=1)
+        n_iter += taken
         updated = there.hessian
         if freeze and updated is None:
             bend = there.gradient - gradient
@@ -92,28 +107,42 @@ def newton(
             gradient[taken] = there.gradient[taken]
             if updated is not None:
                 curvature[taken] = updated[taken]
-        step = np.where(taken, 1.0, 0.5 * step)
 
-        # 3. Aim anew, and see where that leaves each problem.
+        # 3. Aim anew, in shorter steps after a vain one (Levenberg and Marquardt), and
+        #    see where that leaves each problem: a decrement that has sunk into the
+        #    rounding error of the value and falls no more is as good as zero.
         earlier = decrement
-        direction, decrement = newton_direction(curvature, gradient)
-        status[running & (decrement <= tol)] = CONVERGED
-        status[running & (step < SHORTEST_STEP)] = STALLED
+        if not (taken.all() and (damping == RELATIVE_FLOOR).all()):
+            damping = _next_damping(damping, taken)
+        direction, decrement = newton_direction(
+            curvature, gradient, damping[:, None] * scale
+        )
+        sunk = (decrement**2 <= noise) & (decrement > 0.5 * earlier) & taken
+        status[running & ((decrement <= tol) | sunk)] = CONVERGED
+        status[running & (damping > MOST_DAMPING)] = STALLED
         status[taken & there.no_optimum] = NO_OPTIMUM
+        status[(status == RUNNING) & (n_iter >= max_iter)] = OUT_OF_ITERATIONS
 
         # 4. A Hessian is left out where the next step should be the last, and, if it
         #    may be frozen, as long as it serves.
         if freeze:
             pace = np.log(np.maximum(earlier / np.maximum(decrement, tol), 1.0))
             slow = np.log(np.maximum(decrement / tol, 1.0)) > FROZEN_STEPS * pace
-            refresh = bool((running & (slow | ~taken)).any())
+            refresh = not exact and bool((running & (slow | ~taken)).any())
         else:
-            refresh = bool((running & (decrement > math.sqrt(tol))).any())
+            refresh = not exact or bool((running & (decrement > math.sqrt(tol))).any())
 
-    status[status == RUNNING] = Status.OUT_OF_ITERATIONS
+    status[status == RUNNING] = OUT_OF_ITERATIONS
     return Solution(
         theta, value, gradient, curvature, direction, decrement, n_iter, status, exact
     )
+
+
+def _next_damping(damping: FloatArray, taken: BoolArray) -> FloatArray:
+    """Less after a step that was taken, more after a vain one."""
+    less = np.maximum(DAMPING_DOWN * damping, RELATIVE_FLOOR)
+    more = np.maximum(DAMPING_UP * damping, LEAST_DAMPING)
+    return np.where(taken, less, more)
 
 
 def _secant_update(
@@ -133,17 +162,21 @@ def _secant_update(
 
 
 def newton_direction(
-    hessian: FloatArray, gradient: FloatArray
+    hessian: FloatArray, gradient: FloatArray, damping: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """−H⁻¹g and the decrement √(gᵀH⁻¹g), for positive definite H or not.
 
-    Where H is singular (collinear features) or indefinite (a non-convex objective),
-    its eigenvalues, after scaling to a unit diagonal, are replaced by their absolute
-    values, and those that are zero to rounding by a floor.
+    A damping is added to the diagonal. Even where it is tiny beside the Hessian that a
+    solve began with, collinear features, for which H is singular, don't matter. Where
+    H is
+    indefinite (a non-convex objective) its eigenvalues are replaced by their absolute
+    values.
     """
-    direction = _solve_definite(hessian, -gradient)
+    lifted = hessian.copy()
+    lifted.reshape(len(hessian), -1)[:, :: hessian.shape[1] + 1] += damping
+    direction = _solve_definite(lifted, -gradient)
     if direction is None:
-        direction = _solve_indefinite(hessian, -gradient)
+        direction = _solve_indefinite(lifted, -gradient)
     decrement = np.sqrt(np.maximum(-(direction * gradient).sum(axis=1), 0.0))
     return direction, decrement
 
@@ -155,9 +188,10 @@ def _solve_definite(matrix: FloatArray, target: FloatArray) -> FloatArray | None
         return solution[None] if info == 0 else None
     try:
         np.linalg.cholesky(matrix)
+        solution = np.linalg.solve(matrix, target[..., None])
     except np.linalg.LinAlgError:
         return None
-    return np.asarray(np.linalg.solve(matrix, target[..., None])[..., 0], np.float64)
+    return np.asarray(solution[..., 0], np.float64)
 
 
 def _solve_indefinite(matrix: FloatArray, target: FloatArray) -> FloatArray:
@@ -166,7 +200,7 @@ def _solve_indefinite(matrix: FloatArray, target: FloatArray) -> FloatArray:
     scaled = matrix * scale[:, :, None] * scale[:, None, :]
     values, vectors = np.linalg.eigh(np.nan_to_num(scaled))
     magnitude = np.abs(values)
-    floor = 1e-10 * np.maximum(magnitude.max(axis=1, keepdims=True), 1e-300)
+    least = 1e-10 * np.maximum(magnitude.max(axis=1, keepdims=True), 1e-300)
     along = vectors.swapaxes(1, 2) @ (target * scale)[..., None]
-    along /= np.maximum(magnitude, floor)[..., None]
+    along /= np.maximum(magnitude, least)[..., None]
     return np.asarray((vectors @ along)[..., 0] * scale, dtype=np.float64)

@@ -1,0 +1,80 @@
+"""Threads over blocks of rows, each with a BLAS of one thread.
+
+NumPy lets go of the interpreter lock within a block, and BLAS's own threads gain
+nothing on blocks that fit the cache.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+THREADED_ELEMENTS = 250_000
+BLAS_THREAD_ELEMENTS = 8192
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+@cache
+def _threadpools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _allowed_threads() -> int:
+    """As many threads as the user lets BLAS have."""
+    libraries = _threadpools().lib_controllers
+    blas = [lib.num_threads for lib in libraries if lib.user_api == "blas"]
+    return int(max(blas, default=1))
+
+
+_held = ContextVar[int | None]("_held", default=None)
+
+
+@contextmanager
+def one_blas_thread(size: int) -> Iterator[int]:
+    """Hold BLAS to one thread and say how many threads blocks may be shared among.
+
+    For work on fewer numbers than BLAS itself would start threads for, nothing is done.
+    May be nested: the outermost one holds.
+    """
+    if size < BLAS_THREAD_ELEMENTS:
+        yield 1
+        return
+    threads = _held.get()
+    if threads is not None:
+        yield threads if size >= THREADED_ELEMENTS else 1
+        return
+    threads = _allowed_threads()
+    token = _held.set(threads)
+    try:
+        with _threadpools().limit(limits=1, user_api="blas"):
+            yield threads if size >= THREADED_ELEMENTS else 1
+    finally:
+        _held.reset(token)
+
+
+def share(
+    work: Callable[[_Item], _Result], items: Sequence[_Item], threads: int
+) -> list[_Result]:
+    """Map work over items, in order, among threads."""
+    if threads == 1 or len(items) <= 1:
+        return [work(item) for item in items]
+    return list(_workers(threads).map(work, items))
+
+
+@cache
+def _workers(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="missratio")
+
+
+if hasattr(os, "register_at_fork"):
+    # Threads don't survive a fork: a child makes its own.
+    os.register_at_fork(after_in_child=_workers.cache_clear)

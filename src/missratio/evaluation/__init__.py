@@ -1,0 +1,35 @@
+"""How good a certified classifier is: errors, power, and the NP-ROC."""
+
+from missratio.evaluation._display import NPROCDisplay
+from missratio.evaluation._metrics import (
+    Interval,
+    error_scorer,
+    exact_interval,
+    power,
+    power_interval,
+    type_i_error,
+    type_i_interval,
+    type_ii_error,
+)
+from missratio.evaluation._np_roc import (
+    NPROC,
+    NPROCComparison,
+    compare_np_roc,
+    np_roc,
+)
+
+__all__ = [
+    "NPROC",
+    "Interval",
+    "NPROCComparison",
+    "NPROCDisplay",
+    "compare_np_roc",
+    "error_scorer",
+    "exact_interval",
+    "np_roc",
+    "power",
+    "power_interval",
+    "type_i_error",
+    "type_i_interval",
+    "type_ii_error",
+]

@@ -1,0 +1,193 @@
+"""The NP-ROC: power against the type I error that is certified."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike
+
+from missratio._typing import BoolArray, FloatArray
+from missratio.classifier import make_rule
+from missratio.evaluation._metrics import exact_interval
+from missratio.threshold import CalibrationSample
+
+LEVELS = tuple(np.linspace(0.005, 0.5, 100).tolist())
+
+
+@dataclass(frozen=True)
+class NPROC:
+    """Power at each certified type I error, with a band.
+
+    Parameters
+    ----------
+    alpha : ndarray of shape (n_levels,)
+        The type I error that is certified, each with probability 1 − δ.
+    threshold : ndarray of shape (n_levels,)
+        Infinite where no threshold can be certified.
+    power : ndarray of shape (n_levels,)
+        Share of the other class's rows above the threshold.
+    lower, upper : ndarray of shape (n_levels,)
+        Exact band of the power, of confidence 1 − δ at each level.
+    delta : float
+    rule : tuple of str
+        The rule used at each level.
+    name : str or None
+    """
+
+    alpha: FloatArray
+    threshold: FloatArray
+    power: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    delta: float
+    rule: tuple[str, ...]
+    name: str | None = None
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """The curve as a dataframe, a row for each level.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}
+
+        Returns
+        -------
+        dataframe
+        """
+        columns = {
+            "alpha": self.alpha.tolist(),
+            "threshold": self.threshold.tolist(),
+            "power": self.power.tolist(),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
+            "rule": list(self.rule),
+        }
+        return nw.from_dict(columns, backend=backend).to_native()
+
+
+def np_roc(
+    controlled_scores: ArrayLike,
+    other_scores: ArrayLike,
+    *,
+    delta: float = 0.05,
+    alphas: Sequence[float] = LEVELS,
+    weights: ArrayLike | None = None,
+    bound: float | None = None,
+    rule: str = "auto",
+    training: CalibrationSample | None = None,
+    name: str | None = None,
+    random_state: int | None = 0,
+) -> NPROC:
+    """The NP-ROC of held-out scores.
+
+    At each level α the threshold is chosen by a certifying rule, so that the type I
+    error is at most α with probability 1 − δ, and the power is measured on rows of the
+    other class. A plain ROC curve reads both errors off the same rows and certifies
+    nothing.
+
+    Parameters
+    ----------
+    controlled_scores : array-like of shape (n_controlled,)
+        Of calibration rows, which took no part in fitting.
+    other_scores : array-like of shape (n_other,)
+        Of complete rows of the other class, which took no part in fitting either.
+    delta : float, default=0.05
+    alphas : sequence of float
+        The levels.
+    weights : array-like of shape (n_controlled,), optional
+        Inverse-probability weights of the calibration rows, zero for missing ones;
+        None where they are complete.
+    bound : float, optional
+        The largest weight possible; None where it is not known.
+    rule : str, default="auto"
+    training : CalibrationSample, optional
+        Scored training rows, for rules that learn from them.
+    name : str, optional
+        Of the classifier, for display.
+    random_state : int, optional
+
+    Returns
+    -------
+    NPROC
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> roc = mr.np_roc(rng.normal(0, 1, 2000), rng.normal(2, 1, 2000), alphas=[0.1])
+    >>> roc.power.round(1)
+    array([0.7])
+    """
+    sample = CalibrationSample.build(controlled_scores, weights, bound)
+    other = np.sort(np.asarray(other_scores, dtype=np.float64))
+    if len(other) == 0:
+        raise ValueError("other_scores is empty: power can't be measured.")
+    levels = np.asarray(alphas, dtype=np.float64)
+    if not ((levels > 0.0) & (levels < 1.0)).all():
+        raise ValueError("alphas must lie strictly between 0 and 1.")
+    chooser = make_rule(rule, training=training, complete=weights is None)
+    thresholds, rules = np.full(len(levels), np.inf), []
+    for i, alpha in enumerate(levels):
+        rng = np.random.default_rng(random_state)
+        chosen = chooser.select(sample, float(alpha), delta, rng)
+        rules.append(chosen.rule)
+        if chosen.threshold is not None:
+            thresholds[i] = chosen.threshold
+    above = len(other) - np.searchsorted(other, thresholds, side="right")
+    bands = [exact_interval(int(n), len(other), 1.0 - delta) for n in above]
+    return NPROC(
+        levels,
+        thresholds,
+        above / len(other),
+        np.array([band.low for band in bands]),
+        np.array([band.high for band in bands]),
+        delta,
+        tuple(rules),
+        name,
+    )
+
+
+@dataclass(frozen=True)
+class NPROCComparison:
+    """Where one classifier's band lies above another's.
+
+    Parameters
+    ----------
+    alpha : ndarray of shape (n_levels,)
+    difference : ndarray of shape (n_levels,)
+        Power of the first less that of the second.
+    first_better, second_better : ndarray of bool of shape (n_levels,)
+        Where the bands don't overlap.
+    """
+
+    alpha: FloatArray
+    difference: FloatArray
+    first_better: BoolArray
+    second_better: BoolArray
+
+
+def compare_np_roc(first: NPROC, second: NPROC) -> NPROCComparison:
+    """Compare two classifiers at each certified level.
+
+    Parameters
+    ----------
+    first, second : NPROC
+        At the same levels.
+
+    Returns
+    -------
+    NPROCComparison
+    """
+    if not np.array_equal(first.alpha, second.alpha):
+        raise ValueError("Both curves must have the same levels alpha.")
+    return NPROCComparison(
+        first.alpha,
+        first.power - second.power,
+        first.lower > second.upper,
+        second.lower > first.upper,
+    )

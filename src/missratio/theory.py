@@ -1,0 +1,142 @@
+"""The paper's quantities, as functions to call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from missratio.threshold import PaperRule
+from missratio.weights import worst_case_sample_size
+
+
+def effective_sample_sizes(
+    n0: int, n1: int, phi0_max: float = 0.0, phi1_max: float = 0.0
+) -> tuple[float, float]:
+    """The paper's m_eff = min_ω n_ω(1 − ‖φ^ω‖∞), and class 0's own share of it.
+
+    Parameters
+    ----------
+    n0, n1 : int
+        Rows of the denominator and the numerator class, missing ones included.
+    phi0_max, phi1_max : float
+        Largest missing probabilities.
+
+    Returns
+    -------
+    m_eff, m_eff0 : float
+
+    Examples
+    --------
+    >>> from missratio.theory import effective_sample_sizes
+    >>> effective_sample_sizes(1000, 500, phi0_max=0.75)
+    (250.0, 250.0)
+    """
+    m0 = worst_case_sample_size(n0, phi0_max)
+    return min(m0, worst_case_sample_size(n1, phi1_max)), m0
+
+
+def threshold_margin(delta: float, effective_rows: float) -> float:
+    """The paper's Δ = √(16 log(1/δ)/m_eff⁰), by which its rule stays below α.
+
+    Parameters
+    ----------
+    delta : float
+    effective_rows : float
+        m_eff⁰ = n₀(1 − ‖φ⁰‖∞).
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from missratio.theory import threshold_margin
+    >>> round(threshold_margin(0.05, 4794), 3)
+    0.1
+    """
+    if not 0.0 < delta < 1.0 or effective_rows <= 0.0:
+        raise ValueError(
+            "delta must lie strictly between 0 and 1, and effective_rows above 0; got "
+            f"{delta} and {effective_rows}."
+        )
+    return PaperRule().margin(1.0, delta, effective_rows)
+
+
+def oracle_threshold(law: Any, alpha: float) -> float:
+    """C* = inf{C : P(h(Z⁰) > C) ≤ α}, the threshold of one who knows the law.
+
+    Parameters
+    ----------
+    law : frozen scipy.stats distribution, or array-like of scores
+        The law of the score over the controlled class; an array stands for the law
+        that puts equal mass on its entries.
+    alpha : float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from scipy.stats import norm
+    >>> from missratio.theory import oracle_threshold
+    >>> round(oracle_threshold(norm(), 0.1), 3)
+    1.282
+    >>> oracle_threshold([1.0, 2.0, 3.0, 4.0], 0.25)
+    3.0
+    """
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}.")
+    if hasattr(law, "isf"):
+        return float(law.isf(alpha))
+    scores = np.sort(np.asarray(law, dtype=np.float64))
+    # The largest k with k/n ≤ α rows may lie above.
+    above = int(np.floor(alpha * len(scores) * (1.0 + 1e-12)))
+    return float(scores[len(scores) - 1 - above])
+
+
+def oracle_power(other_law: Any, threshold: float) -> float:
+    """P(h(Z¹) > C) for a known law of the other class's score.
+
+    Parameters
+    ----------
+    other_law : frozen scipy.stats distribution, or array-like of scores
+    threshold : float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from scipy.stats import norm
+    >>> from missratio.theory import oracle_power, oracle_threshold
+    >>> round(oracle_power(norm(1.5), oracle_threshold(norm(), 0.1)), 3)
+    0.586
+    """
+    if hasattr(other_law, "sf"):
+        return float(other_law.sf(threshold))
+    return float(np.mean(np.asarray(other_law) > threshold))
+
+
+def oracle_by_simulation(
+    log_ratio: Any, controlled: ArrayLike, other: ArrayLike, alpha: float
+) -> tuple[float, float]:
+    """C* and the oracle's power from large samples and the true log ratio.
+
+    Parameters
+    ----------
+    log_ratio : callable
+        From rows to the logarithm of the true ratio.
+    controlled, other : array-like of shape (n_rows, n_columns)
+        Large samples of both classes.
+    alpha : float
+
+    Returns
+    -------
+    threshold, power : float
+    """
+    threshold = oracle_threshold(log_ratio(np.asarray(controlled)), alpha)
+    return threshold, oracle_power(log_ratio(np.asarray(other)), threshold)

@@ -22,11 +22,14 @@ PATH = [
     "ratio",
     "threshold",
     "classifier",
+    "evaluation",
+    "theory",
 ]
+BASE = {"_typing", "_threads"}
 ALLOWED = {
-    "_typing": set(),
-    **{part: {"_typing", *PATH[:place]} for place, part in enumerate(PATH)},
-    "solver": {"_typing", *PATH[: PATH.index("engine")]},
+    **{part: set() for part in BASE},
+    **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},
+    "solver": {*BASE, *PATH[: PATH.index("engine")]},
 }
 for late in PATH[PATH.index("ratio") :]:
     ALLOWED[late].add("solver")

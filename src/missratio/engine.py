@@ -81,6 +81,13 @@ class Sample:
         share = features.shape[1] / self.n_rows
         return Sample(features, self.total * share, weights, centred=self.centred)
 
+    def peek(self) -> FloatArray:
+        """Features of a few hundred rows from all over the sample."""
+        stride = 1 + self.n_rows // 256
+        if self.rows is None:
+            return self.features[:, ::stride]
+        return self.features[:, self.rows[::stride]]
+
     def problems(self, which: slice) -> Sample:
         """The sample of some problems of the batch."""
         weights = None if self.weights is None else self.weights[which]

@@ -135,20 +135,7 @@ def test_predicting_takes_nan_where_there_is_a_model_of_the_estimator(table):
     assert np.isnan(ratio.predict_log_ratio([[np.nan, 0.0, 0.0]])).all()
 
 
-@pytest.mark.parametrize(
-    "normalize",
-    [
-        "hajek",
-        pytest.param(
-            "horvitz-thompson",
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="the divisor is the number of rows, not the sum of the sample "
-                "weights",
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
 def test_a_sample_weight_stands_for_repetitions(normalize, table):
     X, y = table
     X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)

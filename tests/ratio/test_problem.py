@@ -152,7 +152,7 @@ def discrete_samples():
 OUT_OF_DOMAIN = pytest.mark.xfail(
     strict=True,
     reason="L-BFGS doesn't come back from a point at which a ratio is negative and the "
-    "objective NaN; with JS it then says that it has converged",
+    "objective NaN; it says so",
 )
 
 
@@ -170,7 +170,8 @@ def test_every_solver_finds_every_objectives_known_optimum(name, solver):
     estimator = made(name, solver=solver)
     ratio = density_ratio(*discrete_samples(), estimator)
     assert ratio.converged_
-    np.testing.assert_allclose(ratio.predict_ratio(KINDS), PROPORTIONS, rtol=1e-6)
+    tolerance = 1e-6 if solver == "newton" else 1e-5
+    np.testing.assert_allclose(ratio.predict_ratio(KINDS), PROPORTIONS, rtol=tolerance)
 
 
 @pytest.mark.parametrize("name", LOG_LINEAR)
@@ -190,7 +191,8 @@ def test_sample_weights_stand_for_counts_at_every_objectives_optimum(name):
     X, y = np.concatenate([KINDS, KINDS]), np.repeat([1, 0], 3)
     weight = np.concatenate([COUNTS[1], COUNTS[0]])
     ratio = made(name).fit(X, y, weight)
-    np.testing.assert_allclose(ratio.predict_ratio(KINDS), PROPORTIONS, rtol=1e-6)
+    tolerance = 1e-6 if solver == "newton" else 1e-5
+    np.testing.assert_allclose(ratio.predict_ratio(KINDS), PROPORTIONS, rtol=tolerance)
 
 
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
@@ -278,14 +280,6 @@ def test_a_mean_outside_the_hull_is_enough_for_kliep_and_not_for_js():
     assert density_ratio(X1, X0, FDivergenceRatio("js")).converged_
 
 
-SLOW_BORDER = pytest.mark.xfail(
-    strict=True,
-    reason="below a decrement of √tol the Hessian is no longer evaluated, the steps "
-    "shrink, and max_iter is reached instead",
-)
-
-
-@SLOW_BORDER
 @pytest.mark.parametrize("n", [100, 3000])
 @pytest.mark.parametrize("name", DIVERGING)
 def test_a_numerator_on_the_border_has_no_finite_optimum(name, n):
@@ -379,7 +373,6 @@ def test_in_a_batch_those_without_an_optimum_are_marked_and_others_solved(name):
     assert fits.has_optimum.tolist() == fits.converged.tolist() == [True, False]
 
 
-@SLOW_BORDER
 @pytest.mark.parametrize("name", DIVERGING)
 def test_in_a_batch_those_on_the_border_are_marked(name):
     X1, X0 = indicator_that_never_occurs()
@@ -396,7 +389,6 @@ def test_naive_bayes_names_the_columns_without_an_optimum():
     assert density_ratio(X1, X0, NaiveBayesRatio(KLIEP(l2=0.01))).converged_
 
 
-@SLOW_BORDER
 def test_naive_bayes_names_the_columns_on_the_border():
     with pytest.warns(NoFiniteOptimumWarning, match=r"\['x1'\]"):
         density_ratio(*indicator_that_never_occurs(), NaiveBayesRatio())
@@ -504,8 +496,8 @@ def test_a_status_is_measured_and_not_assumed(two_normals):
         ratio = KLIEP(max_iter=1).fit(X, y)
     assert not ratio.converged_
     assert ratio.n_iter_ == 1
-    with pytest.warns(ConvergenceWarning, match="Raise max_iter or tol"):
-        assert not KLIEP(max_iter=0).fit(X, y).converged_
+    with pytest.raises(ValueError, match="max_iter at least 1"):
+        KLIEP(max_iter=0).fit(X, y)
 
 
 def test_solving_in_chunks_equals_solving_one_by_one(monkeypatch):

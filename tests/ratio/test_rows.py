@@ -203,7 +203,7 @@ def test_a_class_may_have_the_model_none(table):
         ({"l2": -0.1}, ValueError, "l2 must be finite and not negative"),
         ({"l2": np.nan}, ValueError, "l2 must be finite and not negative"),
         ({"l2": None}, ValueError, "l2 must be finite and not negative"),
-        ({"l2": "strong"}, ValueError, "could not convert"),
+        ({"l2": "strong"}, ValueError, "must be a number"),
         ({"l2": [0.1, 0.1, 0.1]}, ValueError, "one for each of the 2 basis features"),
         ({"l2": [[0.1, 0.1]]}, ValueError, "one for each of the 2 basis features"),
         ({"basis": "linaer"}, TypeError, "Did you mean 'linear'"),

@@ -33,8 +33,8 @@ class KLIEPObjective(Objective):
         """h(a, b) = −a + log b."""
         mean_score, tilted_mass = expectations.value
         value = -mean_score + np.log(tilted_mass) + expectations.log_scale[1]
-        gradient = np.full_like(expectations.value, -1.0)
-        gradient[1] = 1.0 / tilted_mass
-        hessian = np.zeros((2, *gradient.shape))
-        hessian[1, 1] = -(gradient[1] ** 2)
+        inverse = 1.0 / tilted_mass
+        gradient = np.array([-np.ones_like(inverse), inverse])
+        hessian = np.zeros((2, 2, len(inverse)))
+        hessian[1, 1] = -inverse * inverse
         return Combination(value, gradient, hessian)

@@ -266,7 +266,8 @@ def _check_shapes(X1: FloatArray, X0: FloatArray) -> None:
         )
     if not X1.size or not X0.size:
         raise ValueError(
-            f"X1 and X0 must not be empty; got shapes {X1.shape} and {X0.shape}."
+            "X1 and X0 must have problems, rows and columns; got shapes "
+            f"{X1.shape} and {X0.shape}."
         )
     if X1.shape[0] != X0.shape[0] or X1.shape[2] != X0.shape[2]:
         raise ValueError(

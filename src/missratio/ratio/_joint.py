@@ -402,7 +402,7 @@ def check_rank(
 
 def constant_features(sample: Sample) -> IntArray:
     """Features with one value only over all rows of a sample."""
-    few, _ = sample.thin(1 + sample.n_rows // 256).block(0, 256)
+    few = sample.peek()
     suspects = np.flatnonzero((few[0] == few[0, 0]).all(axis=0))
     for start in range(0, sample.n_rows, 65_536):
         if not len(suspects):

@@ -217,7 +217,7 @@ class RatioProblem:
         lowest, highest = upper[0].lowest, lower[0].highest
         spread = highest - np.minimum(lower[0].lowest, lowest)
         # Along collinear features scores don't differ, but for rounding.
-        few, _ = self.denominator.thin(1 + self.denominator.n_rows // 256).block(0, 256)
+        few = self.denominator.peek()
         size = np.abs(unit[:, : few.shape[2]]) * few.std(axis=1, dtype=np.float64)
         real = spread > 1e-6 * size.max(axis=1)
         return np.asarray(real & (highest - lowest <= 1e-6 * spread), dtype=bool)
@@ -282,11 +282,12 @@ class RatioProblem:
 
 def sum_terms(factors: FloatArray, arrays: Sequence[FloatArray | None]) -> FloatArray:
     """Σ factor · array over the terms that have one."""
-    total: FloatArray | float = 0.0
-    for factor, array in zip(factors, arrays, strict=True):
-        if array is not None:
-            total = total + factor * array
-    return np.asarray(total)
+    pairs = zip(factors, arrays, strict=True)
+    products = [factor * array for factor, array in pairs if array is not None]
+    total = products[0]
+    for product in products[1:]:
+        total += product
+    return total
 
 
 def solve(

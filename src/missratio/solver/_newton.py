@@ -16,7 +16,7 @@ CONVERGED, STALLED = int(Status.CONVERGED), int(Status.STALLED)
 OUT_OF_ITERATIONS = int(Status.OUT_OF_ITERATIONS)
 # What is added to a Hessian's diagonal, in units of the first one's: always, and from
 # the first vain step on.
-RELATIVE_FLOOR = 1e-12
+RELATIVE_FLOOR = 1e-11
 LEAST_DAMPING = 1e-3
 MOST_DAMPING = 1e16
 DAMPING_UP = 10.0
@@ -73,9 +73,8 @@ def newton(
     damping = np.full(len(theta), RELATIVE_FLOOR)
     status = np.full(len(theta), RUNNING)
     n_iter = np.zeros(len(theta), dtype=np.int64)
-    direction, decrement = newton_direction(
-        curvature, gradient, damping[:, None] * scale
-    )
+    floor = RELATIVE_FLOOR * scale
+    aim, plain = direction, decrement = newton_direction(curvature, gradient, floor)
     status[decrement <= tol] = CONVERGED
     status[here.no_optimum] = NO_OPTIMUM
     refresh = not freeze and decrement.max() > math.sqrt(tol)
@@ -92,7 +91,7 @@ def newton(
         noise = ROUNDING * precision * np.maximum(1.0, np.abs(value))
         enough = value - SUFFICIENT_DECREASE * decrement**2 + noise
         taken = running & (there.value <= enough)
-        taken &= np.isfinite(there.gradient).all(axis=1)
+        taken &= np.isfinite(there.gradient.sum(axis=1))
         n_iter += taken
         updated = there.hessian
         if freeze and updated is None:
@@ -112,13 +111,13 @@ def newton(
         #    see where that leaves each problem: a decrement that has sunk into the
         #    rounding error of the value and falls no more is as good as zero.
         earlier = decrement
+        aim, plain = direction, decrement = newton_direction(curvature, gradient, floor)
         if not (taken.all() and (damping == RELATIVE_FLOOR).all()):
             damping = _next_damping(damping, taken)
-        direction, decrement = newton_direction(
-            curvature, gradient, damping[:, None] * scale
-        )
-        sunk = (decrement**2 <= noise) & (decrement > 0.5 * earlier) & taken
-        status[running & ((decrement <= tol) | sunk)] = CONVERGED
+            lift = damping[:, None] * scale
+            direction, decrement = newton_direction(curvature, gradient, lift)
+        sunk = (plain**2 <= noise) & (plain > 0.5 * earlier) & taken
+        status[running & ((plain <= tol) | sunk)] = CONVERGED
         status[running & (damping > MOST_DAMPING)] = STALLED
         status[taken & there.no_optimum] = NO_OPTIMUM
         status[(status == RUNNING) & (n_iter >= max_iter)] = OUT_OF_ITERATIONS
@@ -134,7 +133,7 @@ def newton(
 
     status[status == RUNNING] = OUT_OF_ITERATIONS
     return Solution(
-        theta, value, gradient, curvature, direction, decrement, n_iter, status, exact
+        theta, value, gradient, curvature, aim, plain, n_iter, status, exact
     )
 
 

@@ -14,7 +14,7 @@ from measure import Result, Table
 from rich.table import Table as TerminalTable
 from threadpoolctl import threadpool_info
 
-PACKAGES = ("missratio", "numpy", "scipy", "scikit-learn", "densratio")
+PACKAGES = ("missratio", "numpy", "scipy", "scikit-learn", "densratio", "mapie")
 COLOURS = {"PASS": "green", "short of target": "red", "WRONG": "bold red"}
 HEADINGS = ("", "missratio", "against", "ratio", "target", "", "checked")
 

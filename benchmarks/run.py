@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import batch
+import certificates
 import correlated
 import growth
 import kernel
@@ -30,6 +31,9 @@ BENCHMARKS = {
     "growth": growth.run,
     "kernel": kernel.run,
     "naive_bayes": naive_bayes.run,
+    "rules": certificates.rules,
+    "np_roc": certificates.curves,
+    "controller": certificates.controller,
 }
 LEAST_WIDTH = 140
 

@@ -33,8 +33,10 @@ PILOT_ROWS = 2000
 FREEZE_PARAMETERS = 48
 # Small problems are solved together up to this many numbers, which fit the cache.
 CHUNK_ELEMENTS = 131_072
-# Newton steps that still move scores by this much at "convergence" point to infinity.
-RECEDING_STEP = 1e-3
+# Scores that spread by more than this may be on their way to infinity.
+FAR_OUT = 5.0
+LONG_WAY = 8
+CONVERGED = int(Status.CONVERGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +286,7 @@ def sum_terms(factors: FloatArray, arrays: Sequence[FloatArray | None]) -> Float
     """Σ factor · array over the terms that have one."""
     pairs = zip(factors, arrays, strict=True)
     products = [factor * array for factor, array in pairs if array is not None]
-    total = products[0]
+    total: FloatArray = products[0]
     for product in products[1:]:
         total += product
     return total
@@ -349,21 +351,33 @@ def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Soluti
     return _without_receding(problem, solution)
 
 
+def _far_out(problem: RatioProblem, solution: Solution) -> BoolArray:
+    """Whether scores spread so much that they may be on their way to infinity."""
+    n_features = problem.centre.shape[1]
+    spread = problem.denominator.peek().std(axis=1) * solution.theta[:, :n_features]
+    return dot(spread, spread) > FAR_OUT**2
+
+
 def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
-    """Tell a flat stretch on the way to infinity from an optimum."""
+    """Tell a flat stretch on the way to infinity from an optimum.
+
+    Only a solution far out can be one, where scores spread by more than a few units;
+    and as a step on the way moves them by about one, it takes many.
+    """
+    unsolved = solution.status != CONVERGED
+    if not (unsolved.any() or solution.n_iter.max() >= LONG_WAY):
+        return solution
     if not problem.objective.diverges_when_separated:
         return solution
-    step = solution.step
+    suspect = unsolved | _far_out(problem, solution)
+    if not suspect.any() or (problem.l2 is not None and problem.l2.all()):
+        return solution
+    end = problem(solution.theta, second_order=True)
+    assert end.hessian is not None
+    step, _ = newton_direction(end.hessian, end.gradient, np.zeros_like(end.gradient))
     if problem.l2 is not None:
         # What is penalised can't go to infinity; the rest may.
-        free = np.append(problem.l2 == 0.0, [True])[: step.shape[1]]
-        if not free[: len(problem.l2)].any():
-            return solution
-        step = step * free
-    moving = np.abs(step) > RECEDING_STEP * np.abs(solution.theta)
-    suspect = (solution.status != Status.CONVERGED) | moving.any(axis=1)
-    if not suspect.any():
-        return solution
+        step[:, : len(problem.l2)] *= problem.l2 == 0.0
     status = solution.status.copy()
     status[suspect & problem.recedes(step)] = Status.NO_OPTIMUM
     return replace(solution, status=status)
@@ -383,11 +397,16 @@ def _solve_first_order(problem: RatioProblem, *, tol: float, max_iter: int) -> S
     )
     if problem.n_parameters > NEWTON_PARAMETERS:
         return solution
-    # Where a Hessian can be had, Newton's steps tell a flat stretch from an optimum.
-    end = problem(solution.theta, second_order=True)
-    assert end.hessian is not None
-    step, _ = newton_direction(end.hessian, end.gradient, np.zeros_like(end.gradient))
-    if (np.abs(step) <= RECEDING_STEP * np.abs(solution.theta)).all():
+    checked = _without_receding(problem, solution)
+    if checked.status[0] != Status.CONVERGED:
+        return checked
+    # Too coarse to tell by one step of Newton's: a few more show where it leads.
+    return _confirmed(problem, solution, max_iter)
+
+
+def _confirmed(problem: RatioProblem, solution: Solution, max_iter: int) -> Solution:
+    """The same solution, unless Newton's steps from it lead to infinity."""
+    if not _far_out(problem, solution).any():
         return solution
     onwards = newton(problem, solution.theta, tol=NEWTON_TOL, max_iter=max_iter)
     if _without_receding(problem, onwards).status[0] == Status.NO_OPTIMUM:

@@ -16,7 +16,7 @@ CONVERGED, STALLED = int(Status.CONVERGED), int(Status.STALLED)
 OUT_OF_ITERATIONS = int(Status.OUT_OF_ITERATIONS)
 # What is added to a Hessian's diagonal, in units of the first one's: always, and from
 # the first vain step on.
-RELATIVE_FLOOR = 1e-11
+RELATIVE_FLOOR = 1e-10
 LEAST_DAMPING = 1e-3
 MOST_DAMPING = 1e16
 DAMPING_UP = 10.0
@@ -24,7 +24,7 @@ DAMPING_DOWN = 0.1
 # At most so many tries for each step allowed.
 TRIALS = 10
 # How many units of rounding an objective's value may be off.
-ROUNDING = 64.0
+ROUNDING = 256.0
 # A frozen Hessian is evaluated anew if at its pace more steps than these would follow:
 # as many as a Hessian costs, and the two or three that come after it.
 FROZEN_STEPS = 6.0

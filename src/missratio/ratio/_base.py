@@ -128,7 +128,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         is_numerator = y == self.classes_[1]
         if not reset and not (is_numerator | (y == self.classes_[0])).all():
             raise ValueError(f"y has labels other than {self.classes_.tolist()}.")
-        if is_numerator.all() or not is_numerator.any():
+        if not reset and (is_numerator.all() or not is_numerator.any()):
             raise ValueError("y has rows of one class only: a ratio needs both.")
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, len(X))
@@ -188,7 +188,9 @@ def two_classes(y: Any) -> Any:
     """The two labels of y, sorted."""
     if y.dtype.kind in "biu":
         low, high = y.min(), y.max()
-        if low != high and ((y == low) | (y == high)).all():
+        if low < high and np.count_nonzero(y == low) + np.count_nonzero(
+            y == high
+        ) == len(y):
             return np.array([low, high])
     check_classification_targets(y)
     classes = np.unique(y)
@@ -207,11 +209,10 @@ def two_classes(y: Any) -> Any:
 
 def class_index(mask: Any) -> IntArray | slice:
     """Where a mask is true: a slice if those rows are consecutive."""
-    first = int(mask.argmax())
-    count = int(mask.sum())
-    if mask[first : first + count].all():
-        return slice(first, first + count)
-    return np.flatnonzero(mask)
+    index = np.flatnonzero(mask)
+    if index[-1] - index[0] + 1 == len(index):
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return index
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

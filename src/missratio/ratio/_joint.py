@@ -237,7 +237,7 @@ class JointRatio(BaseRatio):
         self.intercept_ = float(problem.intercept(solution)[0])
         self.log_normalizer_ = -self.intercept_ if self._is_log_linear() else 0.0
         self.n_iter_ = int(solution.n_iter[0])
-        self.converged_ = bool(solution.status[0] == Status.CONVERGED)
+        self.converged_ = int(solution.status[0]) == Status.CONVERGED
         self.objective_value_ = float(solution.value[0])
         self.effective_sample_size_ = {
             upper[1].label: class_size(upper[1], weights[0]),

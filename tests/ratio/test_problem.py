@@ -24,8 +24,9 @@ from missratio import (
 )
 from missratio.engine import Sample
 from missratio.objective import KLIEPObjective, as_divergence_objective
-from missratio.ratio import _problem
-from missratio.ratio._problem import RatioProblem, WeightedMean, solve
+from missratio.ratio import _solve
+from missratio.ratio._problem import RatioProblem, WeightedMean
+from missratio.ratio._solve import solve
 from missratio.solver import Status
 
 
@@ -220,7 +221,7 @@ def test_frozen_hessians_and_a_pilot_change_nothing(name, monkeypatch):
     rng = np.random.default_rng(0)
     X1, X0 = rng.normal(0.2, 1, (60_000, 5)), rng.gamma(4.0, 0.5, (60_000, 5)) - 2.0
     quick = density_ratio(X1, X0, ESTIMATORS[name])
-    monkeypatch.setattr(_problem, "PILOT_ROWS", 10**9)
+    monkeypatch.setattr(_solve, "PILOT_ROWS", 10**9)
     plain = density_ratio(X1, X0, ESTIMATORS[name])
     assert quick.converged_
     assert plain.converged_
@@ -509,7 +510,7 @@ def test_solving_in_chunks_equals_solving_one_by_one(monkeypatch):
         return RatioProblem(KLIEPObjective(), numerator, denominator, np.zeros((7, 2)))
 
     together = solve(batch(), tol=1e-8, max_iter=100)
-    monkeypatch.setattr(_problem, "CHUNK_ELEMENTS", 300)
+    monkeypatch.setattr(_solve, "CHUNK_ELEMENTS", 300)
     chunks = solve(batch(), tol=1e-8, max_iter=100)
     assert (chunks.status == Status.CONVERGED).all()
     np.testing.assert_allclose(chunks.theta, together.theta, atol=1e-9)

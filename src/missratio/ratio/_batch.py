@@ -17,7 +17,7 @@ from missratio.missingness.arrays import any_by_row
 from missratio.objective import Objective
 from missratio.ratio._base import check_no_infinity, check_penalty
 from missratio.ratio._joint import JointRatio, check_log_linear
-from missratio.ratio._problem import RatioProblem, WeightedMean, solve
+from missratio.ratio._problem import RatioProblem, WeightedMean
 from missratio.ratio._rows import (
     ClassModel,
     Normalization,
@@ -25,6 +25,7 @@ from missratio.ratio._rows import (
     class_model,
     feature_weights,
 )
+from missratio.ratio._solve import solve
 from missratio.solver import Status
 from missratio.weights import complete_row_weights, inverse_probability_weights
 

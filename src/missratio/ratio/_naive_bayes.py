@@ -22,15 +22,15 @@ from missratio.ratio._base import (
     class_index,
 )
 from missratio.ratio._batch import batch_problem, batch_sample
+from missratio.ratio._checks import class_size
 from missratio.ratio._joint import (
     Backend,
     JointRatio,
     MissingnessParameter,
     check_log_linear,
-    class_size,
 )
 from missratio.ratio._kliep import KLIEP
-from missratio.ratio._problem import RatioProblem, solve
+from missratio.ratio._problem import RatioProblem
 from missratio.ratio._rows import (
     ClassRows,
     check_concentration,
@@ -38,6 +38,7 @@ from missratio.ratio._rows import (
     class_model,
     read_class,
 )
+from missratio.ratio._solve import solve
 from missratio.solver import Status
 from missratio.weights import SampleSize
 

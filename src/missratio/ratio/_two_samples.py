@@ -7,7 +7,8 @@ from typing import Any
 from sklearn.base import clone
 
 from missratio.ratio._base import BaseRatio
-from missratio.ratio._joint import JointRatio, MissingnessParameter, stack_samples
+from missratio.ratio._checks import stack_samples
+from missratio.ratio._joint import JointRatio, MissingnessParameter
 from missratio.ratio._kliep import KLIEP
 
 

@@ -1,0 +1,151 @@
+"""Solving ratio problems: in chunks, from pilots, and with an eye on infinity."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from missratio._threads import one_blas_thread, share
+from missratio._typing import BoolArray
+from missratio.moments import dot
+from missratio.ratio._problem import RatioProblem
+from missratio.solver import Solution, Status, lbfgs, newton, newton_direction
+
+# Above this many parameters a Hessian costs more than it saves.
+NEWTON_PARAMETERS = 1000
+NEWTON_TOL = 1e-8
+# A pilot fit takes every PILOT_STRIDE-th row where that leaves enough of them.
+PILOT_STRIDE = 8
+PILOT_ROWS = 2000
+# From this many parameters on a Hessian is kept over several steps.
+FREEZE_PARAMETERS = 48
+# Small problems are solved together up to this many numbers, which fit the cache.
+CHUNK_ELEMENTS = 131_072
+# Scores that spread by more than this may be on their way to infinity.
+FAR_OUT = 5.0
+LONG_WAY = 8
+CONVERGED = int(Status.CONVERGED)
+
+
+def solve(
+    problem: RatioProblem, *, solver: str = "auto", tol: float, max_iter: int
+) -> Solution:
+    """Solve a batch of problems, in chunks that stay in the cache.
+
+    Parameters
+    ----------
+    problem : RatioProblem
+    solver : {"auto", "newton", "lbfgs"}
+        "auto" takes Newton's method up to a thousand parameters.
+    tol, max_iter
+        As for the solvers.
+    """
+    n_problems = len(problem.centre)
+    if solver == "auto":
+        solver = "newton" if problem.n_parameters <= NEWTON_PARAMETERS else "lbfgs"
+    one = _solve_newton if solver == "newton" else _solve_first_order
+    per_problem = problem.denominator.size // n_problems
+    length = max(1, CHUNK_ELEMENTS // max(per_problem, 1)) if solver == "newton" else 1
+    chunks = [slice(i, i + length) for i in range(0, n_problems, length)]
+    with one_blas_thread(problem.denominator.size) as threads:
+        if len(chunks) == 1:
+            return one(problem, tol=tol, max_iter=max_iter)
+        return Solution.concatenate(
+            share(
+                lambda which: one(problem.problems(which), tol=tol, max_iter=max_iter),
+                chunks,
+                threads,
+            )
+        )
+
+
+def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Solution:
+    """Newton, begun on a part of the rows where there are many."""
+    start, hessian = problem.start(), None
+    pilot_rows = problem.denominator.n_rows // PILOT_STRIDE
+    large = len(start) == 1 and pilot_rows >= max(PILOT_ROWS, 20 * problem.n_parameters)
+    if large:
+        # A pilot is only as good as its rows, so it is not solved any further than to
+        # its own statistical error; its Hessian then serves for most of the steps.
+        pilot = problem.thin(PILOT_STRIDE)
+        coarse = max(tol, 0.3 * math.sqrt(problem.n_parameters / pilot_rows))
+        rough = _solve_newton(pilot, tol=coarse, max_iter=max_iter)
+        if rough.status[0] == Status.CONVERGED:
+            start, hessian = rough.theta, rough.hessian
+            if not rough.exact:
+                hessian = pilot(start, second_order=True).hessian
+    solution = newton(
+        problem,
+        start,
+        hessian=hessian,
+        freeze=len(start) == 1 and (large or problem.n_parameters >= FREEZE_PARAMETERS),
+        precision=float(np.finfo(problem.denominator.features.dtype).eps),
+        tol=tol,
+        max_iter=max_iter,
+    )
+    return _without_receding(problem, solution)
+
+
+def _far_out(problem: RatioProblem, solution: Solution) -> BoolArray:
+    """Whether scores spread so much that they may be on their way to infinity."""
+    n_features = problem.centre.shape[1]
+    spread = problem.denominator.peek().std(axis=1) * solution.theta[:, :n_features]
+    return dot(spread, spread) > FAR_OUT**2
+
+
+def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
+    """Tell a flat stretch on the way to infinity from an optimum.
+
+    Only a solution far out can be one, where scores spread by more than a few units;
+    and as a step on the way moves them by about one, it takes many.
+    """
+    unsolved = solution.status != CONVERGED
+    if not (unsolved.any() or solution.n_iter.max() >= LONG_WAY):
+        return solution
+    if not problem.objective.diverges_when_separated:
+        return solution
+    suspect = unsolved | _far_out(problem, solution)
+    if not suspect.any() or (problem.l2 is not None and problem.l2.all()):
+        return solution
+    end = problem(solution.theta, second_order=True)
+    assert end.hessian is not None
+    step, _ = newton_direction(end.hessian, end.gradient, np.zeros_like(end.gradient))
+    if problem.l2 is not None:
+        # What is penalised can't go to infinity; the rest may.
+        step[:, : len(problem.l2)] *= problem.l2 == 0.0
+    status = solution.status.copy()
+    status[suspect & problem.recedes(step)] = Status.NO_OPTIMUM
+    return replace(solution, status=status)
+
+
+def _solve_first_order(problem: RatioProblem, *, tol: float, max_iter: int) -> Solution:
+    """L-BFGS on features scaled by their spread over some denominator rows."""
+    stride = max(1, problem.denominator.n_rows // PILOT_ROWS)
+    thinned = problem.denominator.thin(stride)
+    features, _ = thinned.block(0, thinned.n_rows)
+    spread = features[0].std(axis=0, dtype=np.float64)
+    visible = spread > 1e-8 * np.abs(features[0]).max(axis=0)
+    scale = np.ones(problem.n_parameters)
+    scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
+    solution = lbfgs(
+        problem, problem.start(), scale=scale, tol=tol, max_iter=10 * max_iter
+    )
+    if problem.n_parameters > NEWTON_PARAMETERS:
+        return solution
+    checked = _without_receding(problem, solution)
+    if checked.status[0] != Status.CONVERGED:
+        return checked
+    # Too coarse to tell by one step of Newton's: a few more show where it leads.
+    return _confirmed(problem, solution, max_iter)
+
+
+def _confirmed(problem: RatioProblem, solution: Solution, max_iter: int) -> Solution:
+    """The same solution, unless Newton's steps from it lead to infinity."""
+    if not _far_out(problem, solution).any():
+        return solution
+    onwards = newton(problem, solution.theta, tol=NEWTON_TOL, max_iter=max_iter)
+    if _without_receding(problem, onwards).status[0] == Status.NO_OPTIMUM:
+        return replace(solution, status=np.array([Status.NO_OPTIMUM]))
+    return solution

@@ -1,0 +1,201 @@
+"""Test martingales: no bet gains on average where the error is α or more."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from missratio import CalibrationSample
+from missratio.threshold._bets import (
+    Bet,
+    hopeful_tail,
+    largest_bet,
+    largest_tail,
+    log_capital,
+    mixture,
+    tune_bet,
+)
+
+ALPHAS = st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.4])
+RATIOS = st.one_of(st.sampled_from([0.0, 0.1, 1.0]), st.floats(0.0, 1.0))
+
+
+def bet_of(ratio, alpha, bound, boldness=0.98):
+    """A bet (λ, ratio·λ) at a share of the largest possible."""
+    on_tail = boldness * largest_bet(ratio, alpha, bound)
+    return Bet(on_tail, ratio * on_tail)
+
+
+def factors(bet, alpha, weight, bound):
+    """What one row makes of the capital: missing, outside and within the tail."""
+    missing = CalibrationSample.build([0.0], [0.0], bound)
+    observed = CalibrationSample.build([0.0], [weight], bound)
+    capital = np.exp(log_capital(observed, bet, alpha, 1))
+    return np.exp(log_capital(missing, bet, alpha, 0))[0], capital[0], capital[1]
+
+
+@st.composite
+def samples(draw, bound=5.0):
+    n = draw(st.integers(1, 60))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    kind = draw(st.sampled_from(["up", "down", "constant", "none"]))
+    z = rng.normal(size=n)
+    # The same probability of weight B up, down, or anywhere in between.
+    phi = {"up": 0.8 * (z > 0), "down": 0.8 / (1 + np.exp(2 * z))}.get(
+        kind, np.full(n, 0.5 if kind == "constant" else 0.0)
+    )
+    weights = np.where(rng.uniform(size=n) < phi, 0.0, 1.0 / (1.0 - phi))
+    if draw(st.booleans()):
+        z = np.rint(z)
+    return CalibrationSample.build(z, weights, bound)
+
+
+@given(RATIOS, ALPHAS, st.floats(1.0, 100.0), st.floats(0.0, 1.0))
+def test_capital_stays_positive_for_all_weights_up_to_the_bound(
+    ratio, alpha, bound, share
+):
+    bet = bet_of(ratio, alpha, bound)
+    weight = 1.0 + share * (bound - 1.0)
+    assert min(factors(bet, alpha, weight, bound)) > 0.0
+
+
+@given(RATIOS, ALPHAS, st.floats(1.0, 100.0))
+def test_a_larger_bet_than_the_largest_could_lose_more_than_all(ratio, alpha, bound):
+    on_tail = 1.01 * largest_bet(ratio, alpha, bound)
+    missing = 1.0 + on_tail * alpha - ratio * on_tail
+    worst = 1.0 + on_tail * (alpha - bound) + ratio * on_tail * (bound - 1.0)
+    assert min(missing, worst) < 0.0
+
+
+def test_without_a_bound_only_the_flipped_bet_is_safe():
+    assert largest_bet(0.999, 0.1, None) == 0.0
+    assert largest_bet(1.0, 0.1, None) == pytest.approx(1 / 0.9)
+
+
+@given(
+    RATIOS,
+    ALPHAS,
+    st.lists(
+        st.tuples(st.floats(0.01, 1.0), st.floats(0.0, 0.9), st.booleans()),
+        min_size=1,
+        max_size=5,
+    ),
+    st.floats(0.01, 0.98),
+)
+def test_no_bet_gains_on_average_where_the_error_is_alpha_or_more(
+    ratio, alpha, law, boldness
+):
+    mass = np.array([point[0] for point in law])
+    mass /= mass.sum()
+    error = sum(m for m, (_, _, above) in zip(mass, law, strict=True) if above)
+    bound = 10.0
+    bet = bet_of(ratio, alpha, bound, boldness)
+    mean = 0.0
+    for m, (_, phi, above) in zip(mass, law, strict=True):
+        missing, outside, within = factors(bet, alpha, 1.0 / (1.0 - phi), bound)
+        mean += m * (phi * missing + (1.0 - phi) * (within if above else outside))
+    assert mean == pytest.approx(1.0 + bet.on_tail * (alpha - error))
+    if error >= alpha:
+        assert mean <= 1.0 + 1e-9
+
+
+@given(samples(), RATIOS, ALPHAS)
+def test_capital_falls_along_the_tail(sample, ratio, alpha):
+    capital = log_capital(sample, bet_of(ratio, alpha, 5.0), alpha, sample.n_observed)
+    assert len(capital) == sample.n_observed + 1
+    assert (np.diff(capital) < 0.0).all()
+
+
+@given(samples(), RATIOS, ALPHAS, st.floats(0.01, 0.98))
+def test_capital_is_the_product_over_the_rows(sample, ratio, alpha, boldness):
+    bet = bet_of(ratio, alpha, 5.0, boldness)
+    weights = np.concatenate(
+        [sample.weights, np.zeros(sample.n_rows - sample.n_observed)]
+    )
+    n_tail = sample.n_observed // 2
+    in_tail = np.arange(sample.n_rows) < n_tail
+    terms = 1.0 + bet.on_tail * (alpha - weights * in_tail)
+    terms += bet.on_weight * (weights - 1.0)
+    found = log_capital(sample, bet, alpha, n_tail)[n_tail]
+    assert found == pytest.approx(np.log(terms).sum(), abs=1e-9)
+
+
+@given(samples(), RATIOS, ALPHAS, st.sampled_from([0.01, 0.1, 0.5, 0.9]))
+def test_the_shortcut_never_cuts_off_a_tail_that_passes(sample, ratio, alpha, delta):
+    for bets in (mixture(ratio, alpha, 5.0), [bet_of(ratio, alpha, 5.0)]):
+        all_tails = [log_capital(sample, bet, alpha, sample.n_observed) for bet in bets]
+        average = np.logaddexp.reduce(all_tails) - math.log(len(bets))
+        passing = np.flatnonzero(average >= math.log(1.0 / delta))
+        expected = int(passing.max()) if len(passing) else -1
+        assert expected <= hopeful_tail(sample, ratio, alpha)
+        assert largest_tail(sample, bets, alpha, delta) == expected
+
+
+@given(samples(), RATIOS, ALPHAS)
+def test_equal_bets_are_worth_one_of_them(sample, ratio, alpha):
+    bet = bet_of(ratio, alpha, 5.0, 0.3)
+    one = largest_tail(sample, [bet], alpha, 0.3)
+    assert largest_tail(sample, [bet] * 7, alpha, 0.3) == one
+
+
+@given(samples(), ALPHAS, st.floats(0.01, 0.98))
+def test_the_flipped_bet_is_on_the_weight_below_the_threshold(sample, alpha, boldness):
+    bet = bet_of(1.0, alpha, None, boldness)
+    assert bet.on_tail == bet.on_weight
+    capital = log_capital(sample, bet, alpha, sample.n_observed)
+    missing = sample.n_rows - sample.n_observed
+    for n_tail in range(sample.n_observed + 1):
+        below = sample.weights * (np.arange(sample.n_observed) >= n_tail)
+        below = np.concatenate([below, np.zeros(missing)])
+        terms = 1.0 + bet.on_tail * (below - (1.0 - alpha))
+        assert capital[n_tail] == pytest.approx(np.log(terms).sum(), abs=1e-9)
+
+
+@given(st.integers(1, 80), st.integers(0, 80), ALPHAS, st.floats(0.01, 0.98))
+def test_under_constant_phi_a_bet_can_be_on_the_observed_rows_alone(
+    n_observed, n_missing, alpha, boldness
+):
+    bound = 2.0
+    scores = np.arange(n_observed + n_missing, dtype=float)
+    weights = np.repeat([bound, 0.0], [n_observed, n_missing])
+    thinned = CalibrationSample.build(scores, weights, bound)
+    observed = CalibrationSample.build(scores[:n_observed])
+    bet = bet_of(alpha, alpha, bound, boldness)
+    plain = Bet(bet.on_tail * bound, 0.0)
+    np.testing.assert_allclose(
+        log_capital(thinned, bet, alpha, n_observed),
+        log_capital(observed, plain, alpha, n_observed),
+        atol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.4, 1.0])
+def test_the_mixture_runs_from_timid_to_bold_in_one_direction(ratio):
+    bets = mixture(ratio, 0.1, 5.0)
+    sizes = [bet.on_tail for bet in bets]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < 0.01 * sizes[-1]
+    assert sizes[-1] < largest_bet(ratio, 0.1, 5.0)
+    for bet in bets:
+        assert bet.on_weight == pytest.approx(ratio * bet.on_tail)
+
+
+@given(samples(), ALPHAS, st.integers(20, 100_000), st.sampled_from([5.0, 50.0, None]))
+def test_a_tuned_bet_is_always_a_safe_one(training, alpha, n_rows, bound):
+    assume(training.n_observed)
+    bet, error = tune_bet(training, alpha, 0.05, n_rows, bound)
+    assert bet.on_tail > 0.0
+    assert 0.0 <= bet.on_weight <= bet.on_tail * (1 + 1e-12)
+    assert error >= 0.0
+    for weight in (1.0, 2.0, bound or 1e6):
+        assert min(factors(bet, alpha, weight, bound)) > 0.0
+
+
+def test_bets_keep_their_sign_where_weights_are_beyond_rounding():
+    # φ = 1 − 2⁻⁶⁰: the factor of a row in the tail is 1 − λ(1 − α), however heavy.
+    bet = bet_of(1.0, 0.1, None)
+    sample = CalibrationSample.build([1.0], [2.0**60])
+    capital = log_capital(sample, bet, 0.1, 1)
+    assert capital[1] == pytest.approx(math.log(1.0 - bet.on_tail * 0.9))

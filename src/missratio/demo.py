@@ -3,6 +3,9 @@
 scikit-learn's breast-cancer table loses values of its benign tumours by a known φ, and
 ratios p(benign)/p(malignant) are learned from what is left. Since φ is known and the
 complete table is at hand, each fit can be compared with the one that lost nothing.
+
+Then malignant tumours are lost, and thresholds are chosen that clear at most a share α
+of them. Since they are drawn from a known law, each threshold's true error is known.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from missratio._typing import FloatArray, IntArray
+from missratio.classifier import NeymanPearsonClassifier
 from missratio.missingness import (
     LogisticMissingness,
     Missingness,
@@ -28,6 +32,7 @@ from missratio.missingness import (
     corrupt,
 )
 from missratio.ratio import KLIEP, BaseRatio, NaiveBayesRatio
+from missratio.theory import oracle_threshold
 from missratio.weights import WeightConcentrationWarning
 
 COLUMNS = (
@@ -38,11 +43,14 @@ COLUMNS = (
     "mean symmetry",
     "mean fractal dimension",
 )
-ALPHA = 0.1
+ALPHA, DELTA = 0.1, 0.05
 # Without a penalty most of these fits have no finite optimum: the benign mean lies at
 # the edge of the malignant tumours.
 L2 = 0.1
 REPEATS, QUICK_REPEATS = 100, 8
+# Calibration rows, how often they are drawn for each fit, and who is lost among them.
+CALIBRATION_ROWS, DRAWS = 400, 10
+LOST_COLUMN, LOST_PROBABILITY = "mean concavity", 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +228,132 @@ def run(
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Malignant tumours to calibrate with, before and after some are lost.
+
+    Parameters
+    ----------
+    ratio : KLIEP
+        Fitted, knowing φ.
+    complete, lossy : ndarray of shape (n_rows, n_columns)
+    training : ndarray of shape (n_training, n_columns)
+        What is left of the malignant tumours that the ratio was fitted on.
+    law : ndarray of shape (n_malignant,)
+        Scores of the tumours that the rows were drawn from.
+    """
+
+    ratio: KLIEP
+    complete: FloatArray
+    lossy: FloatArray
+    training: FloatArray
+    law: FloatArray
+
+    def plain(self, rows: FloatArray) -> float:
+        """The threshold that is certified for tumours seen as these rows are."""
+        classifier = NeymanPearsonClassifier(
+            self.ratio, alpha=ALPHA, delta=DELTA, deployment="as-observed"
+        )
+        return classifier.calibrate(rows).threshold_
+
+    def weighted(self, rule: str) -> float:
+        """The threshold that is certified for complete tumours."""
+        classifier = NeymanPearsonClassifier(
+            self.ratio,
+            alpha=ALPHA,
+            delta=DELTA,
+            rule=rule,
+            on_infeasible="reject_all",
+            random_state=0,
+        )
+        return classifier.calibrate(self.lossy, self.training).threshold_
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """One way to choose a threshold: a row of the table on certificates."""
+
+    name: str
+    colour: str
+    threshold: Callable[[Drawn], float]
+
+
+CALIBRATIONS = (
+    Calibration("law known", "#000000", lambda d: oracle_threshold(d.law, ALPHA)),
+    Calibration("nothing lost", "#888888", lambda d: d.plain(d.complete)),
+    Calibration(
+        "complete cases",
+        "#D55E00",
+        lambda d: d.plain(d.lossy[~np.isnan(d.lossy).any(axis=1)]),
+    ),
+    Calibration("weights, paper's rule", "#56B4E9", lambda d: d.weighted("paper")),
+    Calibration("weights, auto rule", "#0072B2", lambda d: d.weighted("auto")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """What one way to choose a threshold did.
+
+    Parameters
+    ----------
+    error, power : ndarray of shape (n_repeats, DRAWS)
+        The shares of malignant and of benign tumours that are cleared.
+    """
+
+    error: FloatArray
+    power: FloatArray
+
+    @property
+    def violations(self) -> int:
+        """How many thresholds clear more than `ALPHA` of the malignant tumours."""
+        return int((self.error > ALPHA).sum())
+
+
+def run_certificates(
+    n_repeats: int, seed: int, tick: Callable[[], None]
+) -> list[Calibrated]:
+    """Fit, draw rows to calibrate with, lose some, and look at each threshold's error.
+
+    The held-out malignant tumours are the law that rows are drawn from, with
+    replacement, so that a threshold's error is known and not estimated.
+    """
+    X, y = load()
+    column = COLUMNS.index(LOST_COLUMN)
+    direction = -np.eye(len(COLUMNS))[column]
+    results = np.empty((len(CALIBRATIONS), 2, n_repeats, DRAWS))
+    for repeat in range(n_repeats):
+        # 1. Half of the tumours, some malignant ones lost, to fit M-KLIEP on.
+        rng = np.random.default_rng([seed, repeat])
+        train, test = train_test_split(
+            np.arange(len(y)),
+            test_size=0.5,
+            stratify=y,
+            random_state=int(rng.integers(2**31)),
+        )
+        malignant = train[y[train] == 0]
+        middle = float(np.median(X[malignant, column]))
+        phi = StepMissingness(direction, -middle, LOST_PROBABILITY)
+        lossy = X.copy()
+        lossy[malignant] = corrupt(X[malignant], phi, rng)
+        ratio, _ = fit(KLIEP(l2=L2, missingness={0: phi}), lossy[train], y[train])
+        # 2. The other half is the law.
+        pool = X[test[y[test] == 0]]
+        law = ratio.predict_log_ratio(pool)
+        benign = ratio.predict_log_ratio(X[test[y[test] == 1]])
+        for draw in range(DRAWS):
+            # 3. Tumours to calibrate with are drawn from it, and some are lost.
+            complete = pool[rng.integers(len(pool), size=CALIBRATION_ROWS)]
+            left = corrupt(complete, phi, rng)
+            drawn = Drawn(ratio, complete, left, lossy[malignant], law)
+            for calibration, result in zip(CALIBRATIONS, results, strict=True):
+                threshold = calibration.threshold(drawn)
+                result[0, repeat, draw] = np.mean(law > threshold)
+                result[1, repeat, draw] = np.mean(benign > threshold)
+        tick()
+    return [Calibrated(error, power) for error, power in results]
+
+
 def half_width(values: FloatArray) -> float:
     """Half of a 95 % interval for the mean."""
     return float(1.96 * values.std(ddof=1) / np.sqrt(len(values)))
@@ -242,29 +376,61 @@ def table_lines(outcomes: Sequence[Outcome]) -> Iterable[str]:
         yield f"  {method.name:22}{cells[0]:>14}{cells[1]:>16}{cells[2] + ' %':>21}"
 
 
-def figure(results: Sequence[Sequence[Outcome]]) -> bytes:
-    """The figure as a PNG: coefficients against those of complete data, and power."""
+def certificate_lines(outcomes: Sequence[Calibrated]) -> Iterable[str]:
+    """How often each way to choose a threshold broke its promise, and the power."""
+    yield f"  {'':22}{'malignant':>12}{'thresholds that':>22}{'benign':>17}"
+    yield f"  {'':22}{'cleared':>12}{'clear over 10 %':>22}{'cleared':>17}"
+    for calibration, outcome in zip(CALIBRATIONS, outcomes, strict=True):
+        # Draws for one fit have the fit in common: only repeats are independent.
+        power = 100 * outcome.power.mean(axis=1)
+        cells = (
+            f"{100 * outcome.error.mean():.1f} %",
+            f"{outcome.violations} of {outcome.error.size}",
+            f"{power.mean():.1f} ± {half_width(power):.1f} %",
+        )
+        yield f"  {calibration.name:22}{cells[0]:>12}{cells[1]:>22}{cells[2]:>17}"
+
+
+def figure(
+    results: Sequence[Sequence[Outcome]], certified: Sequence[Calibrated]
+) -> bytes:
+    """The figure as a PNG: coefficients, power, and the errors of thresholds."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     fig = Figure(
-        figsize=(11, 7.4),
+        figsize=(11, 10.8),
         dpi=150,
         layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08),
     )
     fig.suptitle(
-        "Complete cases distort the coefficients and cost power; "
-        "M-KLIEP brings most of both back",
+        "Complete cases distort coefficients, cost power and break certificates; "
+        "weights don't",
         fontsize=14,
         fontweight="bold",
     )
-    rows: Any = fig.subfigures(len(SCENARIOS), 1, hspace=0.04)
-    for part, scenario, outcomes in zip(rows, SCENARIOS, results, strict=True):
+    rows: Any = fig.subfigures(len(SCENARIOS) + 1, 1, hspace=0.04)
+    for part, scenario, outcomes in zip(rows[:-1], SCENARIOS, results, strict=True):
         part.suptitle(f"{scenario.title}: {scenario.explanation}", fontsize=11)
         axes = part.subplots(1, 3, width_ratios=[1, 1, 1.25])
         for ax, which in zip(axes, (2, 1), strict=False):
             _draw_coefficients(ax, METHODS[which], outcomes[which], outcomes[0])
-        _draw_power(axes[2], outcomes)
+        powers = [(m.name, m.colour, o.power) for m, o in _pairs(METHODS, outcomes)]
+        _draw_power(axes[2], powers)
+        axes[2].set_xlabel("% cleared, where 10 % of malignant ones are too")
+    rows[-1].suptitle(
+        f"A certificate: at most {ALPHA:.0%} of malignant tumours cleared, with "
+        f"probability {1 - DELTA:.0%}",
+        fontsize=11,
+    )
+    left, right = rows[-1].subplots(1, 2, width_ratios=[2.1, 1.25])
+    _draw_errors(left, certified)
+    powers = [
+        (c.name, c.colour, o.power.mean(axis=1))
+        for c, o in _pairs(CALIBRATIONS, certified)
+    ]
+    _draw_power(right, powers)
+    right.set_xlabel("% cleared at the threshold chosen")
     buffer = io.BytesIO()
     fig.savefig(buffer, format="png")
     return buffer.getvalue()
@@ -286,21 +452,58 @@ def _draw_coefficients(
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _draw_power(ax: Any, outcomes: Sequence[Outcome]) -> None:
+def _draw_errors(ax: Any, outcomes: Sequence[Calibrated]) -> None:
+    """How the true errors of the thresholds are spread, one ridge for each way."""
+    bins = np.arange(-0.5, 31.5, 1.0)
+    shown = [
+        pair for pair in _pairs(CALIBRATIONS, outcomes) if pair[0].name != "law known"
+    ]
+    for place, (calibration, outcome) in enumerate(shown):
+        counts, _ = np.histogram(100 * outcome.error, bins)
+        heights = place - 0.85 * counts / counts.max()
+        ax.stairs(
+            heights,
+            bins,
+            baseline=place,
+            fill=True,
+            color=calibration.colour,
+            alpha=0.8,
+        )
+        ax.annotate(
+            f"{outcome.violations / outcome.error.size:.1%} break it",
+            (0.99, place - 0.15),
+            xycoords=("axes fraction", "data"),
+            ha="right",
+            fontsize=9,
+        )
+    ax.axvline(100 * ALPHA, color="0.3", linestyle="--", linewidth=1)
+    ax.set_yticks(range(len(shown)), [calibration.name for calibration, _ in shown])
+    ax.set_ylim(len(shown) - 0.9, -1.05)
+    ax.set_xlim(-1, 31)
+    ax.set_title("True errors of the thresholds chosen", fontsize=10)
+    ax.set_xlabel("% of malignant tumours cleared; dashed: what is promised")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _pairs(ways: Sequence[Any], outcomes: Sequence[Any]) -> list[tuple[Any, Any]]:
+    return list(zip(ways, outcomes, strict=True))
+
+
+def _draw_power(ax: Any, powers: Sequence[tuple[str, str, FloatArray]]) -> None:
     """The share of benign tumours cleared: every repeat, and the mean."""
     jitter = np.random.default_rng(0)
-    for place, (method, outcome) in enumerate(zip(METHODS, outcomes, strict=True)):
-        values = 100 * outcome.power
+    for place, (_, colour, power) in enumerate(powers):
+        values = 100 * power
         heights = place + jitter.uniform(-0.22, 0.22, len(values))
         ax.scatter(
-            values, heights, s=7, color=method.colour, alpha=0.25, linewidth=0, zorder=1
+            values, heights, s=7, color=colour, alpha=0.25, linewidth=0, zorder=1
         )
         ax.errorbar(
             values.mean(),
             place,
             xerr=half_width(values),
             fmt="o",
-            color=method.colour,
+            color=colour,
             markeredgecolor="white",
             markersize=8,
             capsize=4,
@@ -315,11 +518,11 @@ def _draw_power(ax: Any, outcomes: Sequence[Outcome]) -> None:
             fontsize=9,
             annotation_clip=False,
         )
-    ax.set_yticks(range(len(METHODS)), [method.name for method in METHODS])
-    ax.set_ylim(len(METHODS) - 0.5, -0.5)
-    ax.set_xlim(30, 101)
+    ax.set_yticks(range(len(powers)), [name for name, *_ in powers])
+    ax.set_ylim(len(powers) - 0.5, -0.5)
+    lowest = min(power.min() for *_, power in powers)
+    ax.set_xlim(30 if lowest > 0 else -4, 101)
     ax.set_title("Benign tumours cleared", fontsize=10)
-    ax.set_xlabel("% cleared, where 10 % of malignant ones are too")
     ax.grid(axis="x", color="0.9")
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
@@ -357,8 +560,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demonstration; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m missratio.demo",
-        description="Density ratios from a table that lost values: what complete "
-        "cases get wrong and M-KLIEP gets right.",
+        description="Density ratios and certified classifiers from a table that lost "
+        "values: what complete cases get wrong and weights get right.",
     )
     parser.add_argument(
         "--out",
@@ -383,7 +586,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"drawn anew each time.\nMeans and 95 % intervals over {n_repeats} repeats.",
         flush=True,
     )
-    tick = Progress(len(SCENARIOS) * n_repeats)
+    tick = Progress((len(SCENARIOS) + 1) * n_repeats)
     results = [run(scenario, n_repeats, options.seed, tick) for scenario in SCENARIOS]
     for scenario, outcomes in zip(SCENARIOS, results, strict=True):
         print(f"\n{scenario.title}: {scenario.explanation}.", end="\n\n")
@@ -399,8 +602,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "KLIEP's, the\nlarger the better. Cleared: benign tumours above the score that "
         "at most 10 % of\nthe held-out malignant ones exceed."
     )
+    certified = run_certificates(n_repeats, options.seed, tick)
+    print(
+        f"\nA certificate: at most {ALPHA:.0%} of malignant tumours are to be cleared, "
+        f"with probability {1 - DELTA:.0%}.\nNow malignant tumours are lost, three in "
+        "four of those with less concavity than the\nmedian, which look benign. The "
+        f"held-out half stands for the law: {CALIBRATION_ROWS} malignant tumours\nare "
+        "drawn from it to choose a threshold with, some are lost, and each threshold's"
+        f"\nerror is then known. {DRAWS} draws for each of {n_repeats} fits of "
+        "M-KLIEP.",
+        end="\n\n",
+    )
+    print("\n".join(certificate_lines(certified)))
+    print(
+        f"\nThe promise allows {DELTA:.0%} of the thresholds to clear more. Complete "
+        "cases leave the\nlost out of account."
+    )
     try:
-        picture = figure(results)
+        picture = figure(results, certified)
     except ImportError:
         print(
             'No figure: matplotlib is missing. Install it by pip install ".[report]".',

@@ -87,3 +87,28 @@ class Certificate:
             f"It holds {self.valid_while}.",
         ]
         return "\n".join(lines)
+
+
+def assumptions(controlled: Any, deployment: str, model: Any) -> tuple[str, ...]:
+    """What a guarantee rests on.
+
+    Parameters
+    ----------
+    controlled : object
+        The controlled class.
+    deployment : {"complete", "as-observed"}
+    model : Missingness or None
+        Why calibration rows are missing; None where none is.
+    """
+    common = f"calibration rows of class {controlled!r} are drawn independently from"
+    if deployment == "as-observed":
+        return (
+            f"{common} the law of the rows to be classified, missing values included",
+        )
+    if model is None:
+        return (f"{common} the law of the rows to be classified", "none is missing")
+    return (
+        f"{common} the law of the rows to be classified, before values went missing",
+        f"they went missing as {model!r} says",
+        "a row to be classified is complete, or else gets the controlled class",
+    )

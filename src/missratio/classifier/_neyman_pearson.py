@@ -26,8 +26,8 @@ from sklearn.utils.validation import (
 
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.classifier._calibration import check_levels, make_rule
-from missratio.classifier._certificate import Certificate
-from missratio.classifier._planner import required_calibration_rows
+from missratio.classifier._certificate import Certificate, assumptions
+from missratio.classifier._planner import infeasible
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._training import (
     fit_estimator,
@@ -431,7 +431,9 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             name, threshold = chosen.rule, chosen.threshold
             error_bound = chosen.error_bound
         if threshold is None and self.on_infeasible == "raise":
-            raise ValueError(self._infeasible(sample, name))
+            raise ValueError(
+                infeasible(sample, self._controlled(), self.alpha, self.delta, name)
+            )
         self.threshold_ = np.inf if threshold is None else threshold
         error = 0.0
         if threshold is not None:
@@ -449,40 +451,10 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             estimated_error=error,
             error_bound=error_bound if threshold is not None else 0.0,
             certified=threshold is not None,
-            assumptions=self._assumptions(complete, missingness),
+            assumptions=assumptions(
+                self._controlled(),
+                self.deployment,
+                None if complete else class_model(missingness, self._controlled()),
+            ),
         )
         return self
-
-    def _infeasible(self, sample: CalibrationSample, rule: str) -> str:
-        phi_max = None if sample.bound is None else 1.0 - 1.0 / sample.bound
-        needs = ""
-        if phi_max is not None and rule != "tuned-betting":
-            needed = required_calibration_rows(self.alpha, self.delta, phi_max, rule)
-            needs = f", and rule {rule!r} needs {needed} or more"
-        return (
-            f"No threshold certifies alpha={self.alpha:g} at delta={self.delta:g}: got "
-            f"{sample.n_rows} calibration rows of class {self._controlled()!r} "
-            f"({sample.n_observed} observed){needs}. Raise alpha or delta, bring more "
-            "rows of that class, choose another rule, or set "
-            "on_infeasible='reject_all'."
-        )
-
-    def _assumptions(
-        self, complete: bool, missingness: Mapping[Any, Missingness] | None
-    ) -> tuple[str, ...]:
-        label = self._controlled()
-        common = f"calibration rows of class {label!r} are drawn independently from"
-        if self.deployment == "as-observed":
-            return (
-                f"{common} the law of the rows to be classified, missing values "
-                "included",
-            )
-        if complete:
-            return (f"{common} the law of the rows to be classified", "none is missing")
-        model = class_model(missingness, label)
-        return (
-            f"{common} the law of the rows to be classified, before values went "
-            "missing",
-            f"they went missing as {model!r} says",
-            "a row to be classified is complete, or else gets the controlled class",
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,6 +81,23 @@ def _typical_sample(n_rows: int, bound: float) -> CalibrationSample:
     observed = max(1, round(n_rows / bound))
     scores = np.arange(observed, 0, -1, dtype=np.float64)
     return CalibrationSample(scores, np.full(observed, bound), n_rows, bound)
+
+
+def infeasible(
+    sample: CalibrationSample, controlled: Any, alpha: float, delta: float, rule: str
+) -> str:
+    """Why no threshold can be certified, and what to do."""
+    needs = ""
+    if sample.bound is not None and rule != "tuned-betting":
+        phi_max = 1.0 - 1.0 / sample.bound
+        needed = required_calibration_rows(alpha, delta, phi_max, rule)
+        needs = f", and rule {rule!r} needs {needed} or more"
+    return (
+        f"No threshold certifies alpha={alpha:g} at delta={delta:g}: got "
+        f"{sample.n_rows} calibration rows of class {controlled!r} "
+        f"({sample.n_observed} observed){needs}. Raise alpha or delta, bring more rows "
+        "of that class, choose another rule, or set on_infeasible='reject_all'."
+    )
 
 
 def expected_power(

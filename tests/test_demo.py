@@ -16,10 +16,19 @@ def run_quick(capsys, *arguments):
 
 def figures(text):
     """Method -> power in per cent, in the order of the scenarios."""
+    text = text.partition("A certificate:")[0]
     found = {}
     for name, percent in re.findall(r"^  (\S.*?)  .* ([\d.]+) ± [\d.]+ %$", text, re.M):
         found.setdefault(name, []).append(float(percent))
     return found
+
+
+def certificates(text):
+    """Way to choose a threshold -> thresholds that break their promise, and power."""
+    rows = re.findall(
+        r"^  (\S.*?)  +[\d.]+ %  +(\d+) of (\d+)  +([\d.]+) ± [\d.]+ %$", text, re.M
+    )
+    return {name: (int(n) / int(of), float(power)) for name, n, of, power in rows}
 
 
 def test_prints_a_row_for_each_method_and_saves_a_figure(tmp_path, capsys):
@@ -28,6 +37,7 @@ def test_prints_a_row_for_each_method_and_saves_a_figure(tmp_path, capsys):
     power = figures(printed.out)
     assert set(power) == {method.name for method in demo.METHODS}
     assert all(len(values) == len(demo.SCENARIOS) for values in power.values())
+    assert set(certificates(printed.out)) == {way.name for way in demo.CALIBRATIONS}
     saved = list((tmp_path / "new").iterdir())
     assert [path.name for path in saved] == ["breast-cancer.png"]
     assert saved[0].read_bytes().startswith(b"\x89PNG")
@@ -36,9 +46,9 @@ def test_prints_a_row_for_each_method_and_saves_a_figure(tmp_path, capsys):
 
 def test_progress_goes_to_standard_error_and_reaches_the_end(tmp_path, capsys):
     _, printed = run_quick(capsys, "--out", str(tmp_path))
-    total = demo.QUICK_REPEATS * len(demo.SCENARIOS)
+    total = demo.QUICK_REPEATS * (len(demo.SCENARIOS) + 1)
     assert printed.err.splitlines()[-1].endswith(f"{total} of {total}")
-    assert "of 16" not in printed.out
+    assert f"of {total}" not in printed.out
 
 
 def test_weights_recover_what_complete_cases_lose(tmp_path, capsys):
@@ -47,6 +57,19 @@ def test_weights_recover_what_complete_cases_lose(tmp_path, capsys):
     assert power["M-KLIEP"][0] > power["CC-KLIEP"][0] + 3.0
     assert power["M-KLIEP"][0] > power["naive Bayes M-KLIEP"][0] + 3.0
     assert power["KLIEP, nothing lost"][0] - power["M-KLIEP"][0] < 5.0
+
+
+def test_complete_cases_break_the_promise_and_weights_keep_it(tmp_path, capsys):
+    _, printed = run_quick(capsys, "--out", str(tmp_path))
+    found = certificates(printed.out)
+    broken = {name: share for name, (share, _) in found.items()}
+    power = {name: percent for name, (_, percent) in found.items()}
+    assert broken["complete cases"] > 0.5
+    assert broken["nothing lost"] <= demo.DELTA + 0.05
+    assert broken["weights, auto rule"] <= demo.DELTA + 0.05
+    assert broken["law known"] == 0.0
+    assert power["weights, paper's rule"] == 0.0
+    assert power["law known"] > power["nothing lost"] > power["weights, auto rule"] > 60
 
 
 def test_a_seed_gives_the_same_output_and_another_seed_another(tmp_path, capsys):

@@ -35,7 +35,7 @@ def algorithm_2(n, alpha, delta):
 
 @given(
     st.integers(1, 150),
-    st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.37, 0.5]),
+    st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.37, 0.49]),
     st.sampled_from([0.01, 0.05, 0.125, 0.3, 0.5]),
 )
 def test_the_threshold_is_the_order_statistic_of_algorithm_2(n, alpha, delta):

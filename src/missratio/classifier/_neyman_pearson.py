@@ -177,6 +177,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             self._controlled(),
             params,
         )
+        # The estimator has seen the controlled class as 0, its first.
+        self._sign = 1.0
         training = fitted[~is_other[fitted]]
         return self._calibrate(
             _safe_indexing(X, held), _safe_indexing(X, training), missingness, rng
@@ -213,6 +215,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 f"The estimator must have two classes, got {self.classes_.tolist()}."
             )
         self._read_rows(X0, reset=True)
+        self._sign = 1.0 if self.classes_[0] == self._controlled() else -1.0
         missingness = self._resolve_missingness()
         rng = np.random.default_rng(self._seed())
         return self._calibrate(X0, X0_training, missingness, rng)
@@ -377,19 +380,12 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         held, rest = np.sort(controlled[:count]), controlled[count:]
         return np.sort(np.concatenate([rest, np.flatnonzero(is_other)])), held
 
-    def _sign(self) -> float:
-        """Whether the estimator's second class is the one that is not controlled."""
-        labels = list(self.estimator_.classes_)
-        if labels == [0, 1] and hasattr(self, "calibration_index_"):
-            return 1.0
-        return 1.0 if labels[0] == self._controlled() else -1.0
-
     def _score(self, X: Any) -> FloatArray:
         if self.deployment == "complete" and not issparse(X):
             rows = complete_mask(X)
         else:
             rows = np.ones(X.shape[0], dtype=bool)
-        return score_rows(self.estimator_, X, rows, self._sign())
+        return score_rows(self.estimator_, X, rows, self._sign)
 
     def _calibration_sample(
         self, X0: Any, missingness: Mapping[Any, Missingness] | None

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from missratio._threads import one_blas_thread, share
 from missratio._typing import FloatArray, IntArray
 from missratio.solver import Status
 
@@ -148,25 +149,27 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
 
 def check_no_infinity(X: FloatArray) -> bool:
     """Refuse infinities, and say whether X is free of NaN as well."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if math.isfinite(X.sum(dtype=np.float64)):
-            return True
-    nothing_missing = True
-    length = max(1, 2**18 // max(X.shape[1], 1))
-    for start in range(0, len(X), length):
+    length = max(1, 2**19 // max(X.shape[1], 1))
+
+    def is_complete(start: int) -> bool:
         block = X[start : start + length]
-        finite = np.isfinite(block)
-        if finite.all():
-            continue
-        infinite = ~finite & ~np.isnan(block)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if math.isfinite(block.sum(dtype=np.float64)):
+                return True
+        infinite = np.isinf(block)
         if infinite.any():
             row, column = np.argwhere(infinite)[0]
             raise ValueError(
                 f"Input X contains infinity at row {start + row}, column {column}. "
                 "Replace it by NaN if the value is missing, or by a number."
             )
-        nothing_missing = False
-    return nothing_missing
+        return not np.isnan(block).any()
+
+    starts = range(0, len(X), length)
+    if len(starts) == 1:
+        return is_complete(0)
+    with one_blas_thread(X.size) as threads:
+        return all(share(is_complete, starts, threads))
 
 
 def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> FloatArray:

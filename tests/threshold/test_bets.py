@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from missratio import CalibrationSample
@@ -52,6 +52,7 @@ def samples(draw, bound=5.0):
     return CalibrationSample.build(z, weights, bound)
 
 
+@settings(deadline=None)
 @given(RATIOS, ALPHAS, st.floats(1.0, 100.0), st.floats(0.0, 1.0))
 def test_capital_stays_positive_for_all_weights_up_to_the_bound(
     ratio, alpha, bound, share
@@ -61,6 +62,7 @@ def test_capital_stays_positive_for_all_weights_up_to_the_bound(
     assert min(factors(bet, alpha, weight, bound)) > 0.0
 
 
+@settings(deadline=None)
 @given(RATIOS, ALPHAS, st.floats(1.0, 100.0))
 def test_a_larger_bet_than_the_largest_could_lose_more_than_all(ratio, alpha, bound):
     on_tail = 1.01 * largest_bet(ratio, alpha, bound)
@@ -74,6 +76,7 @@ def test_without_a_bound_only_the_flipped_bet_is_safe():
     assert largest_bet(1.0, 0.1, None) == pytest.approx(1 / 0.9)
 
 
+@settings(deadline=None)
 @given(
     RATIOS,
     ALPHAS,
@@ -101,6 +104,7 @@ def test_no_bet_gains_on_average_where_the_error_is_alpha_or_more(
         assert mean <= 1.0 + 1e-9
 
 
+@settings(deadline=None)
 @given(samples(), RATIOS, ALPHAS)
 def test_capital_falls_along_the_tail(sample, ratio, alpha):
     capital = log_capital(sample, bet_of(ratio, alpha, 5.0), alpha, sample.n_observed)
@@ -108,6 +112,7 @@ def test_capital_falls_along_the_tail(sample, ratio, alpha):
     assert (np.diff(capital) < 0.0).all()
 
 
+@settings(deadline=None)
 @given(samples(), RATIOS, ALPHAS, st.floats(0.01, 0.98))
 def test_capital_is_the_product_over_the_rows(sample, ratio, alpha, boldness):
     bet = bet_of(ratio, alpha, 5.0, boldness)
@@ -122,6 +127,7 @@ def test_capital_is_the_product_over_the_rows(sample, ratio, alpha, boldness):
     assert found == pytest.approx(np.log(terms).sum(), abs=1e-9)
 
 
+@settings(deadline=None)
 @given(samples(), RATIOS, ALPHAS, st.sampled_from([0.01, 0.1, 0.5, 0.9]))
 def test_the_shortcut_never_cuts_off_a_tail_that_passes(sample, ratio, alpha, delta):
     for bets in (mixture(ratio, alpha, 5.0), [bet_of(ratio, alpha, 5.0)]):
@@ -133,6 +139,7 @@ def test_the_shortcut_never_cuts_off_a_tail_that_passes(sample, ratio, alpha, de
         assert largest_tail(sample, bets, alpha, delta) == expected
 
 
+@settings(deadline=None)
 @given(samples(), RATIOS, ALPHAS)
 def test_equal_bets_are_worth_one_of_them(sample, ratio, alpha):
     bet = bet_of(ratio, alpha, 5.0, 0.3)
@@ -140,6 +147,7 @@ def test_equal_bets_are_worth_one_of_them(sample, ratio, alpha):
     assert largest_tail(sample, [bet] * 7, alpha, 0.3) == one
 
 
+@settings(deadline=None)
 @given(samples(), ALPHAS, st.floats(0.01, 0.98))
 def test_the_flipped_bet_is_on_the_weight_below_the_threshold(sample, alpha, boldness):
     bet = bet_of(1.0, alpha, None, boldness)
@@ -153,6 +161,7 @@ def test_the_flipped_bet_is_on_the_weight_below_the_threshold(sample, alpha, bol
         assert capital[n_tail] == pytest.approx(np.log(terms).sum(), abs=1e-9)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 80), st.integers(0, 80), ALPHAS, st.floats(0.01, 0.98))
 def test_under_constant_phi_a_bet_can_be_on_the_observed_rows_alone(
     n_observed, n_missing, alpha, boldness
@@ -182,6 +191,7 @@ def test_the_mixture_runs_from_timid_to_bold_in_one_direction(ratio):
         assert bet.on_weight == pytest.approx(ratio * bet.on_tail)
 
 
+@settings(deadline=None)
 @given(samples(), ALPHAS, st.integers(20, 100_000), st.sampled_from([5.0, 50.0, None]))
 def test_a_tuned_bet_is_always_a_safe_one(training, alpha, n_rows, bound):
     assume(training.n_observed)

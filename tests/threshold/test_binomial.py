@@ -5,7 +5,7 @@ from math import ceil, comb, log
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binom
@@ -33,6 +33,7 @@ def algorithm_2(n, alpha, delta):
     return least
 
 
+@settings(deadline=None)
 @given(
     st.integers(1, 150),
     st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.37, 0.49]),

@@ -5,7 +5,7 @@ and the probability of those with an error above α is summed.
 """
 
 import math
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def compositions(total, parts):
     """All ways to put total rows into so many places."""
     for bars in combinations(range(total + parts - 1), parts - 1):
         edges = [-1, *bars, total + parts - 1]
-        yield [b - a - 1 for a, b in zip(edges, edges[1:], strict=False)]
+        yield [b - a - 1 for a, b in pairwise(edges)]
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -92,7 +92,11 @@ def test_the_promise_is_broken_with_probability_delta_at_most(name, law):
     weights = 1.0 / (1.0 - phi)
     places = np.append(mass * (1.0 - phi), (mass * phi).sum())
     rng = np.random.default_rng(0)
-    rule = rule_named(name)
+    scores = rng.choice(4, p=places, size=500)
+    training = CalibrationSample.build(
+        scores, np.append(weights, 0.0)[scores], weights.max()
+    )
+    rule = rule_named(name, training)
     broken = 0.0
     for counts in compositions(n, 4):
         used = np.array(counts) > 0
@@ -149,7 +153,7 @@ def test_raising_a_score_never_lowers_the_threshold(name, n, seed, ties, data):
 @pytest.mark.parametrize("name", DETERMINISTIC)
 @settings(max_examples=30, deadline=None)
 @given(st.integers(20, 400), st.integers(0, 2**32), st.booleans())
-def test_a_heaviest_row_on_top_never_lowers_the_threshold(name, n, seed, ties):
+def test_a_heaviest_row_on_top_lowers_no_threshold_below_it(name, n, seed, ties):
     sample = mnar_sample(n, seed, ties)
     if sample.n_observed == 0:
         return
@@ -168,14 +172,16 @@ def test_a_heaviest_row_on_top_never_lowers_the_threshold(name, n, seed, ties):
     else:
         before = level(select(name, sample, 0.4, 0.4))
         after = level(select(name, more, 0.4, 0.4))
-    assert after >= before
+    # Where nothing was certified it may be now, with no row above.
+    assert after >= min(before, more.scores[0])
 
 
-@pytest.mark.parametrize("name", WEIGHTED)
-@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(
+    ("name", "ties"),
+    # Which of equal scores thinning keeps is drawn.
+    [(name, False) for name in WEIGHTED] + [(name, True) for name in DETERMINISTIC],
+)
 def test_the_order_of_the_rows_is_no_matter(name, ties):
-    if ties and name in ("thinning", "auto"):
-        pytest.skip("which of equal scores are kept is drawn")
     for seed in range(5):
         sample = mnar_sample(1000, seed, ties)
         scores, weights = rows_of(sample)
@@ -199,7 +205,8 @@ def test_an_increasing_transform_of_the_scores_transforms_the_threshold(
         assert image.threshold == transform(chosen.threshold)
 
 
-@pytest.mark.parametrize("name", [*DETERMINISTIC, "thinning"])
+# A bet is tuned for one δ, and is another for another.
+@pytest.mark.parametrize("name", [*DETERMINISTIC[:-1], "thinning"])
 @settings(max_examples=20, deadline=None)
 @given(
     st.integers(100, 2000),
@@ -208,8 +215,6 @@ def test_an_increasing_transform_of_the_scores_transforms_the_threshold(
     st.floats(0.01, 0.4),
 )
 def test_a_smaller_delta_never_lowers_the_threshold(name, n, seed, one, other):
-    if name == "tuned-betting":
-        return  # its bet is another for another δ
     sample = mnar_sample(n, seed)
     if sample.n_observed:
         low, high = sorted([one, other])
@@ -412,9 +417,20 @@ def test_a_bet_can_not_be_tuned_without_training_rows(training):
         rule_named("tuned-betting", training)
 
 
-@pytest.mark.parametrize("name", WEIGHTED)
+INDEX_ERROR = pytest.mark.xfail(
+    strict=True, raises=IndexError, reason="enough rows came, and none is observed"
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=INDEX_ERROR)
+        if name not in ("flipped-betting", "thinning", "auto")
+        else name
+        for name in WEIGHTED
+    ],
+)
 def test_where_nothing_is_observed_nothing_is_certified(name):
     sample = CalibrationSample.build(np.full(50_000, np.nan), np.zeros(50_000), 2.0)
-    if name in ("paper", "bernstein", "hoeffding-bentkus", "betting", "tuned-betting"):
-        pytest.xfail("IndexError where enough rows came and none is observed")
     assert select(name, sample, 0.3, 0.3).threshold is None

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from missratio import CalibrationSample
@@ -35,6 +35,7 @@ def test_nothing_observed_is_worth_nothing():
     assert sample.effective_rows == 0.0
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(-5, 5), min_size=1, max_size=30),
     st.integers(0, 40),

@@ -20,7 +20,6 @@ from missratio.ratio._joint import JointRatio, check_log_linear
 from missratio.ratio._problem import RatioProblem, WeightedMean
 from missratio.ratio._rows import (
     ClassModel,
-    Normalization,
     check_missingness,
     class_model,
     feature_weights,
@@ -114,32 +113,6 @@ def batch_problem(
     return RatioProblem(objective, numerator, _centred(lower, centre), centre, penalty)
 
 
-def _entry_means(
-    features: FloatArray,
-    weights: FloatArray,
-    normalize: Normalization,
-    objective: Objective,
-) -> tuple[WeightedMean, FloatArray]:
-    """A numerator of which single entries are missing, and its centre.
-
-    Parameters
-    ----------
-    features, weights : ndarray of shape (n_problems, n_rows, n_features)
-    """
-    n_problems, n_rows, n_features = features.shape
-    sums = weights.sum(axis=1)
-    if not sums.all():
-        problem, feature = np.argwhere(sums == 0.0)[0]
-        raise ValueError(
-            f"Problem {problem}: basis feature {feature} is never observed in class 1."
-        )
-    total = sums if normalize == "hajek" else np.full((n_problems, n_features), n_rows)
-    observed = np.where(weights > 0.0, features, 0.0)
-    mean = (weights * observed).sum(axis=1) / total
-    centre = mean / (sums / total)
-    return WeightedMean.centred(mean, np.ones(n_problems), centre, objective), centre
-
-
 def _centred(sample: Sample, centre: FloatArray) -> Sample:
     shift = centre[:, None, :].astype(sample.features.dtype, copy=False)
     np.subtract(sample.features, shift, out=sample.features)
@@ -190,16 +163,12 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     basis, (upper_features, lower_features) = _shared_features(estimator, tables)
     lower = _whole_rows(estimator, tables[1], lower_features, 0)
     l2 = check_penalty(estimator.l2, lower.features.shape[2])
-    model = class_model(estimator.missingness, 1)
-    flat = tables[0].reshape(-1, tables[0].shape[2])
     upper: Sample | WeightedMean
     centre = None
-    if objective.linear_numerator and loses_entries(flat, model):
-        weights = inverse_probability_weights(flat, model)
-        weights = feature_weights(weights, basis.required_columns_)
-        weights = weights.reshape(upper_features.shape)
-        how: Normalization = "hajek" if model == "ignore" else estimator.normalize
-        upper, centre = _entry_means(upper_features, weights, how, objective)
+    if objective.linear_numerator:
+        upper, centre = _numerator_means(
+            estimator, tables[0], upper_features, basis.required_columns_, objective
+        )
     else:
         upper = _whole_rows(estimator, tables[0], upper_features, 1)
     problem = batch_problem(objective, upper, lower, l2, centre)
@@ -223,21 +192,72 @@ def loses_entries(rows: FloatArray, model: ClassModel) -> bool:
     return bool((any_by_row(missing) & any_by_row(~missing)).any())
 
 
+def _numerator_means(
+    estimator: JointRatio,
+    table: FloatArray,
+    features: FloatArray,
+    required_columns: BoolArray,
+    objective: Objective,
+) -> tuple[WeightedMean, FloatArray]:
+    """A numerator that enters through means alone, and its centre.
+
+    Each basis feature has its own weights where single entries are missing.
+    """
+    n_problems, n_rows, _ = features.shape
+    rows = table.reshape(-1, table.shape[2])
+    model = class_model(estimator.missingness, 1)
+    by_entry = loses_entries(rows, model)
+    if by_entry:
+        weights = inverse_probability_weights(rows, model)
+        weights = feature_weights(weights, required_columns).reshape(features.shape)
+    else:
+        given = _row_weights(estimator, table, 1)
+        if given is None:
+            mean = features.mean(axis=1)
+            return WeightedMean(np.zeros_like(mean), np.ones(n_problems)), mean
+        weights = given[..., None]
+    mass = weights.sum(axis=1)
+    if not mass.all():
+        problem, feature = np.argwhere(mass == 0.0)[0]
+        raise ValueError(
+            f"Problem {problem}: basis feature {feature} is never observed in class 1."
+        )
+    observed = np.where(weights > 0.0, features, 0.0)
+    if by_entry:
+        sums = (weights * observed).sum(axis=1)
+    else:
+        sums = (weights.swapaxes(1, 2) @ observed)[:, 0]
+    hajek = model == "ignore" or estimator.normalize == "hajek"
+    total = mass if hajek else np.full_like(mass, n_rows)
+    mean, centre = sums / total, sums / mass
+    share = np.ones(n_problems) if by_entry else (mass / total)[:, 0]
+    return WeightedMean.centred(mean, share, centre, objective), centre
+
+
+def _row_weights(
+    estimator: JointRatio, table: FloatArray, label: int
+) -> FloatArray | None:
+    """Weights of a class's complete rows, of shape (n_problems, n_rows)."""
+    rows = table.reshape(-1, table.shape[2])
+    model = class_model(estimator.missingness, label)
+    if model is None and check_no_infinity(rows):
+        return None
+    weights = complete_row_weights(rows, model).reshape(table.shape[:2])
+    if not weights.any(axis=1).all():
+        raise ValueError(
+            f"Problem {int(weights.any(axis=1).argmin())} has no complete row of class "
+            f"{label}."
+        )
+    return weights
+
+
 def _whole_rows(
     estimator: JointRatio, table: FloatArray, features: FloatArray, label: int
 ) -> Sample:
     """A class's complete rows, weighted, as a copy laid out column by column."""
-    rows = table.reshape(-1, table.shape[2])
-    model = class_model(estimator.missingness, label)
-    weights = None
-    if model is not None or not check_no_infinity(rows):
-        weights = complete_row_weights(rows, model).reshape(table.shape[:2])
-        if not weights.any(axis=1).all():
-            raise ValueError(
-                f"Problem {int(weights.any(axis=1).argmin())} has no complete row of "
-                f"class {label}."
-            )
+    weights = _row_weights(estimator, table, label)
     columns = np.array(features.swapaxes(1, 2), order="C").swapaxes(1, 2)
+    model = class_model(estimator.missingness, label)
     hajek = model == "ignore" or estimator.normalize == "hajek"
     return batch_sample(columns, weights, None if hajek else float(table.shape[1]))
 

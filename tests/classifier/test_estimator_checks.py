@@ -1,0 +1,41 @@
+"""scikit-learn's own checks of estimators, with the failures that are meant."""
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from missratio import KLIEP, NeymanPearsonClassifier
+
+
+def certified(estimator):
+    """Levels that the checks' small tables can meet, or else everything is refused."""
+    return NeymanPearsonClassifier(
+        estimator,
+        alpha=0.2,
+        delta=0.2,
+        controlled_class=None,
+        on_infeasible="reject_all",
+        random_state=0,
+    )
+
+
+NAN = {
+    "check_estimators_nan_inf": (
+        "a row with NaN to be classified gets the controlled class, by contract"
+    )
+}
+# All rows but one class's have weight 0 here, and LogisticRegression's scores are the
+# same for all: none is above the threshold, and all get the controlled class.
+ONE_LABEL = {
+    "check_classifiers_one_label_sample_weights": (
+        "where scores tell nothing all rows get the controlled class"
+    )
+}
+EXPECTED = {LogisticRegression: NAN | ONE_LABEL, KLIEP: NAN}
+
+
+@parametrize_with_checks(
+    [certified(LogisticRegression()), certified(KLIEP(l2=0.1))],
+    expected_failed_checks=lambda classifier: EXPECTED[type(classifier.estimator)],
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)

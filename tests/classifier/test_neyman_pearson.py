@@ -1,0 +1,358 @@
+"""The classifier as scikit-learn sees it: labels, weights, routing, tables."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_array
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from missratio import KLIEP, NeymanPearsonClassifier, error_scorer, power, type_i_error
+
+
+@pytest.fixture
+def table(two_normals):
+    return two_normals(400, 2, shift=1.2)
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Scores rows by their first column, and keeps what it was fitted with."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.X_, self.y_, self.sample_weight_ = X, y, sample_weight
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return np.asarray(X)[:, 0]
+
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+
+def certified(estimator=None, **options):
+    options = {"alpha": 0.1, "delta": 0.1, "random_state": 0} | options
+    return NeymanPearsonClassifier(estimator or LogisticRegression(), **options)
+
+
+def test_a_clone_has_the_same_parameters_and_fits_the_same(table):
+    X, y = table
+    model = certified(KLIEP(l2=0.1), calibration_size=100).fit(X, y)
+    twin = clone(model)
+    assert not hasattr(twin, "threshold_")
+    assert twin.fit(X, y).threshold_ == model.threshold_
+    assert twin.get_params()["estimator__l2"] == 0.1
+
+
+def test_calibration_rows_are_of_the_controlled_class_and_not_fitted_on(table):
+    X, y = table
+    model = certified(Recorder()).fit(X, y)
+    held = model.calibration_index_
+    assert (y[held] == 0).all()
+    assert len(held) == 200
+    assert len(model.estimator_.X_) == 600
+    seen = {tuple(row) for row in model.estimator_.X_}
+    assert not any(tuple(row) in seen for row in X[held])
+
+
+@pytest.mark.parametrize(("size", "count"), [(0.25, 100), (0.5, 200), (123, 123)])
+def test_the_calibration_size_is_a_share_or_a_number(table, size, count):
+    model = certified(calibration_size=size).fit(*table)
+    assert len(model.calibration_index_) == count
+    assert model.certificate_.rows == count
+
+
+@pytest.mark.parametrize("size", [0, 400, 0.0, 1.0, 1000, -5])
+def test_a_calibration_size_that_leaves_nothing_is_refused(table, size):
+    with pytest.raises(ValueError, match="calibration_size"):
+        certified(calibration_size=size).fit(*table)
+
+
+def test_the_threshold_is_the_binomial_rules_on_held_out_scores(table):
+    X, y = table
+    model = certified(Recorder()).fit(X, y)
+    scores = np.sort(X[model.calibration_index_, 0])
+    # 200 rows at 0.1 and 0.1: P(Bin(200, 0.1) ≤ 14) = 0.093, P(≤ 15) = 0.143.
+    assert model.threshold_ == scores[200 - 14 - 1]
+    assert model.certificate_.rule == "binomial"
+
+
+@pytest.mark.parametrize("controlled", [0, 1])
+@pytest.mark.parametrize("labels", [(0, 1), (-1, 7), ("ill", "well"), (False, True)])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), KLIEP(), GaussianNB()])
+def test_any_label_can_be_controlled(table, controlled, labels, estimator):
+    X, y = table
+    y = np.array(labels)[y]
+    label = labels[controlled]
+    model = certified(estimator, controlled_class=label).fit(X, y)
+    predicted = model.predict(X)
+    assert set(model.classes_.tolist()) == set(labels)
+    assert set(predicted.tolist()) == set(labels)
+    assert type_i_error(y, predicted, controlled_class=label) < 0.15
+    assert power(y, predicted, controlled_class=label) > 0.5
+    assert model.certificate_.controlled_class == label
+
+
+def test_by_default_of_none_the_label_sorted_first_is_controlled(table):
+    X, y = table
+    names = np.array(["b", "a"])[y]
+    model = certified(controlled_class=None).fit(X, names)
+    assert model.certificate_.controlled_class == "a"
+
+
+def test_a_controlled_class_that_is_not_there_is_refused(table):
+    with pytest.raises(ValueError, match=r"controlled_class=2 .* \[0, 1\]"):
+        certified(controlled_class=2).fit(*table)
+
+
+@pytest.mark.parametrize("n_classes", [1, 3])
+def test_there_must_be_two_classes(n_classes):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(ValueError, match="class"):
+        certified().fit(X, np.arange(30) % n_classes)
+
+
+@pytest.mark.parametrize("controlled", [0, 1])
+def test_predictions_and_decisions_agree(table, controlled):
+    X, y = table
+    model = certified(controlled_class=controlled).fit(X, y)
+    rest = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
+    decision = model.decision_function(X[rest])
+    np.testing.assert_array_equal(model.predict(X[rest]), (decision > 0).astype(int))
+
+
+@pytest.mark.parametrize(
+    "controlled",
+    [
+        0,
+        pytest.param(
+            1,
+            marks=pytest.mark.xfail(
+                strict=True,
+                reason="a score at the threshold has decision 0: the other class's",
+            ),
+        ),
+    ],
+)
+def test_predictions_and_decisions_agree_at_the_threshold_itself(table, controlled):
+    X, y = table
+    model = certified(controlled_class=controlled).fit(X, y)
+    scores = model.score_samples(X)
+    at = X[scores == model.threshold_]
+    assert len(at) == 1
+    assert model.predict(at).tolist() == [controlled]
+    assert (model.decision_function(at) > 0).astype(int).tolist() == [controlled]
+
+
+def test_the_score_is_the_estimators_from_the_controlled_class_away(table):
+    X, y = table
+    for controlled, sign in ((0, 1.0), (1, 1.0)):
+        model = certified(controlled_class=controlled).fit(X, y)
+        raw = model.estimator_.decision_function(X)
+        np.testing.assert_array_equal(model.score_samples(X), sign * raw)
+        assert raw[y != controlled].mean() > raw[y == controlled].mean()
+
+
+def test_probabilities_are_scored_by_their_log_odds(table):
+    X, y = table
+    model = certified(GaussianNB()).fit(X, y)
+    p = model.estimator_.predict_proba(X)
+    np.testing.assert_allclose(model.score_samples(X), np.log(p[:, 1] / p[:, 0]))
+
+
+def test_an_estimator_that_scores_nothing_is_refused(table):
+    class Mute(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            self.classes_ = np.unique(y)
+            return self
+
+    with pytest.raises(TypeError, match="neither decision_function nor predict_proba"):
+        certified(Mute()).fit(*table)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alpha": 0.0}, "alpha must lie"),
+        ({"alpha": 1.0}, "alpha must lie"),
+        ({"delta": -0.1}, "delta must lie"),
+        ({"delta": float("nan")}, "delta must lie"),
+        ({"rule": "thinned"}, "rule must be one of"),
+        ({"deployment": "full"}, "deployment must be one of"),
+        ({"on_infeasible": "warn"}, "on_infeasible must be one of"),
+        ({"missingness": "ignore"}, "can't be certified"),
+    ],
+)
+def test_bad_parameters_are_refused_with_the_choices(table, options, message):
+    with pytest.raises(ValueError, match=message):
+        certified(**options).fit(*table)
+
+
+def test_cross_validation_and_pipelines_work(table):
+    X, y = table
+    model = make_pipeline(StandardScaler(), certified(KLIEP(l2=0.1)))
+    scores = cross_val_score(model, X, y, scoring=error_scorer("power"))
+    assert scores.shape == (5,)
+    assert scores.mean() > 0.5
+    errors = cross_val_score(model, X, y, scoring=error_scorer("type_i_error"))
+    assert (errors <= 0).all()
+    assert errors.mean() > -0.2
+
+
+def test_an_estimators_parameters_can_be_searched(table):
+    X, y = table
+    grid = {"estimator__l2": [0.01, 0.1, 1.0], "alpha": [0.1, 0.2]}
+    search = GridSearchCV(certified(KLIEP()), grid, scoring=error_scorer("power"), cv=3)
+    search.fit(X, y)
+    # More error allowed is more power.
+    assert search.best_params_["alpha"] == 0.2
+    check_is_fitted(search.best_estimator_, "certificate_")
+
+
+def test_sample_weights_reach_the_estimator_row_by_row(table):
+    X, y = table
+    weights = np.arange(len(y), dtype=float)
+    model = certified(Recorder()).fit(X, y, sample_weight=weights)
+    rows = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
+    np.testing.assert_array_equal(model.estimator_.sample_weight_, weights[rows])
+    np.testing.assert_array_equal(model.estimator_.X_, X[rows])
+
+
+def test_sample_weights_reach_an_estimator_inside_a_pipeline(table):
+    X, y = table
+    weights = np.arange(len(y), dtype=float)
+    pipeline = make_pipeline(StandardScaler(), Recorder())
+    model = certified(pipeline).fit(X, y, recorder__sample_weight=weights)
+    rows = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
+    found = model.estimator_[-1].sample_weight_
+    np.testing.assert_array_equal(found, weights[rows])
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_metadata_is_routed_where_it_was_asked_for(table, inside):
+    X, y = table
+    weights = np.arange(1.0, len(y) + 1.0)
+    with config_context(enable_metadata_routing=True):
+        recorder = Recorder().set_fit_request(sample_weight=True)
+        inner = make_pipeline(StandardScaler(), recorder) if inside else recorder
+        if inside:
+            inner[0].set_fit_request(sample_weight=False)
+        model = certified(inner).fit(X, y, sample_weight=weights)
+    fitted = model.estimator_[-1] if inside else model.estimator_
+    rows = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
+    np.testing.assert_array_equal(fitted.sample_weight_, weights[rows])
+
+
+def test_metadata_is_routed_through_cross_validation(table):
+    X, y = table
+    weights = np.ones(len(y))
+    with config_context(enable_metadata_routing=True):
+        model = certified(Recorder().set_fit_request(sample_weight=True))
+        scores = cross_val_score(
+            model,
+            X,
+            y,
+            params={"sample_weight": weights},
+            scoring=error_scorer("power"),
+        )
+    assert np.isfinite(scores).all()
+
+
+def test_metadata_that_was_not_asked_for_is_refused(table):
+    X, y = table
+    with config_context(enable_metadata_routing=True):
+        model = certified(Recorder())
+        with pytest.raises(ValueError, match="sample_weight"):
+            model.fit(X, y, sample_weight=np.ones(len(y)))
+
+
+def test_class_weights_of_the_estimator_change_no_promise(table):
+    X, y = table
+    model = certified(LogisticRegression(class_weight="balanced")).fit(X, y)
+    assert model.certificate_.error_bound <= 0.1
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), KLIEP()])
+def test_dataframes_give_the_same_as_arrays(table, frame, estimator):
+    X, y = table
+    named = frame({"first": X[:, 0], "second": X[:, 1]})
+    plain = certified(estimator).fit(X, y)
+    model = certified(estimator).fit(named, y)
+    assert model.threshold_ == pytest.approx(plain.threshold_, rel=1e-9)
+    np.testing.assert_array_equal(model.predict(named), plain.predict(X))
+    assert model.feature_names_in_.tolist() == ["first", "second"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame({"second": X[:, 1], "first": X[:, 0]}))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_missing_value_in_a_dataframe_gets_the_controlled_class(table, frame):
+    X, y = table
+    model = certified().fit(frame({"a": X[:, 0], "b": X[:, 1]}), y)
+    rows = frame({"a": [5.0, None, 5.0], "b": [5.0, 5.0, float("nan")]})
+    assert model.predict(rows).tolist() == [1, 0, 0]
+    assert np.isneginf(model.decision_function(rows)[1:]).all()
+
+
+def test_sparse_tables_give_the_same_as_dense_ones(table):
+    X, y = table
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    dense = certified().fit(X, y)
+    model = certified().fit(csr_array(X), y)
+    assert model.threshold_ == pytest.approx(dense.threshold_, rel=1e-4)
+    assert (model.predict(csr_array(X)) == dense.predict(X)).mean() > 0.99
+
+
+@pytest.mark.parametrize("controlled", [0, 1])
+def test_rows_with_missing_values_get_the_controlled_class(table, controlled):
+    X, y = table
+    model = certified(controlled_class=controlled).fit(X, y)
+    rows = np.array([[np.nan, 9.0], [np.nan, np.nan], [-9.0, np.nan]])
+    assert model.predict(rows).tolist() == [controlled] * 3
+    np.testing.assert_array_equal(model.score_samples(rows), [-np.inf] * 3)
+    expected = -np.inf if controlled == 0 else np.inf
+    np.testing.assert_array_equal(model.decision_function(rows), [expected] * 3)
+
+
+def test_rows_as_observed_are_scored_with_what_they_miss():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (600, 2)), rng.normal(2, 1, (600, 2))])
+    y = np.repeat([0, 1], 600)
+    # Of the other class high values are lost: what is missing tells.
+    X[(y == 1) & (rng.uniform(size=1200) < 0.6), 0] = np.nan
+    X[(y == 0) & (rng.uniform(size=1200) < 0.1), 0] = np.nan
+    model = certified(
+        HistGradientBoostingClassifier(max_iter=20, random_state=0),
+        deployment="as-observed",
+    ).fit(X, y)
+    missing = np.isnan(X[:, 0])
+    assert (model.predict(X)[missing & (y == 1)] == 1).mean() > 0.5
+    assert np.isfinite(model.score_samples(X)).all()
+    assert model.certificate_.rule == "binomial"
+    assert "as they are observed" in str(model.certificate_)
+
+
+def test_infinite_values_are_refused(table):
+    X, y = table
+    model = certified().fit(X, y)
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict([[np.inf, 0.0]])
+
+
+def test_a_random_state_repeats_the_split_and_the_draws(table):
+    X, y = table
+    one, two = (certified(random_state=3).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(one.calibration_index_, two.calibration_index_)
+    other = certified(random_state=4).fit(X, y)
+    assert not np.array_equal(one.calibration_index_, other.calibration_index_)
+    certified(random_state=np.random.RandomState(0)).fit(X, y)
+    certified(random_state=np.random.default_rng(0)).fit(X, y)

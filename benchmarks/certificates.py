@@ -217,7 +217,7 @@ def controller(tell: Tell, *, quick: bool) -> Table:
                 {f"{case}, missratio": ours, f"{case}, MAPIE": theirs},
                 5 if quick else 30,
                 tell,
-                number=5,
+                number=5 if quick else 25,
                 warm_up=True,
             )
             (_, mine), (_, peer) = timings.items()

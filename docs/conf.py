@@ -107,6 +107,8 @@ html_sidebars = {
         "quickstart",
         "guide",
         "missingness",
+        "certificates",
+        "validity",
         "extending",
         "mathematics",
         "references",

@@ -46,13 +46,13 @@ styles = {
 }
 
 # %%
-# Two hundred calibration samples of each size. Rules that learn from training rows get
+# A hundred calibration samples of each size. Rules that learn from training rows get
 # as many of them. Complete cases are the binomial rule on the observed rows, as if they
 # were all there.
 
 rng = np.random.default_rng(0)
 sizes = [100, 200, 300, 500, 1000, 2000, 5000, 10_000, 25_000]
-n_samples = 200
+n_samples = 100
 thresholds = np.full((len(losses), len(styles), len(sizes), n_samples), np.inf)
 for i, phi in enumerate(losses.values()):
     for k, n in enumerate(sizes):
@@ -81,10 +81,11 @@ for i, title in enumerate(losses):
 
 # %%
 # Above: how often a threshold's error exceeds α; the dotted line is δ, and the grey
-# band what chance may make of it in so many samples. Below: the power. Where the lost rows are those that matter, thinning is best, and ``auto``
-# follows it. Where they are not, a bet that is tuned on training rows does better, and
-# ``auto`` follows that. Complete cases have the power of a broken promise, or throw
-# power away where the lost rows lie below.
+# band what chance may make of it in so many samples. Below: the power. Where the lost
+# rows are those that matter, thinning is best, and ``auto`` follows it. Where they are
+# not, a bet that is tuned on training rows does better, and ``auto`` follows that.
+# Complete cases have the power of a broken promise, or throw power away where the lost
+# rows lie below.
 
 fig, axes = plt.subplots(
     2, 2, figsize=(10, 7.5), sharex=True, sharey="row", layout="constrained"

@@ -2,11 +2,14 @@
 
 import doctest
 import re
+from inspect import isfunction
 from pathlib import Path
 
 import pytest
 
 import missratio
+from missratio import theory
+from missratio.threshold import RULES
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -39,8 +42,24 @@ def test_quick_start_has_examples():
     assert examples(ROOT / "docs" / "quickstart.md").count(">>>") > 30
 
 
+def test_certificates_has_examples():
+    assert examples(ROOT / "docs" / "certificates.md").count(">>>") > 60
+
+
 def test_api_page_lists_every_public_name():
     listed = re.findall(r"^   (\w+)$", (ROOT / "docs" / "api.md").read_text(), re.M)
+    functions = {
+        name
+        for name, value in vars(theory).items()
+        if isfunction(value) and value.__module__ == theory.__name__
+    }
     assert len(listed) == len(set(listed))
-    assert set(missratio.__all__) - set(listed) == set()
-    assert set(listed) - set(missratio.__all__) == set()
+    assert set(listed) == set(missratio.__all__) | functions
+
+
+def test_every_rule_is_explained():
+    page = (ROOT / "docs" / "certificates.md").read_text(encoding="utf-8")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for rule in RULES:
+        assert f'| `"{rule}"` |' in page
+        assert f"`{rule}`" in changes

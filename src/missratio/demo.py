@@ -621,8 +621,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("\n".join(certificate_lines(certified)))
     print(
         f"\nOf the thresholds {percent(DELTA)} may clear more. Complete cases ignore "
-        "φ. The paper's rule certifies\nnone with so few rows, and clears nobody. The "
-        "auto rule is NeymanPearsonClassifier's\ndefault."
+        "φ. The paper's rule certifies\nnone with so few rows, and clears no tumour. "
+        "The auto rule is the default of\nNeymanPearsonClassifier."
     )
     try:
         picture = figure(results, certified)

@@ -154,10 +154,10 @@ def test_predictions_and_decisions_agree_at_the_threshold_itself(table, controll
 
 def test_the_score_is_the_estimators_from_the_controlled_class_away(table):
     X, y = table
-    for controlled, sign in ((0, 1.0), (1, 1.0)):
+    for controlled in (0, 1):
         model = certified(controlled_class=controlled).fit(X, y)
         raw = model.estimator_.decision_function(X)
-        np.testing.assert_array_equal(model.score_samples(X), sign * raw)
+        np.testing.assert_array_equal(model.score_samples(X), raw)
         assert raw[y != controlled].mean() > raw[y == controlled].mean()
 
 

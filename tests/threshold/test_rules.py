@@ -426,7 +426,7 @@ INDEX_ERROR = pytest.mark.xfail(
     "name",
     [
         pytest.param(name, marks=INDEX_ERROR)
-        if name not in ("flipped-betting", "thinning", "auto")
+        if name in ("paper", "bernstein", "hoeffding-bentkus", "betting")
         else name
         for name in WEIGHTED
     ],

@@ -1,0 +1,144 @@
+"""Calibrating an estimator that is fitted already."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from missratio import (
+    KLIEP,
+    NeymanPearsonClassifier,
+    StepMissingness,
+    corrupt,
+    power,
+    type_i_error,
+)
+
+STEP = StepMissingness([1.0, 0.0], 0.0, 0.5)
+
+
+@pytest.fixture
+def table(two_normals):
+    return two_normals(500, 2, shift=1.5)
+
+
+def fresh(label, n=500, seed=1):
+    return np.random.default_rng(seed).normal(1.5 * label, 1.0, (n, 2))
+
+
+def certified(estimator, **options):
+    options = {"alpha": 0.1, "delta": 0.1, "random_state": 0} | options
+    return NeymanPearsonClassifier(estimator, **options)
+
+
+@pytest.mark.parametrize("wrap", [lambda e: e, FrozenEstimator])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), KLIEP()])
+def test_the_estimator_stays_as_it_is(table, wrap, estimator):
+    X, y = table
+    fitted = wrap(estimator.fit(X, y))
+    before = fitted.decision_function(X)
+    model = certified(fitted).calibrate(fresh(0))
+    assert model.estimator_ is fitted
+    np.testing.assert_array_equal(fitted.decision_function(X), before)
+    assert type_i_error(y, model.predict(X)) < 0.15
+    assert power(y, model.predict(X)) > 0.5
+    assert model.certificate_.rows == 500
+
+
+@pytest.mark.parametrize("controlled", [0, 1])
+@pytest.mark.parametrize("labels", [(0, 1), ("ill", "well"), (-1, 1)])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), KLIEP()])
+def test_any_label_can_be_controlled(table, controlled, labels, estimator):
+    X, y = table
+    names = np.array(labels)[y]
+    label = labels[controlled]
+    fitted = estimator.fit(X, names)
+    model = certified(fitted, controlled_class=label).calibrate(fresh(controlled))
+    predicted = model.predict(X)
+    assert set(model.classes_.tolist()) == set(labels)
+    assert type_i_error(names, predicted, controlled_class=label) < 0.15
+    assert power(names, predicted, controlled_class=label) > 0.5
+    decision = model.decision_function(X)
+    np.testing.assert_array_equal(predicted, model.classes_[(decision > 0).astype(int)])
+
+
+def test_calibrating_after_fitting_is_as_without(table):
+    X, y = table
+    fitted = LogisticRegression().fit(X, y)
+    model = certified(fitted, controlled_class=1).fit(X, y).calibrate(fresh(1))
+    assert power(y, model.predict(X), controlled_class=1) > 0.5
+
+
+def test_an_estimator_that_is_not_fitted_is_refused():
+    with pytest.raises(NotFittedError, match="call fit"):
+        certified(LogisticRegression()).calibrate(fresh(0))
+
+
+def test_an_estimator_of_three_classes_is_refused(table):
+    X, y = table
+    y = np.where(X[:, 0] > 1, 2, y)
+    with pytest.raises(ValueError, match="two classes"):
+        certified(LogisticRegression().fit(X, y)).calibrate(fresh(0))
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_missing_rows_are_weighted(table, training):
+    X, y = table
+    fitted = KLIEP().fit(X, y)
+    lost = corrupt(fresh(0, 2000), STEP, 0)
+    model = certified(fitted, missingness={0: STEP})
+    others = corrupt(fresh(0, 1000, seed=2), STEP, 1)
+    model.calibrate(lost, others if training else None)
+    assert model.certificate_.observed == (~np.isnan(lost[:, 0])).sum()
+    if not training:
+        assert model.certificate_.rule == "thinning"
+    assert 0.02 < model.certificate_.estimated_error <= 0.1
+    assert type_i_error(np.zeros(2000), model.predict(fresh(0, 2000, 5))) < 0.13
+
+
+def test_tuned_bets_need_training_rows(table):
+    X, y = table
+    lost = corrupt(fresh(0, 2000), STEP, 0)
+    model = certified(KLIEP().fit(X, y), missingness={0: STEP}, rule="tuned-betting")
+    with pytest.raises(ValueError, match="learns its bet from training rows"):
+        model.calibrate(lost)
+    model.calibrate(lost, corrupt(fresh(0, 1000, 7), STEP, 0))
+    assert model.certificate_.rule == "tuned-betting"
+
+
+def test_a_pipeline_and_a_dataframe_will_do(table):
+    X, y = table
+    names = ["a", "b"]
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    pipeline.fit(pd.DataFrame(X, columns=names), y)
+    model = certified(pipeline).calibrate(pd.DataFrame(fresh(0), columns=names))
+    assert model.feature_names_in_.tolist() == names
+    assert power(y, model.predict(pd.DataFrame(X, columns=names))) > 0.5
+
+
+@pytest.mark.parametrize(
+    "missingness",
+    [
+        None,
+        pytest.param(
+            {0: STEP},
+            marks=pytest.mark.xfail(
+                strict=True, raises=AttributeError, reason="a list has no shape"
+            ),
+        ),
+    ],
+)
+def test_a_list_of_rows_will_do(table, missingness):
+    X, y = table
+    model = certified(LogisticRegression().fit(X, y), missingness=missingness)
+    assert model.calibrate(fresh(0).tolist()).certificate_.rows == 500
+
+
+def test_rows_of_another_width_are_refused(table):
+    X, y = table
+    with pytest.raises(ValueError, match="features"):
+        certified(LogisticRegression().fit(X, y)).calibrate(np.zeros((100, 3)))

@@ -1,0 +1,176 @@
+"""What is promised, as data and in words; and what is not, where it can't be."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from missratio import (
+    KLIEP,
+    FunctionMissingness,
+    NeymanPearsonClassifier,
+    StepMissingness,
+    corrupt,
+    required_calibration_rows,
+)
+
+STEP = StepMissingness([1.0, 0.0], 0.0, 0.8)
+DATA = {
+    "alpha",
+    "delta",
+    "rule",
+    "controlled_class",
+    "deployment",
+    "rows",
+    "observed",
+    "effective_rows",
+    "threshold",
+    "estimated_error",
+    "error_bound",
+    "certified",
+    "assumptions",
+    "valid_while",
+}
+
+
+@pytest.fixture
+def model(two_normals):
+    X, y = two_normals(500, 2, shift=1.5)
+    names = np.array(["healthy", "ill"])[y]
+    return NeymanPearsonClassifier(
+        KLIEP(), alpha=0.1, controlled_class="healthy", random_state=0
+    ).fit(X, names)
+
+
+def test_the_certificate_is_plain_data(model):
+    data = model.certificate_.to_dict()
+    assert set(data) == DATA
+    back = json.loads(json.dumps(data))
+    assert back["alpha"] == 0.1
+    assert back["rows"] == back["observed"] == 250
+    assert back["effective_rows"] == 250
+    assert back["threshold"] == model.threshold_
+    assert back["estimated_error"] <= back["error_bound"] <= 0.1
+    assert back["certified"] is True
+
+
+def test_the_certificate_says_in_words_what_it_promises(model):
+    words = str(model.certificate_)
+    for part in (
+        "'healthy'",
+        "at most 0.1",
+        "probability 0.95",
+        "'binomial'",
+        "250 calibration rows",
+        f"{model.threshold_:.6g}",
+        "Assumed:",
+        "none is missing",
+        "as long as rows of class 'healthy'",
+    ):
+        assert part in words
+
+
+def test_the_assumptions_name_the_missingness_model(two_normals):
+    X, y = two_normals(2000, 2, shift=1.5)
+    X[y == 0] = corrupt(X[y == 0], STEP, 0)
+    model = NeymanPearsonClassifier(
+        KLIEP(), alpha=0.1, missingness={0: STEP}, random_state=0
+    ).fit(X, y)
+    certificate = model.certificate_
+    assert any("StepMissingness" in text for text in certificate.assumptions)
+    assert any("is complete, or else" in text for text in certificate.assumptions)
+    assert certificate.observed < certificate.rows == 1000
+    assert certificate.effective_rows < certificate.observed
+
+
+def test_the_estimated_error_is_that_of_the_calibration_rows(two_normals):
+    X, y = two_normals(500, 2, shift=1.5)
+    model = NeymanPearsonClassifier(KLIEP(), alpha=0.1, random_state=0).fit(X, y)
+    held = X[model.calibration_index_]
+    share = (model.predict(held) == 1).mean()
+    assert model.certificate_.estimated_error == pytest.approx(share)
+
+
+def few(n, missingness=None, **options):
+    """A classifier on a fitted estimator and n calibration rows, none missing."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(50, 2)), rng.normal(2, 1, (50, 2))])
+    fitted = LogisticRegression().fit(X, np.repeat([0, 1], 50))
+    model = NeymanPearsonClassifier(
+        fitted, alpha=0.1, delta=0.05, missingness=missingness, **options
+    )
+    rows = rng.normal(size=(n, 2))
+    return model.calibrate(rows if missingness is None else corrupt(rows, STEP, 0))
+
+
+def test_too_few_rows_say_how_many_are_needed():
+    with pytest.raises(ValueError, match="No threshold certifies") as error:
+        few(28)
+    message = str(error.value)
+    assert "got 28 calibration rows" in message
+    assert "needs 29 or more" in message
+    assert few(29).certificate_.certified
+
+
+@pytest.mark.parametrize("rule", ["paper", "bernstein", "hoeffding-bentkus", "betting"])
+def test_the_number_that_is_needed_is_right(rule):
+    needed = required_calibration_rows(0.1, 0.05, 0.8, rule)
+    with pytest.raises(ValueError, match=f"{rule!r} needs {needed} or more"):
+        few(needed - 1, {0: STEP}, rule=rule)
+    assert few(needed, {0: STEP}, rule=rule).certificate_.certified
+
+
+@pytest.mark.xfail(
+    strict=True, reason="nothing is said where auto had chosen tuned betting"
+)
+def test_too_few_rows_say_how_many_are_needed_by_default(two_normals):
+    X, y = two_normals(100, 2, shift=1.5)
+    phi = StepMissingness([-1.0, -1.0], 0.0, 0.8)
+    X[y == 0] = corrupt(X[y == 0], phi, 0)
+    model = NeymanPearsonClassifier(
+        KLIEP(l2=0.1), alpha=0.01, missingness={0: phi}, random_state=0
+    )
+    with pytest.raises(ValueError, match="No threshold certifies") as error:
+        model.fit(X, y)
+    assert "or more" in str(error.value)
+
+
+@pytest.mark.xfail(strict=True, reason="nothing is said where φ has no bound")
+def test_too_few_rows_say_how_many_are_needed_without_a_bound():
+    unbounded = FunctionMissingness(lambda X: 0.8 * (X[:, 0] > 0))
+    with pytest.raises(ValueError, match="No threshold certifies") as error:
+        few(50, {0: unbounded})
+    assert "or more" in str(error.value)
+
+
+@pytest.mark.parametrize("controlled", [0, 1])
+def test_everything_is_given_to_the_controlled_class_if_so_wished(
+    two_normals, controlled
+):
+    X, y = two_normals(20, 2, shift=1.5)
+    model = NeymanPearsonClassifier(
+        LogisticRegression(),
+        alpha=0.01,
+        controlled_class=controlled,
+        on_infeasible="reject_all",
+        random_state=0,
+    ).fit(X, y)
+    certificate = model.certificate_
+    assert (model.predict(X) == controlled).all()
+    decision = model.decision_function(X)
+    assert np.isinf(decision).all()
+    assert ((decision > 0) == bool(controlled)).all()
+    assert not certificate.certified
+    assert certificate.threshold == np.inf
+    assert certificate.estimated_error == certificate.error_bound == 0.0
+    assert "every row is given to class" in str(certificate)
+
+
+@pytest.mark.xfail(strict=True, reason="json has no infinity, and threshold is one")
+def test_the_certificate_is_plain_data_where_nothing_is_certified(two_normals):
+    X, y = two_normals(20, 2, shift=1.5)
+    model = NeymanPearsonClassifier(
+        LogisticRegression(), on_infeasible="reject_all", random_state=0
+    ).fit(X, y)
+    json.dumps(model.certificate_.to_dict(), allow_nan=False)

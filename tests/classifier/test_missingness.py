@@ -1,0 +1,322 @@
+"""Missing rows: what reaches the estimator, and how calibration weighs them."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from missratio import (
+    KLIEP,
+    CalibrationSample,
+    FunctionMissingness,
+    NaiveBayesRatio,
+    NeymanPearsonClassifier,
+    StepMissingness,
+    corrupt,
+)
+from missratio.classifier import make_rule
+from missratio.threshold import _rules
+from missratio.weights import complete_row_weights
+
+STEP0 = StepMissingness([1.0, 0.0], 0.0, 0.5)
+STEP1 = StepMissingness([0.0, 1.0], 1.0, 0.6)
+PER_FEATURE = FunctionMissingness(
+    lambda X: 0.4 / (1 + np.exp(-X)), rowwise=False, maximum=0.4
+)
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Scores rows by the sum of their columns, and keeps what it was fitted with."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.X_, self.y_, self.sample_weight_ = X, y, sample_weight
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return np.asarray(X).sum(axis=1)
+
+
+@pytest.fixture
+def corrupted(two_normals):
+    """A table, and the same with rows of either class missing."""
+
+    def draw(models, n=800, seed=0):
+        X, y = two_normals(n, 2, seed=seed, shift=1.2)
+        lost = X.copy()
+        rng = np.random.default_rng(seed)
+        for label, model in models.items():
+            lost[y == label] = corrupt(lost[y == label], model, rng)
+        return lost, y
+
+    return draw
+
+
+def certified(estimator, missingness, **options):
+    options = {"alpha": 0.2, "delta": 0.1, "random_state": 0} | options
+    return NeymanPearsonClassifier(estimator, missingness=missingness, **options)
+
+
+@pytest.mark.parametrize("pipeline", [False, True])
+def test_models_reach_a_ratio_that_has_none(corrupted, pipeline):
+    models = {0: STEP0, 1: STEP1}
+    X, y = corrupted(models)
+    estimator = make_pipeline("passthrough", KLIEP()) if pipeline else KLIEP()
+    model = certified(estimator, models).fit(X, y)
+    inner = model.estimator_[-1] if pipeline else model.estimator_
+    assert inner.missingness == models
+    # The user's own estimator stays as it was.
+    assert (estimator[-1] if pipeline else estimator).missingness is None
+
+
+def test_a_ratio_inside_another_gets_them_too(corrupted):
+    models = {1: PER_FEATURE}
+    X, y = corrupted(models)
+    model = certified(NaiveBayesRatio(KLIEP()), models).fit(X, y)
+    assert model.estimator_.missingness == models
+
+
+@pytest.mark.parametrize("own", ["ignore", {1: STEP0}])
+def test_a_ratio_that_has_its_own_keeps_it(corrupted, own):
+    X, y = corrupted({1: STEP1})
+    model = certified(KLIEP(missingness=own), {1: STEP1}).fit(X, y)
+    assert repr(model.estimator_.missingness) == repr(own)
+
+
+def test_the_classifier_takes_the_estimators_own_where_it_has_none(corrupted):
+    models = {0: STEP0}
+    X, y = corrupted(models)
+    inside = certified(KLIEP(missingness=models), None).fit(X, y)
+    outside = certified(KLIEP(), models).fit(X, y)
+    assert inside.threshold_ == outside.threshold_
+    assert inside.certificate_.observed < inside.certificate_.rows
+
+
+@pytest.mark.parametrize("where", ["classifier", "estimator"])
+@pytest.mark.parametrize(("labels", "controlled"), [((0, 1), 1), (("a", "b"), "b")])
+def test_models_are_relabelled_where_the_controlled_class_sorts_last(
+    corrupted, where, labels, controlled
+):
+    X, y = corrupted({0: STEP0, 1: STEP1})
+    models = {labels[0]: STEP0, labels[1]: STEP1}
+    own, given = (None, models) if where == "classifier" else (models, None)
+    model = certified(KLIEP(missingness=own), given, controlled_class=controlled)
+    model.fit(X, np.array(labels)[y])
+    # What the estimator calls 0 is the controlled class.
+    found = model.estimator_.missingness
+    assert {label: repr(found[label]) for label in (0, 1)} == {
+        0: repr(STEP1),
+        1: repr(STEP0),
+    }
+    assert model.certificate_.certified
+    lost = np.isnan(X[model.calibration_index_, 0]).sum()
+    assert model.certificate_.observed == model.certificate_.rows - lost
+
+
+@pytest.mark.parametrize("controlled", [0, 1])
+def test_an_estimator_that_knows_no_missingness_gets_weights(corrupted, controlled):
+    models = {0: STEP0, 1: STEP1}
+    X, y = corrupted(models)
+    model = certified(Recorder(), models, controlled_class=controlled).fit(X, y)
+    rows = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
+    rows = rows[~np.isnan(X[rows, 0])]
+    np.testing.assert_array_equal(model.estimator_.X_, X[rows])
+    np.testing.assert_array_equal(model.estimator_.y_, (y != controlled)[rows])
+    expected = np.where(
+        y[rows] == 0,
+        1.0 / (1.0 - 0.5 * (X[rows, 0] > 0)),
+        1.0 / (1.0 - 0.6 * (X[rows, 1] > 1)),
+    )
+    np.testing.assert_allclose(model.estimator_.sample_weight_, expected)
+
+
+def test_weights_are_multiplied_with_the_users_own(corrupted):
+    X, y = corrupted({0: STEP0})
+    own = np.linspace(1.0, 2.0, len(y))
+    plain = certified(Recorder(), {0: STEP0}).fit(X, y)
+    model = certified(Recorder(), {0: STEP0}).fit(X, y, sample_weight=own)
+    rows = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
+    rows = rows[~np.isnan(X[rows, 0])]
+    np.testing.assert_allclose(
+        model.estimator_.sample_weight_, plain.estimator_.sample_weight_ * own[rows]
+    )
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_weights_reach_an_estimator_inside_a_pipeline(corrupted, own):
+    X, y = corrupted({0: STEP0})
+    given = np.linspace(1.0, 2.0, len(y))
+    plain = certified(Recorder(), {0: STEP0}).fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), Recorder())
+    params = {"recorder__sample_weight": given} if own else {}
+    model = certified(pipeline, {0: STEP0}).fit(X, y, **params)
+    rows = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
+    rows = rows[~np.isnan(X[rows, 0])]
+    expected = plain.estimator_.sample_weight_ * (given[rows] if own else 1.0)
+    np.testing.assert_allclose(model.estimator_[-1].sample_weight_, expected)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_weights_reach_the_estimator_where_metadata_is_routed(
+    corrupted, inside, request
+):
+    if inside:
+        reason = "a Pipeline that routes takes no recorder__sample_weight"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+    X, y = corrupted({0: STEP0})
+    with config_context(enable_metadata_routing=True):
+        recorder = Recorder().set_fit_request(sample_weight=True)
+        inner = make_pipeline("passthrough", recorder) if inside else recorder
+        model = certified(inner, {0: STEP0}).fit(X, y)
+    fitted = model.estimator_[-1] if inside else model.estimator_
+    assert fitted.sample_weight_.max() == 2.0
+
+
+def test_an_estimator_that_takes_no_weights_is_refused(corrupted):
+    X, y = corrupted({0: STEP0})
+    with pytest.raises(ValueError, match="takes no sample_weight"):
+        certified(KNeighborsClassifier(), {0: STEP0}).fit(X, y)
+
+
+def test_single_missing_values_are_refused_with_a_pointer(corrupted):
+    X, y = corrupted({1: PER_FEATURE})
+    with pytest.raises(ValueError, match="TiltedImputer") as error:
+        certified(LogisticRegression(), {1: PER_FEATURE}).fit(X, y)
+    assert "KLIEP" in str(error.value)
+
+
+def test_an_estimator_that_takes_nan_is_given_it(corrupted):
+    X, y = corrupted({1: PER_FEATURE})
+    trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
+    model = certified(trees, {1: PER_FEATURE}).fit(X, y)
+    assert model.certificate_.certified
+    # Under "complete" it scores complete rows only.
+    assert model.predict([[np.nan, 9.0]]).tolist() == [0]
+
+
+def test_missing_values_without_a_model_are_refused(corrupted):
+    X, y = corrupted({0: STEP0})
+    for estimator in (KLIEP(missingness="ignore"), HistGradientBoostingClassifier()):
+        with pytest.raises(ValueError, match="missing") as error:
+            certified(estimator, None).fit(X, y)
+        assert "as-observed" in str(error.value) or "model" in str(error.value)
+
+
+def test_a_model_of_an_unknown_class_is_refused(corrupted):
+    X, y = corrupted({})
+    with pytest.raises(ValueError, match="class 7"):
+        certified(KLIEP(), {7: STEP0}).fit(X, y)
+
+
+def scored(model, X, y, missingness, n_columns=2):
+    """The calibration sample and the training sample of a fitted classifier."""
+    held = model.calibration_index_
+    rest = np.setdiff1d(np.flatnonzero(y == 0), held)
+    samples = []
+    for rows in (X[held], X[rest]):
+        weights = complete_row_weights(rows, missingness)
+        scores = rows @ np.ones(n_columns)
+        bound = missingness.weight_bound(n_columns)
+        samples.append(CalibrationSample.build(scores, weights, bound))
+    return samples
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["paper", "bernstein", "hoeffding-bentkus", "betting", "flipped-betting"],
+)
+def test_the_threshold_is_the_rules_on_weighted_rows(corrupted, rule):
+    X, y = corrupted({0: STEP0}, n=8000)
+    model = certified(Recorder(), {0: STEP0}, rule=rule, alpha=0.4).fit(X, y)
+    sample, _ = scored(model, X, y, STEP0)
+    chosen = make_rule(rule, training=None, complete=False).select(
+        sample, 0.4, 0.1, np.random.default_rng(0)
+    )
+    assert model.threshold_ == chosen.threshold
+    assert model.certificate_.rule == rule
+
+
+def test_bets_are_tuned_on_rows_that_take_no_part_in_calibration(
+    corrupted, monkeypatch
+):
+    X, y = corrupted({0: STEP0}, n=2000)
+    seen, original = [], _rules.tune_bet
+
+    def spy(training, *others):
+        seen.append(training)
+        return original(training, *others)
+
+    monkeypatch.setattr(_rules, "tune_bet", spy)
+    model = certified(Recorder(), {0: STEP0}, rule="tuned-betting").fit(X, y)
+    _, training = scored(model, X, y, STEP0)
+    assert len(seen) == 1
+    np.testing.assert_array_equal(seen[0].scores, training.scores)
+    assert seen[0].n_rows == training.n_rows
+    calibration = X[model.calibration_index_].sum(axis=1)
+    assert not np.isin(calibration[~np.isnan(calibration)], seen[0].scores).any()
+
+
+def test_single_missing_values_weigh_complete_rows_by_a_product(corrupted):
+    X, y = corrupted({0: PER_FEATURE}, n=2000)
+    model = certified(KLIEP(), {0: PER_FEATURE}, rule="thinning").fit(X, y)
+    held = X[model.calibration_index_]
+    complete = ~np.isnan(held).any(axis=1)
+    certificate = model.certificate_
+    assert certificate.rows == 1000
+    assert certificate.observed == complete.sum() < 1000
+    weights = np.prod(1 / (1 - 0.4 / (1 + np.exp(-held[complete]))), axis=1)
+    kish = weights.sum() ** 2 / (weights**2).sum()
+    assert certificate.effective_rows == pytest.approx(kish)
+    assert f"{complete.sum()} of them observed" in str(certificate)
+    assert model.threshold_ in model.score_samples(held[complete])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_dataframes_lose_rows_as_arrays_do(corrupted, frame):
+    X, y = corrupted({0: STEP0})
+    columns = {"a": X[:, 0], "b": X[:, 1]}
+    plain = certified(KLIEP(), {0: STEP0}).fit(X, y)
+    model = certified(KLIEP(), {0: STEP0}).fit(frame(columns), y)
+    assert model.threshold_ == pytest.approx(plain.threshold_)
+    assert model.certificate_.observed == plain.certificate_.observed
+
+
+def test_a_null_is_missing_as_nan_is(corrupted):
+    X, y = corrupted({0: STEP0})
+    columns = {"a": X[:, 0], "b": X[:, 1]}
+    plain = certified(LogisticRegression(), {0: STEP0}).fit(X, y)
+    nulls = pl.DataFrame(columns).fill_nan(None)
+    model = certified(LogisticRegression(), {0: STEP0}).fit(nulls, y)
+    assert model.threshold_ == pytest.approx(plain.threshold_)
+
+
+@pytest.mark.parametrize("on_infeasible", ["raise", "reject_all"])
+@pytest.mark.parametrize("rule", ["auto", "thinning", "betting", "flipped-betting"])
+def test_calibration_rows_none_of_which_is_observed(on_infeasible, rule):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(5, 2)), rng.normal(1, 1, (50, 2))])
+    fitted = LogisticRegression().fit(X, np.repeat([0, 1], [5, 50]))
+    model = certified(fitted, {0: STEP0}, rule=rule, on_infeasible=on_infeasible)
+    lost = np.full((500, 2), np.nan)
+    if on_infeasible == "raise":
+        with pytest.raises(ValueError, match=r"500 calibration rows .*\(0 observed\)"):
+            model.calibrate(lost)
+    else:
+        model.calibrate(lost)
+        assert not model.certificate_.certified
+        assert (model.predict(X) == 0).all()
+
+
+@pytest.mark.xfail(
+    strict=True, raises=OverflowError, reason="50 to the power of 200 is no float"
+)
+def test_a_product_over_many_columns_has_no_bound():
+    many = FunctionMissingness(lambda X: 0 * X, rowwise=False, maximum=0.98)
+    assert many.weight_bound(200) in (None, np.inf)

@@ -1,0 +1,93 @@
+"""Drawing the NP-ROC."""
+
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from missratio import NeymanPearsonClassifier, NPROCDisplay, np_roc
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+
+@pytest.fixture(autouse=True)
+def _closed_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def scores():
+    rng = np.random.default_rng(0)
+    return rng.normal(0, 1, 500), rng.normal(1.5, 1, 500)
+
+
+def test_the_line_is_the_curve_and_the_band_lies_around_it(scores):
+    display = NPROCDisplay.from_predictions(*scores, name="normal", delta=0.1)
+    roc = np_roc(*scores, delta=0.1)
+    np.testing.assert_array_equal(display.line_.get_xdata(), roc.alpha)
+    np.testing.assert_array_equal(display.line_.get_ydata(), roc.power)
+    path = display.band_.get_paths()[0].vertices
+    assert path[:, 1].max() == pytest.approx(roc.upper.max())
+    assert "0.9" in display.ax_.get_xlabel()
+    assert display.ax_.get_ylabel() == "power"
+    assert display.ax_.get_legend().get_texts()[0].get_text() == "normal"
+    display.figure_.canvas.draw()
+
+
+def test_two_curves_share_an_axes(scores):
+    controlled, other = scores
+    first = NPROCDisplay.from_predictions(controlled, other, name="first")
+    second = NPROCDisplay.from_predictions(
+        controlled,
+        other - 1,
+        name="second",
+        ax=first.ax_,
+        line_options={"linestyle": "--"},
+    )
+    assert second.ax_ is first.ax_
+    assert second.figure_ is first.figure_
+    assert len(first.ax_.lines) == 2
+    assert second.line_.get_linestyle() == "--"
+    assert first.line_.get_color() != second.line_.get_color()
+
+
+@pytest.mark.parametrize("controlled", [0, 1])
+def test_it_is_drawn_of_a_fitted_classifier(two_normals, controlled):
+    X, y = two_normals(600, 2, shift=1.5)
+    model = NeymanPearsonClassifier(
+        LogisticRegression(), 0.1, controlled_class=controlled, random_state=0
+    ).fit(X, y)
+    X, y = two_normals(400, 2, seed=1, shift=1.5)
+    display = NPROCDisplay.from_estimator(model, X, y, alphas=[0.1, 0.2, 0.3])
+    scores = model.score_samples(X)
+    roc = np_roc(
+        scores[y == controlled], scores[y != controlled], alphas=[0.1, 0.2, 0.3]
+    )
+    np.testing.assert_array_equal(display.roc.power, roc.power)
+    assert display.estimator_name == "LogisticRegression"
+    assert display.roc.power[-1] > 0.7
+
+
+def test_a_display_can_be_drawn_again(scores):
+    display = NPROCDisplay(roc=np_roc(*scores))
+    assert display.plot().ax_.get_legend() is None
+    assert display.plot(name="again", color="red").line_.get_color() == "red"
+
+
+def test_without_matplotlib_the_error_says_what_to_install():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import missratio as mr\n"
+        "try:\n"
+        "    mr.NPROCDisplay(roc=mr.np_roc(range(100), range(100))).plot()\n"
+        "except ImportError as error:\n"
+        "    assert 'missratio[report]' in str(error)\n"
+        "else:\n"
+        "    raise AssertionError\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,119 @@
+"""Errors of the two kinds and their exact intervals."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_validate
+
+from missratio import (
+    NeymanPearsonClassifier,
+    error_scorer,
+    exact_interval,
+    power,
+    power_interval,
+    type_i_error,
+    type_i_interval,
+    type_ii_error,
+)
+
+TRUTH = np.repeat([0, 1], [10, 5])
+PREDICTED = np.array([0] * 7 + [1] * 3 + [1] * 4 + [0])
+
+
+def test_errors_are_shares_of_their_own_class():
+    assert type_i_error(TRUTH, PREDICTED) == 0.3
+    assert type_ii_error(TRUTH, PREDICTED) == pytest.approx(0.2)
+    assert power(TRUTH, PREDICTED) == pytest.approx(0.8)
+
+
+def test_controlling_the_other_class_swaps_the_errors():
+    assert type_i_error(TRUTH, PREDICTED, controlled_class=1) == pytest.approx(0.2)
+    assert type_ii_error(TRUTH, PREDICTED, controlled_class=1) == 0.3
+
+
+def test_labels_can_be_strings():
+    names = np.array(["no", "yes"])
+    found = type_i_error(names[TRUTH], names[PREDICTED], controlled_class="no")
+    assert found == 0.3
+
+
+@settings(deadline=None)
+@given(st.integers(1, 500), st.data(), st.sampled_from([0.8, 0.95, 0.99]))
+def test_intervals_are_scipys_exact_ones(n_rows, data, confidence):
+    n_events = data.draw(st.integers(0, n_rows))
+    expected = binomtest(n_events, n_rows).proportion_ci(confidence, method="exact")
+    found = exact_interval(n_events, n_rows, confidence)
+    assert found.low == pytest.approx(expected.low, abs=1e-9)
+    assert found.high == pytest.approx(expected.high, abs=1e-9)
+
+
+def test_intervals_are_of_the_errors_own_class():
+    assert type_i_interval(TRUTH, PREDICTED) == exact_interval(3, 10)
+    assert power_interval(TRUTH, PREDICTED, confidence=0.9) == exact_interval(4, 5, 0.9)
+    assert type_i_interval(TRUTH, PREDICTED, controlled_class=1) == exact_interval(1, 5)
+
+
+@pytest.mark.parametrize(("n_events", "n_rows"), [(-1, 5), (6, 5), (0, 0)])
+def test_what_is_no_count_is_refused(n_events, n_rows):
+    with pytest.raises(ValueError, match="n_events"):
+        exact_interval(n_events, n_rows)
+
+
+@pytest.mark.parametrize("confidence", [1.5, -0.1])
+@pytest.mark.xfail(strict=True, reason="a confidence outside (0, 1) gives NaN")
+def test_what_is_no_confidence_is_refused(confidence):
+    with pytest.raises(ValueError, match="confidence"):
+        exact_interval(3, 10, confidence)
+
+
+@pytest.mark.parametrize("function", [type_i_error, type_i_interval])
+def test_an_error_of_no_rows_is_refused(function):
+    with pytest.raises(ValueError, match="no row of the controlled class"):
+        function([1, 1], [0, 1])
+
+
+@pytest.mark.parametrize("function", [type_ii_error, power, power_interval])
+def test_a_power_over_no_rows_is_refused(function):
+    with pytest.raises(ValueError, match="no row of the other class"):
+        function([0, 0], [0, 1])
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ValueError, match="inconsistent"):
+        power([0, 1], [0, 1, 1])
+
+
+@pytest.mark.parametrize("controlled", [0, 1])
+def test_scorers_are_the_metrics_with_errors_negated(two_normals, controlled):
+    X, y = two_normals(300, 2, shift=1.5)
+    model = NeymanPearsonClassifier(
+        LogisticRegression(), 0.1, controlled_class=controlled, random_state=0
+    ).fit(X, y)
+    for kind, metric, sign in (
+        ("type_i_error", type_i_error, -1),
+        ("type_ii_error", type_ii_error, -1),
+        ("power", power, 1),
+    ):
+        scorer = error_scorer(kind, controlled_class=controlled)
+        expected = sign * metric(y, model.predict(X), controlled_class=controlled)
+        assert scorer(model, X, y) == expected
+
+
+def test_several_scorers_at_once(two_normals):
+    X, y = two_normals(400, 2, shift=1.5)
+    found = cross_validate(
+        NeymanPearsonClassifier(LogisticRegression(), 0.1, random_state=0),
+        X,
+        y,
+        scoring={kind: error_scorer(kind) for kind in ("type_i_error", "power")},
+    )
+    assert (found["test_type_i_error"] <= 0).all()
+    assert (found["test_power"] > 0.3).all()
+
+
+def test_an_unknown_scorer_is_refused_with_the_choices():
+    with pytest.raises(ValueError, match="type_ii_error"):
+        error_scorer("accuracy")

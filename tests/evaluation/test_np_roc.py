@@ -1,0 +1,176 @@
+"""The NP-ROC: monotone, certified, and within its band."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import binomtest
+
+from missratio import CalibrationSample, compare_np_roc, np_roc
+from missratio.classifier import make_rule
+
+LEVELS = np.linspace(0.01, 0.5, 60)
+
+
+@pytest.fixture(scope="module")
+def scores():
+    rng = np.random.default_rng(0)
+    return rng.normal(0, 1, 1000), rng.normal(1.5, 1, 800)
+
+
+@pytest.fixture(scope="module")
+def weighted(scores):
+    """Calibration scores of which those above 0 are lost half of the time."""
+    controlled, other = scores
+    lost = np.random.default_rng(1).uniform(size=1000) < 0.5 * (controlled > 0)
+    weights = np.where(lost, 0.0, 1.0 + (controlled > 0))
+    return np.where(lost, np.nan, controlled), other, weights
+
+
+def test_each_level_has_the_threshold_of_its_rule(scores):
+    roc = np_roc(*scores, alphas=LEVELS, delta=0.1)
+    sample = CalibrationSample.build(scores[0])
+    rule = make_rule("binomial", training=None, complete=True)
+    for alpha, threshold in zip(LEVELS, roc.threshold, strict=True):
+        chosen = rule.select(sample, alpha, 0.1, np.random.default_rng(0))
+        assert threshold == chosen.threshold
+    assert set(roc.rule) == {"binomial"}
+
+
+@pytest.mark.parametrize("rule", ["auto", "bernstein", "hoeffding-bentkus"])
+def test_more_error_is_more_power(scores, rule):
+    roc = np_roc(*scores, alphas=LEVELS, rule=rule)
+    assert (np.diff(roc.threshold[np.isfinite(roc.threshold)]) <= 0).all()
+    assert (np.diff(roc.power) >= 0).all()
+
+
+@pytest.mark.parametrize("rule", ["thinning", "bernstein", "hoeffding-bentkus"])
+def test_more_error_is_more_power_where_rows_are_missing(weighted, rule):
+    controlled, other, weights = weighted
+    roc = np_roc(
+        controlled, other, alphas=LEVELS, weights=weights, bound=2.0, rule=rule
+    )
+    assert (np.diff(roc.power) >= 0).all()
+    assert set(roc.rule) == {rule}
+
+
+def test_the_band_is_exact_and_contains_the_power(scores):
+    controlled, other = scores
+    roc = np_roc(controlled, other, alphas=LEVELS, delta=0.1)
+    assert (roc.lower <= roc.power).all()
+    assert (roc.power <= roc.upper).all()
+    for i in range(0, len(LEVELS), 7):
+        above = int((other > roc.threshold[i]).sum())
+        assert roc.power[i] == above / len(other)
+        exact = binomtest(above, len(other)).proportion_ci(0.9, method="exact")
+        assert roc.lower[i] == pytest.approx(exact.low)
+        assert roc.upper[i] == pytest.approx(exact.high)
+
+
+def test_the_band_covers_the_true_power_of_the_threshold():
+    rng = np.random.default_rng(3)
+    missed = 0
+    for _ in range(300):
+        roc = np_roc(
+            rng.normal(size=200), rng.normal(1.5, 1, 200), alphas=[0.2], delta=0.2
+        )
+        truth = ndtr(1.5 - roc.threshold[0])
+        missed += not roc.lower[0] <= truth <= roc.upper[0]
+    assert missed <= 0.2 * 300 + 3 * np.sqrt(300 * 0.2 * 0.8)
+
+
+def test_levels_that_nothing_certifies_have_no_power(scores):
+    controlled, other = scores
+    roc = np_roc(controlled[:50], other, alphas=[0.01, 0.3])
+    assert roc.threshold[0] == np.inf
+    assert roc.power[0] == roc.lower[0] == 0.0
+    assert roc.power[1] > 0.2
+
+
+def test_a_row_at_the_threshold_is_not_counted():
+    roc = np_roc(np.zeros(100), np.array([0.0, 0.0, 1.0]), alphas=[0.2])
+    assert roc.threshold[0] == 0.0
+    assert roc.power[0] == pytest.approx(1 / 3)
+
+
+def test_the_curve_is_a_table_too(scores):
+    roc = np_roc(*scores, alphas=[0.1, 0.2])
+    for backend in ("pandas", "polars"):
+        frame = roc.to_frame(backend)
+        assert list(frame.columns) == [
+            "alpha",
+            "threshold",
+            "power",
+            "lower",
+            "upper",
+            "rule",
+        ]
+        assert frame.shape == (2, 6)
+        assert frame["power"].to_list() == roc.power.tolist()
+
+
+def test_of_two_classifiers_the_better_is_found(scores):
+    controlled, other = scores
+    good = np_roc(controlled, other + 1.0, alphas=LEVELS, name="good")
+    bad = np_roc(controlled, other - 1.0, alphas=LEVELS, name="bad")
+    found = compare_np_roc(good, bad)
+    np.testing.assert_array_equal(found.difference, good.power - bad.power)
+    assert found.first_better[5:].all()
+    assert not found.second_better.any()
+    swapped = compare_np_roc(bad, good)
+    np.testing.assert_array_equal(swapped.second_better, found.first_better)
+    same = compare_np_roc(good, good)
+    assert not same.first_better.any()
+    assert not same.second_better.any()
+
+
+def test_curves_at_other_levels_are_not_compared(scores):
+    with pytest.raises(ValueError, match="same levels"):
+        compare_np_roc(np_roc(*scores, alphas=[0.1]), np_roc(*scores, alphas=[0.2]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alphas": [0.0, 0.1]}, "alphas must lie"),
+        ({"alphas": [1.0]}, "alphas must lie"),
+        ({"rule": "best"}, "rule must be one of"),
+        ({"weights": np.full(1000, 3.0), "bound": 2.0}, "exceeds the bound"),
+    ],
+)
+def test_bad_options_are_refused(scores, options, message):
+    with pytest.raises(ValueError, match=message):
+        np_roc(*scores, **options)
+
+
+def test_scores_that_are_not_there_are_refused(scores):
+    controlled, other = scores
+    with pytest.raises(ValueError, match="other_scores is empty"):
+        np_roc(controlled, [])
+    with pytest.raises(ValueError, match="score of NaN"):
+        np_roc(np.append(controlled, np.nan), other)
+
+
+@pytest.mark.xfail(strict=True, reason="NaN sorts last, and counts as recognised")
+def test_a_row_that_has_no_score_is_not_recognised(scores):
+    controlled, _ = scores
+    try:
+        roc = np_roc(controlled, [np.nan, -9.0], alphas=[0.1])
+    except ValueError:
+        return
+    assert roc.power[0] == 0.0
+
+
+@pytest.mark.xfail(strict=True, reason="delta is not checked")
+@pytest.mark.parametrize("delta", [0.0, 1.0, 2.0])
+def test_what_is_no_delta_is_refused(scores, delta):
+    with pytest.raises(ValueError, match="delta must lie"):
+        np_roc(*scores, delta=delta)
+
+
+@pytest.mark.xfail(strict=True, raises=IndexError, reason="no row is observed")
+def test_where_nothing_is_observed_there_is_no_power():
+    scores, weights = np.full(1000, np.nan), np.zeros(1000)
+    roc = np_roc(
+        scores, [1.0], alphas=[0.2], weights=weights, bound=2.0, rule="betting"
+    )
+    assert roc.power[0] == 0.0

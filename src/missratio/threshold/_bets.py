@@ -30,7 +30,6 @@ from missratio.threshold._sample import CalibrationSample
 # Capital must never reach zero: bets stay below the largest possible by this factor.
 SAFE = 0.98
 GRID = 24
-TUNING_ROWS = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +155,12 @@ def tune_bet(
     error = alpha - needed / (n_rows * on_tail) - on_tail * variance / 2
     n_tail = hopeful_tail(training, ratio, alpha)
     capital = log_capital(training, bet, alpha, n_tail) * (n_rows / total)
-    n_passed = int(np.count_nonzero(capital >= needed))
-    return bet, max(error, 0.0, float(weights[:n_passed].sum()) / total)
-
-
-def _thinned(training: CalibrationSample) -> CalibrationSample:
-    """Every k-th row of a large sample, the missing ones in proportion."""
-    stride = max(1, training.n_observed // TUNING_ROWS)
-    if stride == 1:
-        return training
-    scores, weights = training.scores[::stride], training.weights[::stride]
-    n_rows = round(training.n_rows * len(scores) / training.n_observed)
-    return CalibrationSample(scores, weights, n_rows, training.bound)
+    passed = int(np.count_nonzero(capital >= needed)) - 1
+    if passed >= 0:
+        # Somewhere within the next row, whose weight may be large, capital runs out.
+        part = 0.0
+        if passed < n_tail:
+            part = (capital[passed] - needed) / (capital[passed] - capital[passed + 1])
+            part *= weights[passed]
+        error = max(error, (float(weights[:passed].sum()) + part) / total)
+    return bet, max(error, 0.0)

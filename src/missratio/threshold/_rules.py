@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import xlogy
-from scipy.stats import beta, binom
+from scipy.special import bdtr, bdtrik, betaincinv, xlogy
+from scipy.stats import binom
 
 from missratio.threshold._bets import largest_tail, mixture, tune_bet
 from missratio.threshold._sample import CalibrationSample
@@ -83,10 +83,9 @@ def binomial_tail(n_rows: int, alpha: float, delta: float) -> int:
     The largest k with P(Bin(n, α) ≤ k) ≤ δ. With i* = n − k it is the paper's
     Algorithm 2: the smallest i* with P(Bin(n, 1 − α) ≥ i*) ≤ δ.
     """
-    if n_rows == 0:
-        return -1
-    k = int(binom.ppf(delta, n_rows, alpha))
-    while k >= 0 and binom.cdf(k, n_rows, alpha) > delta:
+    # The quantile as a real number, then the exact probability at whole ones.
+    k = math.ceil(bdtrik(delta, n_rows, alpha)) + 1 if n_rows else -1
+    while k >= 0 and bdtr(k, n_rows, alpha) > delta:
         k -= 1
     return k
 
@@ -95,7 +94,7 @@ def binomial_bound(n_rows: int, n_tail: int, delta: float) -> float:
     """Clopper and Pearson's upper bound on the error, for a tail of fixed size."""
     if n_tail >= n_rows:
         return 1.0
-    return float(beta.ppf(1.0 - delta, n_tail + 1, n_rows - n_tail))
+    return float(betaincinv(n_tail + 1, n_rows - n_tail, 1.0 - delta))
 
 
 class BinomialRule(Rule):
@@ -115,7 +114,7 @@ class BinomialRule(Rule):
     ) -> Selection:
         """Choose an order statistic."""
         del rng
-        if sample.n_observed < sample.n_rows or (sample.weights != 1.0).any():
+        if not sample.is_complete:
             raise ValueError(
                 "The binomial rule is for complete calibration rows; these have "
                 "missing rows or weights. Choose a weighted rule, or rule='auto'."
@@ -255,7 +254,7 @@ class ThinningRule(Rule):
         bound = _known_bound(sample, self.name)
         kept = rng.uniform(size=sample.n_observed) * bound < sample.weights
         scores = sample.scores[kept]
-        thinned = CalibrationSample(scores, np.ones(len(scores)), len(scores), 1.0)
+        thinned = CalibrationSample(scores, None, len(scores), 1.0)
         return _order_statistic(thinned, alpha, delta, self.name)
 
 

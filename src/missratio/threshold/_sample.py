@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,26 +11,30 @@ from numpy.typing import ArrayLike
 from missratio._typing import FloatArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CalibrationSample:
     """Scores of the observed rows of the controlled class, and their weights.
 
     Parameters
     ----------
-    scores : ndarray of shape (n_observed,)
-        Sorted, the largest first.
-    weights : ndarray of shape (n_observed,)
-        W = 1/(1 − φ) of the same rows.
+    values : ndarray of shape (n_observed,)
+        Scores.
+    masses : ndarray of shape (n_observed,), or None
+        Weights W = 1/(1 − φ) of the same rows; None where all are one.
     n_rows : int
         All rows, the missing ones included.
     bound : float or None
         B = 1/(1 − ‖φ‖∞), which no weight exceeds; None where it is not known.
+    ordered : bool
+        Whether the values are sorted already, the largest first. If not, they are when
+        it is first needed.
     """
 
-    scores: FloatArray
-    weights: FloatArray
+    values: FloatArray
+    masses: FloatArray | None
     n_rows: int
     bound: float | None
+    ordered: bool = True
 
     @classmethod
     def build(
@@ -38,7 +43,7 @@ class CalibrationSample:
         weights: ArrayLike | None = None,
         bound: float | None = None,
     ) -> CalibrationSample:
-        """Sort scores, and leave out missing rows: those of weight zero.
+        """Leave out missing rows: those of weight zero.
 
         Parameters
         ----------
@@ -55,52 +60,96 @@ class CalibrationSample:
         values = np.asarray(scores, dtype=np.float64)
         if values.ndim != 1:
             raise ValueError(f"scores must be one-dimensional, got {values.shape}.")
+        n_rows, masses = len(values), None
         if weights is None:
-            weight, bound = np.ones(len(values)), 1.0
+            bound = 1.0
         else:
-            weight = np.asarray(weights, dtype=np.float64)
-            if weight.shape != values.shape:
-                raise ValueError(
-                    f"weights must be one for each score: got shapes {weight.shape} "
-                    f"and {values.shape}."
-                )
-            if not (np.isfinite(weight) & (weight >= 0.0)).all():
-                raise ValueError("weights must be finite and not negative.")
-        observed = weight > 0.0
-        if not observed.all():
-            values, weight = values[observed], weight[observed]
+            masses = _checked_weights(weights, values, bound)
+            observed = masses > 0.0
+            if not observed.all():
+                values, masses = values[observed], masses[observed]
         if np.isnan(values).any():
             raise ValueError(
                 "An observed calibration row has a score of NaN. Score complete rows, "
                 "or give rows that can't be scored a weight of zero."
             )
-        if bound is not None and len(weight) and weight.max() > bound * (1 + 1e-9):
-            raise ValueError(
-                f"A weight of {weight.max():.6g} exceeds the bound {bound:.6g} that "
-                "the largest missing probability implies: one of the two is wrong."
-            )
-        order = np.argsort(-values)
-        return cls(values[order], weight[order], len(observed), bound)
+        return cls(values, masses, n_rows, bound, ordered=False)
+
+    @cached_property
+    def _sorted(self) -> tuple[FloatArray, FloatArray]:
+        if self.masses is None:
+            scores = self.values if self.ordered else np.sort(self.values)[::-1]
+            return scores, np.ones(len(scores))
+        if self.ordered:
+            return self.values, self.masses
+        order = np.argsort(-self.values)
+        return self.values[order], self.masses[order]
+
+    @property
+    def scores(self) -> FloatArray:
+        """The scores, the largest first."""
+        return self._sorted[0]
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights, of the row with the largest score first."""
+        return self._sorted[1]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no row is missing, and all weigh the same."""
+        if self.n_observed < self.n_rows:
+            return False
+        return self.masses is None or bool((self.masses == 1.0).all())
 
     @property
     def n_observed(self) -> int:
         """How many rows are observed."""
-        return len(self.scores)
+        return len(self.values)
 
     @property
     def effective_rows(self) -> float:
         """Kish's effective sample size of the weights."""
-        total = float(self.weights.sum())
-        return total**2 / float((self.weights**2).sum()) if total > 0.0 else 0.0
+        if self.masses is None:
+            return float(self.n_observed)
+        total = float(self.masses.sum())
+        return total**2 / float((self.masses**2).sum()) if total > 0.0 else 0.0
 
     def threshold(self, n_tail: int) -> float:
         """The smallest threshold above which there are at most n_tail rows.
 
         A threshold below every observed score is never given.
         """
-        return float(self.scores[min(n_tail, self.n_observed - 1)])
+        place = min(n_tail, self.n_observed - 1)
+        if self.ordered or "_sorted" in self.__dict__:
+            return float(self.scores[place])
+        # One order statistic needs no sorting.
+        place = self.n_observed - 1 - place
+        return float(np.partition(self.values, place)[place])
 
     def estimated_error(self, threshold: float) -> float:
         """The weighted share of rows that score above a threshold (Hájek)."""
-        above = float(self.weights[self.scores > threshold].sum())
-        return above / float(self.weights.sum())
+        above = self.values > threshold
+        if self.masses is None:
+            return float(above.mean())
+        return float(self.masses[above].sum()) / float(self.masses.sum())
+
+
+def _checked_weights(
+    weights: ArrayLike, values: FloatArray, bound: float | None
+) -> FloatArray:
+    """Weights that are one for each score, finite, not negative and within bounds."""
+    masses = np.asarray(weights, dtype=np.float64)
+    if masses.shape != values.shape:
+        raise ValueError(
+            f"weights must be one for each score: got shapes {masses.shape} and "
+            f"{values.shape}."
+        )
+    if not (np.isfinite(masses) & (masses >= 0.0)).all():
+        raise ValueError("weights must be finite and not negative.")
+    if bound is not None and len(masses) and masses.max() > bound * (1 + 1e-9):
+        raise ValueError(
+            f"A weight of {masses.max():.6g} exceeds the bound {bound:.6g} that the "
+            "largest missing probability implies: one of the two is wrong."
+        )
+    return masses

@@ -120,18 +120,7 @@ def test_a_pipeline_and_a_dataframe_will_do(table):
     assert power(y, model.predict(pd.DataFrame(X, columns=names))) > 0.5
 
 
-@pytest.mark.parametrize(
-    "missingness",
-    [
-        None,
-        pytest.param(
-            {0: STEP},
-            marks=pytest.mark.xfail(
-                strict=True, raises=AttributeError, reason="a list has no shape"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("missingness", [None, {0: STEP}])
 def test_a_list_of_rows_will_do(table, missingness):
     X, y = table
     model = certified(LogisticRegression().fit(X, y), missingness=missingness)

@@ -121,9 +121,6 @@ def test_the_number_that_is_needed_is_right(rule):
     assert few(needed, {0: STEP}, rule=rule).certificate_.certified
 
 
-@pytest.mark.xfail(
-    strict=True, reason="nothing is said where auto had chosen tuned betting"
-)
 def test_too_few_rows_say_how_many_are_needed_by_default(two_normals):
     X, y = two_normals(100, 2, shift=1.5)
     phi = StepMissingness([-1.0, -1.0], 0.0, 0.8)
@@ -136,7 +133,6 @@ def test_too_few_rows_say_how_many_are_needed_by_default(two_normals):
     assert "or more" in str(error.value)
 
 
-@pytest.mark.xfail(strict=True, reason="nothing is said where φ has no bound")
 def test_too_few_rows_say_how_many_are_needed_without_a_bound():
     unbounded = FunctionMissingness(lambda X: 0.8 * (X[:, 0] > 0))
     with pytest.raises(ValueError, match="No threshold certifies") as error:
@@ -167,7 +163,6 @@ def test_everything_is_given_to_the_controlled_class_if_so_wished(
     assert "every row is given to class" in str(certificate)
 
 
-@pytest.mark.xfail(strict=True, reason="json has no infinity, and threshold is one")
 def test_the_certificate_is_plain_data_where_nothing_is_certified(two_normals):
     X, y = two_normals(20, 2, shift=1.5)
     model = NeymanPearsonClassifier(

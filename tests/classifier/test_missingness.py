@@ -164,12 +164,7 @@ def test_weights_reach_an_estimator_inside_a_pipeline(corrupted, own):
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_weights_reach_the_estimator_where_metadata_is_routed(
-    corrupted, inside, request
-):
-    if inside:
-        reason = "a Pipeline that routes takes no recorder__sample_weight"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_weights_reach_the_estimator_where_metadata_is_routed(corrupted, inside):
     X, y = corrupted({0: STEP0})
     with config_context(enable_metadata_routing=True):
         recorder = Recorder().set_fit_request(sample_weight=True)
@@ -314,9 +309,6 @@ def test_calibration_rows_none_of_which_is_observed(on_infeasible, rule):
         assert (model.predict(X) == 0).all()
 
 
-@pytest.mark.xfail(
-    strict=True, raises=OverflowError, reason="50 to the power of 200 is no float"
-)
 def test_a_product_over_many_columns_has_no_bound():
     many = FunctionMissingness(lambda X: 0 * X, rowwise=False, maximum=0.98)
     assert many.weight_bound(200) in (None, np.inf)

@@ -129,19 +129,7 @@ def test_predictions_and_decisions_agree(table, controlled):
     np.testing.assert_array_equal(model.predict(X[rest]), (decision > 0).astype(int))
 
 
-@pytest.mark.parametrize(
-    "controlled",
-    [
-        0,
-        pytest.param(
-            1,
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="a score at the threshold has decision 0: the other class's",
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("controlled", [0, 1])
 def test_predictions_and_decisions_agree_at_the_threshold_itself(table, controlled):
     X, y = table
     model = certified(controlled_class=controlled).fit(X, y)

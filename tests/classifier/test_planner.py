@@ -26,9 +26,7 @@ def feasible(rule, n, alpha, delta, phi_max):
 
 @pytest.mark.parametrize(("alpha", "delta"), LEVELS)
 @pytest.mark.parametrize("phi_max", SHARES)
-@pytest.mark.parametrize(
-    "rule", ["paper", "bernstein", "hoeffding-bentkus", "betting", "tuned-betting"]
-)
+@pytest.mark.parametrize("rule", ["paper", "bernstein", "hoeffding-bentkus", "betting"])
 def test_it_is_the_smallest_number_by_brute_force(rule, phi_max, alpha, delta):
     needed = required_calibration_rows(alpha, delta, phi_max, rule)
     if needed > 2000:
@@ -40,13 +38,14 @@ def test_it_is_the_smallest_number_by_brute_force(rule, phi_max, alpha, delta):
 
 
 @pytest.mark.parametrize("phi_max", SHARES)
-def test_flipped_bets_need_so_many_up_to_whole_rows(phi_max):
+@pytest.mark.parametrize("rule", ["flipped-betting", "tuned-betting"])
+def test_bets_on_the_weights_need_so_many_up_to_whole_rows(rule, phi_max):
     # How many of n rows are observed is rounded, so that n + 1 can be too few again.
-    needed = required_calibration_rows(0.1, 0.05, phi_max, "flipped-betting")
-    slack = math.ceil(1 / (1 - phi_max)) * 12
-    assert feasible("flipped-betting", needed, 0.1, 0.05, phi_max)
-    assert not feasible("flipped-betting", needed - slack, 0.1, 0.05, phi_max)
-    assert feasible("flipped-betting", needed + slack, 0.1, 0.05, phi_max)
+    needed = required_calibration_rows(0.1, 0.05, phi_max, rule)
+    slack = min(12 * math.ceil(1 / (1 - phi_max)), needed // 2)
+    assert feasible(rule, needed, 0.1, 0.05, phi_max)
+    assert not feasible(rule, needed - slack, 0.1, 0.05, phi_max)
+    assert feasible(rule, needed + slack, 0.1, 0.05, phi_max)
 
 
 def test_the_papers_rule_needs_sixteen_logs_over_alpha_squared():
@@ -152,7 +151,6 @@ def test_a_seed_repeats_the_figure(pilot):
         ([1.0, 2.0], [np.nan], {}),
     ],
 )
-@pytest.mark.xfail(strict=True, reason="not checked: a wrong number or another error")
 def test_what_is_no_pilot_is_refused(controlled, other, options):
     with pytest.raises(ValueError, match=r"phi_max|other_scores"):
         expected_power(controlled, other, 100, alpha=0.1, delta=0.1, **options)

@@ -203,10 +203,6 @@ def test_a_tuned_bet_is_always_a_safe_one(training, alpha, n_rows, bound):
         assert min(factors(bet, alpha, weight, bound)) > 0.0
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="1 + λα + γ(W − 1) − λW cancels: a factor of 0.02 comes out as 0 or 128",
-)
 @pytest.mark.filterwarnings("ignore:divide by zero")
 def test_bets_keep_their_sign_where_weights_are_beyond_rounding():
     # φ = 1 − 2⁻⁶⁰: the factor of a row in the tail is 1 − λ(1 − α), however heavy.

@@ -417,20 +417,7 @@ def test_a_bet_can_not_be_tuned_without_training_rows(training):
         rule_named("tuned-betting", training)
 
 
-INDEX_ERROR = pytest.mark.xfail(
-    strict=True, raises=IndexError, reason="enough rows came, and none is observed"
-)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=INDEX_ERROR)
-        if name in ("paper", "bernstein", "hoeffding-bentkus", "betting")
-        else name
-        for name in WEIGHTED
-    ],
-)
+@pytest.mark.parametrize("name", WEIGHTED)
 def test_where_nothing_is_observed_nothing_is_certified(name):
     sample = CalibrationSample.build(np.full(50_000, np.nan), np.zeros(50_000), 2.0)
     assert select(name, sample, 0.3, 0.3).threshold is None

@@ -1,6 +1,10 @@
 """Classifiers with a certificate, and the planning of their calibration."""
 
-from missratio.classifier._calibration import make_rule
+from missratio.classifier._calibration import (
+    check_levels,
+    make_rule,
+    sorted_scores,
+)
 from missratio.classifier._certificate import Certificate
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier._planner import expected_power, required_calibration_rows
@@ -8,7 +12,9 @@ from missratio.classifier._planner import expected_power, required_calibration_r
 __all__ = [
     "Certificate",
     "NeymanPearsonClassifier",
+    "check_levels",
     "expected_power",
     "make_rule",
     "required_calibration_rows",
+    "sorted_scores",
 ]

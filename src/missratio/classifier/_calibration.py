@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from missratio._typing import FloatArray
 from missratio.threshold import (
     FIXED_RULES,
     RULES,
@@ -19,6 +23,17 @@ def check_levels(alpha: float, delta: float) -> None:
     for name, value in (("alpha", alpha), ("delta", delta)):
         if not 0.0 < value < 1.0:
             raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}.")
+
+
+def sorted_scores(other_scores: ArrayLike) -> FloatArray:
+    """Scores of the other class, sorted, to measure power with."""
+    scores = np.sort(np.asarray(other_scores, dtype=np.float64))
+    if len(scores) == 0 or np.isnan(scores[-1]):
+        raise ValueError(
+            "other_scores must hold the other class's scores, one or more and none of "
+            "them NaN: give a row that has no score −∞."
+        )
+    return scores
 
 
 def make_rule(name: str, *, training: CalibrationSample | None, complete: bool) -> Rule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -62,8 +63,11 @@ class Certificate:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate as plain data."""
-        return {**asdict(self), "valid_while": self.valid_while}
+        """The certificate as plain data; a threshold that isn't finite is None."""
+        data = {**asdict(self), "valid_while": self.valid_while}
+        if not math.isfinite(self.threshold):
+            data["threshold"] = None
+        return data
 
     def __str__(self) -> str:
         """The certificate in words."""

@@ -214,7 +214,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             raise ValueError(
                 f"The estimator must have two classes, got {self.classes_.tolist()}."
             )
-        self._read_rows(X0, reset=True)
+        X0 = self._read_rows(X0, reset=True)
         self._sign = 1.0 if self.classes_[0] == self._controlled() else -1.0
         missingness = self._resolve_missingness()
         rng = np.random.default_rng(self._seed())
@@ -238,8 +238,11 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             distance = np.where(scores == -np.inf, -np.inf, scores - self.threshold_)
         if self.threshold_ == np.inf:
             distance = np.full(len(scores), -np.inf)
-        controlled_is_first = self.classes_[0] == self._controlled()
-        return distance if controlled_is_first else -distance
+        if self.classes_[0] == self._controlled():
+            return distance
+        # A score at the threshold itself belongs to the controlled class, here the
+        # second: its decision must be above zero.
+        return np.where(distance == 0.0, np.finfo(np.float64).tiny, -distance)
 
     def predict(self, X: Any) -> Any:
         """The other class for rows that score above the threshold.
@@ -428,7 +431,9 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             error_bound = chosen.error_bound
         if threshold is None and self.on_infeasible == "raise":
             raise ValueError(
-                infeasible(sample, self._controlled(), self.alpha, self.delta, name)
+                infeasible(
+                    sample, training, self._controlled(), self.alpha, self.delta, name
+                )
             )
         self.threshold_ = np.inf if threshold is None else threshold
         error = 0.0

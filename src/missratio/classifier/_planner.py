@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binom
 
-from missratio.classifier._calibration import check_levels, make_rule
+from missratio.classifier._calibration import check_levels, make_rule, sorted_scores
 from missratio.threshold import CalibrationSample
 
 _MOST_ROWS = 10**9
@@ -84,19 +84,27 @@ def _typical_sample(n_rows: int, bound: float) -> CalibrationSample:
 
 
 def infeasible(
-    sample: CalibrationSample, controlled: Any, alpha: float, delta: float, rule: str
+    sample: CalibrationSample,
+    training: CalibrationSample | None,
+    controlled: Any,
+    alpha: float,
+    delta: float,
+    rule: str,
 ) -> str:
     """Why no threshold can be certified, and what to do."""
-    needs = ""
-    if sample.bound is not None and rule != "tuned-betting":
-        phi_max = 1.0 - 1.0 / sample.bound
-        needed = required_calibration_rows(alpha, delta, phi_max, rule)
-        needs = f", and rule {rule!r} needs {needed} or more"
+    bound = sample.bound
+    if bound is None:
+        # As if φ were everywhere what the heaviest weight seen implies.
+        seen = [s.weights.max() for s in (sample, training) if s and s.n_observed]
+        bound = max(seen, default=1.0)
+    about = "" if sample.bound is not None else "about "
+    needed = required_calibration_rows(alpha, delta, 1.0 - 1.0 / bound, rule)
     return (
         f"No threshold certifies alpha={alpha:g} at delta={delta:g}: got "
         f"{sample.n_rows} calibration rows of class {controlled!r} "
-        f"({sample.n_observed} observed){needs}. Raise alpha or delta, bring more rows "
-        "of that class, choose another rule, or set on_infeasible='reject_all'."
+        f"({sample.n_observed} observed), and rule {rule!r} needs {about}{needed} or "
+        "more. Raise alpha or delta, bring more rows of that class, choose another "
+        "rule, or set on_infeasible='reject_all'."
     )
 
 
@@ -146,8 +154,10 @@ def expected_power(
     0.5
     """
     check_levels(alpha, delta)
+    if not 0.0 <= phi_max < 1.0:
+        raise ValueError(f"phi_max must lie in [0, 1), got {phi_max}.")
     controlled = np.asarray(controlled_scores, dtype=np.float64)
-    other = np.sort(np.asarray(other_scores, dtype=np.float64))
+    other = sorted_scores(other_scores)
     rng = np.random.default_rng(random_state)
     bound = 1.0 / (1.0 - phi_max)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
@@ -114,6 +115,9 @@ def _training_weights(
 
 def _weight_parameter(estimator: Any) -> str:
     """What the parameter for sample weights is called in an estimator's fit."""
+    if get_config()["enable_metadata_routing"]:
+        # A pipeline hands it to the steps that request it.
+        return "sample_weight"
     last, prefix = estimator, ""
     while isinstance(last, Pipeline):
         prefix += f"{last.steps[-1][0]}__"

@@ -40,6 +40,10 @@ def exact_interval(n_events: int, n_rows: int, confidence: float = 0.95) -> Inte
         raise ValueError(
             f"n_events must lie between 0 and n_rows > 0, got {n_events} of {n_rows}."
         )
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(
+            f"confidence must lie strictly between 0 and 1, got {confidence}."
+        )
     tail = (1.0 - confidence) / 2.0
     low = beta.ppf(tail, n_events, n_rows - n_events + 1) if n_events else 0.0
     high = 1.0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from missratio._typing import BoolArray, FloatArray
-from missratio.classifier import make_rule
+from missratio.classifier import check_levels, make_rule, sorted_scores
 from missratio.evaluation._metrics import exact_interval
 from missratio.threshold import CalibrationSample
 
@@ -124,12 +124,10 @@ def np_roc(
     array([0.7])
     """
     sample = CalibrationSample.build(controlled_scores, weights, bound)
-    other = np.sort(np.asarray(other_scores, dtype=np.float64))
-    if len(other) == 0:
-        raise ValueError("other_scores is empty: power can't be measured.")
+    other = sorted_scores(other_scores)
     levels = np.asarray(alphas, dtype=np.float64)
-    if not ((levels > 0.0) & (levels < 1.0)).all():
-        raise ValueError("alphas must lie strictly between 0 and 1.")
+    for level in levels:
+        check_levels(float(level), delta)
     chooser = make_rule(rule, training=training, complete=weights is None)
     thresholds, rules = np.full(len(levels), np.inf), []
     for i, alpha in enumerate(levels):

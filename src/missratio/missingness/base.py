@@ -66,7 +66,12 @@ class Missingness(ABC):
         if self.maximum is None:
             return None
         each = 1.0 / (1.0 - self.maximum)
-        return each if self.rowwise else each**n_columns
+        if self.rowwise:
+            return each
+        try:
+            return each**n_columns
+        except OverflowError:
+            return None
 
     @abstractmethod
     def _evaluate(self, X: FloatArray) -> ArrayLike:

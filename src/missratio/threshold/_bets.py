@@ -66,16 +66,16 @@ def log_capital(
     sample: CalibrationSample, bet: Bet, alpha: float, n_tail: int
 ) -> FloatArray:
     """Log capital of a bet for tails of the 0, 1, …, n_tail highest rows."""
-    out = 1.0 + bet.on_tail * alpha + bet.on_weight * (sample.weights - 1.0)
-    within = out[:n_tail] - bet.on_tail * sample.weights[:n_tail]
+    lost = 1.0 + bet.on_tail * alpha - bet.on_weight
+    out = lost + bet.on_weight * sample.weights
+    within = lost + (bet.on_weight - bet.on_tail) * sample.weights[:n_tail]
     missing = sample.n_rows - sample.n_observed
     steps = np.log(within) - np.log(out[:n_tail])
-    log_missing = math.log(1.0 + bet.on_tail * alpha - bet.on_weight)
     if bet.on_weight == 0.0:
         everywhere = sample.n_observed * math.log1p(bet.on_tail * alpha)
     else:
         everywhere = float(np.log(out).sum())
-    start = everywhere + missing * log_missing
+    start = everywhere + missing * math.log(lost)
     return start + np.concatenate([[0.0], np.cumsum(steps)])
 
 

@@ -73,7 +73,8 @@ class Rule(ABC):
     def _from_tail(
         self, sample: CalibrationSample, n_tail: int, alpha: float
     ) -> Selection:
-        threshold = sample.threshold(n_tail) if n_tail >= 0 else None
+        certified = n_tail >= 0 and sample.n_observed > 0
+        threshold = sample.threshold(n_tail) if certified else None
         return Selection(threshold, self.name, alpha, sample.n_rows)
 
 

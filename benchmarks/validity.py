@@ -95,7 +95,7 @@ SITUATIONS = {
     "constant": Situation("0.5", of_rows(lambda z: np.full(len(z), 0.5), 0.5)),
     "none": Situation("0", None),
     "another feature": Situation(
-        "0.8·1{z₂ > 0}, score (z₁ + 0.3z₂)/√1.09",
+        "0.8·1{z₂ > 0}, score (z₁ + 0.3z₂)/√1.09, N(1.44, 1) in the other class",
         mr.FunctionMissingness(lambda X: 0.8 * (X[:, 1] > 0), maximum=0.8),
         (1 / math.sqrt(1.09), 0.3 / math.sqrt(1.09)),
         1.5 / math.sqrt(1.09),

@@ -327,9 +327,11 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 "the target y is None."
             )
         X = self._read_rows(X, reset=True)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        return X, y
+        labels = np.asarray(column_or_1d(y, warn=True))
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise ValueError("Input y contains NaN or infinity: labels must be finite.")
+        check_consistent_length(X, labels)
+        return X, labels
 
     def _read_rows(self, X: Any, *, reset: bool) -> Any:
         """Check names and width; dataframes stay what they are."""

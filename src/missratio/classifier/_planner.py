@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from missratio.classifier._calibration import check_levels, make_rule, sorted_scores
-from missratio.threshold import CalibrationSample
+from missratio.threshold import BernsteinRule, CalibrationSample, PaperRule
 
 _MOST_ROWS = 10**9
 # With how much certainty the random number of rows that thinning keeps is to suffice.
@@ -51,12 +51,16 @@ def required_calibration_rows(
     if not 0.0 <= phi_max < 1.0:
         raise ValueError(f"phi_max must lie in [0, 1), got {phi_max}.")
     bound = 1.0 / (1.0 - phi_max)
+    margins = {"paper": PaperRule(), "bernstein": BernsteinRule()}
     least = math.ceil(math.log(delta) / math.log1p(-alpha))
 
     def feasible(n_rows: int) -> bool:
         if rule == "thinning" or (rule == "auto" and phi_max > 0.0):
             too_few = binom.cdf(least - 1, n_rows, 1.0 / bound)
             return bool(too_few <= 1.0 - _THINNING_CERTAINTY)
+        by_margin = margins.get(rule)
+        if by_margin is not None:
+            return by_margin.margin(alpha, delta, n_rows / bound) <= alpha
         sample = _typical_sample(n_rows, bound)
         chosen = make_rule(rule, training=sample, complete=phi_max == 0.0)
         rng = np.random.default_rng(0)

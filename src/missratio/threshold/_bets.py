@@ -23,6 +23,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from missratio._typing import FloatArray
 from missratio.threshold._sample import CalibrationSample
@@ -66,7 +67,14 @@ def log_capital(
     sample: CalibrationSample, bet: Bet, alpha: float, n_tail: int
 ) -> FloatArray:
     """Log capital of a bet for tails of the 0, 1, …, n_tail highest rows."""
+    heaviest = sample.weights[:n_tail].max(initial=0.0)
     lost = 1.0 + bet.on_tail * alpha - bet.on_weight
+    if lost + (bet.on_weight - bet.on_tail) * heaviest <= 0.0:
+        raise ValueError(
+            f"A weight of {heaviest:.6g} would lose more than a bet has: it exceeds "
+            "the bound that the bet was made for. Give the bound that belongs to the "
+            "rows' missingness."
+        )
     out = lost + bet.on_weight * sample.weights
     within = lost + (bet.on_weight - bet.on_tail) * sample.weights[:n_tail]
     missing = sample.n_rows - sample.n_observed
@@ -117,10 +125,12 @@ def tune_bet(
     """The bet for n_rows calibration rows, from training rows like them.
 
     Capital grows by λ(α − μ) − λ²v/2 a row to second order, where μ is the error and v
-    the variance of W·1{h > C} − (γ/λ)(W − 1). So γ/λ is what makes v least, a
-    regression coefficient, and λ = √(2 log(1/δ)/(n v)) reaches 1/δ at the largest μ. To
-    estimate these two at the tail of mass α is far steadier than to look for the bet
-    that would have won on the training rows.
+    the variance of W·1{h > C} − (γ/λ)(W − 1). So for each γ/λ the bet
+    λ = √(2 log(1/δ)/(n v)) reaches 1/δ at the largest μ, unless the bound on W keeps it
+    smaller, and the γ/λ with the largest μ is taken: the one that makes v least, a
+    regression coefficient, or a larger one where the bound matters. To estimate these
+    at the tail of mass α is far steadier than to look for the bet that would have won
+    on the training rows.
 
     Parameters
     ----------
@@ -135,32 +145,52 @@ def tune_bet(
     Returns
     -------
     bet : Bet
-    error : float
-        The type I error at the threshold that it is expected to certify; 0 if none.
+    root_error : float
+        The mean of √μ over the draw of the calibration rows, μ the type I error at the
+        threshold that is certified, and 0 where none is.
     """
     weights, total = training.weights, training.n_rows
     in_tail = np.cumsum(weights) <= alpha * total
     loss_square = max(float((weights[in_tail] ** 2).sum()) / total, alpha)
     loss_weight = loss_square - alpha
     weight_variance = max(float((weights**2).sum()) / total - 1.0, 1e-12)
-    ratio = 1.0 if bound is None else min(loss_weight / weight_variance, 1.0)
-    variance = loss_square - alpha**2 - 2 * ratio * loss_weight
-    variance = max(variance + ratio**2 * weight_variance, alpha * (1.0 - alpha) / 4)
     needed = math.log(1.0 / delta)
-    boldest = SAFE * largest_bet(ratio, alpha, bound)
-    on_tail = min(boldest, math.sqrt(2.0 * needed / (n_rows * variance)))
+    # 1. The variance, the bet and the error to expect of it, for each γ/λ.
+    ratios = np.ones(1)
+    if bound is not None:
+        regression = min(loss_weight / weight_variance, 1.0)
+        ratios = np.append(np.linspace(0.0, 1.0, GRID), regression)
+    variances = loss_square - alpha**2 - 2 * ratios * loss_weight
+    variances += ratios**2 * weight_variance
+    variances = np.maximum(variances, alpha * (1.0 - alpha) / 4)
+    boldest = [SAFE * largest_bet(float(ratio), alpha, bound) for ratio in ratios]
+    bets = np.minimum(boldest, np.sqrt(2.0 * needed / (n_rows * variances)))
+    errors = alpha - needed / (n_rows * bets) - bets * variances / 2
+    best = int(np.argmax(errors))
+    ratio, on_tail = float(ratios[best]), float(bets[best])
     bet = Bet(on_tail, ratio * on_tail)
-    # Expected both to second order and by the training rows' own capital: the one is
-    # steadier, the other exact where few rows decide.
-    error = alpha - needed / (n_rows * on_tail) - on_tail * variance / 2
-    n_tail = hopeful_tail(training, ratio, alpha)
-    capital = log_capital(training, bet, alpha, n_tail) * (n_rows / total)
+    # 2. The error by the training rows' own capital: less steady, but exact where few
+    # rows decide. The mean of both is spread over draws as the capital is.
+    own = min(_own_error(training, bet, alpha, needed, n_rows / total), alpha)
+    centre = (max(float(errors[best]), 0.0) + own) / 2
+    spread = math.sqrt(float(variances[best]) / n_rows)
+    draws = centre + spread * ndtri((np.arange(41) + 0.5) / 41)
+    return bet, float(np.sqrt(np.maximum(draws, 0.0)).mean())
+
+
+def _own_error(
+    training: CalibrationSample, bet: Bet, alpha: float, needed: float, scale: float
+) -> float:
+    """The error that a bet certifies on the training rows, were they scale as many."""
+    weights = training.weights
+    n_tail = hopeful_tail(training, bet.on_weight / bet.on_tail, alpha)
+    capital = log_capital(training, bet, alpha, n_tail) * scale
     passed = int(np.count_nonzero(capital >= needed)) - 1
-    if passed >= 0:
-        # Somewhere within the next row, whose weight may be large, capital runs out.
-        part = 0.0
-        if passed < n_tail:
-            part = (capital[passed] - needed) / (capital[passed] - capital[passed + 1])
-            part *= weights[passed]
-        error = max(error, (float(weights[:passed].sum()) + part) / total)
-    return bet, max(error, 0.0)
+    if passed < 0:
+        return 0.0
+    # Somewhere within the next row, whose weight may be large, capital runs out.
+    part = 0.0
+    if passed < n_tail:
+        part = (capital[passed] - needed) / (capital[passed] - capital[passed + 1])
+        part *= weights[passed]
+    return (float(weights[:passed].sum()) + part) / training.n_rows

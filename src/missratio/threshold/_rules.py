@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import bdtr, bdtrik, betaincinv, xlogy
+from scipy.special import bdtr, bdtrik, betaincinv, poch, xlogy
 from scipy.stats import binom
 
 from missratio.threshold._bets import largest_tail, mixture, tune_bet
@@ -259,18 +259,21 @@ class ThinningRule(Rule):
         return _order_statistic(thinned, alpha, delta, self.name)
 
 
-def expected_thinning_error(
+def expected_thinning_root(
     n_rows: int, bound: float, alpha: float, delta: float
 ) -> float:
-    """The mean type I error at the threshold that thinning certifies.
+    """The mean of √μ, μ the type I error at the threshold that thinning certifies.
 
-    Of N rows kept the (k + 1)-th highest score is taken, above which a share of
-    (k + 1)/(N + 1) lies on average; N is binomial, and none is certified for small N.
+    Of N rows kept the (k + 1)-th highest score is taken, above which there is a share
+    that is Beta(k + 1, N − k); N is binomial, and none is certified for small N.
     """
     levels = (np.arange(41) + 0.5) / 41
     kept = binom.ppf(levels, n_rows, 1.0 / bound).astype(int)
-    tails = {int(n): binomial_tail(int(n), alpha, delta) for n in np.unique(kept)}
-    return float(np.mean([(tails[int(n)] + 1) / (n + 1) for n in kept]))
+    roots = {}
+    for n in np.unique(kept).tolist():
+        k = binomial_tail(n, alpha, delta)
+        roots[n] = poch(k + 1, 0.5) / poch(n + 1, 0.5) if k >= 0 else 0.0
+    return float(np.mean([roots[n] for n in kept.tolist()]))
 
 
 class BettingRule(Rule):
@@ -342,7 +345,8 @@ class AutoRule(Rule):
     """The rule that should certify the largest error, chosen before any score is seen.
 
     Complete rows: the binomial rule. Otherwise thinning or tuned betting, whichever is
-    expected to get closer to α, judged by n, the bound on φ and training rows. Without
+    expected to do better, judged by n, the bound on φ and training rows: the mean root
+    of the type I error that it certifies counts, which power grows about as. Without
     training rows: thinning where φ has a bound, and flipped betting where not.
 
     Parameters
@@ -370,7 +374,7 @@ class AutoRule(Rule):
         _, betting = tune_bet(self.training, alpha, delta, n_rows, bound)
         thinning = -1.0
         if bound is not None:
-            thinning = expected_thinning_error(n_rows, bound, alpha, delta)
+            thinning = expected_thinning_root(n_rows, bound, alpha, delta)
         return ThinningRule() if thinning > betting else TunedBettingRule(self.training)
 
     def select(

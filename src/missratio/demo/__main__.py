@@ -1,0 +1,7 @@
+"""``python -m missratio.demo``."""
+
+import sys
+
+from missratio.demo import main
+
+sys.exit(main())

@@ -1,0 +1,342 @@
+"""What the demonstration does: fits on lossy tables, and thresholds for them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+
+from missratio._typing import FloatArray, IntArray
+from missratio.classifier import NeymanPearsonClassifier
+from missratio.missingness import (
+    LogisticMissingness,
+    Missingness,
+    StepMissingness,
+    corrupt,
+)
+from missratio.ratio import KLIEP, BaseRatio, NaiveBayesRatio
+from missratio.theory import oracle_threshold
+from missratio.weights import WeightConcentrationWarning
+
+COLUMNS = (
+    "mean texture",
+    "mean smoothness",
+    "mean compactness",
+    "mean concavity",
+    "mean symmetry",
+    "mean fractal dimension",
+)
+ALPHA, DELTA = 0.1, 0.05
+# Without a penalty most of these fits have no finite optimum: the benign mean lies at
+# the edge of the malignant tumours.
+L2 = 0.1
+REPEATS, QUICK_REPEATS = 100, 8
+# Calibration rows, how often they are drawn for each fit, and who is lost among them.
+CALIBRATION_ROWS, DRAWS = 400, 10
+LOST_COLUMN, LOST_PROBABILITY = "mean concavity", 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One row of the table.
+
+    Parameters
+    ----------
+    name, colour : str
+    make : callable
+        From the benign class's φ to an estimator, not fitted.
+    lossy : bool
+        Whether it sees the table that lost values, rather than the complete one.
+    """
+
+    name: str
+    colour: str
+    make: Callable[[Missingness], BaseRatio]
+    lossy: bool = True
+
+
+# The first is what the others are compared with.
+METHODS = (
+    Method("KLIEP, nothing lost", "#000000", lambda phi: KLIEP(l2=L2), lossy=False),
+    Method("M-KLIEP", "#0072B2", lambda phi: KLIEP(l2=L2, missingness={1: phi})),
+    Method("CC-KLIEP", "#D55E00", lambda phi: KLIEP(l2=L2, missingness="ignore")),
+    Method(
+        "naive Bayes M-KLIEP",
+        "#56B4E9",
+        lambda phi: NaiveBayesRatio(KLIEP(l2=L2), missingness={1: phi}),
+    ),
+    Method(
+        "naive Bayes CC-KLIEP",
+        "#E69F00",
+        lambda phi: NaiveBayesRatio(KLIEP(l2=L2), missingness="ignore"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A way in which benign tumours lose readings.
+
+    Parameters
+    ----------
+    title, explanation : str
+    draw : callable
+        From the benign rows and signs, one for each column, to φ. A sign says whether
+        high or low readings are the ones that are lost.
+    """
+
+    title: str
+    explanation: str
+    draw: Callable[[FloatArray, FloatArray], Missingness]
+
+
+SCENARIOS = (
+    Scenario(
+        "Single readings are lost",
+        "half of each column's, by a logistic φ of the reading itself",
+        lambda benign, signs: LogisticMissingness.from_proportion(
+            benign, coef=2.0 * signs, proportion=0.5
+        ),
+    ),
+    Scenario(
+        "Whole tumours are lost",
+        "nine in ten of those on one side of the median of a signed sum",
+        lambda benign, signs: StepMissingness(
+            signs, threshold=float(np.median(benign @ signs)), probability=0.9
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a method did in every repeat.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_repeats, n_columns)
+    objective : ndarray of shape (n_repeats,)
+        KLIEP's objective on held-out tumours, all complete; the larger the better.
+    power : ndarray of shape (n_repeats,)
+        The share of held-out benign tumours above the threshold that at most a
+        share `ALPHA` of the held-out malignant ones exceed.
+    concentrated : int
+        How many fits warned that a few rows carry the weight.
+    """
+
+    coef: FloatArray
+    objective: FloatArray
+    power: FloatArray
+    concentrated: int
+
+
+def load() -> tuple[FloatArray, IntArray]:
+    """The columns in units of their standard deviation; 1 is benign, 0 malignant."""
+    table = load_breast_cancer()
+    wanted = [table.feature_names.tolist().index(name) for name in COLUMNS]
+    X: FloatArray = table.data[:, wanted]
+    return (X - X.mean(axis=0)) / X.std(axis=0), table.target
+
+
+def power(log_ratio: FloatArray, y: IntArray) -> float:
+    """The share of class 1 above the score that at most `ALPHA` of class 0 exceed."""
+    class_0 = np.sort(log_ratio[y == 0])[::-1]
+    threshold = class_0[int(ALPHA * len(class_0))]
+    return float(np.mean(log_ratio[y == 1] > threshold))
+
+
+def objective(log_ratio: FloatArray, y: IntArray) -> float:
+    """KLIEP's objective on complete rows: E log r(Z¹) − log E r(Z⁰)."""
+    return float(log_ratio[y == 1].mean() - np.log(np.mean(np.exp(log_ratio[y == 0]))))
+
+
+def fit(estimator: BaseRatio, X: FloatArray, y: IntArray) -> tuple[Any, bool]:
+    """A fitted estimator, and whether it warned that a few rows carry the weight."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(X, y)
+    concentrated = [issubclass(w.category, WeightConcentrationWarning) for w in caught]
+    for warning, known in zip(caught, concentrated, strict=True):
+        if not known:
+            warnings.warn(warning.message, warning.category, stacklevel=2)
+    return estimator, any(concentrated)
+
+
+def run(
+    scenario: Scenario, n_repeats: int, seed: int, tick: Callable[[], None]
+) -> list[Outcome]:
+    """Split, lose values, fit and score, again and again: an outcome for each method.
+
+    All methods share the splits and what is lost.
+    """
+    X, y = load()
+    records: list[list[tuple[FloatArray, float, float, bool]]] = [[] for _ in METHODS]
+    for repeat in range(n_repeats):
+        # 1. Half of the tumours are held out, complete.
+        rng = np.random.default_rng([seed, repeat])
+        train, test = train_test_split(
+            np.arange(len(y)),
+            test_size=0.5,
+            stratify=y,
+            random_state=int(rng.integers(2**31)),
+        )
+        # 2. Benign tumours of the other half lose readings.
+        benign = train[y[train] == 1]
+        signs = rng.choice([-1.0, 1.0], size=X.shape[1])
+        phi = scenario.draw(X[benign], signs)
+        lossy = X.copy()
+        lossy[benign] = corrupt(X[benign], phi, rng)
+        # 3. Every method learns from it and scores the held-out half.
+        for method, record in zip(METHODS, records, strict=True):
+            rows = lossy if method.lossy else X
+            fitted, concentrated = fit(method.make(phi), rows[train], y[train])
+            log_ratio = fitted.predict_log_ratio(X[test])
+            record.append(
+                (
+                    fitted.coef_,
+                    objective(log_ratio, y[test]),
+                    power(log_ratio, y[test]),
+                    concentrated,
+                )
+            )
+        tick()
+    return [
+        Outcome(
+            np.array([coef for coef, *_ in record]),
+            np.array([held_out for _, held_out, _, _ in record]),
+            np.array([share for _, _, share, _ in record]),
+            sum(warned for *_, warned in record),
+        )
+        for record in records
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Malignant tumours to calibrate with, before and after some are lost.
+
+    Parameters
+    ----------
+    ratio : KLIEP
+        Fitted, knowing φ.
+    complete, lossy : ndarray of shape (n_rows, n_columns)
+    training : ndarray of shape (n_training, n_columns)
+        What is left of the malignant tumours that the ratio was fitted on.
+    law : ndarray of shape (n_malignant,)
+        Scores of the tumours that the rows were drawn from.
+    """
+
+    ratio: KLIEP
+    complete: FloatArray
+    lossy: FloatArray
+    training: FloatArray
+    law: FloatArray
+
+    def plain(self, rows: FloatArray) -> float:
+        """The threshold that is certified for tumours seen as these rows are."""
+        classifier = NeymanPearsonClassifier(
+            self.ratio, alpha=ALPHA, delta=DELTA, deployment="as-observed"
+        )
+        return classifier.calibrate(rows).threshold_
+
+    def weighted(self, rule: str) -> float:
+        """The threshold that is certified for complete tumours."""
+        classifier = NeymanPearsonClassifier(
+            self.ratio,
+            alpha=ALPHA,
+            delta=DELTA,
+            rule=rule,
+            on_infeasible="reject_all",
+            random_state=0,
+        )
+        return classifier.calibrate(self.lossy, self.training).threshold_
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """One way to choose a threshold: a row of the table on certificates."""
+
+    name: str
+    colour: str
+    threshold: Callable[[Drawn], float]
+
+
+CALIBRATIONS = (
+    Calibration("law known", "#000000", lambda d: oracle_threshold(d.law, ALPHA)),
+    Calibration("nothing lost", "#888888", lambda d: d.plain(d.complete)),
+    Calibration(
+        "complete cases",
+        "#D55E00",
+        lambda d: d.plain(d.lossy[~np.isnan(d.lossy).any(axis=1)]),
+    ),
+    Calibration("weights, paper's rule", "#56B4E9", lambda d: d.weighted("paper")),
+    Calibration("weights, auto rule", "#0072B2", lambda d: d.weighted("auto")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """What one way to choose a threshold did.
+
+    Parameters
+    ----------
+    error, power : ndarray of shape (n_repeats, DRAWS)
+        The shares of malignant and of benign tumours that are cleared.
+    """
+
+    error: FloatArray
+    power: FloatArray
+
+    @property
+    def violations(self) -> int:
+        """How many thresholds clear more than `ALPHA` of the malignant tumours."""
+        return int((self.error > ALPHA).sum())
+
+
+def run_certificates(
+    n_repeats: int, seed: int, tick: Callable[[], None]
+) -> list[Calibrated]:
+    """Fit, draw rows to calibrate with, lose some, and look at each threshold's error.
+
+    The held-out malignant tumours are the law that rows are drawn from, with
+    replacement, so that a threshold's error is known and not estimated.
+    """
+    X, y = load()
+    column = COLUMNS.index(LOST_COLUMN)
+    direction = -np.eye(len(COLUMNS))[column]
+    results = np.empty((len(CALIBRATIONS), 2, n_repeats, DRAWS))
+    for repeat in range(n_repeats):
+        # 1. Half of the tumours, some malignant ones lost, to fit M-KLIEP on.
+        rng = np.random.default_rng([seed, repeat])
+        train, test = train_test_split(
+            np.arange(len(y)),
+            test_size=0.5,
+            stratify=y,
+            random_state=int(rng.integers(2**31)),
+        )
+        malignant = train[y[train] == 0]
+        middle = float(np.median(X[malignant, column]))
+        phi = StepMissingness(direction, -middle, LOST_PROBABILITY)
+        lossy = X.copy()
+        lossy[malignant] = corrupt(X[malignant], phi, rng)
+        ratio, _ = fit(KLIEP(l2=L2, missingness={0: phi}), lossy[train], y[train])
+        # 2. The other half is the law.
+        pool = X[test[y[test] == 0]]
+        law = ratio.predict_log_ratio(pool)
+        benign = ratio.predict_log_ratio(X[test[y[test] == 1]])
+        for draw in range(DRAWS):
+            # 3. Tumours to calibrate with are drawn from it, and some are lost.
+            complete = pool[rng.integers(len(pool), size=CALIBRATION_ROWS)]
+            left = corrupt(complete, phi, rng)
+            drawn = Drawn(ratio, complete, left, lossy[malignant], law)
+            for calibration, result in zip(CALIBRATIONS, results, strict=True):
+                threshold = calibration.threshold(drawn)
+                result[0, repeat, draw] = np.mean(law > threshold)
+                result[1, repeat, draw] = np.mean(benign > threshold)
+        tick()
+    return [Calibrated(error, power) for error, power in results]

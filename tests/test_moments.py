@@ -1,7 +1,5 @@
 """The accumulator: merging blocks equals accumulating all their rows at once."""
 
-from functools import reduce
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -96,7 +94,7 @@ def test_merging_any_split_in_any_order_equals_accumulating_all_rows(
     pieces = np.split(np.array(order), sorted(cuts))
     parts = [part(term_of, block, piece, second_order) for piece in pieces]
     together = part(term_of, block, np.arange(n_rows), second_order)
-    assert_same_sums(reduce(merge_all, parts), together)
+    assert_same_sums(merge_all(parts), together)
 
 
 @settings(max_examples=50, deadline=None)
@@ -109,9 +107,9 @@ def test_merging_is_associative_and_commutative(block, data):
         part(Term.exponential, block, rows, True)
         for rows in np.split(np.arange(n_rows), [first, second])
     )
-    left = merge_all(merge_all(a, b), c)
-    assert_same_sums(merge_all(a, merge_all(b, c)), left)
-    assert_same_sums(merge_all(merge_all(c, b), a), left)
+    left = merge_all([merge_all([a, b]), c])
+    assert_same_sums(merge_all([a, merge_all([b, c])]), left)
+    assert_same_sums(merge_all([merge_all([c, b]), a]), left)
 
 
 @settings(max_examples=50, deadline=None)
@@ -200,7 +198,7 @@ def test_rows_far_below_the_largest_score_vanish_without_a_trace():
     high = accumulate(
         Term.exponential, np.array([[[1e3]]]), None, at, second_order=False
     )
-    [merged] = merge_all(low, high)
+    [merged] = merge_all([low, high])
     assert merged.log_scale == 1e3
     assert merged.value == 1.0
     assert (merged.lowest, merged.highest) == (-1e3, 1e3)

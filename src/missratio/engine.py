@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 
@@ -99,9 +98,9 @@ class Sample:
         )
 
 
-def merge_all(left: list[Sums], right: list[Sums]) -> list[Sums]:
-    """Merge two lists of sums term by term."""
-    return [mine.merge(theirs) for mine, theirs in zip(left, right, strict=True)]
+def merge_all(parts: Sequence[list[Sums]]) -> list[Sums]:
+    """Merge lists of sums term by term."""
+    return [first.merge(*others) for first, *others in zip(*parts, strict=True)]
 
 
 def fold(
@@ -128,9 +127,9 @@ def fold(
 
     def fold_chunk(chunk: Sequence[int]) -> list[Sums]:
         blocks = (sample.block(i, min(i + length, n_rows)) for i in chunk)
-        return reduce(merge_all, (work(*block) for block in blocks))
+        return merge_all([work(*block) for block in blocks])
 
     per_chunk = math.ceil(len(starts) / CHUNKS)
     chunks = [starts[i : i + per_chunk] for i in range(0, len(starts), per_chunk)]
     with one_blas_thread(sample.size) as threads:
-        return reduce(merge_all, share(fold_chunk, chunks, threads))
+        return merge_all(share(fold_chunk, chunks, threads))

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -49,14 +50,23 @@ class Parameters:
     centre: FloatArray | None
     intercept: FloatArray | None
 
+    # What a row's score has besides θᵀf: −θᵀcentre and the intercept.
+    offset: FloatArray | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compute the offset once, for all blocks of rows."""
+        offset = None if self.intercept is None else self.intercept[:, None]
+        if self.centre is not None:
+            shift = dot(self.coef, self.centre)[:, None]
+            offset = -shift if offset is None else offset - shift
+        object.__setattr__(self, "offset", offset)
+
     def score(self, features: FloatArray) -> FloatArray:
         """The scores of rows, of shape (n_problems, n_rows)."""
         coef = self.coef.astype(features.dtype, copy=False)
         score: FloatArray = (features @ coef[..., None])[..., 0]
-        if self.centre is not None:
-            score -= dot(self.coef, self.centre)[:, None]
-        if self.intercept is not None:
-            score += self.intercept[:, None]
+        if self.offset is not None:
+            score += self.offset
         return score
 
 
@@ -86,23 +96,31 @@ class Sums:
     lowest: FloatArray
     highest: FloatArray
 
-    def merge(self, other: Sums) -> Sums:
-        """The sums over both sets of rows."""
-        log_scale = np.maximum(self.log_scale, other.log_scale)
-        mine = np.exp(self.log_scale - log_scale)
-        theirs = np.exp(other.log_scale - log_scale)
+    def merge(self, *others: Sums) -> Sums:
+        """The sums over all sets of rows."""
+        parts = (self, *others)
+        scales = np.array([part.log_scale for part in parts])
+        log_scale = scales.max(axis=0)
+        factors = np.exp(scales - log_scale)
         curvature = None
-        if self.curvature is not None and other.curvature is not None:
-            curvature = mine[:, None, None] * self.curvature
-            curvature += theirs[:, None, None] * other.curvature
+        if all(part.curvature is not None for part in parts):
+            curvature = _combine(factors, [part.curvature for part in parts])
         return Sums(
             log_scale,
-            mine * self.value + theirs * other.value,
-            mine[:, None] * self.slope + theirs[:, None] * other.slope,
+            _combine(factors, [part.value for part in parts]),
+            _combine(factors, [part.slope for part in parts]),
             curvature,
-            np.minimum(self.lowest, other.lowest),
-            np.maximum(self.highest, other.highest),
+            np.min([part.lowest for part in parts], axis=0),
+            np.max([part.highest for part in parts], axis=0),
         )
+
+
+def _combine(factors: FloatArray, arrays: Sequence[Any]) -> FloatArray:
+    """Σ factor · array, a factor for each array and problem."""
+    stacked = np.array(arrays)
+    weights = factors.reshape(*factors.shape, *[1] * (stacked.ndim - 2))
+    total: FloatArray = (weights * stacked).sum(axis=0)
+    return total
 
 
 def accumulate(

@@ -12,7 +12,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from missratio._threads import one_blas_thread, share
 from missratio._typing import FloatArray, IntArray
@@ -115,14 +119,17 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         X, is_numerator, sample_weight, complete
             `complete` says that X has no NaN.
         """
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )
+        options: dict[str, Any] = {
+            "reset": reset,
+            "dtype": [np.float64, np.float32],
+            "ensure_all_finite": False,
+        }
+        if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biu":
+            # Nothing can be wrong with such labels but their number.
+            X = validate_data(self, X, **options)
+            check_consistent_length(X, y)
+        else:
+            X, y = validate_data(self, X, y, **options)
         complete = check_no_infinity(X)
         if reset:
             self.classes_ = two_classes(y)

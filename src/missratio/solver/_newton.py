@@ -118,8 +118,10 @@ def newton(
             direction, decrement = newton_direction(curvature, gradient, lift)
         sunk = (plain**2 <= noise) & (plain > 0.5 * earlier) & taken
         status[running & ((plain <= tol) | sunk)] = CONVERGED
-        status[running & (damping > MOST_DAMPING)] = STALLED
-        status[taken & there.no_optimum] = NO_OPTIMUM
+        if there.no_optimum.any():
+            status[taken & there.no_optimum] = NO_OPTIMUM
+        if not taken.all():
+            status[running & (damping > MOST_DAMPING)] = STALLED
         status[(status == RUNNING) & (n_iter >= max_iter)] = OUT_OF_ITERATIONS
 
         # 4. A Hessian is left out where the next step should be the last, and, if it

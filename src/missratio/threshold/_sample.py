@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from missratio._typing import FloatArray
+
+PILOT_VALUES = 500
 
 
 @dataclass(frozen=True)
@@ -123,9 +126,7 @@ class CalibrationSample:
         place = min(n_tail, self.n_observed - 1)
         if self.ordered or "_sorted" in self.__dict__:
             return float(self.scores[place])
-        # One order statistic needs no sorting.
-        place = self.n_observed - 1 - place
-        return float(np.partition(self.values, place)[place])
+        return _largest(self.values, place)
 
     def estimated_error(self, threshold: float) -> float:
         """The weighted share of rows that score above a threshold (Hájek)."""
@@ -133,6 +134,25 @@ class CalibrationSample:
         if self.masses is None:
             return float(above.mean())
         return float(self.masses[above].sum()) / float(self.masses.sum())
+
+
+def _largest(values: FloatArray, place: int) -> float:
+    """The largest value but `place`, without sorting.
+
+    A few hundred values tell roughly where it lies (Floyd and Rivest), so that only
+    those above have to be looked at; if the guess was too high, all of them.
+    """
+    if len(values) > 4 * PILOT_VALUES:
+        pilot = values[:: len(values) // PILOT_VALUES]
+        share = place / len(values)
+        margin = 3.0 * math.sqrt(max(share * (1.0 - share), 0.01) / len(pilot))
+        rank = int((share + margin) * len(pilot))
+        if rank < len(pilot) // 2:
+            cut = np.partition(pilot, len(pilot) - 1 - rank)[len(pilot) - 1 - rank]
+            high = values[values >= cut]
+            values = high if len(high) > place else values
+    at = len(values) - 1 - place
+    return float(np.partition(values, at)[at])
 
 
 def _checked_weights(

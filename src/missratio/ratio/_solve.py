@@ -104,10 +104,11 @@ def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
     unsolved = solution.status != CONVERGED
     if not (unsolved.any() or solution.n_iter.max() >= LONG_WAY):
         return solution
-    if not problem.objective.diverges_when_separated:
+    bounded = problem.l2 is not None and bool(problem.l2.all())
+    if bounded or not problem.objective.diverges_when_separated:
         return solution
     suspect = unsolved | _far_out(problem, solution)
-    if not suspect.any() or (problem.l2 is not None and problem.l2.all()):
+    if not suspect.any():
         return solution
     end = problem(solution.theta, second_order=True)
     assert end.hessian is not None

@@ -25,7 +25,7 @@ PATH = [
     "evaluation",
     "theory",
 ]
-BASE = {"_typing", "_threads"}
+BASE = {"_hints", "_typing", "_threads"}
 ALLOWED = {
     **{part: set() for part in BASE},
     **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},

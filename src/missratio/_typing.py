@@ -1,6 +1,6 @@
 """Array types used throughout."""
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,4 +10,3 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
 BoolArray: TypeAlias = NDArray[np.bool_]
 Names: TypeAlias = NDArray[np.object_]
-AnyArray: TypeAlias = NDArray[Any]

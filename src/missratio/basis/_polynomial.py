@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._hints import did_you_mean, listed
 from missratio._typing import FloatArray, Names
 from missratio.basis._base import Basis, row_blocks
-from missratio.basis._hints import did_you_mean, listed
 
 # The factors of a product, as ascending column numbers: z0² z1 is (0, 0, 1).
 Term: TypeAlias = tuple[int, ...]

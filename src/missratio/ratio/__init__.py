@@ -8,7 +8,7 @@ from missratio.ratio._base import (
     two_classes,
 )
 from missratio.ratio._batch import BatchFit, fit_batch
-from missratio.ratio._joint import JointRatio, check_log_linear
+from missratio.ratio._joint import JointRatio
 from missratio.ratio._kliep import KLIEP
 from missratio.ratio._naive_bayes import NaiveBayesRatio
 from missratio.ratio._objective_ratio import FDivergenceRatio, ObjectiveRatio
@@ -45,7 +45,6 @@ __all__ = [
     "WeightedMean",
     "basis_features",
     "check_choice",
-    "check_log_linear",
     "check_missingness",
     "check_no_infinity",
     "class_model",

@@ -11,14 +11,11 @@ with H the Hessian. A mean moves with every row by w(u − ū)/Σw after Hájek,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from missratio._typing import BoolArray, FloatArray
-from missratio.moments import Sums
 from missratio.objective import Expectations, KLIEPObjective, Objective, Term
 from missratio.ratio import Factor, RatioProblem, WeightedMean
 
@@ -155,44 +152,62 @@ def expand(factor: Factor) -> Expansion:
     assert evaluation.hessian is not None
     inverse = _inverse(evaluation.hessian[0])
     gradient = evaluation.gradient[0]
-    upper, lower = problem.sums(theta, second_order=False)
-    first, second, means = _outer(problem, upper, lower)
-    to_result, normalizer = _results(factor, problem)
+    terms = _Terms.at(problem, theta)
+    to_result, log_normalizer = _results(factor, problem)
     to_result = -to_result @ inverse
-    count = len(upper)
-    shared = {"centre": problem.centre[0], "hessian_inverse": inverse}
     if isinstance(problem.numerator, WeightedMean):
-        numerator = _mean_rows(
-            factor, problem.numerator, theta[0], first[0], second[0], to_result, shared
-        )
+        upper = _feature_means(factor, terms, to_result, inverse)
     else:
-        numerator = Means(
-            mean=means[0],
-            to_result=to_result,
-            mask=np.tile(factor.columns, (len(gradient), 1)),
-            by_feature=False,
-            score=_score(factor, theta, True, normalizer, upper, first, second),
-            **shared,
-        )
-    mean, lower_result = means[1], to_result
-    if not problem.objective.fits_intercept:
-        # The last mean is that of the normalised tilt.
-        own = np.zeros((len(to_result), 1))
-        own[-1] = 1.0
-        mean = np.append(mean, 1.0)
-        lower_result = np.concatenate([to_result, own], axis=1)
-    denominator = Means(
-        mean=mean,
-        to_result=lower_result,
-        mask=np.tile(factor.columns, (len(mean), 1)),
-        by_feature=False,
-        score=_score(
-            factor, theta, False, normalizer, lower, first[count:], second[count:]
-        ),
-        **shared,
-    )
+        upper = _score_means(factor, terms, True, to_result, log_normalizer, inverse)
+    lower = _score_means(factor, terms, False, to_result, log_normalizer, inverse)
     decrement = float(np.sqrt(max(gradient @ inverse @ gradient, 0.0)))
-    return Expansion(factor.features, numerator, denominator, decrement)
+    return Expansion(factor.features, upper, lower, decrement)
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """Derivatives of the outer function at a solution, terms of the numerator first.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_parameters,)
+    n_numerator : int
+    log_scale, first : ndarray of shape (n_terms,)
+        `first` is h_t.
+    second : ndarray of shape (n_terms, n_parameters)
+        Σ_u h_tu S_u.
+    part : ndarray of shape (n_terms, n_parameters)
+        h_t S_t + a_t Σ_u h_tu S_u: the mean of what rows do to the gradient.
+    """
+
+    theta: FloatArray
+    n_numerator: int
+    log_scale: FloatArray
+    first: FloatArray
+    second: FloatArray
+    part: FloatArray
+
+    @classmethod
+    def at(cls, problem: RatioProblem, theta: FloatArray) -> _Terms:
+        upper, lower = problem.sums(theta, second_order=False)
+        totals = [problem.numerator.total] * len(upper)
+        totals += [problem.denominator.total] * len(lower)
+        terms = [*upper, *lower]
+        pairs = list(zip(terms, totals, strict=True))
+        value = np.array([term.value / total for term, total in pairs])
+        slope = np.array([term.slope[0] / total[0] for term, total in pairs])
+        scale = np.array([term.log_scale for term in terms])
+        outer = problem.objective.combine(Expectations(value, scale, len(upper)))
+        first = outer.gradient[:, 0]
+        second = np.zeros_like(slope)
+        if outer.hessian is not None:
+            second = outer.hessian[:, :, 0] @ slope
+        part = first[:, None] * slope + second * value
+        return cls(theta[0], len(upper), scale[:, 0], first, second, part)
+
+    def of(self, upper: bool) -> slice:
+        """The terms of one class."""
+        return slice(self.n_numerator) if upper else slice(self.n_numerator, None)
 
 
 def _inverse(hessian: FloatArray) -> FloatArray:
@@ -206,27 +221,6 @@ def _inverse(hessian: FloatArray) -> FloatArray:
             "Drop them, or set l2 > 0."
         )
     return np.asarray(np.linalg.inv(scaled) / np.outer(scale, scale))
-
-
-def _outer(
-    problem: RatioProblem, upper: Sequence[Sums], lower: Sequence[Sums]
-) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]]:
-    """h_t, Σ_u h_tu S_u for all terms, and each class's part of the gradient."""
-    totals = [problem.numerator.total] * len(upper)
-    totals += [problem.denominator.total] * len(lower)
-    terms = [*upper, *lower]
-    pairs = list(zip(terms, totals, strict=True))
-    value = np.array([term.value / total for term, total in pairs])
-    slope = np.array([(term.slope / total[:, None])[0] for term, total in pairs])
-    scale = np.array([term.log_scale for term in terms])
-    outer = problem.objective.combine(Expectations(value, scale, len(upper)))
-    first = outer.gradient[:, 0]
-    second = np.zeros_like(slope)
-    if outer.hessian is not None:
-        second = outer.hessian[:, :, 0] @ slope
-    parts = first[:, None] * slope + second * value
-    count = len(upper)
-    return first, second, (parts[:count].sum(axis=0), parts[count:].sum(axis=0))
 
 
 def _results(factor: Factor, problem: RatioProblem) -> tuple[FloatArray, float]:
@@ -244,62 +238,62 @@ def _results(factor: Factor, problem: RatioProblem) -> tuple[FloatArray, float]:
     return np.concatenate([np.eye(size), mean[None]]), log_normalizer
 
 
-def _mean_rows(
-    factor: Factor,
-    numerator: WeightedMean,
-    theta: FloatArray,
-    first: float,
-    second: FloatArray,
-    to_result: FloatArray,
-    shared: dict[str, Any],
+def _feature_means(
+    factor: Factor, terms: _Terms, to_result: FloatArray, inverse: FloatArray
 ) -> Means:
     """A numerator that enters through means of the features alone.
 
     The printed objective has the means of features that are not centred, even where
     weights don't average to one.
     """
-    problem, size = factor.problem, len(factor.coef)
+    problem, theta = factor.problem, terms.theta
+    numerator = problem.numerator
+    assert isinstance(numerator, WeightedMean)
     by_feature = factor.required is not None
-    own_centre = problem.objective.fits_intercept and not by_feature
-    centre = shared["centre"]
-    mean = numerator.mean[0] + (0.0 if own_centre else centre)
+    centre = problem.centre[0]
+    if by_feature or not problem.objective.fits_intercept:
+        mean, shift = numerator.mean[0] + centre, np.zeros_like(centre)
+    else:
+        mean, shift = numerator.mean[0], centre
     mask = factor.required
     if mask is None:
-        mask = np.tile(factor.columns, (size, 1))
+        mask = np.tile(factor.columns, (len(centre), 1))
     if problem.objective.fits_intercept:
         mean = np.append(mean, 0.0 if by_feature else numerator.mass[0])
-        last = np.zeros(mask.shape[1], dtype=bool) if by_feature else factor.columns
+        last = np.zeros_like(factor.columns) if by_feature else factor.columns
         mask = np.concatenate([mask, last[None]])
-    change = first * np.eye(len(theta)) + np.outer(second, theta)
-    return Means(
-        centre=centre if own_centre else np.zeros_like(centre),
-        mean=mean,
-        to_result=to_result @ change,
-        mask=mask,
-        by_feature=by_feature,
-        score=None,
-        hessian_inverse=shared["hessian_inverse"],
-    )
+    change = terms.first[0] * np.eye(len(theta)) + np.outer(terms.second[0], theta)
+    return Means(shift, mean, to_result @ change, mask, by_feature, None, inverse)
 
 
-def _score(
+def _score_means(
     factor: Factor,
-    theta: FloatArray,
+    terms: _Terms,
     upper: bool,
+    to_result: FloatArray,
     log_normalizer: float,
-    sums: Sequence[Sums],
-    first: FloatArray,
-    second: FloatArray,
-) -> Score:
+    inverse: FloatArray,
+) -> Means:
+    """A class that enters row by row, through functions of the score."""
     objective = factor.problem.objective
-    count = len(sums)
-    return Score(
+    which = terms.of(upper)
+    score = Score(
         objective,
         upper,
         factor.coef,
-        float(theta[0, -1]) if objective.fits_intercept else 0.0,
+        float(terms.theta[-1]) if objective.fits_intercept else 0.0,
         log_normalizer,
-        np.array([term.log_scale[0] for term in sums]),
-        first[:count],
-        second[:count],
+        terms.log_scale[which],
+        terms.first[which],
+        terms.second[which],
     )
+    mean = terms.part[which].sum(axis=0)
+    if not upper and not objective.fits_intercept:
+        # The last mean is that of the normalised tilt, which moves log N̂ alone.
+        own = np.zeros((len(to_result), 1))
+        own[-1] = 1.0
+        mean = np.append(mean, 1.0)
+        to_result = np.concatenate([to_result, own], axis=1)
+    mask = np.tile(factor.columns, (len(mean), 1))
+    centre = factor.problem.centre[0]
+    return Means(centre, mean, to_result, mask, False, score, inverse)

@@ -204,7 +204,7 @@ def ratio_uncertainty(
     array([0.046, 0.019])
     >>> lower, upper = uncertainty.interval([[1.0]])
     >>> lower.round(2), upper.round(2)
-    (array([0.29]), array([0.43]))
+    (array([0.32]), array([0.44]))
     """
     _check(ratio)
     check_choice("learned_on", learned_on, LEARNED_ON)

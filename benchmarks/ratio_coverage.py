@@ -22,7 +22,7 @@ from joblib import Parallel, delayed
 
 import missratio as mr
 
-REPEATS = 500
+REPEATS = 400
 LEVEL = 0.95
 MEAN = np.array([0.5, 0.25])
 POINTS = np.array([[0.0, 0.0], [1.0, 1.0], [-1.5, 0.5]])
@@ -83,7 +83,7 @@ def loss(
     label: int, rowwise: bool, share: float, slope: float, estimator: str
 ) -> mr.LogisticMissingness:
     """The φ of a class, at which `share` of its rows or entries is missing."""
-    setting = replace(Setting(), n_rows=200_000, estimator=estimator)
+    setting = replace(Setting(), n_rows=50_000, estimator=estimator)
     rows = setting.draw(np.random.default_rng(label), label)
     slopes = slope * np.array([1.0, -0.7] if label else [-0.7, 1.0])
     return mr.LogisticMissingness.from_proportion(rows, slopes, share, rowwise)
@@ -230,10 +230,14 @@ def bootstrap(setting: Setting, data: Data, draws: int, seed: int = 0) -> np.nda
 
 def settings() -> list[Setting]:
     cells = [
-        Setting(losing, share, queried)
-        for losing in ("rows", "entries")
+        Setting("entries", share, queried)
         for share in (0.1, 0.5, 0.9)
         for queried in (None, 10, 50, 200)
+    ]
+    cells += [
+        Setting("rows", share, queried)
+        for share in (0.5, 0.9)
+        for queried in (None, 10, 200)
     ]
     others = [
         Setting("entries", 0.5, 50, **options)

@@ -16,10 +16,8 @@ from missratio import (
     NaiveBayesRatio,
     NoFiniteOptimumWarning,
     corrupt,
-    learn_missingness,
     ratio_uncertainty,
 )
-from missratio.learning import was_learned_from
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import ratio_coverage
@@ -144,24 +142,6 @@ def test_wrong_choices_are_named(fitted, call, message):
     ratio, X, y = fitted
     with pytest.raises(ValueError, match=message):
         call(ratio_uncertainty(ratio, X, y), X)
-
-
-@pytest.mark.parametrize("rowwise", [False, True])
-@pytest.mark.parametrize("n", [500, 40_000])
-def test_a_model_knows_the_rows_that_it_was_learned_from(rowwise, n):
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(n, 2))
-    slope = np.array([1.0, -1.0])
-    truth = LogisticMissingness(-2.0, slope, rowwise)
-    X = corrupt(Z, truth, rng)
-    revealed = np.where(np.isnan(X), Z, np.nan)
-    revealed[n // 2 :] = np.nan
-    model = learn_missingness(X, revealed, rowwise=rowwise)
-    assert was_learned_from(model, X)
-    assert was_learned_from(model, pd.DataFrame(X))
-    assert not was_learned_from(model, X[:-1])
-    assert not was_learned_from(model, X + 1e-6)
-    assert not was_learned_from(model, corrupt(Z, truth, rng))
 
 
 def test_a_phi_learned_from_all_missing_values_gives_less_variance_than_a_known_one():

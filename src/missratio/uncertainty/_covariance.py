@@ -155,9 +155,11 @@ class ClassMeans:
             each = block.sample_weight
             each = np.ones(len(u)) if each is None else each
             moved.append(left_out[-1] - (each / everything)[:, None] * means.mean)
-        join = (np.concatenate(parts, axis=1) for parts in (plain, left_out, moved))
-        first, second, third = join
-        return first, second, third
+        return (
+            np.concatenate(plain, axis=1),
+            np.concatenate(left_out, axis=1),
+            np.concatenate(moved, axis=1),
+        )
 
 
 @dataclass(frozen=True, slots=True)

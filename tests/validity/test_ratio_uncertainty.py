@@ -28,10 +28,10 @@ def test_coverage_is_near_nominal(losing, share, queried):
     outcome = ratio_coverage.simulate(Setting(losing, share, queried), 1000, jobs=-1)
     coverage = outcome.coverage()
     # With nine tenths missing a hundred rows are left, whose weights have long tails.
-    slack = 0.03 if share == 0.9 else 0.0
+    slack = 0.05 if share == 0.9 else 0.0
     for part in (COEFFICIENTS, POINTS):
         assert coverage[part].min() > 0.95 - NOISE - slack
-        assert coverage[part].max() < 0.95 + NOISE + 0.015
+        assert coverage[part].max() < 0.95 + NOISE + 0.025
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,11 @@ class LearnedMissingness(LogisticMissingness):
         return True
 
     @property
+    def maximum(self) -> float | None:
+        """None: of what was learned no bound is known."""
+        return None
+
+    @property
     def standard_errors(self) -> FloatArray:
         """Of (intercept_j, coef_j), of shape (d, 2), or rowwise of all parameters."""
         diagonal = np.diagonal(self.covariance, axis1=-2, axis2=-1)

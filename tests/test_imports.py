@@ -25,6 +25,7 @@ PATH = [
     "classifier",
     "evaluation",
     "theory",
+    "datasets",
 ]
 BASE = {"_hints", "_typing", "_threads"}
 ALLOWED = {
@@ -32,6 +33,7 @@ ALLOWED = {
     **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},
     "solver": {*BASE, *PATH[: PATH.index("engine")]},
 }
+ALLOWED["datasets"] = {*BASE, "missingness"}
 for late in ["learning", *PATH[PATH.index("ratio") :]]:
     ALLOWED[late].add("solver")
 HEAVY = ["torch", "dask", "altair", "matplotlib", "pandas", "polars", "pyarrow"]

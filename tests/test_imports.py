@@ -14,6 +14,7 @@ ROOT = Path(missratio.__file__).parent
 # What each part may use: the parts before it on the data's path.
 PATH = [
     "missingness",
+    "learning",
     "weights",
     "basis",
     "objective",

@@ -29,6 +29,7 @@ from missratio.evaluation import (
     type_i_interval,
     type_ii_error,
 )
+from missratio.learning import QueryPlan, Revealed, plan_queries
 from missratio.missingness import (
     FunctionMissingness,
     LogisticMissingness,
@@ -88,6 +89,8 @@ __all__ = [
     "Objective",
     "ObjectiveRatio",
     "PolynomialBasis",
+    "QueryPlan",
+    "Revealed",
     "SampleSize",
     "StepMissingness",
     "Term",
@@ -103,6 +106,7 @@ __all__ = [
     "fit_batch",
     "inverse_probability_weights",
     "np_roc",
+    "plan_queries",
     "power",
     "power_interval",
     "required_calibration_rows",

@@ -72,10 +72,10 @@ class QueryPlan:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        what = "whole rows" if self.rowwise else "cells"
+        rows = f" in {len(self) // self.shape[1]} whole rows" if self.rowwise else ""
         return (
-            f"<QueryPlan: {len(self)} values of {what}, {len(self.feature_names)} "
-            f"features, seed {self.seed}>"
+            f"<QueryPlan: {len(self)} cells{rows} of a table of shape {self.shape}, "
+            f"seed {self.seed}>"
         )
 
     def to_frame(

@@ -20,7 +20,6 @@ from missratio.learning._plan_cells import (
     table_word,
 )
 from missratio.learning._plan_draw import (
-    RandomState,
     draw,
     integer_seed,
     missing_pools,
@@ -28,6 +27,7 @@ from missratio.learning._plan_draw import (
 )
 from missratio.learning._plan_table import Columns, write_table
 from missratio.missingness.arrays import as_frame
+from missratio.missingness.corruption import RandomState
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,7 @@ import numpy as np
 from missratio._typing import BoolArray, IntArray
 from missratio.learning._plan_cells import MissingCells, stream
 from missratio.learning._plan_numbers import canonical
-
-RandomState = int | np.random.RandomState | np.random.Generator | None
+from missratio.missingness.corruption import RandomState
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,13 @@ from missratio.evaluation import (
     type_i_interval,
     type_ii_error,
 )
-from missratio.learning import LearnedMissingness, learn_missingness
+from missratio.learning import (
+    LearnedMissingness,
+    QueryPlan,
+    Revealed,
+    learn_missingness,
+    plan_queries,
+)
 from missratio.missingness import (
     FunctionMissingness,
     LogisticMissingness,
@@ -90,6 +96,8 @@ __all__ = [
     "Objective",
     "ObjectiveRatio",
     "PolynomialBasis",
+    "QueryPlan",
+    "Revealed",
     "SampleSize",
     "StepMissingness",
     "Term",
@@ -106,6 +114,7 @@ __all__ = [
     "inverse_probability_weights",
     "learn_missingness",
     "np_roc",
+    "plan_queries",
     "power",
     "power_interval",
     "required_calibration_rows",

@@ -2,5 +2,13 @@
 
 from missratio.learning._learn import learn_missingness
 from missratio.learning._learned import LearnedMissingness
+from missratio.learning._plan import QueryPlan, plan_queries
+from missratio.learning._plan_answers import Revealed
 
-__all__ = ["LearnedMissingness", "learn_missingness"]
+__all__ = [
+    "LearnedMissingness",
+    "QueryPlan",
+    "Revealed",
+    "learn_missingness",
+    "plan_queries",
+]

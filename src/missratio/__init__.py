@@ -12,7 +12,9 @@ from missratio.basis import (
 from missratio.classifier import (
     Certificate,
     NeymanPearsonClassifier,
+    QueryBudget,
     expected_power,
+    query_budget,
     required_calibration_rows,
 )
 from missratio.evaluation import (
@@ -30,7 +32,9 @@ from missratio.evaluation import (
     type_ii_error,
 )
 from missratio.learning import (
+    GoodnessOfFit,
     LearnedMissingness,
+    MissingnessDisplay,
     QueryPlan,
     Revealed,
     learn_missingness,
@@ -84,10 +88,12 @@ __all__ = [
     "FDivergenceRatio",
     "FunctionMissingness",
     "GaussianBasis",
+    "GoodnessOfFit",
     "LearnedMissingness",
     "LinearBasis",
     "LogisticMissingness",
     "Missingness",
+    "MissingnessDisplay",
     "NPROCComparison",
     "NPROCDisplay",
     "NaiveBayesRatio",
@@ -96,6 +102,7 @@ __all__ = [
     "Objective",
     "ObjectiveRatio",
     "PolynomialBasis",
+    "QueryBudget",
     "QueryPlan",
     "Revealed",
     "SampleSize",
@@ -117,6 +124,7 @@ __all__ = [
     "plan_queries",
     "power",
     "power_interval",
+    "query_budget",
     "required_calibration_rows",
     "type_i_error",
     "type_i_interval",

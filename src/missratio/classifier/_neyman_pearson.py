@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._typing import BoolArray, FloatArray
 from missratio.classifier._calibration import check_levels
 from missratio.classifier._certify import Calibration, ScoredRows
 from missratio.classifier._scores import complete_mask, score_rows
@@ -32,6 +32,7 @@ from missratio.classifier._training import (
     fit_estimator,
     missingness_parameters,
     relabelled,
+    split_rows,
 )
 from missratio.missingness import Missingness
 from missratio.ratio import (
@@ -171,7 +172,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         missingness = self._resolve_missingness()
         is_other = y != self._controlled()
         rng = np.random.default_rng(self._seed())
-        fitted, held = self._split(is_other, rng)
+        fitted, held = split_rows(is_other, self.calibration_size, rng)
         self.calibration_index_ = held
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
@@ -186,13 +187,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         )
         # The estimator has seen the controlled class as 0, its first.
         self._sign = 1.0
-        return self._calibrate(
-            _safe_indexing(X, held),
-            _safe_indexing(X, fitted[~is_other[fitted]]),
-            _safe_indexing(X, fitted[is_other[fitted]]),
-            missingness,
-            rng,
-        )
+        return self._recalibrate(X, is_other, missingness, rng)
 
     def calibrate(self, X0: Any, X0_training: Any = None) -> Self:
         """Choose the threshold of an estimator that is fitted already.
@@ -341,6 +336,10 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             )
         return self.controlled_class
 
+    def _other(self) -> Any:
+        """The class that is not controlled."""
+        return self.classes_[self.classes_ != self._controlled()].tolist()[0]
+
     def _read(self, X: Any, y: ArrayLike) -> tuple[Any, Any]:
         if y is None:
             raise ValueError(
@@ -388,30 +387,30 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_missingness(missingness, self.classes_)
         return missingness  # type: ignore[no-any-return]
 
-    def _split(
-        self, is_other: BoolArray, rng: np.random.Generator
-    ) -> tuple[IntArray, IntArray]:
-        """Rows to fit on and rows to calibrate on."""
-        controlled = rng.permutation(np.flatnonzero(~is_other))
-        size = self.calibration_size
-        whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-        count = int(size) if whole else round(size * len(controlled))
-        if not 0 < count < len(controlled):
-            raise ValueError(
-                f"calibration_size={size!r} leaves {len(controlled) - count} of "
-                f"{len(controlled)} rows of the controlled class to fit on and {count} "
-                "to calibrate on; both need some. Give a share between 0 and 1, or a "
-                "smaller number."
-            )
-        held, rest = np.sort(controlled[:count]), controlled[count:]
-        return np.sort(np.concatenate([rest, np.flatnonzero(is_other)])), held
-
     def _score(self, X: Any) -> FloatArray:
         if self.deployment == "complete" and not issparse(X):
             rows = complete_mask(X)
         else:
             rows = np.ones(X.shape[0], dtype=bool)
         return score_rows(self.estimator_, X, rows, self._sign)
+
+    def _recalibrate(
+        self,
+        X: Any,
+        is_other: BoolArray,
+        missingness: Mapping[Any, Missingness] | None,
+        rng: np.random.Generator | None = None,
+    ) -> Self:
+        """Choose the threshold on the calibration rows of the table fitted on."""
+        held = np.zeros(len(is_other), dtype=bool)
+        held[self.calibration_index_] = True
+        return self._calibrate(
+            _safe_indexing(X, np.flatnonzero(held)),
+            _safe_indexing(X, np.flatnonzero(~held & ~is_other)),
+            _safe_indexing(X, np.flatnonzero(is_other)),
+            missingness,
+            rng or np.random.default_rng(self._seed()),
+        )
 
     def _calibrate(
         self,

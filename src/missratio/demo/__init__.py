@@ -118,8 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "KLIEP's, the\nlarger the better. Cleared: benign tumours above the score that "
         "at most 10 % of\nthe held-out malignant ones exceed. Learned: a logistic φ, "
         f"from {LOOKED_UP} missing readings\nof each column, or {LOOKED_UP} whole "
-        "tumours, that were looked up; for whole ones the\nlogistic form is wrong, and it "
-        "shows."
+        "tumours, that were looked up; for whole ones the\nlogistic form is wrong, and "
+        "it shows."
     )
     certified = run_certificates(n_repeats, options.seed, tick)
     print(

@@ -158,7 +158,7 @@ def _is_plain(X: Any) -> bool:
     """Whether X is an array that scikit-learn's validation would hand back as it is."""
     if type(X) is not np.ndarray or X.ndim != 2 or not X.size:
         return False
-    return X.dtype == np.float64 or X.dtype == np.float32
+    return bool(X.dtype == np.float64 or X.dtype == np.float32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,15 @@ from missratio.solver import Solution, Status, lbfgs, newton, newton_direction
 # Above this many parameters a Hessian costs more than it saves.
 NEWTON_PARAMETERS = 1000
 NEWTON_TOL = 1e-8
-# A pilot fit takes every PILOT_STRIDE-th row where that leaves enough of them.
+# A pilot fit takes every PILOT_STRIDE-th row, or more where that leaves too few of
+# them; one that needs many steps is given up.
 PILOT_STRIDE = 10
 PILOT_ROWS = 2000
 PILOT_STEPS = 20
 # From this many parameters on a Hessian is kept over several steps.
 FREEZE_PARAMETERS = 48
 # Small problems are solved together up to this many numbers, which fit the cache.
-CHUNK_ELEMENTS = 131_072
+CHUNK_ELEMENTS = 262_144
 # Scores that spread by more than this may be on their way to infinity.
 FAR_OUT = 5.0
 LONG_WAY = 8
@@ -91,7 +92,10 @@ def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Soluti
 
 
 def _pilot(problem: RatioProblem) -> RatioProblem | None:
-    """The problem on a part of the rows; None where that wouldn't pay."""
+    """The problem on a part of the rows; None where that wouldn't pay.
+
+    With few parameters a Hessian is cheap, and a pilot pays for many rows only.
+    """
     n_parameters = problem.n_parameters
     stride = problem.denominator.n_rows // max(PILOT_ROWS, 20 * n_parameters)
     least = 2 if n_parameters >= FREEZE_PARAMETERS else PILOT_STRIDE

@@ -65,6 +65,7 @@ from missratio.ratio import (
     fit_batch,
 )
 from missratio.threshold import CalibrationSample
+from missratio.uncertainty import RatioUncertainty, ratio_uncertainty
 from missratio.weights import (
     SampleSize,
     WeightConcentrationWarning,
@@ -104,6 +105,7 @@ __all__ = [
     "PolynomialBasis",
     "QueryBudget",
     "QueryPlan",
+    "RatioUncertainty",
     "Revealed",
     "SampleSize",
     "StepMissingness",
@@ -125,6 +127,7 @@ __all__ = [
     "power",
     "power_interval",
     "query_budget",
+    "ratio_uncertainty",
     "required_calibration_rows",
     "type_i_error",
     "type_i_interval",

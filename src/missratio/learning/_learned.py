@@ -168,7 +168,7 @@ class LearnedMissingness(LogisticMissingness):
         known = self._bounds_by_delta
         if delta in known:
             return known[delta]
-        each = delta / sum(evidence is not None for evidence in self.evidence)
+        each = delta / max(sum(e is not None for e in self.evidence), 1)
         result = []
         for evidence, theta in zip(self.evidence, self._thetas, strict=True):
             if evidence is None:

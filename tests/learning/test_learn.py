@@ -239,7 +239,7 @@ def test_of_a_constant_feature_phi_is_a_number():
 
 
 def test_constant_and_other_features_go_together():
-    X, revealed, Z = lose_and_reveal(d=3)
+    X, revealed, _ = lose_and_reveal(d=3)
     X[~np.isnan(X[:, 1]), 1] = 2.0
     revealed[~np.isnan(revealed[:, 1]), 1] = 2.0
     learned = mr.learn_missingness(X, revealed)
@@ -365,10 +365,10 @@ def test_a_method_misspelt_is_told_the_nearest(method, hint):
 
 
 def test_a_rowwise_model_needs_whole_rows():
-    X, revealed, Z = lose_and_reveal(d=2)
+    X, revealed, _ = lose_and_reveal(d=2)
     with pytest.raises(ValueError, match="loses whole rows"):
         mr.learn_missingness(X, revealed, rowwise=True)
-    X, revealed, Z = rows_lost(d=2)
+    X, revealed, _ = rows_lost(d=2)
     row = int(np.flatnonzero(~np.isnan(revealed[:, 0]))[0])
     revealed[row, 1] = np.nan
     with pytest.raises(ValueError, match=f"not all entries of row {row}"):

@@ -284,16 +284,31 @@ def test_a_budget_is_positive(budget):
         MODELS["one"].at_budget(budget)
 
 
-def test_the_band_of_a_larger_budget_is_about_what_it_turns_out_to_be():
-    pilot = [learn(3000, m=30, seed=seed) for seed in range(12)]
-    later = [learn(3000, m=150, seed=seed) for seed in range(12)]
+@pytest.mark.parametrize(
+    ("few", "many"),
+    [
+        (30, 150),
+        pytest.param(
+            10,
+            1000,
+            marks=pytest.mark.xfail(
+                strict=True,
+                reason="at a much larger budget the likelihood's maximum isn't the "
+                "pilot's estimate, which the region is yet made to reach",
+            ),
+        ),
+    ],
+)
+def test_the_band_of_a_larger_budget_is_about_what_it_turns_out_to_be(few, many):
+    pilot = [learn(3000, m=few, seed=seed) for seed in range(8)]
+    later = [learn(3000, m=many, seed=seed) for seed in range(8)]
 
     def mean_width(models):
         bands = [model.probability_band(GRID) for model in models]
         return np.mean([upper - lower for lower, upper in bands])
 
-    expected = mean_width([model.at_budget(150) for model in pilot])
-    assert expected == pytest.approx(mean_width(later), rel=0.15)
+    expected = mean_width([model.at_budget(many) for model in pilot])
+    assert expected == pytest.approx(mean_width(later), rel=0.2)
 
 
 # As an object

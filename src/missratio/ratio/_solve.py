@@ -11,7 +11,14 @@ from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray
 from missratio.moments import dot
 from missratio.ratio._problem import RatioProblem
-from missratio.solver import Solution, Status, lbfgs, newton, newton_direction
+from missratio.solver import (
+    Solution,
+    Status,
+    lbfgs,
+    newton,
+    newton_direction,
+    proximal_newton,
+)
 
 # Above this many parameters a Hessian costs more than it saves.
 NEWTON_PARAMETERS = 1000
@@ -38,10 +45,14 @@ def solve(
     ----------
     problem : RatioProblem
     solver : {"auto", "newton", "lbfgs"}
-        "auto" takes Newton's method up to a thousand parameters.
+        "auto" takes Newton's method up to a thousand parameters. With an L1 penalty it
+        is the proximal Newton method, for one problem, whichever is chosen.
     tol, max_iter
         As for the solvers.
     """
+    if problem.l1 is not None:
+        with one_blas_thread(problem.denominator.size):
+            return _solve_proximal(problem, tol=tol, max_iter=max_iter)
     n_problems = len(problem.centre)
     if solver == "auto":
         solver = "newton" if problem.n_parameters <= NEWTON_PARAMETERS else "lbfgs"
@@ -88,6 +99,23 @@ def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Soluti
     return _without_receding(problem, solution)
 
 
+def _solve_proximal(problem: RatioProblem, *, tol: float, max_iter: int) -> Solution:
+    """Proximal Newton, begun on a part of the rows where there are many."""
+    assert problem.l1 is not None
+    start = problem.start()
+    l1 = np.zeros(problem.n_parameters)
+    l1[: len(problem.l1)] = problem.l1
+    pilot_rows = problem.denominator.n_rows // PILOT_STRIDE
+    if pilot_rows >= max(PILOT_ROWS, 20 * problem.n_parameters):
+        pilot = problem.thin(PILOT_STRIDE)
+        coarse = max(tol, 0.3 * math.sqrt(problem.n_parameters / pilot_rows))
+        rough = proximal_newton(pilot, start, l1, tol=coarse, max_iter=max_iter)
+        if rough.status[0] == Status.CONVERGED:
+            start = rough.theta
+    solution = proximal_newton(problem, start, l1, tol=tol, max_iter=max_iter)
+    return _without_receding(problem, solution)
+
+
 def _far_out(problem: RatioProblem, solution: Solution) -> BoolArray:
     """Whether scores spread so much that they may be on their way to infinity."""
     n_features = problem.centre.shape[1]
@@ -104,8 +132,7 @@ def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
     unsolved = solution.status != CONVERGED
     if not (unsolved.any() or solution.n_iter.max() >= LONG_WAY):
         return solution
-    bounded = problem.l2 is not None and bool(problem.l2.all())
-    if bounded or not problem.objective.diverges_when_separated:
+    if problem.bounded or not problem.objective.diverges_when_separated:
         return solution
     suspect = unsolved | _far_out(problem, solution)
     if not suspect.any():
@@ -113,7 +140,7 @@ def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
     end = problem(solution.theta, second_order=True)
     assert end.hessian is not None
     step, _ = newton_direction(end.hessian, end.gradient, np.zeros_like(end.gradient))
-    if problem.l2 is not None:
+    if problem.l2 is not None and problem.l2.ndim == 1:
         # What is penalised can't go to infinity; the rest may.
         step[:, : len(problem.l2)] *= problem.l2 == 0.0
     status = solution.status.copy()

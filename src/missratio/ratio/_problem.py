@@ -271,13 +271,12 @@ class RatioProblem:
         return log_mean + lower[0].log_scale + shift
 
     def thin(self, stride: int) -> RatioProblem:
-        """The same problem on every stride-th row."""
+        """The same problem on every stride-th row, in single precision."""
         numerator = self.numerator
         if isinstance(numerator, Sample):
-            numerator = numerator.thin(stride)
-        return replace(
-            self, numerator=numerator, denominator=self.denominator.thin(stride)
-        )
+            numerator = numerator.thin(stride, self.centre)
+        denominator = self.denominator.thin(stride, self.centre)
+        return replace(self, numerator=numerator, denominator=denominator)
 
     def problems(self, which: slice) -> RatioProblem:
         """Some problems of the batch."""

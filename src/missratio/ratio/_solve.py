@@ -78,8 +78,9 @@ def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Soluti
     pilot_rows = problem.denominator.n_rows // PILOT_STRIDE
     large = len(start) == 1 and pilot_rows >= max(PILOT_ROWS, 20 * problem.n_parameters)
     if large:
-        # A pilot is only as good as its rows, so it is not solved any further than to
-        # its own statistical error; its Hessian then serves for most of the steps.
+        # A pilot is only as good as its rows, so single precision will do, and it is
+        # not solved any further than to its own statistical error; its Hessian then
+        # serves for most of the steps.
         pilot = problem.thin(PILOT_STRIDE)
         coarse = max(tol, 0.3 * math.sqrt(problem.n_parameters / pilot_rows))
         rough = _solve_newton(pilot, tol=coarse, max_iter=max_iter)
@@ -151,7 +152,7 @@ def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
 def _solve_first_order(problem: RatioProblem, *, tol: float, max_iter: int) -> Solution:
     """L-BFGS on features scaled by their spread over some denominator rows."""
     stride = max(1, problem.denominator.n_rows // PILOT_ROWS)
-    thinned = problem.denominator.thin(stride)
+    thinned = problem.denominator.thin(stride, problem.centre)
     features, _ = thinned.block(0, thinned.n_rows)
     spread = features[0].std(axis=0, dtype=np.float64)
     visible = spread > 1e-8 * np.abs(features[0]).max(axis=0)

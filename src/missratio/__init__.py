@@ -45,6 +45,7 @@ from missratio.objective import (
 )
 from missratio.ratio import (
     KLIEP,
+    KLIEPCV,
     BatchFit,
     FDivergenceRatio,
     NaiveBayesRatio,
@@ -66,6 +67,7 @@ __version__ = version("missratio")
 
 __all__ = [
     "KLIEP",
+    "KLIEPCV",
     "NPROC",
     "Basis",
     "BatchFit",

@@ -9,6 +9,7 @@ from missratio.ratio._base import (
 )
 from missratio.ratio._batch import BatchFit, fit_batch
 from missratio.ratio._kliep import KLIEP
+from missratio.ratio._kliep_cv import KLIEPCV
 from missratio.ratio._naive_bayes import NaiveBayesRatio
 from missratio.ratio._objective_ratio import FDivergenceRatio, ObjectiveRatio
 from missratio.ratio._rows import check_missingness, class_model
@@ -16,6 +17,7 @@ from missratio.ratio._two_samples import density_ratio
 
 __all__ = [
     "KLIEP",
+    "KLIEPCV",
     "BaseRatio",
     "BatchFit",
     "FDivergenceRatio",

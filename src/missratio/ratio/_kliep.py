@@ -7,6 +7,8 @@ from typing import Any
 from missratio.objective import KLIEPObjective, Objective
 from missratio.ratio._base import SolverName
 from missratio.ratio._joint import JointRatio, MissingnessParameter
+from missratio.ratio._parts import Fallback
+from missratio.ratio._penalty import PenaltyWeights
 from missratio.ratio._rows import Normalization
 
 
@@ -90,6 +92,9 @@ class KLIEP(JointRatio):
         missingness: MissingnessParameter = None,
         normalize: Normalization = "hajek",
         l2: Any = 0.0,
+        l1: Any = 0.0,
+        penalty_weights: PenaltyWeights = "uniform",
+        fallback: Fallback = "raise",
         solver: SolverName = "auto",
         tol: float = 1e-8,
         max_iter: int = 100,
@@ -98,6 +103,9 @@ class KLIEP(JointRatio):
         self.missingness = missingness
         self.normalize = normalize
         self.l2 = l2
+        self.l1 = l1
+        self.penalty_weights = penalty_weights
+        self.fallback = fallback
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

@@ -86,6 +86,21 @@ class ClassRows:
             weights = row_weights(weights)
         return weights
 
+    def take(self, chosen: BoolArray) -> ClassRows:
+        """Some of the rows."""
+        index = self.index
+        if isinstance(index, slice):
+            index = np.arange(index.start, index.stop)
+        own = self.sample_weight
+        return replace(
+            self,
+            index=index[chosen],
+            n_rows=int(np.count_nonzero(chosen)),
+            weights=None if self.weights is None else self.weights[chosen],
+            sample_weight=None if own is None else own[chosen],
+            sums=None,
+        )
+
     def size(self, weights: FloatArray | None) -> SampleSize:
         """How much the weights leave of the sample."""
         if weights is None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray
+from missratio._typing import BoolArray, FloatArray
 from missratio.moments import dot
 from missratio.ratio._problem import RatioProblem
 from missratio.solver import (
@@ -37,7 +37,12 @@ CONVERGED = int(Status.CONVERGED)
 
 
 def solve(
-    problem: RatioProblem, *, solver: str = "auto", tol: float, max_iter: int
+    problem: RatioProblem,
+    *,
+    solver: str = "auto",
+    tol: float,
+    max_iter: int,
+    start: FloatArray | None = None,
 ) -> Solution:
     """Solve a batch of problems, in chunks that stay in the cache.
 
@@ -49,10 +54,12 @@ def solve(
         is the proximal Newton method, for one problem, whichever is chosen.
     tol, max_iter
         As for the solvers.
+    start : ndarray of shape (1, n_parameters), optional
+        Where to begin, for one problem.
     """
     if problem.l1 is not None:
         with one_blas_thread(problem.denominator.size):
-            return _solve_proximal(problem, tol=tol, max_iter=max_iter)
+            return _solve_proximal(problem, start, tol=tol, max_iter=max_iter)
     n_problems = len(problem.centre)
     if solver == "auto":
         solver = "newton" if problem.n_parameters <= NEWTON_PARAMETERS else "lbfgs"
@@ -62,28 +69,32 @@ def solve(
     chunks = [slice(i, i + length) for i in range(0, n_problems, length)]
     with one_blas_thread(problem.denominator.size) as threads:
         if len(chunks) == 1:
-            return one(problem, tol=tol, max_iter=max_iter)
+            return one(problem, start, tol=tol, max_iter=max_iter)
         return Solution.concatenate(
             share(
-                lambda which: one(problem.problems(which), tol=tol, max_iter=max_iter),
+                lambda which: one(
+                    problem.problems(which), None, tol=tol, max_iter=max_iter
+                ),
                 chunks,
                 threads,
             )
         )
 
 
-def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Solution:
+def _solve_newton(
+    problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
+) -> Solution:
     """Newton, begun on a part of the rows where there are many."""
-    start, hessian = problem.start(), None
+    start, hessian = problem.start() if begin is None else begin, None
     pilot_rows = problem.denominator.n_rows // PILOT_STRIDE
     large = len(start) == 1 and pilot_rows >= max(PILOT_ROWS, 20 * problem.n_parameters)
-    if large:
+    if large and begin is None:
         # A pilot is only as good as its rows, so single precision will do, and it is
         # not solved any further than to its own statistical error; its Hessian then
         # serves for most of the steps.
         pilot = problem.thin(PILOT_STRIDE)
         coarse = max(tol, 0.3 * math.sqrt(problem.n_parameters / pilot_rows))
-        rough = _solve_newton(pilot, tol=coarse, max_iter=max_iter)
+        rough = _solve_newton(pilot, None, tol=coarse, max_iter=max_iter)
         if rough.status[0] == Status.CONVERGED:
             start, hessian = rough.theta, rough.hessian
             if not rough.exact:
@@ -100,14 +111,17 @@ def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Soluti
     return _without_receding(problem, solution)
 
 
-def _solve_proximal(problem: RatioProblem, *, tol: float, max_iter: int) -> Solution:
+def _solve_proximal(
+    problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
+) -> Solution:
     """Proximal Newton, begun on a part of the rows where there are many."""
     assert problem.l1 is not None
-    start = problem.start()
+    start = problem.start() if begin is None else begin
     l1 = np.zeros(problem.n_parameters)
     l1[: len(problem.l1)] = problem.l1
     pilot_rows = problem.denominator.n_rows // PILOT_STRIDE
-    if pilot_rows >= max(PILOT_ROWS, 20 * problem.n_parameters):
+    large = pilot_rows >= max(PILOT_ROWS, 20 * problem.n_parameters)
+    if large and begin is None:
         pilot = problem.thin(PILOT_STRIDE)
         coarse = max(tol, 0.3 * math.sqrt(problem.n_parameters / pilot_rows))
         rough = proximal_newton(pilot, start, l1, tol=coarse, max_iter=max_iter)
@@ -141,6 +155,8 @@ def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
     end = problem(solution.theta, second_order=True)
     assert end.hessian is not None
     step, _ = newton_direction(end.hessian, end.gradient, np.zeros_like(end.gradient))
+    if problem.l1 is not None:
+        step = solution.step.copy()
     if problem.l2 is not None and problem.l2.ndim == 1:
         # What is penalised can't go to infinity; the rest may.
         step[:, : len(problem.l2)] *= problem.l2 == 0.0
@@ -149,7 +165,9 @@ def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
     return replace(solution, status=status)
 
 
-def _solve_first_order(problem: RatioProblem, *, tol: float, max_iter: int) -> Solution:
+def _solve_first_order(
+    problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
+) -> Solution:
     """L-BFGS on features scaled by their spread over some denominator rows."""
     stride = max(1, problem.denominator.n_rows // PILOT_ROWS)
     thinned = problem.denominator.thin(stride, problem.centre)
@@ -158,9 +176,8 @@ def _solve_first_order(problem: RatioProblem, *, tol: float, max_iter: int) -> S
     visible = spread > 1e-8 * np.abs(features[0]).max(axis=0)
     scale = np.ones(problem.n_parameters)
     scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
-    solution = lbfgs(
-        problem, problem.start(), scale=scale, tol=tol, max_iter=10 * max_iter
-    )
+    start = problem.start() if begin is None else begin
+    solution = lbfgs(problem, start, scale=scale, tol=tol, max_iter=10 * max_iter)
     if problem.n_parameters > NEWTON_PARAMETERS:
         return solution
     checked = _without_receding(problem, solution)

@@ -79,10 +79,11 @@ def proximal_newton(
         # 2. Aim at the optimum of the quadratic model plus the penalty.
         target = hessian @ theta - gradient
         aim = minimise_quadratic(hessian, target, l1, theta, MODEL_TOL * decrement)
-        fall = -(gradient @ (aim - theta) + l1 @ (np.abs(aim) - np.abs(theta)))
+        growth = l1 @ (np.abs(aim) - np.abs(theta))
+        fall = -float(gradient @ (aim - theta) + growth)
 
         # 3. Go there, or as far as the sum falls enough.
-        noise = ROUNDING * np.finfo(np.float64).eps * max(1.0, abs(value))
+        noise = ROUNDING * float(np.finfo(np.float64).eps) * max(1.0, abs(value))
         found = _search(evaluate, theta, aim, l1, value + noise, fall)
         if found is None:
             status = Status.STALLED

@@ -4,10 +4,12 @@ from importlib.metadata import version
 
 from missratio.basis import (
     Basis,
+    ColumnwiseBasis,
     GaussianBasis,
     LinearBasis,
     PolynomialBasis,
     TransformerBasis,
+    UnionBasis,
 )
 from missratio.classifier import (
     Certificate,
@@ -73,6 +75,7 @@ __all__ = [
     "BatchFit",
     "CalibrationSample",
     "Certificate",
+    "ColumnwiseBasis",
     "Combination",
     "Divergence",
     "Expectations",
@@ -94,6 +97,7 @@ __all__ = [
     "StepMissingness",
     "Term",
     "TransformerBasis",
+    "UnionBasis",
     "WeightConcentrationWarning",
     "compare_np_roc",
     "corrupt",

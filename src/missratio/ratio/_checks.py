@@ -98,8 +98,8 @@ def class_size(rows: ClassRows, weights: FloatArray | None) -> SampleSize:
     """The effective size of a class; of its worst feature under partial missingness."""
     if weights is None or weights.ndim == 1:
         return rows.size(weights)
-    sizes = [rows.size(np.ascontiguousarray(column)) for column in weights.T]
-    return min(sizes, key=lambda size: size.kish)
+    worst = int(np.argmin(effective_sample_size(weights, axis=0)))
+    return rows.size(np.ascontiguousarray(weights[:, worst]))
 
 
 def feature_sizes(

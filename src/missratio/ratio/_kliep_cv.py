@@ -19,11 +19,11 @@ from missratio.ratio._penalty import PenaltyUnits, PenaltyWeights, Strength
 from missratio.ratio._rows import ClassRows, Normalization
 from missratio.solver import Status
 
-# A fold's fits are compared, not kept: a tenth of a per mille of the objective's own
-# curvature is far below what folds differ by.
-PATH_TOL = 1e-4
-# Ridge strengths tried by default, beside that at which penalty and curvature balance.
-L2_SPAN = (10.0, 1e-4)
+# A fold's fits are compared, not kept: what this leaves is far below what folds differ
+# by.
+PATH_TOL = 1e-3
+# Ridge strengths tried by default, beside that which curves as much as the rows do.
+L2_SPAN = (10.0, 1e-3)
 # L1 strengths tried by default, beside the least that leaves nothing but zeros.
 L1_SPAN = (1.0, 1e-3)
 
@@ -43,9 +43,10 @@ class KLIEPCV(JointRatio):
     ----------
     basis, missingness, normalize, fallback, solver, tol, max_iter
         As for `KLIEP`.
-    l2_grid : int or array-like, default=11
-        Ridge strengths, or how many to try: from 10 to 10⁻⁴ times the one at which the
-        penalties add up to as much curvature as the denominator's rows.
+    l2_grid : int or array-like, default=9
+        Ridge strengths, or how many to try: from 10 to 10⁻³ times the one at which the
+        penalty curves the objective as much as the denominator's rows do, for the
+        median feature.
     l1_grid : int or array-like, default=(0.0,)
         L1 strengths, or how many to try: from the least at which all coefficients are
         zero down to a thousandth of it. With more than one strength of each kind all
@@ -99,7 +100,7 @@ class KLIEPCV(JointRatio):
         basis: Any = "linear",
         missingness: MissingnessParameter = None,
         normalize: Normalization = "hajek",
-        l2_grid: Any = 11,
+        l2_grid: Any = 9,
         l1_grid: Any = (0.0,),
         penalty_weights: PenaltyWeights = "covariance",
         cv: int = 5,
@@ -135,8 +136,9 @@ class KLIEPCV(JointRatio):
         mean = scores.mean(axis=0)
         if not np.isfinite(mean).any():
             raise ValueError(
-                f"No pair of strengths has a finite optimum in all {self.cv} folds. "
-                "Try stronger penalties: larger values in l2_grid."
+                f"No pair of strengths gives a finite score in all {self.cv} folds: "
+                "fits have no optimum, or rows held out lie far outside of those "
+                "fitted. Use fewer or smoother basis features, or larger strengths."
             )
         best = int(mean.argmax())
         self.l1_, self.l2_ = float(grid.l1[best]), float(grid.l2[best])
@@ -204,11 +206,11 @@ class Grid:
             largest = float((np.abs(problem.start_gradient()) / unit).max())
             l1 = np.geomspace(*L1_SPAN, l1) * (largest or 1.0)
         if isinstance(l2, int):
-            variance = problem.denominator_variance()
-            unit = np.ones(1) if units.l2 is None else units.l2
-            unit = np.diagonal(unit) if unit.ndim == 2 else unit
-            balance = float(variance.mean() / unit.mean())
-            l2 = np.geomspace(*L2_SPAN, l2) * (balance or 1.0)
+            curvature = problem.denominator_variance()
+            if units.l2 is not None:
+                unit = np.diagonal(units.l2) if units.l2.ndim == 2 else units.l2
+                curvature = curvature / unit
+            l2 = np.geomspace(*L2_SPAN, l2) * (float(np.median(curvature)) or 1.0)
         pairs = np.array([(a, b) for a in _falling(l1) for b in _falling(l2)])
         return cls(pairs[:, 0], pairs[:, 1])
 
@@ -249,7 +251,7 @@ def fold_numbers(
         )
     order = random.permutation(rows.n_rows)
     if rows.weights is not None:
-        observed = rows.weights.reshape(rows.n_rows, -1).all(axis=1)
+        observed = np.asarray(rows.weights.reshape(rows.n_rows, -1).all(axis=1))
         order = order[np.argsort(~observed[order], kind="stable")]
     numbers = np.empty(rows.n_rows, dtype=np.intp)
     numbers[order] = np.arange(rows.n_rows) % n_folds

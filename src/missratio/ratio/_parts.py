@@ -11,6 +11,7 @@ from missratio._typing import FloatArray, IntArray
 from missratio.basis import Basis
 from missratio.engine import Sample
 from missratio.objective import Objective
+from missratio.ratio._checks import constant_features
 from missratio.ratio._penalty import PenaltyUnits, Strength
 from missratio.ratio._problem import RatioProblem, WeightedMean
 from missratio.ratio._rows import ClassRows, observed_sample, weighted_mean
@@ -122,13 +123,15 @@ class JointProblem:
         return self._gather(gradients)
 
     def denominator_variance(self) -> FloatArray:
-        """Of each basis feature: KLIEP's Hessian at a ratio of one."""
+        """Of each basis feature, as in KLIEP's Hessian at a ratio of one."""
         variances = []
         for part in self.parts:
             plain = replace(part.problem, l1=None, l2=None)
             hessian = plain(plain.start(), second_order=True).hessian
             assert hessian is not None
-            variances.append(np.maximum(np.diagonal(hessian[0]), 0.0))
+            variance = np.maximum(np.diagonal(hessian[0]), 0.0)
+            variance[constant_features(plain.denominator)] = 0.0
+            variances.append(variance)
         return self._gather(variances)
 
     def penalised(self, units: PenaltyUnits, strength: Strength) -> JointProblem:

@@ -16,6 +16,8 @@ from missratio.ratio._checks import feature_sizes
 from missratio.ratio._rows import ClassRows
 
 PenaltyWeights = Literal["uniform", "standard-error", "covariance"]
+# So many times a feature's variance leaves nothing of its coefficient.
+HELD = 1e8
 PENALTY_WEIGHTS = ("uniform", "standard-error", "covariance")
 
 
@@ -91,17 +93,20 @@ def penalty_units(
     mean : ndarray of shape (n_features,)
         The weighted means.
     denominator_variance : ndarray of shape (n_features,)
-        Of the features, over the denominator class.
+        Of the features, over the denominator class: zero exactly where constant.
     """
     whole = penalty_weights == "covariance"
     covariance = mean_covariance(features, rows, weights, mean, diagonal=not whole)
     variance = np.diagonal(covariance) if whole else covariance
+    size = feature_sizes(rows, weights, len(mean))
+    constant = denominator_variance == 0.0
+    spread = np.where(constant, size * variance, denominator_variance)
+    spread[spread == 0.0] = 1.0
     # A feature that doesn't vary in the numerator has a standard error of zero, and
     # its penalty would vanish with it. So one row more is reckoned with, a denominator
-    # standard deviation away.
-    size = feature_sizes(rows, weights, len(mean))
-    spread = np.where(denominator_variance > 0.0, denominator_variance, size * variance)
-    trace = np.where(spread > 0.0, spread, 1.0) / size**2
+    # standard deviation away. One that doesn't vary in the denominator could be tilted
+    # there by any amount, and stays at zero.
+    trace = spread * np.where(constant, HELD, 1.0 / size**2)
     standard_error = np.sqrt(variance + trace)
     if whole:
         return PenaltyUnits(standard_error, covariance + np.diag(trace))
@@ -155,10 +160,7 @@ def _terms(
     hajek = rows.normalize == "hajek" or combined is None
 
     def block_terms(start: int, stop: int) -> FloatArray:
-        if isinstance(rows.index, slice):
-            block = features[rows.index.start + start : rows.index.start + stop]
-        else:
-            block = features[rows.index[start:stop]]
+        block = rows.block(features, slice(start, stop))
         if combined is None:
             return (block - mean) / divisor
         weight = combined[start:stop]

@@ -86,6 +86,13 @@ class ClassRows:
             weights = row_weights(weights)
         return weights
 
+    def block(self, features: FloatArray, which: slice) -> FloatArray:
+        """Some consecutive rows of the class."""
+        if isinstance(self.index, slice):
+            start = self.index.start
+            return features[start + which.start : start + which.stop]
+        return np.take(features, self.index[which], axis=0, mode="clip")
+
     def take(self, chosen: BoolArray) -> ClassRows:
         """Some of the rows."""
         index = self.index
@@ -311,15 +318,21 @@ def feature_weights(
     -------
     ndarray of shape (n_rows, n_features)
     """
-    if required_columns.shape[0] == required_columns.shape[1] and np.array_equal(
-        required_columns, np.eye(len(required_columns), dtype=bool)
-    ):
+    if is_identity(required_columns):
         return entry_weights
     weights = np.ones((len(entry_weights), len(required_columns)))
     for j, needed in enumerate(required_columns):
         for column in np.flatnonzero(needed):
             weights[:, j] *= entry_weights[:, column]
     return weights
+
+
+def is_identity(required_columns: BoolArray) -> bool:
+    """Whether each feature needs its own column alone, in order."""
+    n_features, n_columns = required_columns.shape
+    return n_features == n_columns and np.array_equal(
+        required_columns, np.eye(n_features, dtype=bool)
+    )
 
 
 def weighted_mean(
@@ -336,24 +349,47 @@ def weighted_mean(
     weights : ndarray of shape (n_rows,) or (n_rows, n_features), or None
         The inverse-probability weights of each row or feature.
     """
-    weights = rows.weights
-    if weights is not None and weights.ndim == 2:
-        weights = feature_weights(weights, required_columns)
-    combined = rows.combined(weights)
+    if rows.weights is not None and rows.weights.ndim == 2:
+        return _feature_means(features, rows, required_columns)
+    combined = rows.combined(rows.weights)
     total = rows.total(combined)
-    if combined is not None and combined.ndim == 2:
-        if not (combined.sum(axis=0) > 0.0).all():
-            never = np.flatnonzero(combined.sum(axis=0) == 0.0)[:10].tolist()
-            raise ValueError(
-                f"Class {rows.label!r}: basis feature(s) {never} are never observed. "
-                "Drop them, or bring rows in which they are."
-            )
-        values = np.where(combined > 0.0, features[rows.index], 0.0)
-        mean = np.einsum("ij,ij->j", combined, values) / total
-        return mean, combined.sum(axis=0) / total, weights
     mean = _row_mean(features, rows, combined) / total
     mass = np.ones(1) if combined is None else combined.sum() / total
-    return mean, mass, weights
+    return mean, mass, rows.weights
+
+
+def _feature_means(
+    features: FloatArray, rows: ClassRows, required_columns: BoolArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The same where each feature has weights of its own, in blocks of rows."""
+    assert rows.weights is not None
+    entries, own, n_features = rows.weights, rows.sample_weight, len(required_columns)
+    weights = entries
+    single = is_identity(required_columns)
+    if not single:
+        weights = np.empty((rows.n_rows, n_features))
+    length = max(1, BLOCK_ELEMENTS // max(n_features, 1))
+
+    def block_sums(start: int) -> FloatArray:
+        block = slice(start, min(start + length, rows.n_rows))
+        if not single:
+            weights[block] = feature_weights(entries[block], required_columns)
+        weight = weights[block]
+        combined = weight if own is None else weight * own[block, None]
+        values = np.where(combined > 0.0, rows.block(features, block), 0.0)
+        return np.array([combined.sum(axis=0), np.einsum("ij,ij->j", combined, values)])
+
+    with one_blas_thread(rows.n_rows * n_features) as threads:
+        starts = range(0, rows.n_rows, length)
+        mass, sums = np.sum(share(block_sums, starts, threads), axis=0)
+    if not (mass > 0.0).all():
+        never = np.flatnonzero(mass == 0.0)[:10].tolist()
+        raise ValueError(
+            f"Class {rows.label!r}: basis feature(s) {never} are never observed. "
+            "Drop them, or bring rows in which they are."
+        )
+    total = mass if rows.normalize == "hajek" else rows.total(None)
+    return sums / total, mass / total, weights
 
 
 def _row_mean(
@@ -362,15 +398,11 @@ def _row_mean(
     """Σ w f over a class's rows, in blocks, missing rows left out."""
     if weights is None and rows.sums is not None:
         return rows.sums
-    index = rows.index
     length = max(1, BLOCK_ELEMENTS // max(features.shape[1], 1))
 
     def block_sum(start: int) -> FloatArray:
         stop = min(start + length, rows.n_rows)
-        if isinstance(index, slice):
-            block = features[index.start + start : index.start + stop]
-        else:
-            block = np.take(features, index[start:stop], axis=0, mode="clip")
+        block = rows.block(features, slice(start, stop))
         if weights is None:
             return (np.ones(len(block), dtype=block.dtype) @ block).astype(np.float64)
         weight = weights[start:stop]

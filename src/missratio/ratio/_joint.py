@@ -96,6 +96,7 @@ class JointRatio(BaseRatio):
     effective_sample_size_: dict[Any, SampleSize]
     objective_value_: float
     fallback_used_: bool
+    standard_error_: FloatArray | None
 
     @abstractmethod
     def _objective(self) -> Objective:
@@ -223,6 +224,7 @@ class JointRatio(BaseRatio):
         self._choose_fallback(lower[1])
         problem = self._build(self._objective(), upper, lower)
         units = self._units(problem, upper)
+        self.standard_error_ = units.l1
         strength = self._strength(problem, units, upper, lower)
         penalised = problem.penalised(units, strength)
         self._check_rank(penalised, strength, lower[1])
@@ -376,9 +378,9 @@ class JointRatio(BaseRatio):
         dataframe
             Columns: `feature`; `coefficient`, the entry of `coef_`; `numerator_mean`,
             the feature's weighted mean over the numerator class; `mismatch`, the
-            objective's gradient at the end, which is zero at an optimum; and
-            `effective_rows`, Kish's effective number of numerator rows behind the
-            mean.
+            objective's gradient at the end, l1 left out: zero at an optimum, or within
+            ±l1 in its units; and `effective_rows`, Kish's effective number of
+            numerator rows behind the mean.
         """
         check_is_fitted(self)
         columns = {

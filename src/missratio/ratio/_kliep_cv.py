@@ -68,7 +68,7 @@ class KLIEPCV(JointRatio):
         score is −inf where a fold's fit has no finite optimum.
     coef_, log_normalizer_, intercept_, classes_, n_iter_, converged_
         As for `KLIEP`, fitted to all rows under the strengths chosen.
-    effective_sample_size_, objective_value_, basis_, fallback_used_
+    effective_sample_size_, objective_value_, basis_, fallback_used_, standard_error_
         As for `KLIEP`.
 
     Examples

@@ -12,9 +12,10 @@ from missratio.basis import Basis
 from missratio.engine import Sample
 from missratio.objective import Objective
 from missratio.ratio._checks import constant_features
+from missratio.ratio._means import weighted_mean
 from missratio.ratio._penalty import PenaltyUnits, Strength
 from missratio.ratio._problem import RatioProblem, WeightedMean
-from missratio.ratio._rows import ClassRows, observed_sample, weighted_mean
+from missratio.ratio._rows import ClassRows, observed_sample
 from missratio.ratio._solve import solve
 from missratio.solver import Solution, Status
 from missratio.weights import effective_sample_size

@@ -31,7 +31,6 @@ BASES = [
     GaussianBasis(8, random_state=0),
     TransformerBasis(StandardScaler()),
     TransformerBasis(SplineTransformer(n_knots=3)),
-    ColumnwiseBasis(SplineTransformer(n_knots=3)),
     ColumnwiseBasis(GaussianBasis(4, bandwidth=1.0, random_state=0)),
     UnionBasis(["linear", ColumnwiseBasis(SplineTransformer(n_knots=3))]),
 ]

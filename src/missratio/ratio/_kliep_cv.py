@@ -261,7 +261,7 @@ def fold_numbers(
 def _results(grid: Grid, scores: FloatArray) -> dict[str, Any]:
     """Scores under the names that scikit-learn's searches give them."""
     mean = scores.mean(axis=0)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         spread = scores.std(axis=0)
     return {
         "param_l1": grid.l1,

@@ -177,11 +177,14 @@ def _terms(
 def check_ridge_alone(estimator: Any, what: str) -> None:
     """Refuse penalties other than a plain ridge, where problems are solved as one."""
     plain = {"l1": 0.0, "penalty_weights": "uniform", "fallback": "raise"}
-    parameters = estimator.get_params(deep=False)
-    for name, value in plain.items():
-        given = parameters.get(name, value)
-        if np.ndim(given) != 0 or given != value:
-            raise ValueError(
-                f"{what} takes a ridge penalty alone: leave {name}={value!r}, got "
-                f"{given!r}."
-            )
+    given = estimator.get_params(deep=False)
+    odd = [name for name, value in plain.items() if not _is(given.get(name), value)]
+    if odd or "l2" not in given:
+        raise ValueError(
+            f"{what} takes a ridge penalty alone, such as KLIEP(l2=0.01); got "
+            f"{estimator!r}."
+        )
+
+
+def _is(given: Any, value: Any) -> bool:
+    return given is None or (np.ndim(given) == 0 and given == value)

@@ -4,10 +4,12 @@ from importlib.metadata import version
 
 from missratio.basis import (
     Basis,
+    ColumnwiseBasis,
     GaussianBasis,
     LinearBasis,
     PolynomialBasis,
     TransformerBasis,
+    UnionBasis,
 )
 from missratio.classifier import (
     Certificate,
@@ -56,6 +58,7 @@ from missratio.objective import (
 )
 from missratio.ratio import (
     KLIEP,
+    KLIEPCV,
     BatchFit,
     FDivergenceRatio,
     NaiveBayesRatio,
@@ -78,11 +81,13 @@ __version__ = version("missratio")
 
 __all__ = [
     "KLIEP",
+    "KLIEPCV",
     "NPROC",
     "Basis",
     "BatchFit",
     "CalibrationSample",
     "Certificate",
+    "ColumnwiseBasis",
     "Combination",
     "Divergence",
     "Expectations",
@@ -111,6 +116,7 @@ __all__ = [
     "StepMissingness",
     "Term",
     "TransformerBasis",
+    "UnionBasis",
     "WeightConcentrationWarning",
     "compare_np_roc",
     "corrupt",

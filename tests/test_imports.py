@@ -20,6 +20,7 @@ PATH = [
     "moments",
     "engine",
     "ratio",
+    "imputation",
     "threshold",
     "classifier",
     "evaluation",

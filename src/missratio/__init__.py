@@ -29,6 +29,11 @@ from missratio.evaluation import (
     type_i_interval,
     type_ii_error,
 )
+from missratio.imputation import (
+    ImputationEnsemble,
+    ImputationTrace,
+    TiltedImputer,
+)
 from missratio.missingness import (
     FunctionMissingness,
     LogisticMissingness,
@@ -77,6 +82,8 @@ __all__ = [
     "FDivergenceRatio",
     "FunctionMissingness",
     "GaussianBasis",
+    "ImputationEnsemble",
+    "ImputationTrace",
     "LinearBasis",
     "LogisticMissingness",
     "Missingness",
@@ -91,6 +98,7 @@ __all__ = [
     "SampleSize",
     "StepMissingness",
     "Term",
+    "TiltedImputer",
     "TransformerBasis",
     "WeightConcentrationWarning",
     "compare_np_roc",

@@ -81,12 +81,12 @@ def impute_chain(
     options : ChainOptions
     rng : Generator
     """
-    share = np.ones(len(population.table))
+    share = np.ones(population.n_rows)
     if options.bootstrap:
-        share = rng.standard_exponential(len(population.table))
+        share = rng.standard_exponential(population.n_rows)
     columns = {column.position: column for column in population.incomplete}
     weighed = {j: _weigh(column, share) for j, column in columns.items()}
-    design = Design(population.table, population.columns)
+    design = population.design()
     # A start by the law of each column's missing entries, whatever the rest of the row.
     for j, column in columns.items():
         mass = np.cumsum(weighed[j] * column.tilt[column.levels])
@@ -127,7 +127,7 @@ def redraw_chain(
     """
     missing = {j: np.flatnonzero(np.isnan(table[:, j])) for j in conditionals}
     missing = {j: rows for j, rows in missing.items() if len(rows)}
-    design = Design(table, columns)
+    design = Design.encode(table, columns)
     return _run(design, missing, lambda _, j: conditionals[j], n_rounds, rng)
 
 

@@ -95,7 +95,9 @@ class LinearLocation:
         mean, level = mean / total, level / total
         gram -= total * np.outer(mean, mean)
         gram[np.diag_indices(width)] += RIDGE
-        coef: FloatArray = np.linalg.solve(gram, moment - total * level * mean)
+        coef = np.asarray(
+            np.linalg.solve(gram, moment - total * level * mean), dtype=np.float64
+        )
         return cls(float(level - mean @ coef), coef)
 
     def predict(self, regressors: FloatArray) -> FloatArray:

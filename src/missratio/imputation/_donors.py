@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy as np
 from missratio._typing import FloatArray, IntArray
 from missratio.imputation._levels import NumericLevels
 
+Proposer = Callable[[FloatArray], FloatArray]
 KEPT_DONORS = 10_000
 TRIES = 100
 CANDIDATES = 500
+POOL = 4
 
 
 @dataclass(frozen=True)
@@ -72,18 +75,18 @@ class Donors:
 
     def draw(self, location: FloatArray, rng: np.random.Generator) -> IntArray:
         """A level for each entry with a predicted location."""
-        first, last = self._windows(location)
+        propose = self._proposer(rng)
         drawn = np.empty(len(location), dtype=np.intp)
         waiting = np.arange(len(location))
         for _ in range(TRIES):
             if not len(waiting):
                 return drawn
-            proposed = self._propose(location, first, last, rng)
+            proposed = self.levels.nearest(location + propose(location))
             drawn[waiting] = proposed
             refused = rng.random(len(waiting)) >= self.tilt[proposed]
-            waiting = waiting[refused]
-            location, first, last = location[refused], first[refused], last[refused]
-        drawn[waiting] = self._choose(location, first, last, rng)
+            waiting, location = waiting[refused], location[refused]
+        for i, where in zip(waiting, location, strict=True):
+            drawn[i] = self._choose(where, propose, rng)
         return drawn
 
     def thinned(self, rng: np.random.Generator) -> Donors:
@@ -104,52 +107,45 @@ class Donors:
             n_nearest=nearest,
         )
 
-    def _windows(self, location: FloatArray) -> tuple[IntArray, IntArray]:
-        """The donors of each entry, from the first to before the last."""
+    def _proposer(self, rng: np.random.Generator) -> Proposer:
+        """Draws residuals for entries with predicted locations."""
         n_donors = len(self.location)
-        n_nearest = min(self.n_nearest or n_donors, n_donors)
-        if n_nearest == n_donors:
-            first = np.zeros(len(location), dtype=np.intp)
-        else:
-            # Amid donors that tie with the entry, as those in one leaf of a tree do.
-            rank = np.searchsorted(self.location, location)
-            rank = (rank + np.searchsorted(self.location, location, side="right")) // 2
-            first = np.clip(rank - n_nearest // 2, 0, n_donors - n_nearest)
-        return first, first + n_nearest
+        if self.n_nearest is not None and self.n_nearest < n_donors:
+            return lambda location: self._nearest_residual(location, rng)
+        # To draw from a pool in which donors are as frequent as they weigh is faster
+        # than to search their weights for each entry.
+        share = self.cumulative / self.cumulative[-1]
+        ends = np.floor(POOL * n_donors * share + rng.random()).astype(np.intp)
+        pool = np.repeat(self.residual, np.diff(ends))
+        return lambda location: pool[rng.integers(len(pool), size=len(location))]
 
-    def _propose(
-        self,
-        location: FloatArray,
-        first: IntArray,
-        last: IntArray,
-        rng: np.random.Generator,
-    ) -> IntArray:
+    def _nearest_residual(
+        self, location: FloatArray, rng: np.random.Generator
+    ) -> FloatArray:
+        assert self.n_nearest is not None
+        # 1. The nearest donors by rank; amid those that tie with the entry, as all in
+        #    one leaf of a tree do.
+        rank = np.searchsorted(self.location, location)
+        rank = (rank + np.searchsorted(self.location, location, side="right")) // 2
+        most = len(self.location) - self.n_nearest
+        first = np.clip(rank - self.n_nearest // 2, 0, most)
+        last = first + self.n_nearest
+        # 2. One of them, by its weight.
         below = self.cumulative[first]
         mark = below + rng.random(len(location)) * (self.cumulative[last] - below)
         donor = np.searchsorted(self.cumulative, mark, side="right") - 1
-        donor = np.clip(donor, first, last - 1)
-        return self.levels.nearest(location + self.residual[donor])
+        return self.residual[np.clip(donor, first, last - 1)]
 
     def _choose(
-        self,
-        location: FloatArray,
-        first: IntArray,
-        last: IntArray,
-        rng: np.random.Generator,
-    ) -> IntArray:
+        self, location: float, propose: Proposer, rng: np.random.Generator
+    ) -> int:
         """One of many proposals, with probability ∝ φ, where few are accepted."""
-        drawn = np.empty(len(location), dtype=np.intp)
-        for i in range(len(location)):
-            repeated = np.full(CANDIDATES, i)
-            proposed = self._propose(
-                location[repeated], first[repeated], last[repeated], rng
-            )
-            mass = np.cumsum(self.tilt[proposed])
-            if mass[-1] > 0.0:
-                drawn[i] = proposed[draw_from(mass, 1, rng)[0]]
-            else:
-                drawn[i] = draw_from(self.marginal, 1, rng)[0]
-        return drawn
+        repeated = np.full(CANDIDATES, location)
+        proposed = self.levels.nearest(repeated + propose(repeated))
+        mass = np.cumsum(self.tilt[proposed])
+        if mass[-1] > 0.0:
+            return int(proposed[draw_from(mass, 1, rng)[0]])
+        return int(draw_from(self.marginal, 1, rng)[0])
 
 
 def draw_from(cumulative: FloatArray, size: int, rng: np.random.Generator) -> IntArray:

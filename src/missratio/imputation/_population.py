@@ -48,15 +48,17 @@ class Population:
 
     Parameters
     ----------
-    table : ndarray of shape (n, d)
-        Numbers, NaN where missing.
+    n_rows : int
     columns : tuple of Levels, of length d
+    places : tuple of ndarray of int, of length d
+        The observed entries of each column, as places among its levels.
     incomplete : tuple of IncompleteColumn
         With the fewest missing entries first.
     """
 
-    table: FloatArray
+    n_rows: int
     columns: tuple[Levels, ...]
+    places: tuple[IntArray, ...]
     incomplete: tuple[IncompleteColumn, ...]
 
     @classmethod
@@ -81,6 +83,7 @@ class Population:
         """
         probability = _probability(table, model, title)
         levels: list[Levels] = []
+        all_places = []
         incomplete = []
         for j, name in enumerate(columns.names):
             observed = ~np.isnan(table[:, j])
@@ -93,6 +96,7 @@ class Population:
             entries = table[observed, j]
             known, places = _levels(entries, chance, columns, j)
             levels.append(known)
+            all_places.append(places)
             if observed.all():
                 continue
             if not chance.any():
@@ -114,7 +118,15 @@ class Population:
                 )
             )
         incomplete.sort(key=lambda column: len(column.missing))
-        return cls(table, tuple(levels), tuple(incomplete))
+        return cls(len(table), tuple(levels), tuple(all_places), tuple(incomplete))
+
+    def design(self) -> Design:
+        """What models see of the observed entries."""
+        design = Design(self.n_rows, self.columns)
+        observed = {column.position: column.observed for column in self.incomplete}
+        for j, places in enumerate(self.places):
+            design.set(j, observed.get(j, slice(None)), places)
+        return design
 
 
 def _probability(
@@ -155,29 +167,35 @@ def _tilt(places: IntArray, chance: FloatArray, n_levels: int) -> FloatArray:
 class Design:
     """What models see of a table that is being completed.
 
+    An entry that nothing was put into yet is seen as the median, or as the first
+    category.
+
     Parameters
     ----------
-    table : ndarray of shape (n, d)
-        A missing entry starts out as the median, or the first category.
+    n_rows : int
     columns : sequence of Levels, of length d
     """
 
-    def __init__(self, table: FloatArray, columns: Sequence[Levels]) -> None:
+    def __init__(self, n_rows: int, columns: Sequence[Levels]) -> None:
         self.columns = columns
         ends = np.cumsum([column.width for column in columns]).tolist()
         starts = [0, *ends[:-1]]
         self._places = [slice(a, b) for a, b in zip(starts, ends, strict=True)]
         # A row for each number seen, so that all entries of one lie together.
-        self._rows = np.zeros((ends[-1], len(table)))
-        for j, column in enumerate(columns):
-            seen = column.encode(table[:, j]).T
-            self._rows[self._places[j]] = np.where(np.isnan(table[:, j]), 0.0, seen)
+        self._rows = np.zeros((ends[-1], n_rows))
 
-    def set(self, column: int, rows: IntArray, levels: IntArray) -> None:
+    @classmethod
+    def encode(cls, table: FloatArray, columns: Sequence[Levels]) -> Design:
+        """What models see of a table with NaN."""
+        design = cls(len(table), columns)
+        for j, column in enumerate(columns):
+            observed = np.flatnonzero(~np.isnan(table[:, j]))
+            design._put(j, observed, column.encode(table[observed, j]))
+        return design
+
+    def set(self, column: int, rows: IntArray | slice, levels: IntArray) -> None:
         """Put levels into a column."""
-        seen = self.columns[column].regressors(levels)
-        for row, numbers in zip(self._rows[self._places[column]], seen.T, strict=True):
-            row[rows] = numbers
+        self._put(column, rows, self.columns[column].regressors(levels))
 
     def others(self, column: int, rows: IntArray) -> FloatArray:
         """What models see of all columns but one, of shape (n_rows, width)."""
@@ -187,3 +205,7 @@ class Design:
         for out, k in zip(seen, kept, strict=True):
             np.take(self._rows[k], rows, out=out, mode="clip")
         return seen.T
+
+    def _put(self, column: int, rows: IntArray | slice, seen: FloatArray) -> None:
+        for row, numbers in zip(self._rows[self._places[column]], seen.T, strict=True):
+            row[rows] = numbers

@@ -360,7 +360,7 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.bootstrap,
         )
         generators = [np.random.default_rng(s) for s in seeds.spawn(self.n_imputations)]
-        with one_blas_thread(population.table.size) as threads:
+        with one_blas_thread(population.n_rows * len(population.columns)) as threads:
             if self.regressor is not None or self.classifier is not None:
                 # They may have threads of their own.
                 threads = 1

@@ -231,9 +231,9 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._redraw(X, self.n_imputations)
 
     def __sklearn_tags__(self) -> Any:
-        """Missing values and categories are welcome."""
+        """Missing values are welcome where it is said why they are missing."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = self.missingness is not None
         return tags
 
     def _fit(self, X: Any, y: ArrayLike | None) -> list[Any]:
@@ -337,7 +337,7 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 named = self._named(missing[rows])
                 whose = "X" if label is None else f"Class {label!r}"
                 raise ValueError(
-                    f"{whose} has missing values in column(s) {named} and no "
+                    f"{whose} has missing values (NaN) in column(s) {named} and no "
                     f"missingness model. Say why they are missing, missingness="
                     f"{{{1 if label is None else label!r}: model}}, or impute "
                     'whatever the reason by missingness="ignore".'
@@ -417,8 +417,8 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         mapped = isinstance(self.missingness, Mapping)
         if mapped and self.unlabelled is None:
             raise ValueError(
-                f"X has missing values in column(s) {self._named(missing)}, and which "
-                "law they have depends on the class, which is not known here. Give "
+                f"X has missing values (NaN) in column(s) {self._named(missing)}, and "
+                "which law they have depends on the class, which is not known here. Give "
                 "complete rows, use fit_transform(X, y) for rows with labels, or say "
                 "by unlabelled=... as which class such rows are to be imputed."
             )
@@ -427,8 +427,8 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if fitted is None or unknown.any():
             whose = f" of class {self.unlabelled!r}" if mapped else ""
             raise ValueError(
-                f"X has missing values in column(s) {self._named(unknown)}, where the "
-                f"rows{whose} that were fitted had none: no law was learned for them. "
+                f"X has missing values (NaN) in column(s) {self._named(unknown)}, where "
+                f"the rows{whose} that were fitted had none: no law was learned for them. "
                 "Fit with rows that miss them, or give complete rows."
             )
         return fitted

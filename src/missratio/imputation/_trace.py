@@ -45,27 +45,26 @@ class ImputationTrace:
 
     @property
     def r_hat(self) -> FloatArray:
-        """Gelman and Rubin's R̂ of each column's mean, over the later half of rounds.
+        """Gelman and Rubin's R̂ of each column's mean, by halves of the later rounds.
 
-        √((W (L − 1)/L + B/L)/W) with B and W the variances between and within chains of
-        length L; a single chain is cut in two. Near 1 where chains have settled, and
-        rough where rounds are few. NaN where there are fewer than four rounds.
+        √((W (L − 1) + B)/(W L)) with W the variance within halves of length L and B
+        that between the halves of a chain, times L; both averaged over chains. Chains
+        are not compared with each other, since a bootstrap gives each a law of its own.
+        Near 1 where chains have settled, and rough where they are few and short. NaN
+        where there are fewer than seven rounds.
         """
         later = self.mean[:, self.mean.shape[1] // 2 :]
-        if len(later) == 1:
-            length = later.shape[1] // 2
-            later = np.concatenate([later[:, :length], later[:, -length:]])
-        length = later.shape[1]
+        length = later.shape[1] // 2
         if length < 2:
             return np.full(later.shape[2], np.nan)
-        within = later.var(axis=1, ddof=1).mean(axis=0)
-        between = length * later.mean(axis=1).var(axis=0, ddof=1)
+        early, late = later[:, :length], later[:, -length:]
+        within = (early.var(axis=1, ddof=1) + late.var(axis=1, ddof=1)).mean(axis=0) / 2
+        gap = early.mean(axis=1) - late.mean(axis=1)
+        between = length * (gap**2).mean(axis=0) / 2
         still = within == 0.0
         ratio = (length - 1 + between / np.where(still, 1.0, within)) / length
-        settled: FloatArray = np.where(
-            still, np.where(between == 0.0, 1.0, np.inf), np.sqrt(ratio)
-        )
-        return settled
+        moved: FloatArray = np.where(between == 0.0, 1.0, np.inf)
+        return np.where(still, moved, np.sqrt(ratio))
 
     def plot(self, fig: Any = None) -> Any:
         """Draw the means, a panel for each column and a line for each imputation.

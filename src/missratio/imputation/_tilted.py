@@ -4,33 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import (
-    check_consistent_length,
     check_is_fitted,
-    column_or_1d,
     has_fit_parameter,
     validate_data,
 )
 
 from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._typing import BoolArray, FloatArray
 from missratio.imputation._chain import Chain, ChainOptions, impute_chain, redraw_chain
+from missratio.imputation._classes import Models, columns_missing, incomplete_classes
 from missratio.imputation._columns import Columns
 from missratio.imputation._conditionals import Conditional
 from missratio.imputation._levels import Levels
 from missratio.imputation._population import Population
 from missratio.imputation._trace import ImputationTrace
-from missratio.missingness import Missingness
-from missratio.missingness.arrays import any_by_row, listed
-from missratio.ratio import check_missingness, check_no_infinity
+from missratio.missingness.arrays import any_by_row
+from missratio.ratio import check_no_infinity
 from missratio.weights import warn_if_concentrated
-
-Models = Mapping[Any, Missingness | None] | Missingness | Literal["ignore"]
 
 
 @dataclass(frozen=True)
@@ -240,13 +236,15 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._check_parameters()
         X = self._read(X, reset=True)
         self._columns = Columns.read(X, self.categorical_features)
-        table = self._columns.encode(X)
+        table = self._encode(X)
         missing = np.isnan(table)
         seeds = np.random.SeedSequence(_entropy(self.random_state))
         self.convergence_: dict[Any, ImputationTrace] = {}
         self._fitted: Fitted | None = None
         completed = [table.copy(order="F") for _ in range(self.n_imputations)]
-        for label, rows, model in self._populations(missing, y, len(table)):
+        for label, rows, model in incomplete_classes(
+            missing, y, self.missingness, self._columns.names
+        ):
             title = "X" if label is None else f"Class {label!r}"
             population = Population.build(table[rows], self._columns, model, title)
             _warn_if_concentrated(population, title)
@@ -284,70 +282,18 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return X
         given = not isinstance(self.categorical_features, str)
         keep = given and np.asarray(X).dtype.kind == "O"
-        table = validate_data(
+        return validate_data(
             self,
             X,
             reset=reset,
             dtype=None if keep else "numeric",
-            ensure_all_finite="allow-nan" if not keep else False,
+            ensure_all_finite=False,
         )
-        if table.dtype.kind == "f":
-            check_no_infinity(table)
+
+    def _encode(self, X: Any) -> FloatArray:
+        table = self._columns.encode(X)
+        check_no_infinity(table)
         return table
-
-    def _populations(
-        self, missing: BoolArray, y: ArrayLike | None, n_rows: int
-    ) -> list[tuple[Any, IntArray, Missingness | None]]:
-        """Classes with missing values: their label, their rows and their model."""
-        labels = None if y is None else np.asarray(column_or_1d(y, warn=True))
-        if labels is not None:
-            check_consistent_length(missing, labels)
-        missingness = self.missingness
-        if isinstance(missingness, Missingness):
-            rows = np.arange(n_rows)
-            return [(None, rows, missingness)] if missing.any() else []
-        if isinstance(missingness, Mapping):
-            if labels is not None:
-                check_missingness(missingness, np.unique(labels))
-            elif missing.any():
-                raise ValueError(
-                    "missingness is a mapping from class to model, and X has missing "
-                    "values: y must say which class a row belongs to. Give y, or one "
-                    "model for all rows."
-                )
-        elif missingness == "ignore":
-            return [(None, np.arange(n_rows), None)] if missing.any() else []
-        elif missingness is not None:
-            check_missingness(missingness, [0, 1])
-        return self._classes(missing, labels)
-
-    def _classes(
-        self, missing: BoolArray, labels: Any
-    ) -> list[tuple[Any, IntArray, Missingness | None]]:
-        if not missing.any():
-            return []
-        models: Mapping[Any, Any] = self.missingness or {}  # type: ignore[assignment]
-        incomplete = any_by_row(missing)
-        found = []
-        for label in [None] if labels is None else np.unique(labels).tolist():
-            rows = np.flatnonzero(labels == label if labels is not None else incomplete)
-            if not incomplete[rows].any():
-                continue
-            if models.get(label) is None:
-                named = self._named(missing[rows])
-                whose = "X" if label is None else f"Class {label!r}"
-                raise ValueError(
-                    f"{whose} has missing values (NaN) in column(s) {named} and no "
-                    f"missingness model. Say why they are missing, missingness="
-                    f"{{{1 if label is None else label!r}: model}}, or impute "
-                    'whatever the reason by missingness="ignore".'
-                )
-            found.append((label, rows, models[label]))
-        return found
-
-    def _named(self, missing: BoolArray) -> str:
-        columns = np.flatnonzero(missing.any(axis=0)).tolist()
-        return listed([repr(self._columns.names[j]) for j in columns])
 
     def _run_chains(
         self, population: Population, seeds: np.random.SeedSequence
@@ -377,7 +323,7 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ) -> None:
         names = tuple(column.name for column in population.incomplete)
         self.convergence_[label] = ImputationTrace.build(names, chains)
-        if label == self.unlabelled:
+        if label is None or label == self.unlabelled:
             rng = np.random.default_rng(seeds.spawn(1)[0])
             conditionals = tuple(
                 {j: law.thinned(rng) for j, law in chain.conditionals.items()}
@@ -388,7 +334,7 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _redraw(self, X: Any, n_imputations: int) -> list[Any]:
         check_is_fitted(self, "convergence_")
         X = self._read(X, reset=False)
-        table = self._columns.encode(X)
+        table = self._encode(X)
         missing = np.isnan(table)
         if not missing.any():
             return [X] * n_imputations
@@ -416,20 +362,22 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         fitted = self._fitted
         mapped = isinstance(self.missingness, Mapping)
         if mapped and self.unlabelled is None:
+            columns = columns_missing(missing, self._columns.names)
             raise ValueError(
-                f"X has missing values (NaN) in column(s) {self._named(missing)}, and "
-                "which law they have depends on the class, which is not known here. Give "
+                f"X has missing values (NaN) in column(s) {columns}, and which law "
+                "they have depends on the class, which is not known here. Give "
                 "complete rows, use fit_transform(X, y) for rows with labels, or say "
                 "by unlabelled=... as which class such rows are to be imputed."
             )
-        known = set() if fitted is None else set(fitted.conditionals[0])
-        unknown = missing & ~np.isin(np.arange(missing.shape[1]), list(known))
+        known = [] if fitted is None else list(fitted.conditionals[0])
+        unknown = missing & ~np.isin(np.arange(missing.shape[1]), known)
         if fitted is None or unknown.any():
+            columns = columns_missing(unknown, self._columns.names)
             whose = f" of class {self.unlabelled!r}" if mapped else ""
             raise ValueError(
-                f"X has missing values (NaN) in column(s) {self._named(unknown)}, where "
-                f"the rows{whose} that were fitted had none: no law was learned for them. "
-                "Fit with rows that miss them, or give complete rows."
+                f"X has missing values (NaN) in column(s) {columns}, where the rows"
+                f"{whose} that were fitted had none: no law was learned for them. Fit "
+                "with rows that miss them, or give complete rows."
             )
         return fitted
 

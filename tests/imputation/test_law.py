@@ -205,6 +205,25 @@ def test_near_donors_follow_a_spread_that_varies():
     assert abs(spread(100) - truth) < 0.1 < abs(spread(None) - truth)
 
 
+@pytest.mark.parametrize("categorical", [[], [1]], ids=["number", "category"])
+def test_an_indicator_goes_with_the_other_columns(categorical):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=8000)
+    rare = (rng.random(8000) < 0.3 * (z > 0)).astype(float)
+    phi = FunctionMissingness(
+        lambda X: np.column_stack([0 * X[:, 0], 0.3 + 0.4 * X[:, 1]]), rowwise=False
+    )
+    X = corrupt(np.column_stack([z, rare]), phi, rng)
+    lost = np.isnan(X[:, 1])
+    completed = TiltedImputer(
+        phi, categorical_features=categorical, n_rounds=2, random_state=0
+    ).fit_transform(X)
+    assert set(completed[lost, 1]) == {0.0, 1.0}
+    for half in (lost & (z > 0.5), lost & (z < -0.5)):
+        ours, truth = completed[half, 1].mean(), rare[half].mean()
+        assert ours == pytest.approx(truth, abs=0.08)
+
+
 @pytest.mark.validity
 def test_rubins_intervals_cover():
     covered, n_imputations, n = [], 10, 500

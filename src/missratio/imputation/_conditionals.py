@@ -85,12 +85,13 @@ class LinearLocation:
         # In blocks that fit the cache, without a weighted copy of the whole.
         for start in range(0, len(target), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
-            block, weight = entries.regressors[rows], entries.weights[rows]
-            weighted = block * weight[:, None]
-            gram += weighted.T @ block
-            moment += weighted.T @ target[rows]
-            mean += weight @ block
-            level += float(weight @ target[rows])
+            root = np.sqrt(entries.weights[rows])
+            block = entries.regressors[rows] * root[:, None]
+            # A product with its own transpose takes BLAS half the time of another.
+            gram += block.T @ block
+            moment += (root * target[rows]) @ block
+            mean += root @ block
+            level += float(entries.weights[rows] @ target[rows])
         total = float(entries.weights.sum())
         mean, level = mean / total, level / total
         gram -= total * np.outer(mean, mean)

@@ -10,7 +10,9 @@ import numpy as np
 from missratio._typing import FloatArray, IntArray
 from missratio.imputation._levels import NumericLevels
 
-Proposer = Callable[[FloatArray], FloatArray]
+Proposer = Callable[[IntArray, IntArray], FloatArray]
+LEAST_DONORS = 100
+LOCAL_SHARE = 20
 KEPT_DONORS = 10_000
 TRIES = 100
 CANDIDATES = 500
@@ -37,12 +39,12 @@ class Donors:
         Cumulative law of the missing entries as a whole, for an entry none of whose
         proposals can go missing.
     location, residual : ndarray of shape (n_donors,)
-        The donors, sorted by location where `n_nearest` is given.
+        The donors, sorted by location where an entry has not all of them.
     cumulative : ndarray of shape (n_donors + 1,)
         Sums of their weights, from 0.
-    n_nearest : int or None
-        How many of the donors, those with the nearest locations, an entry has; None
-        for all.
+    n_nearest : int
+        How many of the donors, those with the nearest locations, an entry has; all
+        that tie with the entry, as those in one leaf of a tree do, are among them.
     """
 
     levels: NumericLevels
@@ -51,7 +53,7 @@ class Donors:
     location: FloatArray
     residual: FloatArray
     cumulative: FloatArray
-    n_nearest: int | None
+    n_nearest: int
 
     @classmethod
     def build(
@@ -64,9 +66,18 @@ class Donors:
         weights: FloatArray,
         n_nearest: int | None,
     ) -> Donors:
-        """Sum the donors' weights, in the order of their locations if need be."""
-        if n_nearest is not None:
-            order = np.argsort(location, kind="stable")
+        """Sum the donors' weights, in the order of their locations if need be.
+
+        Without `n_nearest` all are donors where the column is continuous. Where values
+        tie, residuals depend on the location, and the nearest twentieth are, 100 at
+        least.
+        """
+        n_donors = len(location)
+        if n_nearest is None and levels.ties:
+            n_nearest = max(LEAST_DONORS, n_donors // LOCAL_SHARE)
+        n_nearest = min(n_nearest or n_donors, n_donors)
+        if n_nearest < n_donors:
+            order = np.argsort(location)
             location, residual = location[order], residual[order]
             weights = weights[order]
         cumulative = np.concatenate([[0.0], np.cumsum(weights)])
@@ -76,17 +87,20 @@ class Donors:
     def draw(self, location: FloatArray, rng: np.random.Generator) -> IntArray:
         """A level for each entry with a predicted location."""
         propose = self._proposer(rng)
+        first, last = self._nearest(location)
         drawn = np.empty(len(location), dtype=np.intp)
         waiting = np.arange(len(location))
         for _ in range(TRIES):
             if not len(waiting):
                 return drawn
-            proposed = self.levels.nearest(location + propose(location))
+            proposed = self.levels.nearest(location + propose(first, last))
             drawn[waiting] = proposed
             refused = rng.random(len(waiting)) >= self.tilt[proposed]
             waiting, location = waiting[refused], location[refused]
-        for i, where in zip(waiting, location, strict=True):
-            drawn[i] = self._choose(where, propose, rng)
+            first, last = first[refused], last[refused]
+        for i, where, *ends in zip(waiting, location, first, last, strict=True):
+            residuals = propose(*(np.full(CANDIDATES, end) for end in ends))
+            drawn[i] = self._choose(self.levels.nearest(where + residuals), rng)
         return drawn
 
     def thinned(self, rng: np.random.Generator) -> Donors:
@@ -96,52 +110,50 @@ class Donors:
             return self
         kept = np.sort(rng.choice(n_donors, KEPT_DONORS, replace=False))
         weights = np.diff(self.cumulative)[kept]
-        nearest = self.n_nearest
-        if nearest is not None:
-            nearest = max(1, nearest * KEPT_DONORS // n_donors)
         return replace(
             self,
             location=self.location[kept],
             residual=self.residual[kept],
             cumulative=np.concatenate([[0.0], np.cumsum(weights)]),
-            n_nearest=nearest,
+            n_nearest=max(1, self.n_nearest * KEPT_DONORS // n_donors),
         )
 
-    def _proposer(self, rng: np.random.Generator) -> Proposer:
-        """Draws residuals for entries with predicted locations."""
+    def _nearest(self, location: FloatArray) -> tuple[IntArray, IntArray]:
+        """The donors of each entry, from the first to before the last."""
         n_donors = len(self.location)
-        if self.n_nearest is not None and self.n_nearest < n_donors:
-            return lambda location: self._nearest_residual(location, rng)
+        if self.n_nearest == n_donors:
+            first = np.zeros(len(location), dtype=np.intp)
+            return first, np.full(len(location), n_donors)
+        rank = np.searchsorted(self.location, location)
+        first = np.clip(rank - self.n_nearest // 2, 0, n_donors - self.n_nearest)
+        last = first + self.n_nearest
+        if (self.location[1:] == self.location[:-1]).any():
+            above = np.searchsorted(self.location, location, side="right")
+            first, last = np.minimum(first, rank), np.maximum(last, above)
+        return first, last
+
+    def _proposer(self, rng: np.random.Generator) -> Proposer:
+        """Draws a residual for each entry, given the first and the last donor."""
+        n_donors = len(self.location)
+        if self.n_nearest < n_donors:
+            return lambda first, last: self._nearest_residual(first, last, rng)
         # To draw from a pool in which donors are as frequent as they weigh is faster
         # than to search their weights for each entry.
         share = self.cumulative / self.cumulative[-1]
         ends = np.floor(POOL * n_donors * share + rng.random()).astype(np.intp)
         pool = np.repeat(self.residual, np.diff(ends))
-        return lambda location: pool[rng.integers(len(pool), size=len(location))]
+        return lambda first, _: pool[rng.integers(len(pool), size=len(first))]
 
     def _nearest_residual(
-        self, location: FloatArray, rng: np.random.Generator
+        self, first: IntArray, last: IntArray, rng: np.random.Generator
     ) -> FloatArray:
-        assert self.n_nearest is not None
-        # 1. The nearest donors by rank; amid those that tie with the entry, as all in
-        #    one leaf of a tree do.
-        rank = np.searchsorted(self.location, location)
-        rank = (rank + np.searchsorted(self.location, location, side="right")) // 2
-        most = len(self.location) - self.n_nearest
-        first = np.clip(rank - self.n_nearest // 2, 0, most)
-        last = first + self.n_nearest
-        # 2. One of them, by its weight.
         below = self.cumulative[first]
-        mark = below + rng.random(len(location)) * (self.cumulative[last] - below)
+        mark = below + rng.random(len(first)) * (self.cumulative[last] - below)
         donor = np.searchsorted(self.cumulative, mark, side="right") - 1
         return self.residual[np.clip(donor, first, last - 1)]
 
-    def _choose(
-        self, location: float, propose: Proposer, rng: np.random.Generator
-    ) -> int:
+    def _choose(self, proposed: IntArray, rng: np.random.Generator) -> int:
         """One of many proposals, with probability ∝ φ, where few are accepted."""
-        repeated = np.full(CANDIDATES, location)
-        proposed = self.levels.nearest(repeated + propose(repeated))
         mass = np.cumsum(self.tilt[proposed])
         if mass[-1] > 0.0:
             return int(proposed[draw_from(mass, 1, rng)[0]])

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from missratio._typing import FloatArray, IntArray
 
 _TAIL = 1e-9
+_TIED_SHARE = 0.1
 # To look up a level is several times faster than to search for it; the grid is finer
 # than 0.0002 standard deviations.
 _GRID = 2**16
@@ -54,11 +55,14 @@ class NumericLevels:
         Sorted values, and their scores.
     inverse : ndarray of int of shape (65536,)
         F⁻¹(Φ(score)), as places, on an even grid of scores.
+    ties : bool
+        Whether a single value makes up a tenth of the column.
     """
 
     values: FloatArray
     scores: FloatArray
     inverse: IntArray
+    ties: bool
 
     @classmethod
     def build(
@@ -72,7 +76,8 @@ class NumericLevels:
         scores = ndtri(np.clip(middle, _TAIL, 1.0 - _TAIL))
         edges = ndtri(upper[:-1] / upper[-1])
         inverse = np.searchsorted(edges, (np.arange(_GRID) + 0.5) / _CELLS - _LARGEST)
-        return cls(values, scores, inverse), places
+        ties = bool(mass.max() >= _TIED_SHARE * upper[-1])
+        return cls(values, scores, inverse, ties), places
 
     @property
     def width(self) -> int:

@@ -74,7 +74,8 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_donors : int, optional
         How many observed entries, those with the nearest predictions, lend their
         residuals to a missing one: a few hundred where the spread of a column depends
-        on the others. None: all.
+        on the others. None: all; but the nearest twentieth, 100 at least, in a column
+        of which one value makes up a tenth.
     bootstrap : bool, default=True
         Whether each imputation reweights the rows by a Bayesian bootstrap, so that
         imputations differ by what isn't known of the regressions too. Variances by

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import ks_2samp, spearmanr, t
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeRegressor
@@ -209,7 +210,7 @@ def test_near_donors_follow_a_spread_that_varies():
 def test_an_indicator_goes_with_the_other_columns(categorical):
     rng = np.random.default_rng(0)
     z = rng.normal(size=8000)
-    rare = (rng.random(8000) < 0.3 * (z > 0)).astype(float)
+    rare = (rng.random(8000) < expit(2 * z - 3)).astype(float)
     phi = FunctionMissingness(
         lambda X: np.column_stack([0 * X[:, 0], 0.3 + 0.4 * X[:, 1]]), rowwise=False
     )

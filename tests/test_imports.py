@@ -22,6 +22,7 @@ PATH = [
     "engine",
     "ratio",
     "uncertainty",
+    "imputation",
     "threshold",
     "classifier",
     "evaluation",

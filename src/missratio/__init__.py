@@ -33,6 +33,11 @@ from missratio.evaluation import (
     type_i_interval,
     type_ii_error,
 )
+from missratio.imputation import (
+    ImputationEnsemble,
+    ImputationTrace,
+    TiltedImputer,
+)
 from missratio.learning import (
     GoodnessOfFit,
     LearnedMissingness,
@@ -95,6 +100,8 @@ __all__ = [
     "FunctionMissingness",
     "GaussianBasis",
     "GoodnessOfFit",
+    "ImputationEnsemble",
+    "ImputationTrace",
     "LearnedMissingness",
     "LinearBasis",
     "LogisticMissingness",
@@ -115,6 +122,7 @@ __all__ = [
     "SampleSize",
     "StepMissingness",
     "Term",
+    "TiltedImputer",
     "TransformerBasis",
     "UnionBasis",
     "WeightConcentrationWarning",

@@ -24,6 +24,7 @@ PATH = [
     "classifier",
     "evaluation",
     "theory",
+    "datasets",
 ]
 BASE = {"_hints", "_typing", "_threads"}
 ALLOWED = {
@@ -31,6 +32,7 @@ ALLOWED = {
     **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},
     "solver": {*BASE, *PATH[: PATH.index("engine")]},
 }
+ALLOWED["datasets"] = {*BASE, "missingness"}
 for late in PATH[PATH.index("ratio") :]:
     ALLOWED[late].add("solver")
 HEAVY = ["torch", "dask", "altair", "matplotlib", "pandas", "polars", "pyarrow"]

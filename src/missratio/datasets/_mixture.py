@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from missratio._threads import one_blas_thread
 from missratio._typing import FloatArray
 
 Rng = np.random.Generator | np.random.RandomState
@@ -129,13 +130,14 @@ class GaussianMixture:
         """
         weights, means, _ = self._parameters
         rows: FloatArray = rng.standard_normal((n, self.n_features))
-        if len(weights) == 1:
-            return np.asarray(rows @ self._roots[0].T + means[0])
-        counts = rng.multinomial(n, weights / weights.sum())
-        component = rng.permutation(np.repeat(np.arange(len(weights)), counts))
-        for k, (root, mean) in enumerate(zip(self._roots, means, strict=True)):
-            own = component == k
-            rows[own] = rows[own] @ root.T + mean
+        with one_blas_thread(rows.size):
+            if len(weights) == 1:
+                return np.asarray(rows @ self._roots[0].T + means[0])
+            counts = rng.multinomial(n, weights / weights.sum())
+            component = rng.permutation(np.repeat(np.arange(len(weights)), counts))
+            for k, (root, mean) in enumerate(zip(self._roots, means, strict=True)):
+                own = component == k
+                rows[own] = rows[own] @ root.T + mean
         return rows
 
     def log_density(self, X: ArrayLike) -> FloatArray:
@@ -151,16 +153,14 @@ class GaussianMixture:
         """
         rows = self._as_rows(X)
         weights, means, _ = self._parameters
-        log_weights = np.log(
-            weights, where=weights > 0, out=np.full(len(weights), -np.inf)
-        )
         terms = []
-        for log_weight, mean, root in zip(log_weights, means, self._roots, strict=True):
-            if log_weight > -np.inf:
-                standard = (rows - mean) @ np.linalg.inv(root).T
-                volume = np.log(np.diag(root)).sum() + 0.5 * len(mean) * _LOG_2_PI
-                squares = np.einsum("ij,ij->i", standard, standard)
-                terms.append(log_weight - volume - 0.5 * squares)
+        with one_blas_thread(rows.size):
+            for weight, mean, root in zip(weights, means, self._roots, strict=True):
+                if weight > 0:
+                    standard = (rows - mean) @ np.linalg.inv(root).T
+                    volume = np.log(np.diag(root)).sum() + 0.5 * len(mean) * _LOG_2_PI
+                    squares = np.einsum("ij,ij->i", standard, standard)
+                    terms.append(np.log(weight) - volume - 0.5 * squares)
         return reduce(np.logaddexp, terms)
 
     def _as_rows(self, X: ArrayLike) -> FloatArray:

@@ -14,6 +14,7 @@ ROOT = Path(missratio.__file__).parent
 # What each part may use: the parts before it on the data's path.
 PATH = [
     "missingness",
+    "learning",
     "weights",
     "basis",
     "objective",
@@ -33,7 +34,10 @@ ALLOWED = {
     "solver": {*BASE, *PATH[: PATH.index("engine")]},
 }
 ALLOWED["datasets"] = {*BASE, "missingness"}
-for late in PATH[PATH.index("ratio") :]:
+# What stands on the path's end: an application may use all of it.
+ALLOWED["reproduce"] = {*BASE, *PATH, "datasets", "solver"}
+ALLOWED["cli"] = {*ALLOWED["reproduce"], "reproduce"}
+for late in ["learning", *PATH[PATH.index("ratio") :]]:
     ALLOWED[late].add("solver")
 HEAVY = ["torch", "dask", "altair", "matplotlib", "pandas", "polars", "pyarrow"]
 

@@ -27,6 +27,7 @@ from .evaluation import (
     type_i_interval,
     type_ii_error,
 )
+from .learning import LearnedMissingness, learn_missingness
 from .missingness import (
     FunctionMissingness,
     LogisticMissingness,
@@ -75,6 +76,7 @@ __all__ = [
     "FDivergenceRatio",
     "FunctionMissingness",
     "GaussianBasis",
+    "LearnedMissingness",
     "LinearBasis",
     "LogisticMissingness",
     "Missingness",
@@ -100,6 +102,7 @@ __all__ = [
     "expected_power",
     "fit_batch",
     "inverse_probability_weights",
+    "learn_missingness",
     "np_roc",
     "power",
     "power_interval",

@@ -73,6 +73,31 @@ class Missingness(ABC):
         except OverflowError:
             return None
 
+    @property
+    def learned(self) -> bool:
+        """Whether φ was estimated, so that a guarantee must allow for its error."""
+        return False
+
+    def probability_band(
+        self, X: Any, delta: float = 0.05
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return bounds that hold φ everywhere with probability 1 − δ: φ, if known.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n, d)
+            Values, NaN where missing.
+        delta : float, default=0.05
+            Of use for a model that was learned.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n,) for a rowwise model, else (n, d)
+        """
+        check_delta(delta)
+        probability = self.missing_probability(X)
+        return probability, probability
+
     @abstractmethod
     def _evaluate(self, X: FloatArray) -> ArrayLike:
         """Return φ at the rows of a read-only, non-empty array of shape (n, d).
@@ -193,9 +218,16 @@ class Missingness(ABC):
     def __repr__(self) -> str:
         """Show the model as the call that makes it."""
         model: Any = self
-        parameters = fields(model) if is_dataclass(model) else ()
+        every = fields(model) if is_dataclass(model) else ()
+        parameters = [p for p in every if p.repr]
         shown = [f"{p.name}={_short(getattr(self, p.name))}" for p in parameters]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a level that is no probability strictly between 0 and 1."""
+    if not 0.0 < delta < 1.0:
+        raise ValueError(f"delta must lie strictly between 0 and 1: got {delta}.")
 
 
 def _first(

@@ -7,6 +7,7 @@ thousand rows is then a histogram of some hundred entries, and nothing is approx
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -71,6 +72,13 @@ class CodedTable:
     def has_nan(self) -> bool:
         """Whether the data set itself lacks values."""
         return bool((self.codes == self.n_codes - 1).any())
+
+    @cached_property
+    def digest(self) -> str:
+        """A checksum of the values and the classes."""
+        state = hashlib.sha256(self.values.tobytes())
+        state.update(self.is_numerator.tobytes())
+        return state.hexdigest()
 
     @cached_property
     def counts(self) -> FloatArray:

@@ -1,0 +1,213 @@
+"""A missingness model that was learned, and knows how uncertain it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit
+
+from missratio._typing import FloatArray
+from missratio.learning._evidence import Evidence, fit_evidence
+from missratio.learning._region import boundary
+from missratio.missingness import LogisticMissingness
+from missratio.missingness.arrays import as_numeric_array, row_blocks
+from missratio.missingness.base import check_delta
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LearnedMissingness(LogisticMissingness):
+    """A logistic φ that was learned from revealed values, with its uncertainty.
+
+    What `learn_missingness` returns. It is used as any other model, at its point
+    estimate; a certificate takes its band into account.
+
+    Parameters
+    ----------
+    intercept, coef : array-like
+        As of `LogisticMissingness`.
+    rowwise : bool
+    covariance : ndarray of shape (d, 2, 2), or rowwise (1 + d, 1 + d)
+        Of (intercept_j, coef_j), feature by feature, or of the intercept and all
+        slopes. Zero where nothing is missing.
+    evidence : tuple of Evidence or None
+        What was learned from: for each feature, or for whole rows. None where nothing
+        is missing, and φ is taken to be 0.
+    method : {"firth", "ml"}
+    feature_names : tuple of str
+    """
+
+    covariance: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
+    evidence: tuple[Evidence | None, ...] = field(default=(), repr=False)
+    method: str = "firth"
+    feature_names: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def learned(self) -> bool:
+        """Whether φ is known but for an error: it is not."""
+        return True
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Of (intercept_j, coef_j), of shape (d, 2), or rowwise of all parameters."""
+        diagonal = np.diagonal(self.covariance, axis1=-2, axis2=-1)
+        return np.asarray(np.sqrt(diagonal))
+
+    @property
+    def n_revealed(self) -> FloatArray:
+        """How many values of each feature were revealed; rowwise one number."""
+        counts = [e.revealed_mass if e is not None else 0.0 for e in self.evidence]
+        return np.array(counts)
+
+    def at_budget(self, n_queried: float) -> Self:
+        """The same model as if `n_queried` values of each feature had been revealed.
+
+        What a larger budget would buy: the estimate stays, and the band is as wide as
+        it would be if further values looked like those known.
+
+        Parameters
+        ----------
+        n_queried : float
+            For each feature, or whole rows; at most as many as are missing.
+        """
+        if not n_queried > 0:
+            raise ValueError(f"n_queried must be positive: got {n_queried}.")
+        scaled = tuple(e and e.at_budget(n_queried) for e in self.evidence)
+        model = replace(self, evidence=scaled)
+        covariance = np.zeros_like(self.covariance)
+        each = covariance.reshape(-1, *covariance.shape[-2:])
+        for j, (evidence, theta) in enumerate(zip(scaled, model._thetas, strict=True)):
+            if evidence is not None:
+                size = len(theta)
+                each[j, :size, :size] = covariance_of(evidence, theta)
+        return replace(model, covariance=covariance)
+
+    def probability_band(
+        self, X: Any, delta: float = 0.05
+    ) -> tuple[FloatArray, FloatArray]:
+        """Bounds that hold φ at all z and all features at once, with probability 1 − δ.
+
+        From the likelihood-ratio region of each feature's parameters at level 1 − δ/d.
+        The logistic form is taken for granted.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n, d)
+        delta : float, default=0.05
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n, d), or rowwise (n,)
+            NaN where an entry, or for a rowwise model any of the row, is NaN. The upper
+            one may be 1 where nothing was observed.
+        """
+        check_delta(delta)
+        table = as_numeric_array(X)
+        estimate = self.missing_probability(X)
+        lower, upper = np.empty_like(estimate), np.empty_like(estimate)
+        points = self._boundaries(delta)
+        for rows in row_blocks((table.shape[0], table.shape[1] * 8)):
+            block = table[rows].astype(np.float64, copy=False)
+            if self.rowwise:
+                low, high = self._ellipsoid_extremes(block, points[0])
+                lower[rows], upper[rows] = expit(low), expit(high)
+                continue
+            for j, boundary_points in enumerate(points):
+                low, high = _extremes(block[:, j][None], boundary_points)
+                lower[rows, j], upper[rows, j] = expit(low), expit(high)
+        unknown = np.isnan(estimate)
+        lower[unknown] = upper[unknown] = np.nan
+        return lower, upper
+
+    def _ellipsoid_extremes(
+        self, rows: FloatArray, points: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Bounds on the log-odds at rows, by the estimate's ellipsoid round the region.
+
+        In many dimensions a few points don't outline a region. But it lies within the
+        ellipsoid of the covariance's shape that reaches its farthest point.
+        """
+        theta = np.concatenate([[np.asarray(self.intercept)], np.asarray(self.coef)])
+        if not np.isfinite(theta[0]):
+            return np.full(len(rows), -np.inf), np.full(len(rows), -np.inf)
+        root = np.linalg.cholesky(self.covariance)
+        whitened = np.linalg.solve(root, (points - theta).T)
+        radius = np.sqrt((whitened**2).sum(axis=0)).max()
+        reach = radius * np.linalg.norm(root[0] + rows @ root[1:], axis=1)
+        centre = theta[0] + rows @ theta[1:]
+        return centre - reach, centre + reach
+
+    @cached_property
+    def _thetas(self) -> list[FloatArray]:
+        """Parameters of each evidence, the intercepts not corrected."""
+        intercept = np.atleast_1d(np.asarray(self.intercept))
+        coef = np.asarray(self.coef)
+        thetas = []
+        for j, evidence in enumerate(self.evidence):
+            slopes = coef if self.rowwise else coef[j : j + 1]
+            first = intercept[j]
+            if evidence is not None:
+                slopes = slopes[: len(evidence.values)]
+                first = first + evidence.sampling_offset
+            thetas.append(np.concatenate([[first], slopes]))
+        return thetas
+
+    @cached_property
+    def _bounds_by_delta(self) -> dict[float, list[FloatArray]]:
+        return {}
+
+    def _boundaries(self, delta: float) -> list[FloatArray]:
+        """Corner points of each feature's region, of shape (n_points, width)."""
+        known = self._bounds_by_delta
+        if delta in known:
+            return known[delta]
+        each = delta / sum(evidence is not None for evidence in self.evidence)
+        result = []
+        for evidence, theta in zip(self.evidence, self._thetas, strict=True):
+            if evidence is None:
+                result.append(np.array([[-np.inf, 0.0]]))
+                continue
+            fit = fit_evidence([evidence], penalised=False)
+            highest = 0.0 if fit.separated[0] else float(fit.log_likelihood[0])
+            inverse = covariance_of(evidence, theta, corrected=False)
+            points = boundary(evidence, theta, inverse, highest, each)
+            result.append(
+                np.pad(points, ((0, 0), (0, not self.rowwise and 2 - len(theta))))
+            )
+        known[delta] = result
+        return result
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be computed again."""
+        kept = ("intercept", "coef", "rowwise", "covariance", "evidence", "method",
+                "feature_names")  # fmt: skip
+        return {name: getattr(self, name) for name in kept}
+
+
+def covariance_of(
+    evidence: Evidence, theta: FloatArray, *, corrected: bool = True
+) -> FloatArray:
+    """The covariance of estimated parameters.
+
+    The inverse of Fisher's information, less what is certain about the intercept: of
+    the n_missing missing values not a random number but m were revealed, which takes
+    1/m − 1/n_missing from its variance.
+    """
+    design = np.concatenate([np.ones((1, len(evidence.mass))), evidence.values])
+    probability = expit(theta @ design)
+    weights = evidence.mass * probability * (1.0 - probability)
+    covariance = np.linalg.inv((design * weights) @ design.T)
+    if corrected:
+        expected = float(probability @ evidence.mass)
+        covariance[0, 0] -= 1.0 / expected - 1.0 / (
+            expected + evidence.n_missing - evidence.revealed_mass
+        )
+    return np.asarray(covariance)
+
+
+def _extremes(columns: FloatArray, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Least and largest α + βᵀz over the points, at z of shape (width, n)."""
+    scores = points[:, :1] + points[:, 1:] @ columns
+    return scores.min(axis=0), scores.max(axis=0)

@@ -109,6 +109,7 @@ html_sidebars = {
         "missingness",
         "certificates",
         "validity",
+        "datasets",
         "extending",
         "mathematics",
         "references",

@@ -10,7 +10,9 @@ from .basis import (
 from .classifier import (
     Certificate,
     NeymanPearsonClassifier,
+    QueryBudget,
     expected_power,
+    query_budget,
     required_calibration_rows,
 )
 from .evaluation import (
@@ -27,7 +29,15 @@ from .evaluation import (
     type_i_interval,
     type_ii_error,
 )
-from .learning import LearnedMissingness, learn_missingness
+from .learning import (
+    GoodnessOfFit,
+    LearnedMissingness,
+    MissingnessDisplay,
+    QueryPlan,
+    Revealed,
+    learn_missingness,
+    plan_queries,
+)
 from .missingness import (
     FunctionMissingness,
     LogisticMissingness,
@@ -76,10 +86,12 @@ __all__ = [
     "FDivergenceRatio",
     "FunctionMissingness",
     "GaussianBasis",
+    "GoodnessOfFit",
     "LearnedMissingness",
     "LinearBasis",
     "LogisticMissingness",
     "Missingness",
+    "MissingnessDisplay",
     "NPROCComparison",
     "NPROCDisplay",
     "NaiveBayesRatio",
@@ -88,6 +100,9 @@ __all__ = [
     "Objective",
     "ObjectiveRatio",
     "PolynomialBasis",
+    "QueryBudget",
+    "QueryPlan",
+    "Revealed",
     "SampleSize",
     "StepMissingness",
     "Term",
@@ -104,8 +119,10 @@ __all__ = [
     "inverse_probability_weights",
     "learn_missingness",
     "np_roc",
+    "plan_queries",
     "power",
     "power_interval",
+    "query_budget",
     "required_calibration_rows",
     "type_i_error",
     "type_i_interval",

@@ -104,6 +104,29 @@ def test_a_curved_tail_is_within_its_stated_error(name, axis, label):
         assert simulation.ratio_tail(cut, label) == pytest.approx(exact, abs=3e-4)
 
 
+@pytest.mark.validity
+@pytest.mark.parametrize(
+    "make",
+    [
+        simulations.np_mixture,
+        simulations.diff_variance,
+        *(
+            lambda rho=rho: simulations.misspecification(rho)
+            for rho in (0.05, 0.25, 0.5)
+        ),
+    ],
+)
+def test_scramblings_vary_as_the_docstring_says(make, monkeypatch):
+    tails, powers = [], []
+    for seed in range(16):
+        monkeypatch.setattr("missratio.datasets._simulation._SEED", seed)
+        simulation = make()
+        tails.append(simulation.ratio_tail([-1.0, 0.0, 1.0]))
+        powers.append([simulation.oracle_power(alpha) for alpha in (0.05, 0.1, 0.3)])
+    assert np.std(tails, axis=0, ddof=1).max() < 8e-5
+    assert np.std(powers, axis=0, ddof=1).max() < 3e-4
+
+
 def test_a_curved_tail_is_the_same_every_time_and_takes_many_cuts():
     cuts = np.array([[-1.0, 0.0], [1.0, np.inf]])
     first = simulations.np_mixture().ratio_tail(cuts)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from missratio._threads import one_blas_thread
 from missratio._typing import FloatArray, IntArray
 from missratio.datasets._mixture import GaussianMixture, Rng
 from missratio.missingness import Missingness
@@ -234,6 +235,7 @@ def _spread_points(law: GaussianMixture) -> tuple[FloatArray, FloatArray]:
             cube = Sobol(law.n_features, rng=_SEED).random_base2(_LOG2_POINTS)
             # The sequence may hold an exact 0, whose quantile is infinite.
             inner = np.clip(cube, 2.0**-33, 1 - 2.0**-33)
-            rows.append(ndtri(inner) @ np.linalg.cholesky(covariance).T + mean)
+            with one_blas_thread(inner.size):
+                rows.append(ndtri(inner) @ np.linalg.cholesky(covariance).T + mean)
             masses.append(np.full(len(cube), weight / len(cube)))
     return np.concatenate(rows), np.concatenate(masses)

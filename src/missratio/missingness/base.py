@@ -55,17 +55,19 @@ class Missingness(ABC):
         """The number of features that the model is for; None where any will do."""
         return None
 
-    def weight_bound(self, n_columns: int) -> float | None:
+    def weight_bound(self, n_columns: int, odds_factor: float = 1.0) -> float | None:
         """The largest weight 1/(1 − φ) that a complete row can have; None if unknown.
 
         Parameters
         ----------
         n_columns : int
             Per feature the weight of a row is a product over so many columns.
+        odds_factor : float, default=1.0
+            By what factor the odds φ/(1 − φ) may be larger than the model says.
         """
         if self.maximum is None:
             return None
-        each = 1.0 / (1.0 - self.maximum)
+        each = 1.0 + odds_factor * self.maximum / (1.0 - self.maximum)
         if self.rowwise:
             return each
         try:

@@ -34,7 +34,10 @@ def make_run(table):
     def make(variant="published", queries=20, share=None, number=0):
         loss = Loss.centred(table) if share is None else Loss.with_share(table, share)
         rng = Conditions(variant).generator("test", number)
-        return draw_run(table, Design(150, 100, queries), loss, variant, rng)
+        corrected = variant == "corrected"
+        return draw_run(
+            table, Design(150, 100, queries), loss, rng, corrected=corrected
+        )
 
     return make
 

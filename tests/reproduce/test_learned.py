@@ -29,15 +29,17 @@ def test_weights_are_those_of_learn_missingness(make_run, variant, method):
     phi = by_the_library(run, method, np.random.default_rng(0))
     expected = 1.0 / (1.0 - phi.missing_probability(run.grids[1].T))
     np.testing.assert_allclose(
-        learned_weights([run], variant)[0], expected.T, rtol=1e-4
+        learned_weights([run], corrected=variant == "corrected")[0],
+        expected.T,
+        rtol=1e-4,
     )
 
 
 def test_runs_are_learned_from_one_by_one(make_run):
     runs = [make_run(number=number) for number in range(3)]
-    together = learned_weights(runs, "corrected")
+    together = learned_weights(runs, corrected=True)
     for run, weights in zip(runs, together, strict=True):
-        alone = learned_weights([run], "corrected")[0]
+        alone = learned_weights([run], corrected=True)[0]
         np.testing.assert_allclose(weights, alone, rtol=1e-6)
 
 
@@ -52,7 +54,7 @@ def separated(run):
 
 def test_published_takes_a_slope_of_100_through_the_midpoint_where_separated(make_run):
     run = separated(make_run())
-    weights = learned_weights([run], "published")[0]
+    weights = learned_weights([run], corrected=False)[0]
     grid = run.grids[1]
     n_missing = (run.complete - run.observed).sum(axis=1)
     for j in range(3):
@@ -63,10 +65,10 @@ def test_published_takes_a_slope_of_100_through_the_midpoint_where_separated(mak
 
 def test_corrected_stays_finite_where_separated(make_run):
     run = separated(make_run())
-    weights = learned_weights([run], "corrected")[0]
+    weights = learned_weights([run], corrected=True)[0]
     assert np.isfinite(weights).all()
     assert (np.diff(weights[:, :10]) >= 0).all()
 
 
 def test_where_nothing_is_lost_all_weigh_one(make_run):
-    assert (learned_weights([make_run(share=0.0)], "published") == 1.0).all()
+    assert (learned_weights([make_run(share=0.0)], corrected=False) == 1.0).all()

@@ -9,6 +9,7 @@ from sklearn.impute import IterativeImputer
 
 import missratio as mr
 from missratio.reproduce._columns import INFINITE, fit_columns
+from missratio.reproduce._experiment import Conditions
 from missratio.reproduce._methods import METHODS, Scores
 
 
@@ -38,13 +39,13 @@ def check(made: Scores, run, rows, missingness):
 def test_full_data_is_kliep_on_what_was_not_lost(make_run):
     run = make_run()
     check(
-        METHODS["KLIEP (full data)"]([run], "published"), run, numerator(run)[0], None
+        METHODS["KLIEP (full data)"]([run], Conditions()), run, numerator(run)[0], None
     )
 
 
 def test_complete_case_leaves_out_what_is_missing(make_run):
     run = make_run()
-    check(METHODS["CC-KLIEP"]([run], "published"), run, numerator(run)[1], "ignore")
+    check(METHODS["CC-KLIEP"]([run], Conditions()), run, numerator(run)[1], "ignore")
 
 
 def test_known_weights_by_the_true_phi(make_run):
@@ -55,7 +56,10 @@ def test_known_weights_by_the_true_phi(make_run):
     slope = (odds[:, -2] - odds[:, 0]) / (high - low)
     phi = mr.LogisticMissingness(odds[:, 0] - slope * low, slope)
     check(
-        METHODS["M-KLIEP (known)"]([run], "published"), run, numerator(run)[1], {1: phi}
+        METHODS["M-KLIEP (known)"]([run], Conditions()),
+        run,
+        numerator(run)[1],
+        {1: phi},
     )
 
 
@@ -64,12 +68,12 @@ def test_imputation_completes_rows_first(make_run):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         completed = IterativeImputer().fit_transform(run.numerator_rows())
-    check(METHODS["Iterative imputation"]([run], "published"), run, completed, None)
+    check(METHODS["Iterative imputation"]([run], Conditions()), run, completed, None)
 
 
 def test_imputation_has_nothing_to_do_where_nothing_is_lost(make_run):
     runs = [make_run(share=0.0), make_run(share=0.3)]
-    first, second = METHODS["Iterative imputation"](runs, "published")
+    first, second = METHODS["Iterative imputation"](runs, Conditions())
     assert np.isnan(first[1]).all()
     assert not np.isnan(second[1]).any()
 
@@ -77,9 +81,9 @@ def test_imputation_has_nothing_to_do_where_nothing_is_lost(make_run):
 @pytest.mark.parametrize("method", ["M-KLIEP (known)", "M-KLIEP (learned)", "CC-KLIEP"])
 def test_where_nothing_is_lost_all_are_kliep(make_run, method):
     run = make_run(share=0.0)
-    full = METHODS["KLIEP (full data)"]([run], "published")
+    full = METHODS["KLIEP (full data)"]([run], Conditions())
     for ours, theirs in zip(
-        METHODS[method]([run], "published")[0], full[0], strict=True
+        METHODS[method]([run], Conditions())[0], full[0], strict=True
     ):
         np.testing.assert_allclose(ours, theirs, atol=1e-9)
 

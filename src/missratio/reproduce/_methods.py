@@ -15,7 +15,7 @@ from missratio.reproduce._experiment import (
     IMPUTATION,
     KNOWN,
     LEARNED,
-    Variant,
+    Conditions,
 )
 from missratio.reproduce._learned import learned_weights
 from missratio.reproduce._loss import Run
@@ -24,29 +24,29 @@ Scores = list[tuple[FloatArray, FloatArray]]
 """For each run the scores of its calibration and of its test rows."""
 
 
-def full_data(runs: Sequence[Run], variant: Variant) -> Scores:
+def full_data(runs: Sequence[Run], conditions: Conditions) -> Scores:
     """KLIEP on what nothing was lost from."""
-    del variant
+    del conditions
     return _naive_bayes(runs, _means(runs, [run.complete for run in runs]))
 
 
-def known(runs: Sequence[Run], variant: Variant) -> Scores:
+def known(runs: Sequence[Run], conditions: Conditions) -> Scores:
     """M-KLIEP with the true φ."""
-    del variant
+    del conditions
     masses = [run.observed / (1.0 - run.missing_probability) for run in runs]
     return _naive_bayes(runs, _means(runs, masses))
 
 
-def learned(runs: Sequence[Run], variant: Variant) -> Scores:
+def learned(runs: Sequence[Run], conditions: Conditions) -> Scores:
     """M-KLIEP with φ learned from the values that were looked up."""
-    weights = learned_weights(runs, variant)
+    weights = learned_weights(runs, corrected=conditions.corrects("learning"))
     masses = [run.observed * own for run, own in zip(runs, weights, strict=True)]
     return _naive_bayes(runs, _means(runs, masses))
 
 
-def complete_case(runs: Sequence[Run], variant: Variant) -> Scores:
+def complete_case(runs: Sequence[Run], conditions: Conditions) -> Scores:
     """CC-KLIEP: each column's observed values are taken for all of them."""
-    del variant
+    del conditions
     shares = [
         run.observed * (run.complete.sum(axis=1) / run.observed.sum(axis=1))[:, None]
         for run in runs
@@ -54,12 +54,12 @@ def complete_case(runs: Sequence[Run], variant: Variant) -> Scores:
     return _naive_bayes(runs, _means(runs, shares))
 
 
-def imputed(runs: Sequence[Run], variant: Variant) -> Scores:
+def imputed(runs: Sequence[Run], conditions: Conditions) -> Scores:
     """KLIEP on rows completed by scikit-learn's IterativeImputer; NaN if none need be.
 
     Class 1 enters a fit through the means of its columns alone.
     """
-    del variant
+    del conditions
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
@@ -78,7 +78,7 @@ def imputed(runs: Sequence[Run], variant: Variant) -> Scores:
     return [next(scores) if one else (nothing, nothing) for one in done]
 
 
-METHODS: dict[str, Callable[[Sequence[Run], Variant], Scores]] = {
+METHODS: dict[str, Callable[[Sequence[Run], Conditions], Scores]] = {
     FULL_DATA: full_data,
     KNOWN: known,
     LEARNED: learned,

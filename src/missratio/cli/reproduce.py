@@ -6,14 +6,14 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from missratio.cli._failures import failures
 
 if TYPE_CHECKING:
-    from missratio.reproduce import Curve, Reproduction
+    from missratio.reproduce import Curve, Reproduction, Variant
 
 
 def reproduce(
@@ -71,7 +71,7 @@ def reproduce(
 
         options = Options(
             ids or (),
-            variant,  # type: ignore[arg-type]
+            cast("Variant", variant),
             runs,
             [name.strip() for word in methods or () for name in word.split(",")],
             seed,

@@ -78,6 +78,7 @@ def imputed(runs: Sequence[Run], conditions: Conditions) -> Scores:
     return [next(scores) if one else (nothing, nothing) for one in done]
 
 
+# A further curve is a function here, and its name among an experiment's methods.
 METHODS: dict[str, Callable[[Sequence[Run], Conditions], Scores]] = {
     FULL_DATA: full_data,
     KNOWN: known,

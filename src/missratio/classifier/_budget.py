@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._typing import BoolArray, FloatArray
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
+from missratio.classifier._reading import read_labelled
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness
 from missratio.weights import complete_row_weights
@@ -98,7 +99,7 @@ def query_budget(
             f"learned: that of class {controlled!r} is {model!r}. Learn it from a few "
             "queries (learn_missingness), and fit with it."
         )
-    X, labels = classifier._read(X, y)
+    X, labels = read_labelled(classifier, X, y)
     is_other = labels != controlled
     other = _safe_indexing(X, np.flatnonzero(is_other))
     weights = complete_row_weights(other, models.get(classifier._other()))

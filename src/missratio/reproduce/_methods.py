@@ -55,27 +55,25 @@ def complete_case(runs: Sequence[Run], conditions: Conditions) -> Scores:
 
 
 def imputed(runs: Sequence[Run], conditions: Conditions) -> Scores:
-    """KLIEP on rows completed by scikit-learn's IterativeImputer; NaN if none need be.
-
-    Class 1 enters a fit through the means of its columns alone.
-    """
+    """KLIEP on rows completed by scikit-learn's IterativeImputer."""
     del conditions
+    return [_imputed(run) for run in runs]
+
+
+def _imputed(run: Run) -> tuple[FloatArray, FloatArray]:
+    """The scores of a run; NaN where nothing is to be imputed."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
 
-    means = np.full((len(runs), runs[0].table.n_columns), np.nan)
+    if not run.lost.any():
+        nothing = np.array([np.nan])
+        return nothing, nothing
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for mean, run in zip(means, runs, strict=True):
-            if run.lost.any():
-                mean[:] = IterativeImputer().fit_transform(run.numerator_rows()).mean(0)
-    done = ~np.isnan(means).any(axis=1)
-    scores = iter(
-        _naive_bayes([r for r, d in zip(runs, done, strict=True) if d], means[done])
-    )
-    nothing = np.array([np.nan])
-    return [next(scores) if one else (nothing, nothing) for one in done]
+        completed = IterativeImputer().fit_transform(run.numerator_rows())
+    # Class 1 enters a fit through the means of its columns alone.
+    return _naive_bayes([run], completed.mean(axis=0)[None])[0]
 
 
 # A further curve is a function here, and its name among an experiment's methods.
@@ -99,8 +97,6 @@ def _means(runs: Sequence[Run], masses: Sequence[FloatArray]) -> FloatArray:
 
 def _naive_bayes(runs: Sequence[Run], means: FloatArray) -> Scores:
     """A one-dimensional fit for every run and column, and the products' scores."""
-    if not runs:
-        return []
     grids = np.stack([run.grids[0] for run in runs])
     counts = np.stack([run.denominator for run in runs])
     coef = fit_columns(means, grids, counts)

@@ -177,3 +177,11 @@ def test_with_runs_given_slow_methods_make_them_all(tmp_path, slow_experiment):
     plan = Plan(slow_experiment, ("Iterative imputation",), 20)
     (result,) = Runner(tmp_path, Conditions(), 1, lambda *_: None).run([plan])
     assert result.curves["Iterative imputation"].runs == (20, 20)
+
+
+@pytest.mark.data
+def test_the_number_of_jobs_changes_nothing_on_a_data_set(tmp_path):
+    names = ("ctg_vary_alpha",)
+    one = run(tmp_path / "one", jobs=1, runs=3, names=names)[1]
+    two = run(tmp_path / "two", jobs=2, runs=3, names=names)[1]
+    assert tables(one) == tables(two)

@@ -172,14 +172,18 @@ def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
         return solution
     end = problem(solution.theta, second_order=True)
     assert end.hessian is not None
-    step, _ = newton_direction(end.hessian, end.gradient, np.zeros_like(end.gradient))
-    if problem.l1 is not None:
-        step = solution.step.copy()
-    if problem.l2 is not None and problem.l2.ndim == 1:
-        # What is penalised can't go to infinity; the rest may.
-        step[:, : len(problem.l2)] *= problem.l2 == 0.0
     status = solution.status.copy()
-    status[suspect & problem.recedes(step)] = Status.NO_OPTIMUM
+    # Far enough out the Hessian underflows; such a step tells nothing, and needn't.
+    with np.errstate(over="ignore", invalid="ignore"):
+        step, _ = newton_direction(
+            end.hessian, end.gradient, np.zeros_like(end.gradient)
+        )
+        if problem.l1 is not None:
+            step = solution.step.copy()
+        if problem.l2 is not None and problem.l2.ndim == 1:
+            # What is penalised can't go to infinity; the rest may.
+            step[:, : len(problem.l2)] *= problem.l2 == 0.0
+        status[suspect & problem.recedes(step)] = Status.NO_OPTIMUM
     return replace(solution, status=status)
 
 

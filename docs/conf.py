@@ -109,6 +109,8 @@ html_sidebars = {
         "missingness",
         "certificates",
         "validity",
+        "learning_validity",
+        "datasets",
         "extending",
         "mathematics",
         "references",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import missratio
-from missratio import theory
+from missratio import datasets, theory
 from missratio.threshold import RULES
 
 ROOT = Path(__file__).parent.parent
@@ -54,7 +54,8 @@ def test_api_page_lists_every_public_name():
         if isfunction(value) and value.__module__ == theory.__name__
     }
     assert len(listed) == len(set(listed))
-    assert set(listed) == set(missratio.__all__) | functions
+    data = {*datasets.__all__, *datasets.simulations.__all__} - {"simulations"}
+    assert set(listed) == set(missratio.__all__) | functions | data
 
 
 def test_every_rule_is_explained():

@@ -22,10 +22,12 @@ PATH = [
     "engine",
     "ratio",
     "uncertainty",
+    "imputation",
     "threshold",
     "classifier",
     "evaluation",
     "theory",
+    "datasets",
 ]
 BASE = {"_hints", "_typing", "_threads"}
 ALLOWED = {
@@ -33,6 +35,10 @@ ALLOWED = {
     **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},
     "solver": {*BASE, *PATH[: PATH.index("engine")]},
 }
+ALLOWED["datasets"] = {*BASE, "missingness"}
+# What stands on the path's end: an application may use all of it.
+ALLOWED["reproduce"] = {*BASE, *PATH, "datasets", "solver"}
+ALLOWED["cli"] = {*ALLOWED["reproduce"], "reproduce"}
 for late in ["learning", *PATH[PATH.index("ratio") :]]:
     ALLOWED[late].add("solver")
 HEAVY = ["torch", "dask", "altair", "matplotlib", "pandas", "polars", "pyarrow"]

@@ -26,6 +26,7 @@ from missratio.missingness.arrays import (
 __all__ = [
     "SampleSize",
     "WeightConcentrationWarning",
+    "complete_row_weight_edges",
     "complete_row_weights",
     "effective_sample_size",
     "inverse_probability_weights",
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 _CONCENTRATED_SHARE = 20
+_HEAVIEST = 1e15
 
 
 class WeightConcentrationWarning(UserWarning):
@@ -189,6 +191,39 @@ def complete_row_weights(
         return weights
     weights = inverse_probability_weights(X, missingness)
     return weights if weights.ndim == 1 else row_weights(weights)
+
+
+def complete_row_weight_edges(
+    X: Any, missingness: Missingness, *, delta: float | None, odds_factor: float = 1.0
+) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest weight that each complete row may have.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n, d)
+        The rows of one class, NaN where missing.
+    missingness : Missingness
+        The class's model φ.
+    delta : float or None
+        φ lies within its band at this level, everywhere; None takes it at its word.
+    odds_factor : float, default=1.0
+        By what factor the odds φ/(1 − φ) of being missing may be wrong either way,
+        beyond that.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n,)
+        0 where any entry is missing; the larger one huge where φ may be 1.
+    """
+    lower, upper = missingness.probability_band(X, delta)
+    edges = []
+    for probability, factor in ((lower, 1.0 / odds_factor), (upper, odds_factor)):
+        with np.errstate(divide="ignore", over="ignore"):
+            weights = 1.0 + factor * probability / (1.0 - probability)
+            if weights.ndim == 2:
+                weights = weights.prod(axis=1)
+        edges.append(np.where(np.isnan(weights), 0.0, np.minimum(weights, _HEAVIEST)))
+    return edges[0], edges[1]
 
 
 def effective_sample_size(weights: ArrayLike, axis: int = -1) -> float | FloatArray:

@@ -30,6 +30,8 @@ DATA = {
     "error_bound",
     "certified",
     "assumptions",
+    "missingness_delta",
+    "sensitivity",
     "valid_while",
 }
 

@@ -1,5 +1,6 @@
 """Classifiers with a certificate, and the planning of their calibration."""
 
+from missratio.classifier._budget import QueryBudget, query_budget
 from missratio.classifier._calibration import (
     check_levels,
     make_rule,
@@ -12,9 +13,11 @@ from missratio.classifier._planner import expected_power, required_calibration_r
 __all__ = [
     "Certificate",
     "NeymanPearsonClassifier",
+    "QueryBudget",
     "check_levels",
     "expected_power",
     "make_rule",
+    "query_budget",
     "required_calibration_rows",
     "sorted_scores",
 ]

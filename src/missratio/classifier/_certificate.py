@@ -37,6 +37,12 @@ class Certificate:
         controlled class.
     assumptions : tuple of str
         What the guarantee rests on.
+    missingness_delta : float
+        The part of δ that a learned φ may be out of its band with; 0 for a known φ.
+    sensitivity : float or None
+        Γ, the largest factor by which the odds of being missing may be wrong, either
+        way, before the guarantee fails. For a learned φ the estimated odds are meant.
+        None where nothing is missing or nothing is certified.
     """
 
     alpha: float
@@ -52,6 +58,8 @@ class Certificate:
     error_bound: float
     certified: bool
     assumptions: tuple[str, ...]
+    missingness_delta: float = 0.0
+    sensitivity: float | None = None
 
     @property
     def valid_while(self) -> str:
@@ -63,10 +71,11 @@ class Certificate:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate as plain data; a threshold that isn't finite is None."""
+        """The certificate as plain data; a number that isn't finite is None."""
         data = {**asdict(self), "valid_while": self.valid_while}
-        if not math.isfinite(self.threshold):
-            data["threshold"] = None
+        for name in ("threshold", "sensitivity"):
+            if data[name] is not None and not math.isfinite(data[name]):
+                data[name] = None
         return data
 
     def __str__(self) -> str:
@@ -88,12 +97,35 @@ class Certificate:
             f"{self.threshold:.6g}, estimated error {self.estimated_error:.3g}, bound "
             f"{self.error_bound:.3g}.",
             "Assumed: " + "; ".join(self.assumptions) + ".",
+            *self._on_missingness(),
             f"It holds {self.valid_while}.",
         ]
         return "\n".join(lines)
 
+    def _on_missingness(self) -> list[str]:
+        """How far the guarantee allows for errors in φ."""
+        lines = []
+        if self.missingness_delta:
+            lines.append(
+                "Why values are missing was learned: of delta, a part of "
+                f"{self.missingness_delta:.3g} is for φ being out of its band, and the "
+                "weights are the worst within it."
+            )
+        if self.sensitivity is not None:
+            lines.append(
+                "The odds of being missing may be wrong by a factor of "
+                f"Γ = {self.sensitivity:.3g} either way before it fails."
+            )
+        return lines
 
-def assumptions(controlled: Any, deployment: str, model: Any) -> tuple[str, ...]:
+
+def assumptions(
+    controlled: Any,
+    deployment: str,
+    model: Any,
+    odds_factor: float = 1.0,
+    cap: float | None = None,
+) -> tuple[str, ...]:
     """What a guarantee rests on.
 
     Parameters
@@ -103,6 +135,10 @@ def assumptions(controlled: Any, deployment: str, model: Any) -> tuple[str, ...]
     deployment : {"complete", "as-observed"}
     model : Missingness or None
         Why calibration rows are missing; None where none is.
+    odds_factor : float
+        By what factor the odds of being missing may be wrong.
+    cap : float or None
+        The largest weight that a row may have to be given to the other class.
     """
     common = f"calibration rows of class {controlled!r} are drawn independently from"
     if deployment == "as-observed":
@@ -111,8 +147,19 @@ def assumptions(controlled: Any, deployment: str, model: Any) -> tuple[str, ...]
         )
     if model is None:
         return (f"{common} the law of the rows to be classified", "none is missing")
+    how = f"they went missing as {model!r} says"
+    if model.learned:
+        how = (
+            "the log-odds of being missing are linear in the values, and those looked "
+            "up were drawn by chance among the missing"
+        )
+    if odds_factor != 1.0:
+        how += f", or with odds up to {odds_factor:.3g} times as large or small"
+    reach = ""
+    if cap is not None:
+        reach = f", as does one whose like is missing more often than {1 - 1 / cap:.3g}"
     return (
         f"{common} the law of the rows to be classified, before values went missing",
-        f"they went missing as {model!r} says",
-        "a row to be classified is complete, or else gets the controlled class",
+        how,
+        "a row to be classified is complete, or else gets the controlled class" + reach,
     )

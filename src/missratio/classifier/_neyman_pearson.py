@@ -18,32 +18,28 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.validation import (
-    check_consistent_length,
     check_is_fitted,
-    column_or_1d,
-    validate_data,
 )
 
-from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.classifier._calibration import check_levels, make_rule
-from missratio.classifier._certificate import Certificate, assumptions
-from missratio.classifier._planner import infeasible
+from missratio._typing import BoolArray, FloatArray
+from missratio.classifier._calibration import check_levels
+from missratio.classifier._certify import Calibration, ScoredRows
+from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._training import (
     fit_estimator,
     missingness_parameters,
     relabelled,
+    split_rows,
 )
 from missratio.missingness import Missingness
 from missratio.ratio import (
     check_choice,
     check_missingness,
-    check_no_infinity,
     class_model,
     two_classes,
 )
 from missratio.threshold import CalibrationSample
-from missratio.weights import complete_row_weights
 
 DEPLOYMENTS = ("complete", "as-observed")
 INFEASIBLE = ("raise", "reject_all")
@@ -89,6 +85,12 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         the controlled class.
     random_state : int, Generator or None, default=None
         For the split, and for rules that draw.
+    missingness_delta : float or None, default=None
+        Where the controlled class's φ was learned: the part of `delta` that φ may be
+        out of its band with; the rest is the rule's. None for half of it.
+    odds_factor : float, default=1.0
+        The guarantee is to hold even if the odds of being missing are wrong by this
+        factor, either way.
 
     Attributes
     ----------
@@ -129,6 +131,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         controlled_class: Any = 0,
         on_infeasible: Literal["raise", "reject_all"] = "raise",
         random_state: Any = None,
+        missingness_delta: float | None = None,
+        odds_factor: float = 1.0,
     ) -> None:
         self.estimator = estimator
         self.alpha = alpha
@@ -140,6 +144,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.controlled_class = controlled_class
         self.on_infeasible = on_infeasible
         self.random_state = random_state
+        self.missingness_delta = missingness_delta
+        self.odds_factor = odds_factor
 
     def fit(self, X: Any, y: ArrayLike, **params: Any) -> Self:
         """Fit the estimator, and calibrate on rows it hasn't seen.
@@ -159,12 +165,12 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             The fitted classifier.
         """
         self._check_parameters()
-        X, y = self._read(X, y)
+        X, y = read_labelled(self, X, y)
         self.classes_ = two_classes(y)
         missingness = self._resolve_missingness()
         is_other = y != self._controlled()
         rng = np.random.default_rng(self._seed())
-        fitted, held = self._split(is_other, rng)
+        fitted, held = split_rows(is_other, self.calibration_size, rng)
         self.calibration_index_ = held
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
@@ -179,10 +185,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         )
         # The estimator has seen the controlled class as 0, its first.
         self._sign = 1.0
-        training = fitted[~is_other[fitted]]
-        return self._calibrate(
-            _safe_indexing(X, held), _safe_indexing(X, training), missingness, rng
-        )
+        return self._recalibrate(X, is_other, missingness, rng)
 
     def calibrate(self, X0: Any, X0_training: Any = None) -> Self:
         """Choose the threshold of an estimator that is fitted already.
@@ -214,11 +217,11 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             raise ValueError(
                 f"The estimator must have two classes, got {self.classes_.tolist()}."
             )
-        X0 = self._read_rows(X0, reset=True)
+        X0 = read_rows(self, X0, reset=True)
         self._sign = 1.0 if self.classes_[0] == self._controlled() else -1.0
         missingness = self._resolve_missingness()
         rng = np.random.default_rng(self._seed())
-        return self._calibrate(X0, X0_training, missingness, rng)
+        return self._calibrate(X0, X0_training, None, missingness, rng)
 
     def decision_function(self, X: Any) -> FloatArray:
         """The score's distance from the threshold, positive for the second class.
@@ -271,11 +274,29 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         -------
         ndarray of shape (n_rows,)
             −∞ for a row that can't be scored: under deployment "complete" one with a
-            missing value.
+            missing value, or one whose like is so rarely observed that nothing can be
+            certified of it.
         """
         check_is_fitted(self, "threshold_")
-        X = self._read_rows(X, reset=False)
-        return self._score(X)
+        X = read_rows(self, X, reset=False)
+        return self._trust.score(ScoredRows(X, self._score(X)))
+
+    def calibration_sample(self, X0: Any) -> CalibrationSample:
+        """Scored rows of the controlled class, weighted as the certificate does.
+
+        Parameters
+        ----------
+        X0 : array-like or dataframe of shape (n_rows, n_columns)
+            Rows of the controlled class, NaN where a value is missing.
+
+        Returns
+        -------
+        CalibrationSample
+            For `np_roc`, say.
+        """
+        check_is_fitted(self, "threshold_")
+        X0 = read_rows(self, X0, reset=False)
+        return ScoredRows(X0, self._score(X0)).sample(self._trust)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Fit parameters go to the estimator.
@@ -302,6 +323,16 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _check_parameters(self) -> None:
         check_levels(self.alpha, self.delta)
+        part = self.missingness_delta
+        if part is not None and not 0.0 < part < self.delta:
+            raise ValueError(
+                "missingness_delta is a part of delta, so it must lie strictly between "
+                f"0 and {self.delta}: got {part}."
+            )
+        if not 1.0 <= self.odds_factor < np.inf:
+            raise ValueError(
+                f"odds_factor must be 1 or more, and finite: got {self.odds_factor}."
+            )
         check_choice("deployment", self.deployment, DEPLOYMENTS)
         check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
 
@@ -320,36 +351,9 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             )
         return self.controlled_class
 
-    def _read(self, X: Any, y: ArrayLike) -> tuple[Any, Any]:
-        if y is None:
-            raise ValueError(
-                "This NeymanPearsonClassifier estimator requires y to be passed, but "
-                "the target y is None."
-            )
-        X = self._read_rows(X, reset=True)
-        labels = np.asarray(column_or_1d(y, warn=True))
-        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise ValueError("Input y contains NaN or infinity: labels must be finite.")
-        check_consistent_length(X, labels)
-        return X, labels
-
-    def _read_rows(self, X: Any, *, reset: bool) -> Any:
-        """Check names and width; dataframes stay what they are."""
-        if hasattr(X, "columns"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return X
-        takes_sparse = get_tags(self.estimator).input_tags.sparse
-        table = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=None,
-            accept_sparse=["csr", "csc"] if takes_sparse else False,
-            ensure_all_finite=False,
-        )
-        if not issparse(table) and table.dtype.kind == "f":
-            check_no_infinity(table)
-        return table
+    def _other(self) -> Any:
+        """The class that is not controlled."""
+        return self.classes_[self.classes_ != self._controlled()].tolist()[0]
 
     def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
         """The models by label: the classifier's own, or the estimator's."""
@@ -367,24 +371,6 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_missingness(missingness, self.classes_)
         return missingness  # type: ignore[no-any-return]
 
-    def _split(
-        self, is_other: BoolArray, rng: np.random.Generator
-    ) -> tuple[IntArray, IntArray]:
-        """Rows to fit on and rows to calibrate on."""
-        controlled = rng.permutation(np.flatnonzero(~is_other))
-        size = self.calibration_size
-        whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-        count = int(size) if whole else round(size * len(controlled))
-        if not 0 < count < len(controlled):
-            raise ValueError(
-                f"calibration_size={size!r} leaves {len(controlled) - count} of "
-                f"{len(controlled)} rows of the controlled class to fit on and {count} "
-                "to calibrate on; both need some. Give a share between 0 and 1, or a "
-                "smaller number."
-            )
-        held, rest = np.sort(controlled[:count]), controlled[count:]
-        return np.sort(np.concatenate([rest, np.flatnonzero(is_other)])), held
-
     def _score(self, X: Any) -> FloatArray:
         if self.deployment == "complete" and not issparse(X):
             rows = complete_mask(X)
@@ -392,72 +378,69 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             rows = np.ones(X.shape[0], dtype=bool)
         return score_rows(self.estimator_, X, rows, self._sign)
 
-    def _calibration_sample(
-        self, X0: Any, missingness: Mapping[Any, Missingness] | None
-    ) -> tuple[CalibrationSample, bool]:
-        """Scored rows of the controlled class, and whether none can be missing."""
-        label = self._controlled()
-        scores = self._score(X0)
-        if self.deployment == "as-observed":
-            return CalibrationSample.build(scores), True
-        model = class_model(missingness, label)
-        if model is None:
-            if not issparse(X0) and not complete_mask(X0).all():
-                raise ValueError(
-                    f"Calibration rows of class {label!r} have missing values (NaN) "
-                    f"and no missingness model. Say why they are missing, missingness="
-                    f"{{{label!r}: model}}, or use deployment='as-observed'."
-                )
-            return CalibrationSample.build(scores), True
-        assert isinstance(model, Missingness)
-        weights = complete_row_weights(X0, model)
-        bound = model.weight_bound(X0.shape[1])
-        return CalibrationSample.build(scores, weights, bound), False
+    def _recalibrate(
+        self,
+        X: Any,
+        is_other: BoolArray,
+        missingness: Mapping[Any, Missingness] | None,
+        rng: np.random.Generator | None = None,
+    ) -> Self:
+        """Choose the threshold on the calibration rows of the table fitted on."""
+        held = np.zeros(len(is_other), dtype=bool)
+        held[self.calibration_index_] = True
+        return self._calibrate(
+            _safe_indexing(X, np.flatnonzero(held)),
+            _safe_indexing(X, np.flatnonzero(~held & ~is_other)),
+            _safe_indexing(X, np.flatnonzero(is_other)),
+            missingness,
+            rng or np.random.default_rng(self._seed()),
+        )
 
     def _calibrate(
         self,
         X0: Any,
         training_rows: Any,
+        other_rows: Any,
         missingness: Mapping[Any, Missingness] | None,
         rng: np.random.Generator,
     ) -> Self:
-        sample, complete = self._calibration_sample(X0, missingness)
-        training = None
-        if training_rows is not None and not complete:
-            training, _ = self._calibration_sample(training_rows, missingness)
-        rule = make_rule(self.rule, training=training, complete=complete)
-        name, threshold, error_bound = rule.name, None, self.alpha
-        if sample.n_observed:
-            chosen = rule.select(sample, self.alpha, self.delta, rng)
-            name, threshold = chosen.rule, chosen.threshold
-            error_bound = chosen.error_bound
-        if threshold is None and self.on_infeasible == "raise":
-            raise ValueError(
-                infeasible(
-                    sample, training, self._controlled(), self.alpha, self.delta, name
-                )
+        model = self._calibration_model(X0, missingness)
+        training = other = None
+        if model is not None:
+            training, other = (
+                ScoredRows(rows, self._score(rows)) if rows is not None else None
+                for rows in (training_rows, other_rows)
             )
-        self.threshold_ = np.inf if threshold is None else threshold
-        error = 0.0
-        if threshold is not None:
-            error = sample.estimated_error(threshold)
-        self.certificate_ = Certificate(
+        calibration = Calibration(
             alpha=self.alpha,
             delta=self.delta,
-            rule=name,
-            controlled_class=self._controlled(),
+            missingness_delta=self.missingness_delta,
+            odds_factor=self.odds_factor,
+            rule=self.rule,
             deployment=self.deployment,
-            rows=sample.n_rows,
-            observed=sample.n_observed,
-            effective_rows=sample.effective_rows,
-            threshold=self.threshold_,
-            estimated_error=error,
-            error_bound=error_bound if threshold is not None else 0.0,
-            certified=threshold is not None,
-            assumptions=assumptions(
-                self._controlled(),
-                self.deployment,
-                None if complete else class_model(missingness, self._controlled()),
-            ),
+            on_infeasible=self.on_infeasible,
+            controlled=self._controlled(),
         )
+        calibrated = ScoredRows(X0, self._score(X0))
+        self.certificate_, self._trust = calibration.certify(
+            calibrated, training, other, model, rng
+        )
+        self.threshold_ = self.certificate_.threshold
         return self
+
+    def _calibration_model(
+        self, X0: Any, missingness: Mapping[Any, Missingness] | None
+    ) -> Missingness | None:
+        """Why calibration rows are missing; None where that doesn't matter."""
+        if self.deployment == "as-observed":
+            return None
+        label = self._controlled()
+        model = class_model(missingness, label)
+        if model is None and not issparse(X0) and not complete_mask(X0).all():
+            raise ValueError(
+                f"Calibration rows of class {label!r} have missing values (NaN) "
+                f"and no missingness model. Say why they are missing, missingness="
+                f"{{{label!r}: model}}, or use deployment='as-observed'."
+            )
+        assert not isinstance(model, str)
+        return model

@@ -74,12 +74,13 @@ class StepMissingness(Missingness):
         """The supremum ‖φ‖∞: the largest probability."""
         return float(np.max(self.probability))
 
-    def weight_bound(self, n_columns: int) -> float:
+    def weight_bound(self, n_columns: int, odds_factor: float = 1.0) -> float:
         """The largest weight of a complete row: per feature, a product of steps."""
+        probability = np.asarray(self.probability)
+        each = 1.0 + odds_factor * probability / (1.0 - probability)
         if self.rowwise:
-            return 1.0 / (1.0 - self.maximum)
-        probability = np.broadcast_to(np.asarray(self.probability), (n_columns,))
-        return float(np.prod(1.0 / (1.0 - probability)))
+            return float(each)
+        return float(np.prod(np.broadcast_to(each, (n_columns,))))
 
     @property
     def n_features(self) -> int | None:

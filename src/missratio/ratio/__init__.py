@@ -10,6 +10,8 @@ from missratio.ratio._base import (
 from missratio.ratio._batch import BatchFit, fit_batch
 from missratio.ratio._joint import JointRatio
 from missratio.ratio._kliep import KLIEP
+from missratio.ratio._kliep_cv import KLIEPCV
+from missratio.ratio._means import feature_weights
 from missratio.ratio._naive_bayes import NaiveBayesRatio
 from missratio.ratio._objective_ratio import FDivergenceRatio, ObjectiveRatio
 from missratio.ratio._optimum import (
@@ -21,16 +23,12 @@ from missratio.ratio._optimum import (
     optimum,
 )
 from missratio.ratio._problem import RatioProblem, WeightedMean
-from missratio.ratio._rows import (
-    ClassRows,
-    check_missingness,
-    class_model,
-    feature_weights,
-)
+from missratio.ratio._rows import ClassRows, check_missingness, class_model
 from missratio.ratio._two_samples import density_ratio
 
 __all__ = [
     "KLIEP",
+    "KLIEPCV",
     "BaseRatio",
     "BatchFit",
     "ClassRows",

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._typing import BoolArray, FloatArray
 from missratio.basis import LinearBasis
-from missratio.ratio._base import check_penalty
 from missratio.ratio._joint import JointRatio, MissingnessParameter
 from missratio.ratio._naive_bayes import NaiveBayesRatio
 from missratio.ratio._problem import RatioProblem
@@ -77,18 +76,16 @@ def optimum(
 ) -> Optimum:
     """Make the problems again that a ratio was fitted by, from the rows of the fit."""
     check_is_fitted(ratio)
-    table, is_numerator, weight, complete = ratio._read(
-        X, y, sample_weight, reset=False
-    )
+    table, is_numerator, weight, survey = ratio._read(X, y, sample_weight, reset=False)
     if isinstance(ratio, JointRatio):
         features = ratio._evaluate_basis(X, table)
-        upper = ratio._side(table, features, is_numerator, 1, weight, complete)
-        lower = ratio._side(table, features, ~is_numerator, 0, weight, complete)
+        upper = ratio._side(table, features, is_numerator, 1, weight, survey)
+        lower = ratio._side(table, features, ~is_numerator, 0, weight, survey)
         joint = _joint_factor(ratio, upper, lower)
         return Optimum(table, features, upper[1], lower[1], joint)
     inner = ratio._inner()
     first, second = (
-        ratio._class_rows(inner, table, mask, position, weight, complete)
+        ratio._class_rows(inner, table, mask, position, weight, survey.complete)
         for mask, position in ((is_numerator, 1), (~is_numerator, 0))
     )
     features = _column_features(ratio, table)
@@ -102,8 +99,10 @@ def _joint_factor(
     lower: tuple[FloatArray, ClassRows],
 ) -> Iterator[Factor]:
     required = ratio.basis_.required_columns_
-    l2 = check_penalty(ratio.l2, len(required))
-    problem, _ = ratio._problem(upper, lower, l2)
+    plain = ratio._build(ratio._objective(), upper, lower)
+    units = ratio._units(plain, upper)
+    (part,) = plain.penalised(units, ratio._fitted_strength).parts
+    problem = part.problem
     weights = upper[1].weights
     by_feature = weights is not None and weights.ndim == 2
     yield Factor(

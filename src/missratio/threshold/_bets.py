@@ -12,6 +12,10 @@ bets on how much weight came up at all, and so takes the luck of the draw out of
 first: γ = 0 is plain betting, γ = λα is a bet on observed rows alone if φ is constant,
 and γ = λ, "flipped" betting, on E[W·1{h ≤ C}], which needs no bound on W.
 
+Where φ is not known exactly, W lies somewhere between two edges, and a factor takes its
+least value between them: a row in the tail is given its largest weight, as γ ≤ λ, and
+any other row its least. The capital is then at most what the true weights would make.
+
 The factor falls when a row enters the tail {h > C}. So the capital of any fixed bet,
 and of any average of them, falls with C, and it does not depend on the rows' order: one
 test at the smallest threshold that passes is enough.
@@ -67,7 +71,7 @@ def log_capital(
     sample: CalibrationSample, bet: Bet, alpha: float, n_tail: int
 ) -> FloatArray:
     """Log capital of a bet for tails of the 0, 1, …, n_tail highest rows."""
-    heaviest = sample.weights[:n_tail].max(initial=0.0)
+    heaviest = sample.high_weights[:n_tail].max(initial=0.0)
     lost = 1.0 + bet.on_tail * alpha - bet.on_weight
     if lost + (bet.on_weight - bet.on_tail) * heaviest <= 0.0:
         raise ValueError(
@@ -75,8 +79,8 @@ def log_capital(
             "the bound that the bet was made for. Give the bound that belongs to the "
             "rows' missingness."
         )
-    out = lost + bet.on_weight * sample.weights
-    within = lost + (bet.on_weight - bet.on_tail) * sample.weights[:n_tail]
+    out = lost + bet.on_weight * sample.low_weights
+    within = lost + (bet.on_weight - bet.on_tail) * sample.high_weights[:n_tail]
     missing = sample.n_rows - sample.n_observed
     steps = np.log(within) - np.log(out[:n_tail])
     if bet.on_weight == 0.0:
@@ -91,11 +95,12 @@ def hopeful_tail(sample: CalibrationSample, ratio: float, alpha: float) -> int:
     """How many rows a tail can have at most for capital to be above one.
 
     Capital is at most what the average row would make of it, which is above one only if
-    α − mean L + (γ/λ)(mean W − 1) is above zero.
+    α − mean L + (γ/λ)(mean W − 1) is above zero, the weights as a bet takes them.
     """
-    total = float(sample.weights.sum())
-    allowed = sample.n_rows * alpha + ratio * (total - sample.n_rows)
-    return int(np.searchsorted(np.cumsum(sample.weights), allowed))
+    low, high = sample.low_weights, sample.high_weights
+    allowed = sample.n_rows * alpha + ratio * (float(low.sum()) - sample.n_rows)
+    sums = np.cumsum(ratio * low + (1.0 - ratio) * high)
+    return min(int(np.searchsorted(sums, allowed)), sample.n_scored)
 
 
 def largest_tail(
@@ -130,7 +135,8 @@ def tune_bet(
     smaller, and the γ/λ with the largest μ is taken: the one that makes v least, a
     regression coefficient, or a larger one where the bound matters. To estimate these
     at the tail of mass α is far steadier than to look for the bet that would have won
-    on the training rows.
+    on the training rows. Where weights are uncertain, what they may be wrong by is
+    taken off.
 
     Parameters
     ----------
@@ -166,6 +172,10 @@ def tune_bet(
     boldest = [SAFE * largest_bet(float(ratio), alpha, bound) for ratio in ratios]
     bets = np.minimum(boldest, np.sqrt(2.0 * needed / (n_rows * variances)))
     errors = alpha - needed / (n_rows * bets) - bets * variances / 2
+    doubt = Doubt.of(training, alpha)
+    errors = (errors - ratios * doubt.shortfall) / (
+        ratios * doubt.low_tail + (1.0 - ratios) * doubt.high_tail
+    )
     best = int(np.argmax(errors))
     ratio, on_tail = float(ratios[best]), float(bets[best])
     bet = Bet(on_tail, ratio * on_tail)
@@ -176,6 +186,42 @@ def tune_bet(
     spread = math.sqrt(float(variances[best]) / n_rows)
     draws = centre + spread * ndtri((np.arange(41) + 0.5) / 41)
     return bet, float(np.sqrt(np.maximum(draws, 0.0)).mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """How far uncertain weights are from the estimated ones.
+
+    Parameters
+    ----------
+    shortfall : float
+        By how much the mean of the least weights falls short of one.
+    low : float
+        The sum of the least weights, as a multiple of the sum of the weights.
+    low_tail, high_tail : float
+        The error by the least and by the largest weights, as multiples of the error, in
+        the tail of mass α.
+    """
+
+    shortfall: float
+    low: float
+    low_tail: float
+    high_tail: float
+
+    @classmethod
+    def of(cls, training: CalibrationSample, alpha: float) -> Doubt:
+        """Measured on training rows; none where the weights are certain."""
+        if training.edges is None:
+            return cls(0.0, 1.0, 1.0, 1.0)
+        weights, low = training.weights, training.low_weights
+        tail = max(int(np.sum(np.cumsum(weights) <= alpha * training.n_rows)), 1)
+        mass = float(weights[:tail].sum())
+        return cls(
+            float((weights - low).sum()) / training.n_rows,
+            float(low.sum() / weights.sum()),
+            float(low[:tail].sum()) / mass,
+            float(training.high_weights[:tail].sum()) / mass,
+        )
 
 
 def _own_error(

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import bdtr, bdtrik, betaincinv, poch, xlogy
 from scipy.stats import binom
 
-from missratio.threshold._bets import largest_tail, mixture, tune_bet
+from missratio.threshold._bets import Doubt, largest_tail, mixture, tune_bet
 from missratio.threshold._sample import CalibrationSample
 
 
@@ -73,7 +73,7 @@ class Rule(ABC):
     def _from_tail(
         self, sample: CalibrationSample, n_tail: int, alpha: float
     ) -> Selection:
-        certified = n_tail >= 0 and sample.n_observed > 0
+        certified = n_tail >= 0 and sample.n_scored > 0
         threshold = sample.threshold(n_tail) if certified else None
         return Selection(threshold, self.name, alpha, sample.n_rows)
 
@@ -171,7 +171,7 @@ class PaperRule(Rule):
         allowed = alpha - self.margin(alpha, delta, effective)
         if allowed < 0.0:
             return Selection(None, self.name, alpha, sample.n_rows)
-        sums = np.cumsum(sample.weights) / sample.n_rows
+        sums = np.cumsum(sample.high_weights) / sample.n_rows
         n_tail = int(np.searchsorted(sums, allowed, side="right"))
         return self._from_tail(sample, n_tail, alpha)
 
@@ -209,7 +209,7 @@ class HoeffdingBentkusRule(Rule):
         """Choose by bisection: the p-value grows with the tail."""
         del rng
         bound = _known_bound(sample, self.name)
-        sums = np.concatenate([[0.0], np.cumsum(sample.weights)])
+        sums = np.concatenate([[0.0], np.cumsum(sample.high_weights)])
         n_rows, share = sample.n_rows, alpha / bound
 
         def passes(n_tail: int) -> bool:
@@ -239,7 +239,9 @@ class ThinningRule(Rule):
     """Keep row i with probability W_i/B: what is left is a complete i.i.d. sample.
 
     Its size is random and the exact binomial rule applies to it. The guarantee is over
-    the draw of the rows to keep as well, so fix the seed beforehand.
+    the draw of the rows to keep as well, so fix the seed beforehand. Where the weights
+    are uncertain, a row in the tail is kept by its largest and any other by its least:
+    of the rows kept, at least the share of the error is then in the tail.
     """
 
     name = "thinning"
@@ -253,10 +255,20 @@ class ThinningRule(Rule):
     ) -> Selection:
         """Thin, then choose an order statistic."""
         bound = _known_bound(sample, self.name)
-        kept = rng.uniform(size=sample.n_observed) * bound < sample.weights
-        scores = sample.scores[kept]
-        thinned = CalibrationSample(scores, None, len(scores), 1.0)
-        return _order_statistic(thinned, alpha, delta, self.name)
+        draws = rng.uniform(size=sample.n_observed) * bound
+        if sample.edges is None:
+            scores = sample.scores[draws < sample.weights]
+            thinned = CalibrationSample(scores, None, len(scores), 1.0)
+            return _order_statistic(thinned, alpha, delta, self.name)
+        tail = np.concatenate([[0], np.cumsum(draws < sample.high_weights)])
+        rest = np.concatenate([[0], np.cumsum((draws < sample.low_weights)[::-1])])
+        kept = tail + rest[::-1]
+
+        def passes(n_tail: int) -> bool:
+            return bool(bdtr(tail[n_tail], kept[n_tail], alpha) <= delta)
+
+        n_tail = bisect_tail(passes, sample.n_observed)
+        return self._from_tail(sample, n_tail, alpha)
 
 
 def expected_thinning_root(
@@ -375,6 +387,8 @@ class AutoRule(Rule):
         thinning = -1.0
         if bound is not None:
             thinning = expected_thinning_root(n_rows, bound, alpha, delta)
+            doubt = Doubt.of(self.training, alpha)
+            thinning *= math.sqrt(doubt.low / doubt.high_tail)
         return ThinningRule() if thinning > betting else TunedBettingRule(self.training)
 
     def select(

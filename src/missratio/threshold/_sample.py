@@ -27,10 +27,14 @@ class CalibrationSample:
     n_rows : int
         All rows, the missing ones included.
     bound : float or None
-        B = 1/(1 − ‖φ‖∞), which no weight exceeds; None where it is not known.
+        B = 1/(1 − ‖φ‖∞), which no weight of a row that has a score above −∞ exceeds;
+        None where it is not known.
     ordered : bool
         Whether the values are sorted already, the largest first. If not, they are when
         it is first needed.
+    edges : pair of ndarray of shape (n_observed,), or None
+        The least and the largest that each weight may be, where φ is not known exactly;
+        None where it is. A rule takes the worse of the two wherever it uses a weight.
     """
 
     values: FloatArray
@@ -38,6 +42,7 @@ class CalibrationSample:
     n_rows: int
     bound: float | None
     ordered: bool = True
+    edges: tuple[FloatArray, FloatArray] | None = None
 
     @classmethod
     def build(
@@ -45,6 +50,7 @@ class CalibrationSample:
         scores: ArrayLike,
         weights: ArrayLike | None = None,
         bound: float | None = None,
+        edges: tuple[FloatArray, FloatArray] | None = None,
     ) -> CalibrationSample:
         """Leave out missing rows: those of weight zero.
 
@@ -55,6 +61,8 @@ class CalibrationSample:
         weights : array-like of shape (n_rows,), optional
             None for complete rows; the bound is then 1.
         bound : float, optional
+        edges : pair of ndarray of shape (n_rows,), optional
+            Bounds on the weights, where these are uncertain.
 
         Returns
         -------
@@ -69,6 +77,11 @@ class CalibrationSample:
         else:
             masses = _checked_weights(weights, values, bound)
             observed = masses > 0.0
+            if edges is not None:
+                low, high = (_checked_weights(edge, values, bound) for edge in edges)
+                if not ((low <= masses) & (masses <= high)).all():
+                    raise ValueError("weights must lie between their edges.")
+                edges = low[observed], high[observed]
             if not observed.all():
                 values, masses = values[observed], masses[observed]
         if np.isnan(values).any():
@@ -76,17 +89,23 @@ class CalibrationSample:
                 "An observed calibration row has a score of NaN. Score complete rows, "
                 "or give rows that can't be scored a weight of zero."
             )
-        return cls(values, masses, n_rows, bound, ordered=False)
+        return cls(values, masses, n_rows, bound, ordered=False, edges=edges)
 
     @cached_property
-    def _sorted(self) -> tuple[FloatArray, FloatArray]:
+    def _sorted(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Scores, weights, and the edges of these."""
         if self.masses is None:
             scores = self.values if self.ordered else np.sort(self.values)[::-1]
-            return scores, np.ones(len(scores))
+            ones = np.ones(len(scores))
+            return scores, ones, ones, ones
+        low, high = self.edges or (self.masses, self.masses)
         if self.ordered:
-            return self.values, self.masses
+            return self.values, self.masses, low, high
         order = np.argsort(-self.values)
-        return self.values[order], self.masses[order]
+        scores, weights = self.values[order], self.masses[order]
+        if self.edges is None:
+            return scores, weights, weights, weights
+        return scores, weights, low[order], high[order]
 
     @property
     def scores(self) -> FloatArray:
@@ -97,6 +116,16 @@ class CalibrationSample:
     def weights(self) -> FloatArray:
         """The weights, of the row with the largest score first."""
         return self._sorted[1]
+
+    @property
+    def low_weights(self) -> FloatArray:
+        """The least that these may be."""
+        return self._sorted[2]
+
+    @property
+    def high_weights(self) -> FloatArray:
+        """The largest that these may be."""
+        return self._sorted[3]
 
     @property
     def is_complete(self) -> bool:
@@ -111,6 +140,11 @@ class CalibrationSample:
         return len(self.values)
 
     @property
+    def n_scored(self) -> int:
+        """How many of these have a score above −∞, and so can be in a tail."""
+        return int(np.count_nonzero(self.values > -np.inf))
+
+    @property
     def effective_rows(self) -> float:
         """Kish's effective sample size of the weights."""
         if self.masses is None:
@@ -123,7 +157,7 @@ class CalibrationSample:
 
         A threshold below every observed score is never given.
         """
-        place = min(n_tail, self.n_observed - 1)
+        place = min(n_tail, max(self.n_scored, 1) - 1)
         if self.ordered or "_sorted" in self.__dict__:
             return float(self.scores[place])
         return _largest(self.values, place)
@@ -168,8 +202,10 @@ def _checked_weights(
     if not (np.isfinite(masses) & (masses >= 0.0)).all():
         raise ValueError("weights must be finite and not negative.")
     if bound is not None and len(masses) and masses.max() > bound * (1 + 1e-9):
-        raise ValueError(
-            f"A weight of {masses.max():.6g} exceeds the bound {bound:.6g} that the "
-            "largest missing probability implies: one of the two is wrong."
-        )
+        heaviest = masses.max(where=values > -np.inf, initial=0.0)
+        if heaviest > bound * (1 + 1e-9):
+            raise ValueError(
+                f"A weight of {heaviest:.6g} exceeds the bound {bound:.6g} that the "
+                "largest missing probability implies: one of the two is wrong."
+            )
     return masses

@@ -9,6 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
+from sklearn.utils.validation import check_is_fitted
 
 from missratio._threads import one_blas_thread
 from missratio._typing import FloatArray
@@ -235,10 +236,21 @@ def _check(ratio: Any) -> None:
             "ratio must be a fitted KLIEP, FDivergenceRatio, ObjectiveRatio or "
             f"NaiveBayesRatio, got {ratio!r}. {BOOTSTRAP}"
         )
+    check_is_fitted(ratio)
     if isinstance(ratio, JointRatio) and not ratio._is_log_linear():
         raise ValueError(
             f"{ratio!r} models the ratio itself, not its logarithm. Use link='log'. "
             f"{BOOTSTRAP}"
+        )
+    if isinstance(ratio, JointRatio) and ratio._fitted_strength.l1.any():
+        raise ValueError(
+            "Under an L1 penalty some coefficients are held at zero, and the sandwich "
+            f"formula does not apply. Use a ridge penalty (l2). {BOOTSTRAP}"
+        )
+    if isinstance(ratio, JointRatio) and ratio.fallback_used_:
+        raise ValueError(
+            "Class 0 had too few complete rows, and its columns were taken as "
+            f"independent. {BOOTSTRAP}"
         )
     if not getattr(ratio, "converged_", True):
         raise ValueError(

@@ -1,0 +1,294 @@
+"""Where the data sets' files are, who publishes them, and whether they are sound."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from missratio._hints import did_you_mean, listed
+from missratio.datasets._download import download
+
+ENVIRONMENT = "MISSRATIO_DATA"
+"""The environment variable that names the data folder."""
+
+DigestStatus = Literal["matches", "differs", "unknown", "absent"]
+DataHome = str | os.PathLike[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A data set's file and its publisher.
+
+    Parameters
+    ----------
+    name : str
+    files : tuple of str
+        Names under which the file may lie in the data folder, the first preferred.
+    publisher, page : str
+        Who publishes it, and the page where it is described.
+    urls : tuple of str
+        From where it can be downloaded, the first preferred: the file itself, or a zip
+        archive that holds it. Empty where the publisher wants an account.
+    sha256 : str or None
+        Of the content, uncompressed; None where no copy was at hand to take it from.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    publisher: str
+    page: str
+    urls: tuple[str, ...]
+    sha256: str | None
+
+
+SOURCES = {
+    source.name: source
+    for source in (
+        Source(
+            "ctg",
+            ("CTG.xls",),
+            "UCI Machine Learning Repository",
+            "https://archive.ics.uci.edu/dataset/193/cardiotocography",
+            (
+                "https://archive.ics.uci.edu/static/public/193/cardiotocography.zip",
+                "https://archive.ics.uci.edu/ml/machine-learning-databases/00193/CTG.xls",
+            ),
+            "d6aa62e82625e59f9d5b05bc8fc52af9ea67bdf2a23f1faca8511d5618fcb421",
+        ),
+        Source(
+            "fire",
+            ("smoke_detection_iot.csv", "smoke_detection_iot.csv.gz"),
+            "Kaggle",
+            "https://www.kaggle.com/datasets/deepcontractor/smoke-detection-dataset",
+            (),
+            None,
+        ),
+        Source(
+            "weather",
+            ("weatherAUS.csv.gz", "weatherAUS.csv"),
+            "Kaggle, from the Australian Bureau of Meteorology",
+            "https://www.kaggle.com/datasets/jsphyg/weather-dataset-rattle-package",
+            (),
+            "a4f2b071196fef2a06849899187ff91dbcb097baf573e49391f0b75692fecb2b",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """What is at hand of a data set: an entry of `available`.
+
+    Parameters
+    ----------
+    name, file : str
+        The data set, and its file's name.
+    path : Path or None
+        Where the file was found; None where it is absent.
+    publisher, page : str
+        Who publishes it, and where.
+    account_needed : bool
+        Whether the publisher wants an account, so that it can't be fetched from here.
+    digest : {"matches", "differs", "unknown", "absent"}
+        The file's SHA-256 against the pinned one; "unknown" where none is pinned.
+    """
+
+    name: str
+    file: str
+    path: Path | None
+    publisher: str
+    page: str
+    account_needed: bool
+    digest: DigestStatus
+
+
+def data_folder(data_home: DataHome = None) -> Path:
+    """The folder of the data sets' files.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Default is the folder that the environment variable MISSRATIO_DATA names, else
+        ``missratio`` in the platform's folder for caches.
+
+    Returns
+    -------
+    Path
+        It need not exist.
+    """
+    named = data_home or os.environ.get(ENVIRONMENT)
+    if named:
+        return Path(named).expanduser()
+    import pooch
+
+    return Path(pooch.os_cache("missratio"))
+
+
+def available(data_home: DataHome = None) -> list[DataFile]:
+    """Every data set: its file, where it was found, and whether it is the known one.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        As of `fetch`.
+
+    Returns
+    -------
+    list of DataFile
+
+    Examples
+    --------
+    >>> from missratio.datasets import available
+    >>> [(entry.name, entry.account_needed) for entry in available()]
+    [('ctg', False), ('fire', True), ('weather', True)]
+    """
+    return [_entry(source, data_folder(data_home)) for source in SOURCES.values()]
+
+
+def _entry(source: Source, folder: Path) -> DataFile:
+    path = _find(source, folder)
+    return DataFile(
+        source.name,
+        source.files[0] if path is None else path.name,
+        path,
+        source.publisher,
+        source.page,
+        not source.urls,
+        "absent" if path is None else _status(source, path),
+    )
+
+
+def _status(source: Source, path: Path) -> DigestStatus:
+    if source.sha256 is None:
+        return "unknown"
+    try:
+        content = _content(path)
+    except ValueError:
+        return "differs"
+    return "matches" if _digest(content) == source.sha256 else "differs"
+
+
+def fetch(name: str, *, data_home: DataHome = None, verify: bool = True) -> Path:
+    """The path of a data set's file, downloaded from its publisher where it is absent.
+
+    Parameters
+    ----------
+    name : {"ctg", "fire", "weather"}
+    data_home : path, optional
+        The folder to look in and to download to. Default is the folder that the
+        environment variable MISSRATIO_DATA names, else ``missratio`` in the platform's
+        folder for caches.
+    verify : bool, default=True
+        Whether a file whose SHA-256 is not the pinned one is refused. That holds for a
+        file that the user put there too: a damaged table gives wrong numbers, not
+        errors. False reads another edition as it is; a download is always checked.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    FileNotFoundError
+        Where the file is absent and its publisher can't be reached, or wants an
+        account.
+    ValueError
+        Where the name is not a data set's, or the file is not the known one.
+    """
+    return read_file(name, data_home, verify)[0]
+
+
+def read_file(name: str, data_home: DataHome, verify: bool) -> tuple[Path, bytes]:
+    """The path of a data set's file and its content, uncompressed and checked."""
+    source = _source(name)
+    folder = data_folder(data_home)
+    path = _find(source, folder)
+    if path is None:
+        path = _download(source, folder)
+    content = _content(path)
+    if verify and source.sha256 is not None and _digest(content) != source.sha256:
+        raise ValueError(
+            f"{path} is not the file that {source.name!r} is pinned to: its SHA-256 is "
+            f"{_digest(content)}, not {source.sha256}. It is damaged or another "
+            f"edition: replace it by the one from {source.page}, or pass verify=False "
+            "to read it as it is."
+        )
+    return path, content
+
+
+def _source(name: str) -> Source:
+    if name not in SOURCES:
+        raise ValueError(
+            f"The data sets are {listed(SOURCES)}: got {name!r}."
+            f"{did_you_mean(str(name), SOURCES)}"
+        )
+    return SOURCES[name]
+
+
+def _find(source: Source, folder: Path) -> Path | None:
+    paths = (folder / file for file in source.files)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _content(path: Path) -> bytes:
+    content = path.read_bytes()
+    if not path.name.endswith(".gz"):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, OSError, zlib.error) as error:
+        raise ValueError(
+            f"{path} is damaged: {error}. Replace it by a sound copy."
+        ) from error
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _download(source: Source, folder: Path) -> Path:
+    """Download a file into the folder; its digest is checked before it is put there."""
+    file = source.files[0]
+    by_hand = (
+        f"Get it from {source.page} and put it into {folder}, or set {ENVIRONMENT} (or "
+        "data_home) to the folder that holds it."
+    )
+    if not source.urls:
+        raise FileNotFoundError(
+            f"{file} is not in {folder}, and {source.publisher.partition(',')[0]} "
+            f"lets only account holders download it. {by_hand}"
+        )
+    reasons = []
+    for url in source.urls:
+        try:
+            content = download(url, file)
+        except (OSError, ValueError) as error:
+            reasons.append(f"{url}: {error}")
+            continue
+        if source.sha256 in (None, _digest(content)):
+            return _write(folder / file, content)
+        reasons.append(
+            f"{url}: its {file} has the SHA-256 {_digest(content)}, not "
+            f"{source.sha256}, and was refused"
+        )
+    raise FileNotFoundError(
+        f"{file} is not in {folder}, and could not be downloaded ("
+        f"{'; '.join(reasons)}). {by_hand}"
+    )
+
+
+def _write(path: Path, content: bytes) -> Path:
+    """Write a file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path

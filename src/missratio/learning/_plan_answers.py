@@ -1,0 +1,302 @@
+"""What was found out of a plan's cells, checked line by line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from missratio._hints import did_you_mean, listed
+from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.learning._plan_cells import MissingCells, cell_word, table_word
+from missratio.learning._plan_numbers import (
+    canonical,
+    decimal_marks,
+    is_blank,
+    parse_number,
+    parse_position,
+)
+from missratio.learning._plan_table import Columns, Lines, read_table
+
+REQUIRED = ("row", "feature", "value", "key")
+BACKENDS = ("pandas", "polars", "pyarrow")
+_KEY = re.compile(r"([a-z]+)-([a-z]+)")
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Revealed:
+    """The values found for missing cells, in the shape of the table they belong to.
+
+    ``revealed[label]`` are the rows of a class, aligned with ``X[y == label]``: the
+    second argument of `learn_missingness`.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_rows, n_features)
+        Aligned with X, and NaN where nothing was revealed.
+    codes : ndarray of int of shape (n_rows,)
+        Each row's place among the classes.
+    classes : list
+        Labels, sorted; ``[None]`` for a table without labels.
+    feature_names : tuple of str
+    missing, asked, answered : ndarray of int of shape (n_classes, n_features)
+        How many cells are missing, how many of these were to be looked up, and how many
+        were found.
+    rowwise : bool
+        Whether rows were looked up as a whole.
+    fingerprint : str
+        That of the table.
+
+    Notes
+    -----
+    Answers stand for all missing values of their class and feature. They do so if
+    whether a value could be found doesn't depend on what it is. If the extreme ones are
+    the harder to find, what is learned from the rest is biased, and no later step can
+    notice: compare `asked` with `answered`.
+    """
+
+    table: FloatArray
+    codes: IntArray
+    classes: list[Any]
+    feature_names: tuple[str, ...]
+    missing: IntArray
+    asked: IntArray
+    answered: IntArray
+    rowwise: bool
+    fingerprint: str
+
+    def __getitem__(self, label: Any) -> FloatArray:
+        """The revealed values of one class, (n_class_rows, n_features)."""
+        if label not in self.classes:
+            raise KeyError(
+                f"{label!r} is not among the classes {listed(self.classes)}."
+            )
+        of_class: BoolArray = self.codes == self.classes.index(label)
+        return np.asarray(self.table[of_class])
+
+    def summary(self, backend: str = "pandas") -> Any:
+        """A dataframe of how much is missing, asked and answered.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+
+        Returns
+        -------
+        dataframe
+            A line for each class and feature with a missing value.
+        """
+        code, column = np.nonzero(self.missing)
+        columns: Columns = {}
+        if self.classes != [None]:
+            columns["class"] = [self.classes[place] for place in code]
+        columns["feature"] = [self.feature_names[place] for place in column]
+        for name in ("missing", "asked", "answered"):
+            columns[name] = getattr(self, name)[code, column].tolist()
+        return as_native(columns, backend)
+
+    def __repr__(self) -> str:
+        n_rows, n_features = self.table.shape
+        return (
+            f"<Revealed: {self.answered.sum()} of {self.asked.sum()} cells answered, "
+            f"{n_rows} rows, {n_features} features>"
+        )
+
+
+def as_native(columns: Columns, backend: str) -> Any:
+    """Columns as a dataframe of the library that is asked for."""
+    if backend not in BACKENDS:
+        raise ValueError(
+            f"backend must be one of {listed(BACKENDS)}: got {backend!r}."
+            f"{did_you_mean(str(backend), BACKENDS)}"
+        )
+    try:
+        frame = nw.from_dict(columns, backend=backend)  # type: ignore[arg-type]
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"backend={backend!r} needs {backend}: install it."
+        ) from error
+    if "value" in columns:
+        # A column of nothing has no type of its own.
+        frame = frame.with_columns(nw.col("value").cast(nw.Float64))
+    return frame.to_native()
+
+
+def read_answers(
+    source: Any, X: Any, y: Any = None, planned: BoolArray | None = None
+) -> Revealed:
+    """Read the answers in a file or a dataframe, and check each against X and y.
+
+    `planned` marks the cells of one plan, where others of the same table are not to be
+    taken as well.
+    """
+    cells = MissingCells.of(X, y)
+    lines = read_table(source, REQUIRED)
+    rowwise = _check_table(lines, cells)
+    if rowwise:
+        cells.check_whole_rows()
+    answers = _Answers(lines, cells, rowwise, planned)
+    answers.read()
+    asked = answers.asked if planned is None else planned
+    table = answers.table
+    table.flags.writeable = False
+    return Revealed(
+        table=table,
+        codes=cells.codes,
+        classes=cells.classes,
+        feature_names=cells.feature_names,
+        missing=cells.counts(cells.missing),
+        asked=cells.counts(asked),
+        answered=cells.counts(~np.isnan(table)),
+        rowwise=rowwise,
+        fingerprint=cells.fingerprint,
+    )
+
+
+def _check_table(lines: Lines, cells: MissingCells) -> bool:
+    """Refuse a plan of another table; say whether it asks for whole rows."""
+    kinds = {
+        table_word(cells.fingerprint, rowwise=rowwise): rowwise
+        for rowwise in (False, True)
+    }
+    found = set()
+    for place, key in zip(lines.places, lines.columns["key"], strict=True):
+        match = _KEY.fullmatch(str(key).strip())
+        if match is None:
+            continue
+        if match[1] not in kinds:
+            raise ValueError(
+                f"{place}: the plan was made for another table. X must be what it was: "
+                "the same rows in the same order, the same columns, and the same cells "
+                "missing, without the answers put in."
+            )
+        found.add(kinds[match[1]])
+    if len(found) > 1:
+        raise ValueError(
+            "Some lines are of a plan for whole rows (rowwise=True) and some of one "
+            "for cells: read them one by one."
+        )
+    if not cells.labelled and any(
+        not is_blank(label) for label in lines.columns.get("class", [])
+    ):
+        raise ValueError("The plan is by class: give y, the labels of the rows of X.")
+    return found == {True}
+
+
+class _Answers:
+    """The state of reading: what was asked and answered so far, and what is wrong."""
+
+    def __init__(
+        self,
+        lines: Lines,
+        cells: MissingCells,
+        rowwise: bool,
+        planned: BoolArray | None,
+    ) -> None:
+        self.lines, self.cells, self.rowwise = lines, cells, rowwise
+        self.planned = planned
+        self.table: FloatArray = np.full(cells.missing.shape, np.nan)
+        self.asked = np.zeros(cells.missing.shape, dtype=bool)
+        self._columns = {
+            canonical(name): j for j, name in enumerate(cells.feature_names)
+        }
+        self._labels = [canonical(label) for label in cells.classes]
+        self._marks = decimal_marks(lines.columns["value"]) or lines.marks
+        self._answered_at: dict[tuple[int, int], str] = {}
+
+    def read(self) -> None:
+        problems = []
+        for line, place in enumerate(self.lines.places):
+            try:
+                self._read_line(line, place)
+            except ValueError as problem:
+                problems.append(f"{place}: {problem}")
+        if self.rowwise and not problems:
+            problems = self._partial_rows()
+        if problems:
+            more = len(problems) - _SHOWN
+            rest = [f"and {more} more."] if more > 0 else []
+            raise ValueError("\n".join([*problems[:_SHOWN], *rest]))
+
+    def _read_line(self, line: int, place: str) -> None:
+        row, column = self._row(line), self._column(line)
+        where = f"row {row}, feature {self.cells.feature_names[column]!r}"
+        self._check_class(line, row)
+        self._check_cell(line, row, column, where)
+        self.asked[row, column] = True
+        cell = self.lines.columns["value"][line]
+        if is_blank(cell):
+            return
+        try:
+            value = parse_number(cell, self._marks)
+        except ValueError as problem:
+            raise ValueError(
+                f"the value at {where} must be a number: {problem}"
+            ) from None
+        before = self._answered_at.setdefault((row, column), place)
+        if before != place and self.table[row, column] != value:
+            raise ValueError(
+                f"{where} was answered before, by {self.table[row, column]:g} in "
+                f"{before}, and now by {value:g}. Keep one of them."
+            )
+        self.table[row, column] = value
+
+    def _row(self, line: int) -> int:
+        cell = self.lines.columns["row"][line]
+        try:
+            row = parse_position(cell)
+        except ValueError:
+            raise ValueError(
+                f"row must be a position in X, a whole number: got {cell!r}."
+            ) from None
+        n_rows = len(self.cells.missing)
+        if not 0 <= row < n_rows:
+            raise ValueError(f"X has rows 0 to {n_rows - 1}: got row {row}.")
+        return row
+
+    def _column(self, line: int) -> int:
+        cell = self.lines.columns["feature"][line]
+        column = self._columns.get(canonical(cell))
+        if column is None:
+            names = self.cells.feature_names
+            hint = did_you_mean(str(cell), names)
+            raise ValueError(f"X has no feature {cell!r}.{hint}")
+        return column
+
+    def _check_class(self, line: int, row: int) -> None:
+        if not self.cells.labelled or "class" not in self.lines.columns:
+            return
+        cell, code = self.lines.columns["class"][line], self.cells.codes[row]
+        if not is_blank(cell) and canonical(cell) != self._labels[code]:
+            raise ValueError(
+                f"row {row} is of class {self.cells.classes[code]!r} in y, and of "
+                f"class {cell!r} in the plan."
+            )
+
+    def _check_cell(self, line: int, row: int, column: int, where: str) -> None:
+        if not self.cells.missing[row, column]:
+            raise ValueError(
+                f"{where} isn't missing: X has a value there. Take the line out."
+            )
+        key = str(self.lines.columns["key"][line]).strip()
+        word = cell_word(self.cells.fingerprint, row, column)
+        known = self.planned is None or self.planned[row, column]
+        if not known or key.rpartition("-")[2] != word:
+            raise ValueError(
+                f"{where} isn't in the plan. Only cells drawn at random may be "
+                "answered: plan more of them with the same random_state instead."
+            )
+
+    def _partial_rows(self) -> list[str]:
+        found = ~np.isnan(self.table)
+        partial = np.flatnonzero(found.any(axis=1) & ~found.all(axis=1))
+        names = np.array(self.cells.feature_names, dtype=object)
+        return [
+            f"row {row} is to be filled in as a whole: {listed(names[~found[row]])} "
+            f"are blank. Fill them in, or clear the row."
+            for row in partial.tolist()
+        ]

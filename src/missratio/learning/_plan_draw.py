@@ -1,0 +1,114 @@
+"""Random draws of missing cells, nested, and independent of what else is drawn."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from missratio._typing import BoolArray, IntArray
+from missratio.learning._plan_cells import MissingCells, stream
+from missratio.learning._plan_numbers import canonical
+from missratio.missingness.corruption import RandomState
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The rows of a class that miss a feature, or miss all where `column` is None."""
+
+    rows: IntArray
+    code: int
+    column: int | None
+
+
+def missing_pools(cells: MissingCells, codes: list[int], rowwise: bool) -> list[Pool]:
+    """What can be drawn from: by class, and by feature unless rows are whole."""
+    columns: list[int | None] = [None] if rowwise else [*range(cells.missing.shape[1])]
+    pools = []
+    for code in codes:
+        rows = np.flatnonzero(cells.codes == code)
+        missing = cells.missing[rows]
+        for column in columns:
+            lost: BoolArray = missing[:, 0 if column is None else column]
+            if lost.any():
+                pools.append(Pool(rows[lost], code, column))
+    if not pools:
+        raise ValueError("There is nothing to look up: no value of X is missing.")
+    return pools
+
+
+def pool_counts(
+    pools: list[Pool], per_feature: int | None, budget: int | None, price: int
+) -> IntArray:
+    """How many to draw from each pool: the same, as far as it has them."""
+    available = np.array([len(pool.rows) for pool in pools])
+    if (per_feature is None) == (budget is None):
+        raise ValueError(
+            "Say how much to look up by one of per_feature (values for each class and "
+            f"feature) and budget (values in all): got per_feature={per_feature!r}, "
+            f"budget={budget!r}."
+        )
+    if budget is None:
+        return _capped(available, _positive(per_feature, "per_feature"))
+    draws = _positive(budget, "budget") // price
+    if draws < len(pools):
+        what = "class and feature with missing values" if price == 1 else "class"
+        raise ValueError(
+            f"A budget must allow one draw for each {what}, {len(pools) * price} "
+            f"values: got {budget}. Raise it, or restrict classes."
+        )
+    levels = range(int(available.max()) + 1)
+    level = bisect_right(levels, draws, key=lambda at: np.minimum(available, at).sum())
+    counts = _capped(available, level - 1)
+    first = np.flatnonzero(available > counts)[: draws - counts.sum()]
+    counts[first] += 1
+    return counts
+
+
+def draw(
+    cells: MissingCells, pools: list[Pool], counts: IntArray, seed: int, rowwise: bool
+) -> tuple[IntArray, IntArray]:
+    """The first of a random order of each pool, one of every pool in turn."""
+    drawn = []
+    for pool, count in zip(pools, counts.tolist(), strict=True):
+        label = canonical(cells.classes[pool.code])
+        name = () if pool.column is None else (cells.feature_names[pool.column],)
+        sequence = np.random.SeedSequence(seed, spawn_key=stream(label, *name))
+        drawn.append(np.random.default_rng(sequence).permutation(pool.rows)[:count])
+    rank = np.concatenate([np.arange(len(rows)) for rows in drawn])
+    source = np.repeat(np.arange(len(pools)), counts)
+    order = np.lexsort((source, rank))
+    rows = np.concatenate(drawn)[order]
+    n_features = len(cells.feature_names)
+    if rowwise:
+        return np.repeat(rows, n_features), np.tile(np.arange(n_features), len(rows))
+    columns = np.array([pool.column for pool in pools], dtype=np.intp)
+    return rows, columns[source[order]]
+
+
+def integer_seed(random_state: RandomState) -> int:
+    """An int to draw from again, whatever the source."""
+    if random_state is None:
+        random_state = np.random.default_rng()
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**63, dtype=np.int64))
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
+        return int(random_state)
+    raise ValueError(
+        "random_state must be an int that is not negative, a RandomState, a Generator "
+        f"or None: got {random_state!r}."
+    )
+
+
+def _capped(available: IntArray, level: int) -> IntArray:
+    return np.asarray(np.minimum(available, level))
+
+
+def _positive(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be a whole number, 1 or more: got {value!r}.")
+    return int(value)

@@ -1,0 +1,193 @@
+"""Every experiment of the paper, by its id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from missratio.datasets import Simulation, simulations
+from missratio.reproduce._boundary import Boundary
+from missratio.reproduce._experiment import (
+    CC_KLIEP,
+    FULL_DATA,
+    IMPUTATION,
+    KNOWN,
+    LEARNED,
+    M_KLIEP,
+    TRUE_RATIO,
+    Experiment,
+)
+from missratio.reproduce._loss import Design
+from missratio.reproduce._real import RealData
+from missratio.reproduce._simulated import Simulated, squared_distance
+
+SIZES = tuple(float(n) for n in range(100, 1501, 100))
+COMPARED = (TRUE_RATIO, M_KLIEP, CC_KLIEP)
+ROWS, POWER = "n0=n1", "expected power"
+RUNS = 100
+
+
+@cache
+def _simulation(name: str, *parameters: float) -> Simulation:
+    """Kept, since the tails of a ratio that is not linear take a while."""
+    made: Simulation = getattr(simulations, name)(*parameters)
+    return made
+
+
+def _simulated() -> list[Experiment]:
+    return [
+        Experiment(
+            "msd_5dim",
+            "Mean squared distance from the true parameter, five dimensions",
+            ROWS,
+            "mean squared distance ||theta_hat-theta_tilde||^2",
+            SIZES,
+            (M_KLIEP, CC_KLIEP),
+            RUNS,
+            0.99,
+            Simulated(
+                "msd_5dim", lambda _: _simulation("msd_5dim"), int, squared_distance
+            ),
+        ),
+        Experiment(
+            "np_boundary",
+            "Boundaries of one run on a mixture, n = 500",
+            "x2",
+            "x1 on the boundary",
+            tuple(step / 4 for step in range(-12, 29)),
+            COMPARED,
+            1,
+            0.99,
+            Boundary(
+                Simulated("np_boundary", lambda _: _simulation("np_mixture"), int), 500
+            ),
+            shares_fits=True,
+        ),
+        Experiment(
+            "np_power",
+            "Power on a mixture, by sample size",
+            ROWS,
+            POWER,
+            SIZES,
+            COMPARED,
+            RUNS,
+            0.99,
+            Simulated("np_power", lambda _: _simulation("np_mixture"), int),
+        ),
+        Experiment(
+            "naive_bayes",
+            "Power of naive Bayes, by the correlation of its features",
+            "correlation rho",
+            POWER,
+            tuple(step / 10 for step in range(10)),
+            COMPARED,
+            RUNS,
+            0.95,
+            Simulated(
+                "naive_bayes",
+                lambda rho: _simulation("naive_bayes", rho),
+                lambda _: 100,
+                naive_bayes=True,
+            ),
+        ),
+        Experiment(
+            "diff_variance",
+            "Power where variances differ, by sample size",
+            ROWS,
+            POWER,
+            SIZES,
+            COMPARED,
+            RUNS,
+            0.95,
+            Simulated("diff_variance", lambda _: _simulation("diff_variance"), int),
+        ),
+        Experiment(
+            "misspecification",
+            "Power by the level of misspecification",
+            "misspecification 2 rho",
+            POWER,
+            (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
+            COMPARED,
+            RUNS,
+            0.95,
+            Simulated(
+                "misspecification",
+                lambda level: _simulation("misspecification", level / 2),
+                lambda _: 500,
+            ),
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class _DataSet:
+    """The sizes that the paper chose for a data set.
+
+    Parameters
+    ----------
+    name, title : str
+    design : Design
+        Of experiment 1; experiment 2 queries `fewer_queries`.
+    fewer_queries : int
+    runs : tuple of int
+        Of experiments 1 and 2.
+    runs_per_task : int
+    slow_seconds : float, optional
+        For how long iterative imputation is run in each experiment by default.
+    """
+
+    name: str
+    title: str
+    design: Design
+    fewer_queries: int
+    runs: tuple[int, int]
+    runs_per_task: int
+    slow_seconds: float | None = None
+
+
+DATA_SETS = (
+    _DataSet("ctg", "CTG", Design(237, 100, 10), 10, (1000, 1000), 25),
+    _DataSet("fire", "Fire", Design(20_000, 5_000, 50), 10, (100, 100), 2),
+    _DataSet("weather", "Weather", Design(15_000, 10_000, 50), 10, (100, 30), 2, 900.0),
+)
+
+
+def _real(data: _DataSet) -> list[Experiment]:
+    design = replace(data.design, queries=data.fewer_queries)
+    shared: dict[str, Any] = {
+        "y_name": "out-of-sample power",
+        "confidence": 0.95,
+        "runs_per_task": data.runs_per_task,
+        "slow_methods": (IMPUTATION,),
+        "slow_seconds": data.slow_seconds,
+    }
+    return [
+        Experiment(
+            id=f"{data.name}_vary_alpha",
+            title=f"{data.title}: power by the bound on the type I error",
+            x_name="alpha",
+            x=(0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
+            methods=(FULL_DATA, KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
+            runs=data.runs[0],
+            procedure=RealData(data.name, "alpha", data.design),
+            shares_fits=True,
+            **shared,
+        ),
+        Experiment(
+            id=f"{data.name}_vary_missing",
+            title=f"{data.title}: power by the share that is missing",
+            x_name="target missing proportion",
+            x=tuple(step / 10 for step in range(10)),
+            methods=(KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
+            runs=data.runs[1],
+            procedure=RealData(data.name, "missing", design),
+            **shared,
+        ),
+    ]
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    each.id: each
+    for each in [*_simulated(), *(one for data in DATA_SETS for one in _real(data))]
+}

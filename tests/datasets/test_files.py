@@ -1,0 +1,198 @@
+"""Files come from the data folder, else from their publisher, and are the known."""
+
+import gzip
+import hashlib
+import io
+import threading
+import zipfile
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from missratio import datasets
+from missratio.datasets import _files
+
+CONTENT = b"the publisher's file"
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+
+
+def zipped(**members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("_", "."), content)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def publisher(monkeypatch):
+    """Pages served on this machine: a mapping from path to content, to be filled."""
+    pages = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            content = pages.get(self.path)
+            self.send_response(404 if content is None else 200)
+            self.end_headers()
+            self.wfile.write(content or b"")
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    source = replace(
+        _files.SOURCES["ctg"], urls=(f"{address}/a", f"{address}/b"), sha256=DIGEST
+    )
+    monkeypatch.setitem(_files.SOURCES, "ctg", source)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    yield pages
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_file_in_the_folder_is_taken_from_there(tmp_path, publisher):
+    (tmp_path / "CTG.xls").write_bytes(CONTENT)
+    assert datasets.fetch("ctg", data_home=tmp_path) == tmp_path / "CTG.xls"
+
+
+@pytest.mark.parametrize(
+    "page", [CONTENT, zipped(other_xls=b"", CTG_xls=CONTENT)], ids=["plain", "zipped"]
+)
+def test_an_absent_file_is_downloaded_once(tmp_path, publisher, page):
+    publisher["/a"] = page
+    folder = tmp_path / "new" / "folder"
+    path = datasets.fetch("ctg", data_home=folder)
+    assert path.read_bytes() == CONTENT
+    assert [file.name for file in folder.iterdir()] == ["CTG.xls"]
+    publisher.clear()
+    assert datasets.fetch("ctg", data_home=folder) == path
+
+
+def test_the_second_address_serves_where_the_first_fails(tmp_path, publisher):
+    publisher["/b"] = CONTENT
+    assert datasets.fetch("ctg", data_home=tmp_path).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("page", "reason"),
+    [
+        (None, "404"),
+        (b"something else", "not " + DIGEST),
+        (zipped(CTG_xls=b"something else"), "refused"),
+        (zipped(other_xls=CONTENT), r"no CTG\.xls in the archive"),
+        (zipped(CTG_xls=CONTENT * 99)[:-60] + b"PK\x05\x06" + 18 * b"\0", "archive"),
+    ],
+    ids=["absent", "damaged", "damaged in an archive", "not in it", "broken archive"],
+)
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_download_that_is_not_the_known_file_leaves_nothing(
+    tmp_path, publisher, page, reason, verify
+):
+    if page is not None:
+        publisher["/a"] = publisher["/b"] = page
+    with pytest.raises(FileNotFoundError, match=reason) as caught:
+        datasets.fetch("ctg", data_home=tmp_path, verify=verify)
+    assert str(tmp_path) in str(caught.value)
+    assert "MISSRATIO_DATA" in str(caught.value)
+    assert "archive.ics.uci.edu/dataset/193" in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_member_that_claims_to_be_huge_is_refused(tmp_path, publisher, monkeypatch):
+    monkeypatch.setattr("missratio.datasets._download._LARGEST", 5)
+    publisher["/a"] = zipped(CTG_xls=CONTENT)
+    with pytest.raises(FileNotFoundError, match="claims 20 bytes"):
+        datasets.fetch("ctg", data_home=tmp_path)
+
+
+def test_where_there_is_no_network_the_error_says_what_to_do(tmp_path, monkeypatch):
+    source = replace(_files.SOURCES["ctg"], urls=("http://127.0.0.1:9/CTG.xls",))
+    monkeypatch.setitem(_files.SOURCES, "ctg", source)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with pytest.raises(FileNotFoundError, match="could not be downloaded") as caught:
+        datasets.fetch("ctg", data_home=tmp_path)
+    assert f"put it into {tmp_path}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("fire", "smoke_detection_iot.csv"), ("weather", "weatherAUS")]
+)
+def test_kaggle_needs_an_account_and_the_error_names_file_and_folder(
+    tmp_path, name, file
+):
+    with pytest.raises(FileNotFoundError, match="Kaggle lets only account") as caught:
+        datasets.fetch(name, data_home=tmp_path)
+    for part in (file, str(tmp_path), "https://www.kaggle.com/datasets/"):
+        assert part in str(caught.value)
+
+
+def test_a_file_of_the_users_that_is_not_the_known_one_is_refused(tmp_path):
+    path = tmp_path / "CTG.xls"
+    path.write_bytes(b"damaged")
+    with pytest.raises(ValueError, match="damaged or another edition") as caught:
+        datasets.fetch("ctg", data_home=tmp_path)
+    assert hashlib.sha256(b"damaged").hexdigest() in str(caught.value)
+    assert "verify=False" in str(caught.value)
+    assert path.read_bytes() == b"damaged"
+    assert datasets.fetch("ctg", data_home=tmp_path, verify=False) == path
+
+
+@pytest.mark.parametrize("cut", [10, -10])
+def test_a_truncated_gzip_file_is_damaged_even_unverified(tmp_path, cut):
+    path = tmp_path / "weatherAUS.csv.gz"
+    path.write_bytes(gzip.compress(b"Date,Location\n" * 100)[:cut])
+    with pytest.raises(ValueError, match="is damaged"):
+        datasets.fetch("weather", data_home=tmp_path, verify=False)
+    assert datasets.available(tmp_path)[2].digest == "differs"
+
+
+def test_the_digest_is_of_the_content_so_that_either_file_will_do(
+    tmp_path, monkeypatch
+):
+    source = replace(_files.SOURCES["weather"], sha256=DIGEST)
+    monkeypatch.setitem(_files.SOURCES, "weather", source)
+    plain = tmp_path / "weatherAUS.csv"
+    plain.write_bytes(CONTENT)
+    assert datasets.fetch("weather", data_home=tmp_path) == plain
+    packed = tmp_path / "weatherAUS.csv.gz"
+    packed.write_bytes(gzip.compress(CONTENT))
+    assert datasets.fetch("weather", data_home=tmp_path) == packed
+
+
+def test_the_list_says_what_is_at_hand(tmp_path):
+    assert [entry.digest for entry in datasets.available(tmp_path)] == ["absent"] * 3
+    (tmp_path / "CTG.xls").write_bytes(b"damaged")
+    (tmp_path / "smoke_detection_iot.csv").write_bytes(b"")
+    ctg, fire, weather = datasets.available(tmp_path)
+    assert (ctg.digest, fire.digest, weather.digest) == ("differs", "unknown", "absent")
+    assert fire.path == tmp_path / "smoke_detection_iot.csv"
+    assert weather.path is None
+    assert weather.account_needed
+    assert not ctg.account_needed
+
+
+def test_the_folder_is_named_or_in_the_environment_or_the_platforms(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("MISSRATIO_DATA", str(tmp_path / "set"))
+    assert datasets.data_folder() == tmp_path / "set"
+    assert datasets.data_folder(tmp_path) == tmp_path
+    monkeypatch.delenv("MISSRATIO_DATA")
+    assert "missratio" in datasets.data_folder().parts
+
+
+def test_an_unknown_name_is_refused_with_the_choices():
+    with pytest.raises(ValueError, match=r"'ctg', 'fire', 'weather'.*mean 'weather'"):
+        datasets.fetch("wether")
+
+
+@pytest.mark.data
+def test_the_files_at_hand_are_those_that_are_pinned(data_folder):
+    found = {entry.name: entry for entry in datasets.available(data_folder)}
+    assert found["ctg"].digest == "matches"
+    assert found["weather"].digest == "matches"

@@ -1,0 +1,203 @@
+"""Each simulated experiment knows its ratio, and the power that no test exceeds."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from missratio.datasets import Simulation, simulations
+
+LINEAR = {
+    "msd_5dim": simulations.msd_5dim(),
+    "naive_bayes": simulations.naive_bayes(0.5),
+    "misspecification, rho=0": simulations.misspecification(0.0),
+}
+CURVED = {
+    "np_mixture": simulations.np_mixture(),
+    "diff_variance": simulations.diff_variance(),
+    "misspecification": simulations.misspecification(0.25),
+    "misspecification, text": simulations.misspecification(0.5, "text"),
+}
+ALL = LINEAR | CURVED
+every = pytest.mark.parametrize("simulation", ALL.values(), ids=ALL)
+
+
+@every
+def test_the_ratio_is_that_of_the_densities(simulation):
+    X, _ = simulation.draw(50, 50, np.random.default_rng(0))
+    expected = simulation.law(1).log_density(X) - simulation.law(0).log_density(X)
+    np.testing.assert_allclose(simulation.log_ratio(X), expected, atol=1e-12)
+
+
+@every
+def test_the_ratio_turns_class_0_into_class_1(simulation):
+    rng = np.random.default_rng(1)
+    Z = simulation.denominator.sample(200_000, rng)
+    ratio = np.exp(simulation.log_ratio(Z))
+    for j in range(simulation.n_features):
+        moved = ratio * Z[:, j]
+        error = moved.std() / np.sqrt(len(Z))
+        assert abs(moved.mean() - simulation.numerator.mean[j]) < 4.5 * error
+
+
+@every
+@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3])
+def test_the_oracle_has_its_level_and_its_power_on_fresh_rows(simulation, alpha):
+    n = 200_000
+    X, y = simulation.draw(n, n, np.random.default_rng(2))
+    above = simulation.log_ratio(X) > simulation.oracle_threshold(alpha)
+    for share, expected in (
+        (above[y == 0].mean(), alpha),
+        (above[y == 1].mean(), simulation.oracle_power(alpha)),
+    ):
+        assert (
+            abs(share - expected) < 4.5 * np.sqrt(expected * (1 - expected) / n) + 1e-3
+        )
+
+
+@pytest.mark.parametrize("simulation", LINEAR.values(), ids=LINEAR)
+def test_a_linear_oracle_is_a_shift_of_the_normal_law(simulation):
+    apart = simulation.numerator.mean - simulation.denominator.mean
+    distance = np.sqrt(apart @ np.linalg.solve(simulation.numerator.covariance, apart))
+    expected = norm.sf(norm.isf(0.1) - distance)
+    if "misspecification" in simulation.name:
+        expected = norm.sf(norm.isf(0.1) - np.sqrt(2))
+    assert simulation.oracle_power(0.1) == pytest.approx(expected, rel=1e-12)
+
+
+def half_plane_tail(simulation, axis, cut, label):
+    """P(log r > cut) where the log ratio falls along an axis, by a root and a sum."""
+    law = simulation.law(label)
+    other = 1 - axis
+
+    def root(value):
+        def gap(t):
+            row = np.empty(2)
+            row[axis], row[other] = t, value
+            return simulation.log_ratio(row[np.newaxis])[0] - cut
+
+        return brentq(gap, -200, 200, xtol=1e-12)
+
+    def mass(value):
+        at = root(value)
+        return sum(
+            weight
+            * norm.pdf(value, mean[other], np.sqrt(spread[other, other]))
+            * norm.cdf(at, mean[axis], np.sqrt(spread[axis, axis]))
+            for weight, mean, spread in zip(
+                law.weights, law.means, law.covariances, strict=True
+            )
+        )
+
+    return quad(mass, -9, 13, limit=200, epsabs=1e-9)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "axis"), [("np_mixture", 0), ("diff_variance", 0), ("misspecification", 1)]
+)
+@pytest.mark.parametrize("label", [0, 1])
+def test_a_curved_tail_is_within_its_stated_error(name, axis, label):
+    simulation = CURVED[name]
+    for cut in (-0.5, 0.5):
+        exact = half_plane_tail(simulation, axis, cut, label)
+        assert simulation.ratio_tail(cut, label) == pytest.approx(exact, abs=3e-4)
+
+
+@pytest.mark.validity
+@pytest.mark.parametrize(
+    "make",
+    [
+        simulations.np_mixture,
+        simulations.diff_variance,
+        *(
+            lambda rho=rho: simulations.misspecification(rho)
+            for rho in (0.05, 0.25, 0.5)
+        ),
+    ],
+)
+def test_scramblings_vary_as_the_docstring_says(make, monkeypatch):
+    tails, powers = [], []
+    for seed in range(16):
+        monkeypatch.setattr("missratio.datasets._simulation._SEED", seed)
+        simulation = make()
+        tails.append(simulation.ratio_tail([-1.0, 0.0, 1.0]))
+        powers.append([simulation.oracle_power(alpha) for alpha in (0.05, 0.1, 0.3)])
+    assert np.std(tails, axis=0, ddof=1).max() < 8e-5
+    assert np.std(powers, axis=0, ddof=1).max() < 3e-4
+
+
+def test_a_curved_tail_is_the_same_every_time_and_takes_many_cuts():
+    cuts = np.array([[-1.0, 0.0], [1.0, np.inf]])
+    first = simulations.np_mixture().ratio_tail(cuts)
+    assert first.shape == (2, 2)
+    assert first[1, 1] == 0.0
+    np.testing.assert_array_equal(first, simulations.np_mixture().ratio_tail(cuts))
+    assert (np.diff(first.ravel()) < 0).all()
+
+
+def test_no_linear_test_beats_the_oracle():
+    simulation = simulations.np_mixture()
+    best = simulation.oracle_power(0.1)
+    for angle in np.linspace(0, 2 * np.pi, 60):
+        direction = np.array([np.cos(angle), np.sin(angle)])
+        cut = brentq(lambda c, d=direction: simulation.law(0).tail(d, c) - 0.1, -20, 20)
+        assert simulation.law(1).tail(direction, cut) < best + 3e-4
+
+
+def test_the_true_parameter_of_the_first_figure():
+    np.testing.assert_allclose(simulations.msd_5dim().coef, -0.1)
+    np.testing.assert_allclose(simulations.msd_5dim("text").coef, 0.1)
+    assert simulations.msd_5dim().intercept == pytest.approx(0.025)
+    assert simulations.np_mixture().coef is None
+    assert simulations.np_mixture().intercept is None
+
+
+def phi_at(simulation, *rows):
+    return simulation.missingness[1].missing_probability(rows).tolist()
+
+
+def test_class_1_alone_loses_values_and_where_the_published_curves_say():
+    assert all(set(simulation.missingness) == {1} for simulation in ALL.values())
+    assert phi_at(simulations.msd_5dim(), [1.0, 0, 0, 0, 0], [-1.0, 0, 0, 0, 0]) == [
+        0.5,
+        0.0,
+    ]
+    assert phi_at(simulations.np_mixture(), [9.0, 2.1], [9.0, 1.9]) == [0.9, 0.0]
+    assert phi_at(simulations.naive_bayes(), [1.0, 1.0], [-1.0, -1.0]) == [
+        [0.8, 0.0],
+        [0.0, 0.8],
+    ]
+    corners = [1.0, -1.0], [-1.0, 1.0]
+    assert phi_at(simulations.diff_variance(), *corners) == [0.0, 0.8]
+    assert phi_at(simulations.diff_variance("text"), *corners) == [0.8, 0.0]
+    assert phi_at(simulations.misspecification(), *corners) == [0.0, 0.8]
+    assert phi_at(simulations.misspecification(0.5, "text"), *corners) == [0.8, 0.0]
+
+
+def test_the_text_moves_class_0_of_the_misspecified_experiment():
+    np.testing.assert_array_equal(simulations.misspecification().law(0).mean, [1, 1])
+    text = simulations.misspecification(variant="text")
+    np.testing.assert_array_equal(text.law(0).mean, [1, 0])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: simulations.msd_5dim("printed"), "'published', 'text'"),
+        (lambda: simulations.naive_bayes(1.0), "correlation"),
+        (lambda: simulations.misspecification(-0.1), "share"),
+        (lambda: simulations.np_mixture().oracle_power(0.0), "alpha"),
+        (lambda: simulations.np_mixture().law(2), "1 or 0"),
+        (lambda: simulations.np_mixture().ratio_tail(0.0, label=-1), "1 or 0"),
+    ],
+)
+def test_what_is_no_parameter_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_simulation_of_ones_own():
+    law = simulations.naive_bayes()
+    swapped = Simulation("swapped", law.denominator, law.numerator, {})
+    np.testing.assert_array_equal(swapped.coef, -law.coef)

@@ -1,0 +1,233 @@
+"""Plans are uniform draws of missing cells, nested, and independent of each other."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+import missratio as mr
+
+
+def lossy_table(n=60, d=3, share=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[rng.random((n, d)) < share] = np.nan
+    return X, rng.integers(2, size=n)
+
+
+def cells(plan):
+    return list(zip(plan.rows.tolist(), plan.columns.tolist(), strict=True))
+
+
+def drawn_from(plan, label, column):
+    chosen = (plan.labels == label) & (plan.columns == column)
+    return plan.rows[chosen].tolist()
+
+
+def test_only_missing_cells_are_drawn_and_none_twice():
+    X, y = lossy_table()
+    plan = mr.plan_queries(X, y, per_feature=7, random_state=0)
+    assert np.isnan(X[plan.rows, plan.columns]).all()
+    assert len(set(cells(plan))) == len(plan) == 2 * 3 * 7
+    np.testing.assert_array_equal(plan.labels, y[plan.rows])
+
+
+def test_every_set_of_missing_cells_is_equally_likely():
+    X = np.array([[np.nan], [0.0], [np.nan], [np.nan], [1.0], [np.nan], [np.nan]])
+    pairs = {}
+    for seed in range(2000):
+        plan = mr.plan_queries(X, per_feature=2, random_state=seed)
+        pair = frozenset(plan.rows.tolist())
+        pairs[pair] = pairs.get(pair, 0) + 1
+    assert len(pairs) == 10
+    assert chisquare(list(pairs.values())).pvalue > 0.001
+
+
+def test_draws_of_two_features_are_independent():
+    X = np.full((3, 2), np.nan)
+    counts = np.zeros((3, 3))
+    for seed in range(2000):
+        plan = mr.plan_queries(X, per_feature=1, random_state=seed)
+        counts[tuple(plan.rows)] += 1
+    assert chisquare(counts.ravel()).pvalue > 0.001
+
+
+def test_one_seed_is_one_plan():
+    X, y = lossy_table()
+    plans = [mr.plan_queries(X, y, per_feature=5, random_state=3) for _ in range(2)]
+    assert cells(plans[0]) == cells(plans[1])
+    assert cells(mr.plan_queries(X, y, per_feature=5, random_state=4)) != cells(
+        plans[0]
+    )
+
+
+@pytest.mark.parametrize(
+    "source", [None, np.random.default_rng(1), np.random.RandomState(1)]
+)
+def test_the_seed_of_a_plan_gives_it_again(source):
+    X, y = lossy_table()
+    plan = mr.plan_queries(X, y, per_feature=5, random_state=source)
+    again = mr.plan_queries(X, y, per_feature=5, random_state=plan.seed)
+    assert cells(again) == cells(plan)
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 5))
+def test_a_larger_plan_begins_with_the_smaller(few, many, seed):
+    X, y = lossy_table(share=0.3)
+    few, many = sorted((few, many))
+    small = mr.plan_queries(X, y, per_feature=few, random_state=seed)
+    large = mr.plan_queries(X, y, per_feature=many, random_state=seed)
+    assert cells(large)[: len(small)] == cells(small)
+
+
+@given(st.integers(6, 120), st.integers(6, 120))
+def test_a_larger_budget_begins_with_the_smaller(little, much):
+    X, y = lossy_table(share=0.4)
+    little, much = sorted((little, much))
+    small = mr.plan_queries(X, y, budget=little, random_state=0)
+    large = mr.plan_queries(X, y, budget=much, random_state=0)
+    assert len(small) == min(little, np.isnan(X).sum())
+    assert cells(large)[: len(small)] == cells(small)
+
+
+def test_a_budget_is_spread_evenly_and_what_one_feature_lacks_goes_to_the_others():
+    X = np.full((40, 3), np.nan)
+    X[2:, 0] = 0.0
+    plan = mr.plan_queries(X, budget=21, random_state=0)
+    np.testing.assert_array_equal(np.bincount(plan.columns), [2, 10, 9])
+
+
+def test_all_are_drawn_where_fewer_are_missing():
+    X, _ = lossy_table()
+    plan = mr.plan_queries(X, per_feature=1000, random_state=0)
+    assert len(plan) == np.isnan(X).sum()
+
+
+def test_other_features_change_no_draw():
+    pd = pytest.importorskip("pandas")
+    X, y = lossy_table(d=4)
+    X = pd.DataFrame(X, columns=list("abcd"))
+    names = ["c", "a"]
+    alone = mr.plan_queries(X[names], y, per_feature=5, random_state=0)
+    among = mr.plan_queries(X, y, per_feature=5, random_state=0)
+    for label in (0, 1):
+        for place, name in enumerate(names):
+            column = list(X.columns).index(name)
+            assert drawn_from(alone, label, place) == drawn_from(among, label, column)
+
+
+def test_other_classes_change_no_draw():
+    X, y = lossy_table()
+    ones = np.flatnonzero(y == 1)
+    both = mr.plan_queries(X, y, per_feature=5, random_state=0)
+    chosen = mr.plan_queries(X, y, per_feature=5, classes=[1], random_state=0)
+    alone = mr.plan_queries(X[ones], y[ones], per_feature=5, random_state=0)
+    for column in range(3):
+        rows = drawn_from(both, 1, column)
+        assert drawn_from(chosen, 1, column) == rows
+        assert ones[drawn_from(alone, 1, column)].tolist() == rows
+    assert set(chosen.labels) == {1}
+
+
+def test_whole_rows_are_drawn_and_asked_for_in_full():
+    X, y = lossy_table(d=4, share=0.0)
+    X[::2] = np.nan
+    plan = mr.plan_queries(X, y, per_feature=3, rowwise=True, random_state=0)
+    rows = plan.rows.reshape(-1, 4)
+    assert (rows == rows[:, :1]).all()
+    np.testing.assert_array_equal(np.bincount(y[rows[:, 0]]), [3, 3])
+    np.testing.assert_array_equal(
+        plan.columns.reshape(-1, 4), np.tile(range(4), (6, 1))
+    )
+    larger = mr.plan_queries(X, y, budget=35, rowwise=True, random_state=0)
+    assert len(larger) == 32
+    assert cells(larger)[:24] == cells(plan)
+
+
+def test_whole_rows_need_whole_rows():
+    X, y = lossy_table()
+    with pytest.raises(ValueError, match="entries missing"):
+        mr.plan_queries(X, y, per_feature=1, rowwise=True)
+
+
+def test_array_pandas_and_polars_give_one_plan():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    X, y = lossy_table()
+    names = ["0", "1", "2"]
+    frames = [pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)]
+    plan = mr.plan_queries(X, y, per_feature=5, random_state=0)
+    for frame, labels in zip(frames, [pd.Series(y), pl.Series(y)], strict=True):
+        other = mr.plan_queries(frame, labels, per_feature=5, random_state=0)
+        assert cells(other) == cells(plan)
+        assert other.fingerprint == plan.fingerprint
+
+
+def test_the_index_of_pandas_is_the_users_key():
+    pd = pytest.importorskip("pandas")
+    X, y = lossy_table()
+    patients = [f"P{place:03}" for place in range(len(X))]
+    frame = pd.DataFrame(X, columns=list("abc"), index=patients)
+    by_index = mr.plan_queries(frame, y, per_feature=2, random_state=0)
+    by_ids = mr.plan_queries(X, y, per_feature=2, ids=patients, random_state=0)
+    assert by_index.ids.tolist() == [patients[row] for row in by_index.rows]
+    assert by_ids.ids.tolist() == [patients[row] for row in by_ids.rows]
+    assert mr.plan_queries(pd.DataFrame(X), y, per_feature=2).ids is None
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_a_frame_has_a_line_for_each_cell_and_blanks_to_fill_in(backend):
+    pytest.importorskip(backend)
+    nw = pytest.importorskip("narwhals")
+    X, y = lossy_table()
+    plan = mr.plan_queries(X, y, per_feature=2, random_state=0)
+    frame = nw.from_native(plan.to_frame(backend), eager_only=True)
+    assert frame.columns == ["row", "class", "feature", "value", "key"]
+    assert frame["row"].to_list() == plan.rows.tolist()
+    assert frame.schema["value"] == nw.Float64
+    assert frame["key"].n_unique() == len(plan)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "by one of per_feature"),
+        ({"per_feature": 1, "budget": 9}, "by one of per_feature"),
+        ({"per_feature": 0}, "per_feature must be a whole number, 1 or more: got 0"),
+        ({"per_feature": 2.5}, "per_feature must be a whole number"),
+        ({"budget": True}, "budget must be a whole number"),
+        ({"budget": 5}, "one draw for each class and feature .* 6 values: got 5"),
+        ({"per_feature": 1, "classes": [2]}, r"some of 0, 1: got 2"),
+        ({"per_feature": 1, "classes": []}, "some of 0, 1"),
+        ({"per_feature": 1, "random_state": -1}, "random_state"),
+        ({"per_feature": 1, "ids": [1, 2]}, "one key for each of 60 rows"),
+    ],
+)
+def test_what_makes_no_plan_is_refused(options, message):
+    X, y = lossy_table()
+    with pytest.raises(ValueError, match=message):
+        mr.plan_queries(X, y, **options)
+
+
+def test_tables_that_make_no_plan_are_refused():
+    X, y = lossy_table()
+    with pytest.raises(ValueError, match="nothing to look up"):
+        mr.plan_queries(np.zeros((3, 2)), per_feature=1)
+    with pytest.raises(ValueError, match="give y"):
+        mr.plan_queries(X, per_feature=1, classes=[1])
+    with pytest.raises(ValueError, match="y has none for row 1"):
+        mr.plan_queries(X[:3], ["a", None, "b"], per_feature=1)
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        mr.plan_queries(X, y[:-1], per_feature=1)
+    with pytest.raises(ValueError, match=r"different names: got '1', '1\.0'"):
+        mr.plan_queries(X[:3], ["1", "1.0", "2"], per_feature=1)
+
+
+def test_frames_say_which_backends_there_are():
+    X, y = lossy_table()
+    plan = mr.plan_queries(X, y, per_feature=1, random_state=0)
+    with pytest.raises(
+        ValueError, match=r"'pandas', 'polars', 'pyarrow'.*mean 'polars'"
+    ):
+        plan.to_frame("polar")
+    assert repr(plan) == "<QueryPlan: 6 cells of a table of shape (60, 3), seed 0>"

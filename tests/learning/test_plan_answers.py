@@ -1,0 +1,314 @@
+"""Answers go where they belong, and a contradiction is an error that names the row."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import missratio as mr
+
+
+@pytest.fixture
+def problem():
+    """A table with named columns, its labels, and the values missing in it."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    full = rng.normal(size=(50, 3))
+    X = full.copy()
+    X[rng.random(X.shape) < 0.5] = np.nan
+    return pd.DataFrame(X, columns=["pulse", "sugar", "salt"]), np.arange(50) % 2, full
+
+
+@pytest.fixture
+def asked(problem):
+    X, y, _ = problem
+    return mr.plan_queries(X, y, per_feature=5, random_state=0)
+
+
+@pytest.fixture
+def frame(problem, asked):
+    """The plan with every value filled in, which may be text from then on."""
+    frame = asked.to_frame()
+    frame["value"] = problem[2][asked.rows, asked.columns]
+    return frame.astype({"value": object, "row": object, "class": object})
+
+
+def observed_cell(X):
+    row, column = np.argwhere(X.notna().to_numpy())[0]
+    return int(row), X.columns[column]
+
+
+def test_answers_of_a_class_are_aligned_with_its_rows(problem, asked, frame):
+    X, y, full = problem
+    revealed = mr.QueryPlan.read(frame, X, y)
+    for label in (0, 1):
+        of_class, observed = revealed[label], X[y == label].notna().to_numpy()
+        assert of_class.shape == observed.shape
+        found = ~np.isnan(of_class)
+        assert not (found & observed).any()
+        np.testing.assert_array_equal(of_class[found], full[y == label][found])
+        np.testing.assert_array_equal(found.sum(axis=0), [5, 5, 5])
+    assert (~np.isnan(revealed.table)).sum() == len(asked)
+    with pytest.raises(KeyError, match="2 is not among the classes 0, 1"):
+        revealed[2]
+
+
+def test_half_a_plan_is_fine(problem, asked, frame):
+    X, y, _ = problem
+    frame.loc[6:, "value"] = None
+    revealed = mr.QueryPlan.read(frame, X, y)
+    # From the top down: one of each class and feature.
+    np.testing.assert_array_equal(revealed.answered, np.ones((2, 3)))
+    np.testing.assert_array_equal(revealed.asked, np.full((2, 3), 5))
+    np.testing.assert_array_equal(
+        revealed.missing, [X[y == label].isna().sum() for label in (0, 1)]
+    )
+
+
+def test_lines_taken_out_are_counted_where_the_plan_is_at_hand(problem, asked, frame):
+    X, y, _ = problem
+    assert mr.QueryPlan.read(frame[:6], X, y).asked.sum() == 6
+    assert asked.read_back(frame[:6], X, y).asked.sum() == 30
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_the_summary_counts_by_class_and_feature(problem, frame, backend):
+    nw = pytest.importorskip("narwhals")
+    pytest.importorskip(backend)
+    X, y, _ = problem
+    revealed = mr.QueryPlan.read(frame[:7], X, y)
+    summary = nw.from_native(revealed.summary(backend), eager_only=True)
+    assert summary.columns == ["class", "feature", "missing", "asked", "answered"]
+    assert summary["class"].to_list() == [0, 0, 0, 1, 1, 1]
+    assert summary["answered"].to_list() == [2, 1, 1, 1, 1, 1]
+    assert repr(revealed) == ("<Revealed: 7 of 7 cells answered, 50 rows, 3 features>")
+
+
+def test_a_table_without_labels_is_one_class():
+    X = np.array([[1.0, np.nan], [np.nan, 2.0], [np.nan, np.nan]])
+    plan = mr.plan_queries(X, per_feature=2, random_state=0)
+    frame = plan.to_frame()
+    frame["value"] = 9.0
+    revealed = mr.QueryPlan.read(frame, X)
+    np.testing.assert_array_equal(revealed.table, np.where(np.isnan(X), 9.0, np.nan))
+    assert list(revealed.summary().columns) == [
+        "feature",
+        "missing",
+        "asked",
+        "answered",
+    ]
+
+
+def test_a_polars_table_and_frame(problem):
+    pl = pytest.importorskip("polars")
+    X, y, full = problem
+    X = pl.from_numpy(X.to_numpy(), schema=list(X.columns))
+    plan = mr.plan_queries(X, pl.Series(y), per_feature=2, random_state=0)
+    frame = plan.to_frame("polars").with_columns(
+        value=pl.Series(full[plan.rows, plan.columns])
+    )
+    revealed = mr.QueryPlan.read(frame, X, pl.Series(y))
+    assert revealed.answered.sum() == 12
+
+
+def test_answers_to_a_smaller_plan_are_kept_in_a_larger(problem, asked, frame):
+    X, y, _ = problem
+    first = mr.QueryPlan.read(frame, X, y)
+    larger = mr.plan_queries(X, y, per_feature=8, random_state=0)
+    more = larger.to_frame(revealed=first)
+    assert more["value"].notna().sum() == 30
+    np.testing.assert_array_equal(mr.QueryPlan.read(more, X, y).table, first.table)
+    other = mr.plan_queries(X, y, per_feature=8, random_state=1)
+    with pytest.raises(ValueError, match="would be lost"):
+        other.to_frame(revealed=first)
+    with pytest.raises(ValueError, match="another table"):
+        mr.plan_queries(X[:30], y[:30], per_feature=1).to_frame(revealed=first)
+
+
+def test_a_file_is_read_by_a_later_process(problem, frame, tmp_path):
+    X, y, _ = problem
+    np.savez(tmp_path / "table.npz", X=X.to_numpy(), y=y)
+    mr.plan_queries(X.to_numpy(), y, per_feature=5, random_state=0).write(
+        tmp_path / "plan.csv", revealed=None
+    )
+    code = (
+        "import sys, numpy as np, missratio as mr; "
+        "data = np.load(sys.argv[1]); "
+        "print(mr.QueryPlan.read(sys.argv[2], data['X'], data['y']).asked.tolist())"
+    )
+    arguments = [str(tmp_path / "table.npz"), str(tmp_path / "plan.csv")]
+    result = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == str([[5, 5, 5], [5, 5, 5]])
+
+
+def refused(frame, problem, *words):
+    """Reading fails, with a message that has all of these words."""
+    X, y, _ = problem
+    with pytest.raises(ValueError, match=r".") as caught:
+        mr.QueryPlan.read(frame, X, y)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_an_answer_for_a_cell_that_is_not_missing(problem, frame):
+    row, name = observed_cell(problem[0])
+    y = problem[1]
+    frame.loc[3, ["row", "class", "feature"]] = [row, y[row], name]
+    refused(frame, problem, "line 3", f"row {row}, feature '{name}' isn't missing")
+
+
+def test_a_cell_that_is_not_in_the_plan(problem, asked, frame):
+    X, y, _ = problem
+    planned = set(zip(asked.rows.tolist(), asked.columns.tolist(), strict=True))
+    missing = {tuple(cell) for cell in np.argwhere(X.isna().to_numpy()).tolist()}
+    row, column = min(missing - planned)
+    cell = [row, y[row], X.columns[column]]
+    where = f"row {row}, feature '{X.columns[column]}' isn't in the plan"
+    frame.loc[4, ["row", "class", "feature"]] = cell
+    refused(frame, problem, "line 4", where)
+    frame.loc[4, "key"] = None
+    refused(frame, problem, "line 4", where)
+
+
+def test_a_cell_of_another_plan_is_not_in_this_one(problem, asked, frame):
+    X, y, _ = problem
+    smaller = mr.plan_queries(X, y, per_feature=2, random_state=0)
+    row = asked.rows[12]
+    with pytest.raises(ValueError, match=f"line 12.*row {row}, .*isn't in the plan"):
+        smaller.read_back(frame, X, y)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("high", "'high' is not a number"),
+        ("1,234", "could be 1.234 or 1234"),
+        (np.inf, "not finite"),
+        ("-inf", "not finite"),
+        (True, "True is not a number"),
+    ],
+)
+def test_a_value_that_is_not_a_number(problem, asked, frame, value, reason):
+    frame.loc[2, "value"] = value
+    name = problem[0].columns[asked.columns[2]]
+    where = f"the value at row {asked.rows[2]}, feature '{name}'"
+    refused(frame, problem, "line 2", where, reason)
+
+
+def test_a_cell_answered_by_two_values(problem, asked, frame):
+    pd = pytest.importorskip("pandas")
+    again = frame.iloc[[1]].assign(value=7.5)
+    both = pd.concat([frame, again], ignore_index=True)
+    where = f"row {asked.rows[1]}, "
+    refused(both, problem, "line 30", where, "line 1 ", "now by 7.5")
+
+
+def test_a_class_other_than_that_of_the_row(problem, asked, frame):
+    X, y, _ = problem
+    row = asked.rows[0]
+    frame.loc[0, "class"] = 1 - y[row]
+    refused(frame, problem, f"row {row} is of class {y[row]} in y", "in the plan")
+    with pytest.raises(ValueError, match="give y"):
+        mr.QueryPlan.read(frame, X)
+
+
+def test_a_feature_that_the_table_has_not(problem, frame):
+    frame.loc[0, "feature"] = "suger"
+    refused(frame, problem, "line 0", "no feature 'suger'", "Did you mean 'sugar'?")
+
+
+@pytest.mark.parametrize("row", ["seven", 7.5, None])
+def test_a_row_that_is_not_a_position(problem, frame, row):
+    frame.loc[5, "row"] = row
+    refused(frame, problem, "line 5", "row must be a position in X")
+
+
+@pytest.mark.parametrize("row", [-1, 50])
+def test_a_row_that_the_table_has_not(problem, frame, row):
+    frame.loc[5, "row"] = row
+    refused(frame, problem, "line 5", f"X has rows 0 to 49: got row {row}")
+
+
+def test_every_contradiction_is_told_the_first_few_by_name(problem, frame):
+    frame["value"] = "high"
+    refused(frame, problem, "line 0", "line 4", "and 25 more")
+
+
+def changed_pattern(X):
+    return X.fillna({"pulse": 0.0})
+
+
+def renamed(X):
+    return X.rename(columns={"salt": "sodium"})
+
+
+def reordered(X):
+    return X[::-1].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("change", [changed_pattern, renamed, reordered])
+def test_a_plan_for_another_table(problem, frame, change):
+    X, y, full = problem
+    refused(frame, (change(X), y, full), "line 0", "made for another table")
+
+
+def test_rescaling_a_table_leaves_it_the_same_table(problem, frame):
+    X, y, _ = problem
+    assert mr.QueryPlan.read(frame, 2.0 * X, y).answered.sum() == 30
+
+
+def test_names_and_labels_that_spreadsheets_change():
+    X = np.array([[np.nan, 1.0], [1.0, np.nan], [np.nan, 2.0], [0.0, np.nan]])
+    for y, labels in [
+        (np.array([True, False] * 2), ["TRUE", "False"]),
+        (np.array([1, 0] * 2), [1.0, "0.0"]),
+        (np.array(["1", "0"] * 2), ["1", 0.0]),
+    ]:
+        frame = mr.plan_queries(X, y, per_feature=9, random_state=0).to_frame()
+        spelt = dict(zip(y[:2].tolist(), labels, strict=True))
+        frame["class"] = [spelt[label] for label in frame["class"]]
+        frame["feature"] = frame["feature"].astype(float)
+        frame["value"] = 1.0
+        assert mr.QueryPlan.read(frame, X, y).answered.sum() == 4
+
+
+@pytest.fixture
+def rows():
+    X = np.arange(60.0).reshape(20, 3)
+    full = X.copy()
+    X[::2] = np.nan
+    plan = mr.plan_queries(X, per_feature=4, rowwise=True, random_state=0)
+    frame = plan.to_frame()
+    frame["value"] = full[plan.rows, plan.columns]
+    return X, plan, frame
+
+
+def test_whole_rows_are_revealed(rows):
+    X, plan, frame = rows
+    frame.loc[6:, "value"] = np.nan
+    revealed = mr.QueryPlan.read(frame, X)
+    assert revealed.rowwise
+    found = np.flatnonzero(~np.isnan(revealed.table).any(axis=1))
+    assert set(found) == set(plan.rows[:6])
+    np.testing.assert_array_equal(revealed.answered, [[2, 2, 2]])
+
+
+def test_a_row_filled_in_by_half(rows):
+    X, plan, frame = rows
+    frame.loc[4, "value"] = np.nan
+    with pytest.raises(ValueError, match=f"row {plan.rows[4]} is to be .*: '1' are"):
+        mr.QueryPlan.read(frame, X)
+
+
+def test_whole_rows_and_cells_are_not_mixed(rows):
+    pd = pytest.importorskip("pandas")
+    X, _, frame = rows
+    cells = mr.plan_queries(X, per_feature=2, random_state=0).to_frame()
+    with pytest.raises(ValueError, match="one by one"):
+        mr.QueryPlan.read(pd.concat([frame, cells]), X)

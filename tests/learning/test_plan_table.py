@@ -1,0 +1,256 @@
+"""Plans pass through files unharmed, and files through spreadsheets."""
+
+import csv
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import missratio as mr
+from missratio.learning import _plan_table
+
+SUFFIXES = [".csv", ".parquet", ".xlsx"]
+NAMES = ["Temp. °C", "=SUM(A1)", "a, b; c"]
+
+
+@pytest.fixture
+def problem():
+    """A table, its labels, and the values that are missing in it."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    full = rng.normal(size=(40, 3)).round(3)
+    X = full.copy()
+    X[rng.random(X.shape) < 0.5] = np.nan
+    labels = np.array(["no", "yes"])[rng.integers(2, size=40)]
+    return pd.DataFrame(X, columns=NAMES), labels, full
+
+
+@pytest.fixture
+def filled(problem):
+    """A plan, and the lines of its table with every other value filled in."""
+    X, y, full = problem
+    plan = mr.plan_queries(X, y, per_feature=4, random_state=0)
+    frame = plan.to_frame()
+    frame["value"] = full[plan.rows, plan.columns]
+    frame.loc[1::2, "value"] = np.nan
+    return plan, frame
+
+
+def same(one, other):
+    np.testing.assert_array_equal(one.table, other.table)
+    np.testing.assert_array_equal(one.asked, other.asked)
+    return True
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_plan_survives_its_file(problem, filled, suffix, tmp_path):
+    X, y, full = problem
+    plan, frame = filled
+    revealed = mr.QueryPlan.read(frame, X, y)
+    assert revealed.answered.sum() == 12
+    path = tmp_path / f"plan{suffix}"
+    plan.write(path)
+    blank = mr.QueryPlan.read(path, X, y)
+    assert blank.answered.sum() == 0
+    np.testing.assert_array_equal(blank.asked, revealed.asked)
+    plan.write(path, revealed=revealed, force=True)
+    assert same(mr.QueryPlan.read(path, X, y), revealed)
+    assert same(plan.read_back(str(path), X, y), revealed)
+    found = ~np.isnan(revealed.table)
+    np.testing.assert_array_equal(revealed.table[found], full[found])
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_is_overwritten_only_by_force(filled, suffix, tmp_path):
+    plan, _ = filled
+    path = tmp_path / f"plan{suffix}"
+    path.write_text("answers")
+    with pytest.raises(FileExistsError, match="may have answers"):
+        plan.write(path)
+    assert path.read_text() == "answers"
+    plan.write(path, force=True)
+    assert path.read_bytes() != b"answers"
+
+
+def test_a_file_is_written_whole_or_not_at_all(filled, tmp_path, monkeypatch):
+    plan, _ = filled
+    path = tmp_path / "plan.csv"
+    path.write_text("before")
+
+    def break_off(columns, draft):
+        draft.write_text("half")
+        raise OSError("disk full")
+
+    monkeypatch.setitem(_plan_table._WRITERS, ".csv", break_off)
+    with pytest.raises(OSError, match="disk full"):
+        plan.write(path, force=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["plan.csv"]
+    assert path.read_text() == "before"
+
+
+def test_a_folder_or_a_kind_of_file_that_is_not_there(filled, tmp_path):
+    plan, _ = filled
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        plan.write(tmp_path / "nowhere" / "plan.csv")
+    with pytest.raises(ValueError, match=r"'plan\.doc'. Choose one of '\.csv'"):
+        plan.write(tmp_path / "plan.doc")
+    with pytest.raises(TypeError, match="a path or a dataframe: got int"):
+        mr.QueryPlan.read(3, np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "module", "package"),
+    [(".xlsx", "xlsxwriter", "xlsxwriter"), (".parquet", "pyarrow.parquet", "pyarrow")],
+)
+def test_what_a_kind_of_file_needs_is_named(
+    filled, suffix, module, package, tmp_path, monkeypatch
+):
+    plan, _ = filled
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=rf"needs {package}.*missratio\[tables\]"):
+        plan.write(tmp_path / f"plan{suffix}")
+    assert not list(tmp_path.iterdir())
+
+
+def lines_of(frame):
+    """A frame as the text of its cells, header first."""
+    cells = frame.astype(object).where(frame.notna(), "").to_numpy().tolist()
+    return [list(frame.columns), *([str(cell) for cell in line] for line in cells)]
+
+
+def save(path, lines, separator=",", encoding="utf-8", newline="\r\n"):
+    with Path(path).open("w", newline="", encoding=encoding) as file:
+        csv.writer(file, delimiter=separator, lineterminator=newline).writerows(lines)
+    return path
+
+
+def decimal_commas(lines):
+    place = lines[0].index("value")
+    for line in lines[1:]:
+        line[place] = line[place].replace(".", ",")
+    return lines
+
+
+def floats_for_integers(lines):
+    place = lines[0].index("row")
+    for line in lines[1:]:
+        line[place] += ".0"
+    return lines
+
+
+def notes(lines):
+    lines[0] += ["notes", ""]
+    for number, line in enumerate(lines[1:]):
+        line += [f"looked up, {number}", ""]
+    return lines
+
+
+def moved_columns(lines):
+    return [line[::-1] for line in lines]
+
+
+def blank_lines(lines):
+    empty = [""] * len(lines[0])
+    return [*lines[:3], empty, *lines[3:], empty, empty, []]
+
+
+def na_for_blanks(lines):
+    return [[cell or "NA" for cell in line] for line in lines]
+
+
+def other_order(lines):
+    return [lines[0], *lines[:0:-1]]
+
+
+def answered_lines_twice(lines):
+    return [*lines, *lines[1:]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        list,
+        decimal_commas,
+        floats_for_integers,
+        notes,
+        moved_columns,
+        blank_lines,
+        na_for_blanks,
+        other_order,
+        answered_lines_twice,
+    ],
+)
+@pytest.mark.parametrize(
+    ("separator", "encoding"),
+    [
+        (",", "utf-8"),
+        (";", "utf-8-sig"),
+        ("\t", "utf-16"),
+        (";", "cp1252"),
+    ],
+)
+def test_what_spreadsheets_do_to_a_file_changes_no_answer(
+    problem, filled, change, separator, encoding, tmp_path
+):
+    X, y, _ = problem
+    _, frame = filled
+    lines = change(lines_of(frame))
+    path = save(tmp_path / "plan.csv", lines, separator, encoding)
+    assert same(mr.QueryPlan.read(path, X, y), mr.QueryPlan.read(frame, X, y))
+
+
+def test_text_beyond_ascii_is_marked_for_spreadsheets(problem, tmp_path):
+    X, y, _ = problem
+    for names, marked in [(NAMES, True), (["a", "b", "c"], False)]:
+        plan = mr.plan_queries(X.set_axis(names, axis=1), y, per_feature=1)
+        plan.write(tmp_path / "plan.csv", force=True)
+        content = (tmp_path / "plan.csv").read_bytes()
+        assert content.startswith(b"\xef\xbb\xbf") == marked
+
+
+def test_a_comma_that_splits_a_number_in_two_is_noticed(problem, filled, tmp_path):
+    X, y, _ = problem
+    plan, _ = filled
+    plan.write(tmp_path / "plan.csv")
+    text = (tmp_path / "plan.csv").read_text(encoding="utf-8-sig")
+    (tmp_path / "plan.csv").write_text(text.replace(",,", ",3,5,"), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"plan\.csv, line 2: 6 cells for 5 columns"):
+        mr.QueryPlan.read(tmp_path / "plan.csv", X, y)
+
+
+def test_semicolons_go_with_decimal_commas(problem, filled, tmp_path):
+    X, y, _ = problem
+    plan, frame = filled
+    lines = lines_of(frame.assign(value=np.nan))
+    lines[1][lines[0].index("value")] = "1,234"
+    path = save(tmp_path / "plan.csv", lines, ";")
+    revealed = mr.QueryPlan.read(path, X, y)
+    assert revealed.table[plan.rows[0], plan.columns[0]] == 1.234
+    path = save(tmp_path / "plan.csv", lines, ",")
+    with pytest.raises(ValueError, match=r"line 2.*could be 1\.234 or 1234"):
+        mr.QueryPlan.read(path, X, y)
+
+
+def test_a_header_must_be_there(problem, filled, tmp_path):
+    X, y, _ = problem
+    _, frame = filled
+    with pytest.raises(ValueError, match="'value' not found among 'row', 'class'"):
+        mr.QueryPlan.read(frame.rename(columns={"value": "answer"}), X, y)
+    (tmp_path / "plan.csv").write_text("\n\n")
+    with pytest.raises(ValueError, match="is empty"):
+        mr.QueryPlan.read(tmp_path / "plan.csv", X, y)
+    lines = [[*line, line[0]] for line in lines_of(frame)]
+    with pytest.raises(ValueError, match="several columns named 'row'"):
+        mr.QueryPlan.read(save(tmp_path / "plan.csv", lines), X, y)
+
+
+def test_keys_of_rows_keep_their_digits_in_excel(problem, tmp_path):
+    calamine = pytest.importorskip("python_calamine")
+    X, y, _ = problem
+    ids = 10**17 + np.arange(len(X))
+    plan = mr.plan_queries(X, y, per_feature=1, ids=ids, random_state=0)
+    plan.write(tmp_path / "plan.xlsx")
+    book = calamine.CalamineWorkbook.from_path(tmp_path / "plan.xlsx")
+    lines = book.get_sheet_by_index(0).to_python()
+    assert [line[1] for line in lines[1:]] == [str(ids[row]) for row in plan.rows]

@@ -34,6 +34,9 @@ ALLOWED = {
     "solver": {*BASE, *PATH[: PATH.index("engine")]},
 }
 ALLOWED["datasets"] = {*BASE, "missingness"}
+# What stands on the path's end: an application may use all of it.
+ALLOWED["reproduce"] = {*BASE, *PATH, "datasets", "solver"}
+ALLOWED["cli"] = {*ALLOWED["reproduce"], "reproduce"}
 for late in ["learning", *PATH[PATH.index("ratio") :]]:
     ALLOWED[late].add("solver")
 HEAVY = ["torch", "dask", "altair", "matplotlib", "pandas", "polars", "pyarrow"]

@@ -9,6 +9,7 @@ from missratio.threshold._rules import (
     Rule,
     Selection,
     TunedBettingRule,
+    binomial_tail,
 )
 from missratio.threshold._sample import CalibrationSample
 
@@ -22,4 +23,5 @@ __all__ = [
     "Rule",
     "Selection",
     "TunedBettingRule",
+    "binomial_tail",
 ]

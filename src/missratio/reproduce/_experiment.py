@@ -1,0 +1,156 @@
+"""What an experiment is: points along an axis, methods, and repeated runs of both."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from scipy.special import ndtri
+
+from missratio._hints import did_you_mean, listed
+from missratio._typing import FloatArray
+
+Variant = Literal["published", "corrected"]
+VARIANTS: tuple[Variant, ...] = ("published", "corrected")
+
+M_KLIEP, CC_KLIEP, TRUE_RATIO = "M-KLIEP", "CC-KLIEP", "True ratio"
+FULL_DATA = "KLIEP (full data)"
+KNOWN, LEARNED = "M-KLIEP (known)", "M-KLIEP (learned)"
+IMPUTATION = "Iterative imputation"
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What, besides the experiment itself, determines its numbers.
+
+    Parameters
+    ----------
+    variant : {"published", "corrected"}
+        As the published curves were made, or with their defects mended.
+    seed : int
+    """
+
+    variant: Variant = "published"
+    seed: int = 0
+
+    def generator(self, *key: str | int) -> np.random.Generator:
+        """A generator for one run, named by what it is for and not by when it is made.
+
+        Parameters
+        ----------
+        *key : str or int
+            Such as the experiment, the point and the number of the run.
+        """
+        words = [
+            zlib.crc32(part.encode()) if isinstance(part, str) else part for part in key
+        ]
+        sequence = np.random.SeedSequence(self.seed, spawn_key=words)
+        return np.random.default_rng(sequence)
+
+
+class Procedure(Protocol):
+    """How the numbers of an experiment come about."""
+
+    def unavailable(self) -> str | None:
+        """Why it can't be run here, or None."""
+        ...
+
+    def fingerprint(self, conditions: Conditions) -> str:
+        """What of the outside the numbers depend on, such as a data file."""
+        ...
+
+    def measure(
+        self,
+        points: Sequence[float],
+        runs: range,
+        methods: Sequence[str],
+        conditions: Conditions,
+    ) -> dict[str, FloatArray]:
+        """Run some runs at some points.
+
+        Parameters
+        ----------
+        points : sequence of float
+        runs : range
+            The numbers of the runs.
+        methods : sequence of str
+        conditions : Conditions
+
+        Returns
+        -------
+        dict from method to ndarray of shape (n_runs, n_points)
+            NaN where a method has nothing to do at a point.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure of the paper as data: what is varied, what is measured, and how often.
+
+    Parameters
+    ----------
+    id : str
+    title : str
+    x_name, y_name : str
+    x : tuple of float
+        The points of the horizontal axis.
+    methods : tuple of str
+        Its curves.
+    runs : int
+        How often the paper repeats it.
+    confidence : float
+        Of the intervals, mean ± z·sd/√runs.
+    procedure : Procedure
+    runs_per_task : int
+        How many runs are computed together.
+    shares_fits : bool
+        Whether all points are computed from the same fits.
+    slow_methods : tuple of str
+        Computed apart from the others.
+    slow_seconds : float, optional
+        For how long runs of slow methods are begun by default; None: without end.
+    """
+
+    id: str
+    title: str
+    x_name: str
+    y_name: str
+    x: tuple[float, ...]
+    methods: tuple[str, ...]
+    runs: int
+    confidence: float
+    procedure: Procedure
+    runs_per_task: int = 50
+    shares_fits: bool = False
+    slow_methods: tuple[str, ...] = ()
+    slow_seconds: float | None = None
+
+    @property
+    def blocks(self) -> tuple[tuple[float, ...], ...]:
+        """Points that are computed together."""
+        return (self.x,) if self.shares_fits else tuple((point,) for point in self.x)
+
+    @property
+    def z(self) -> float:
+        """The normal quantile of the intervals: 1.96 or 2.576."""
+        return float(ndtri(0.5 + 0.5 * self.confidence))
+
+
+def chosen(words: Sequence[str], choices: Sequence[str], what: str) -> list[str]:
+    """The choices that are meant, in their own order; an error for any other word.
+
+    Capitals don't matter.
+    """
+    by_lower = {choice.lower(): choice for choice in choices}
+    for word in words:
+        if word.lower() not in by_lower:
+            raise ValueError(
+                f"There is no {what} {word!r}.{did_you_mean(word, choices)} Choose "
+                f"from: {listed(choices)}."
+            )
+    wanted = {word.lower() for word in words}
+    return [choice for lower, choice in by_lower.items() if lower in wanted]

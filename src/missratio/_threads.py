@@ -35,6 +35,17 @@ def _allowed_threads() -> int:
     return int(max(blas, default=1))
 
 
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Hold everything to one thread, BLAS and the sharing of blocks alike."""
+    token = _held.set(1)
+    try:
+        with _threadpools().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _held.reset(token)
+
+
 _held = ContextVar[int | None]("_held", default=None)
 
 

@@ -1,1 +1,26 @@
-"""The paper's experiments, as data and as one command."""
+"""The paper's experiments, as data and as one command.
+
+``missratio reproduce`` runs them from the command line, `reproduce` from Python.
+"""
+
+from missratio.reproduce._experiment import VARIANTS, Conditions, Experiment, chosen
+from missratio.reproduce._published import Curve, overlap, published_curves
+from missratio.reproduce._registry import EXPERIMENTS
+from missratio.reproduce._reproduce import Options, Reproduction, reproduce
+from missratio.reproduce._results import Result, count_overlaps
+
+__all__ = [
+    "EXPERIMENTS",
+    "VARIANTS",
+    "Conditions",
+    "Curve",
+    "Experiment",
+    "Options",
+    "Reproduction",
+    "Result",
+    "chosen",
+    "count_overlaps",
+    "overlap",
+    "published_curves",
+    "reproduce",
+]

@@ -85,7 +85,7 @@ def boundary(draws: Draws, method: str, heights: FloatArray) -> FloatArray:
         middle = 0.5 * (low + high)
         above = (_log_ratio(draws, middle, heights) > cut) == falls
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return 0.5 * (low + high)
+    return np.asarray(0.5 * (low + high))
 
 
 def _log_ratio(draws: Draws, x1: FloatArray, heights: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._typing import BoolArray, FloatArray
 from missratio.learning._logistic import LogisticBatch
 from missratio.reproduce._experiment import Variant
 from missratio.reproduce._loss import Run
@@ -88,7 +88,7 @@ def _with_published_slopes(
     return np.where((above | below)[:, None], replaced, theta)
 
 
-def _extent(values: FloatArray, present: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _extent(values: FloatArray, present: BoolArray) -> tuple[FloatArray, FloatArray]:
     """The smallest and the largest value of each row that is present."""
     low = np.where(present, values, np.inf).min(axis=1)
     return low, np.where(present, values, -np.inf).max(axis=1)

@@ -153,7 +153,7 @@ class Run:
         return low, high
 
     def numerator_rows(self) -> FloatArray:
-        """The class-1 training rows, normalised, NaN where lost: (n_rows, n_columns)."""
+        """The class-1 training rows, normalised, NaN where lost, as (n_rows, d)."""
         values = self.table.filled_values(self.numerator_train, self.fills[2])
         values = (values - self.centre[:, None]) / self.scale[:, None]
         values[self.lost] = np.nan
@@ -213,7 +213,10 @@ def draw_run(
 
 
 def _fills(
-    table: CodedTable, splits: Sequence[IntArray], training: FloatArray, variant: Variant
+    table: CodedTable,
+    splits: Sequence[IntArray],
+    training: FloatArray,
+    variant: Variant,
 ) -> FloatArray:
     """What stands for NaN in each split: published, that split's own mean.
 

@@ -48,8 +48,7 @@ def complete_case(runs: Sequence[Run], variant: Variant) -> Scores:
     """CC-KLIEP: each column's observed values are taken for all of them."""
     del variant
     shares = [
-        run.observed
-        * (run.complete.sum(axis=1) / run.observed.sum(axis=1))[:, None]
+        run.observed * (run.complete.sum(axis=1) / run.observed.sum(axis=1))[:, None]
         for run in runs
     ]
     return _naive_bayes(runs, _means(runs, shares))
@@ -72,7 +71,9 @@ def imputed(runs: Sequence[Run], variant: Variant) -> Scores:
             if run.lost.any():
                 mean[:] = IterativeImputer().fit_transform(run.numerator_rows()).mean(0)
     done = ~np.isnan(means).any(axis=1)
-    scores = iter(_naive_bayes([r for r, d in zip(runs, done, strict=True) if d], means[done]))
+    scores = iter(
+        _naive_bayes([r for r, d in zip(runs, done, strict=True) if d], means[done])
+    )
     nothing = np.array([np.nan])
     return [next(scores) if one else (nothing, nothing) for one in done]
 
@@ -87,7 +88,7 @@ METHODS: dict[str, Callable[[Sequence[Run], Variant], Scores]] = {
 
 
 def _means(runs: Sequence[Run], masses: Sequence[FloatArray]) -> FloatArray:
-    """Σ mass·z / n of class 1, the printed objective's, of shape (n_runs, n_columns)."""
+    """Σ mass·z / n of class 1, the printed objective's, as (n_runs, n_columns)."""
     sums = [
         (mass * run.grids[1]).sum(axis=1) / len(run.numerator_train)
         for run, mass in zip(runs, masses, strict=True)

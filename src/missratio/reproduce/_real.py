@@ -89,7 +89,9 @@ class RealData:
         """The checksum of the table as it was read."""
         return load_table(self.name, conditions.variant).digest
 
-    def draw(self, share: float | None, runs: range, conditions: Conditions) -> list[Run]:
+    def draw(
+        self, share: float | None, runs: range, conditions: Conditions
+    ) -> list[Run]:
         """Some runs, for a share that is to be missing or without a shift."""
         table = load_table(self.name, conditions.variant)
         loss = _loss(self.name, conditions.variant, share)
@@ -133,4 +135,6 @@ class RealData:
     ) -> FloatArray:
         variant = conditions.variant
         scores = METHODS[method](runs, variant)
-        return np.array([[power(own, alpha, variant) for alpha in alphas] for own in scores])
+        return np.array(
+            [[power(own, alpha, variant) for alpha in alphas] for own in scores]
+        )

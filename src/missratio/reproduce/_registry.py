@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 from missratio.datasets import Simulation, simulations
 from missratio.reproduce._boundary import Boundary
-from missratio.reproduce._experiment import CC_KLIEP, M_KLIEP, TRUE_RATIO, Experiment
+from missratio.reproduce._experiment import (
+    CC_KLIEP,
+    FULL_DATA,
+    IMPUTATION,
+    KNOWN,
+    LEARNED,
+    M_KLIEP,
+    TRUE_RATIO,
+    Experiment,
+)
+from missratio.reproduce._loss import Design
+from missratio.reproduce._real import RealData
 from missratio.reproduce._simulated import Simulated, squared_distance
 
 SIZES = tuple(float(n) for n in range(100, 1501, 100))
@@ -107,4 +120,74 @@ def _simulated() -> list[Experiment]:
     ]
 
 
-EXPERIMENTS: dict[str, Experiment] = {each.id: each for each in _simulated()}
+@dataclass(frozen=True)
+class _DataSet:
+    """The sizes that the paper chose for a data set.
+
+    Parameters
+    ----------
+    name, title : str
+    design : Design
+        Of experiment 1; experiment 2 queries `fewer_queries`.
+    fewer_queries : int
+    runs : tuple of int
+        Of experiments 1 and 2.
+    runs_per_task : int
+    slow_seconds : float, optional
+        For how long iterative imputation is run in each experiment by default.
+    """
+
+    name: str
+    title: str
+    design: Design
+    fewer_queries: int
+    runs: tuple[int, int]
+    runs_per_task: int
+    slow_seconds: float | None = None
+
+
+DATA_SETS = (
+    _DataSet("ctg", "CTG", Design(237, 100, 10), 10, (1000, 1000), 25),
+    _DataSet("fire", "Fire", Design(20_000, 5_000, 50), 10, (100, 100), 2),
+    _DataSet("weather", "Weather", Design(15_000, 10_000, 50), 10, (100, 30), 2, 900.0),
+)
+
+
+def _real(data: _DataSet) -> list[Experiment]:
+    design = replace(data.design, queries=data.fewer_queries)
+    shared: dict[str, Any] = {
+        "y_name": "out-of-sample power",
+        "confidence": 0.95,
+        "runs_per_task": data.runs_per_task,
+        "slow_methods": (IMPUTATION,),
+        "slow_seconds": data.slow_seconds,
+    }
+    return [
+        Experiment(
+            id=f"{data.name}_vary_alpha",
+            title=f"{data.title}: power by the bound on the type I error",
+            x_name="alpha",
+            x=(0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
+            methods=(FULL_DATA, KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
+            runs=data.runs[0],
+            procedure=RealData(data.name, "alpha", data.design),
+            shares_fits=True,
+            **shared,
+        ),
+        Experiment(
+            id=f"{data.name}_vary_missing",
+            title=f"{data.title}: power by the share that is missing",
+            x_name="target missing proportion",
+            x=tuple(step / 10 for step in range(10)),
+            methods=(KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
+            runs=data.runs[1],
+            procedure=RealData(data.name, "missing", design),
+            **shared,
+        ),
+    ]
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    each.id: each
+    for each in [*_simulated(), *(one for data in DATA_SETS for one in _real(data))]
+}

@@ -194,6 +194,7 @@ def squared_distance(score: Score) -> FloatArray:
     """‖θ̂ − θ̃‖² of each run, where the true log ratio is linear in θ̃."""
     assert isinstance(score, LinearScore)
     truth = score.draws.simulation.coef
+    assert truth is not None
     return np.asarray(((score.coef - truth) ** 2).sum(axis=1))
 
 

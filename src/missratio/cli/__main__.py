@@ -1,0 +1,5 @@
+"""``python -m missratio.cli``."""
+
+from missratio.cli import main
+
+main()

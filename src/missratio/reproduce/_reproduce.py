@@ -1,0 +1,167 @@
+"""From ids to files: tables of every run, figures and a summary."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from missratio._hints import listed
+from missratio.reproduce._execute import Plan, Runner
+from missratio.reproduce._experiment import VARIANTS, Conditions, Variant, chosen
+from missratio.reproduce._registry import EXPERIMENTS
+from missratio.reproduce._results import Result
+from missratio.reproduce._store import Task, write_whole
+from missratio.reproduce._summary import Summary
+
+Announce = Callable[[dict[str, int]], None]
+
+
+def _ignore(*_: Any) -> None:
+    """Nobody wants to know."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to reproduce, and how.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        Experiments; none stands for all whose data is at hand.
+    variant : {"published", "corrected"}
+    runs : int, optional
+        Of each experiment; None for as many as the paper made, and of iterative
+        imputation on the weather for as many as fit into half an hour.
+    methods : sequence of str
+        Curves; none stands for all.
+    seed : int
+    jobs : int
+        Processes.
+    """
+
+    ids: Sequence[str] = ()
+    variant: Variant = "published"
+    runs: int | None = None
+    methods: Sequence[str] = ()
+    seed: int = 0
+    jobs: int = 1
+
+    def plans(self) -> tuple[list[Plan], dict[str, str]]:
+        """What can be run, and of the rest why not.
+
+        Raises
+        ------
+        ValueError
+            For an id, a method or a variant that there isn't.
+        FileNotFoundError
+            Where an experiment was asked for by its id and its data is absent.
+        """
+        if self.variant not in VARIANTS:
+            raise ValueError(
+                f"variant must be one of {listed(VARIANTS)}: got {self.variant!r}."
+            )
+        ids = chosen(self.ids, list(EXPERIMENTS), "experiment")
+        curves = [method for each in EXPERIMENTS.values() for method in each.methods]
+        wanted = chosen(self.methods, list(dict.fromkeys(curves)), "method")
+        plans, skipped = [], {}
+        for experiment in (EXPERIMENTS[name] for name in ids or EXPERIMENTS):
+            why = experiment.procedure.unavailable()
+            if why is not None and ids:
+                raise FileNotFoundError(f"{experiment.id} can't be run: {why}")
+            methods = tuple(m for m in experiment.methods if not wanted or m in wanted)
+            if why is not None:
+                skipped[experiment.id] = why
+            elif methods:
+                plans.append(Plan(experiment, methods, self.runs))
+            elif ids:
+                raise ValueError(
+                    f"{experiment.id} has no curve among {listed(wanted)}. It has: "
+                    f"{listed(experiment.methods)}."
+                )
+        return plans, skipped
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came out.
+
+    Parameters
+    ----------
+    results : list of Result
+    summary : Summary
+    """
+
+    results: list[Result]
+    summary: Summary
+
+    def as_json(self) -> dict[str, Any]:
+        """The curves of every experiment, as the command's JSON output has them."""
+        return {result.experiment.id: result.as_json() for result in self.results}
+
+
+def reproduce(
+    options: Options,
+    out: Path,
+    *,
+    command: str = "missratio reproduce",
+    announce: Announce = _ignore,
+    tick: Callable[[Task, int], None] = _ignore,
+) -> Reproduction:
+    """Run experiments and write their tables and figures, and a summary of all.
+
+    What was finished before under the same settings, by the same code and from the same
+    data is taken from the folder.
+
+    Parameters
+    ----------
+    options : Options
+    out : Path
+        The folder to write to.
+    command : str
+        For the summary.
+    announce : callable
+        Told how many runs at points each experiment is going to make.
+    tick : callable
+        Told of every task that is done.
+
+    Returns
+    -------
+    Reproduction
+    """
+    if find_spec("matplotlib") is None:
+        raise ModuleNotFoundError(
+            'Figures need matplotlib. Install it by pip install "missratio[report]".'
+        )
+    began = time.monotonic()
+    plans, skipped = options.plans()
+    conditions = Conditions(options.variant, options.seed)
+    announce({plan.experiment.id: _size(plan, conditions) for plan in plans})
+    results = Runner(out, conditions, options.jobs, tick).run(plans)
+    for result in results:
+        _write_result(result, out)
+    summary = Summary(results, skipped, command, time.monotonic() - began)
+    reproduction = Reproduction(results, summary)
+    write_whole(out / "summary.md", summary.markdown().encode())
+    write_whole(out / "summary.html", summary.html().encode())
+    content = json.dumps(reproduction.as_json(), indent=1)
+    write_whole(out / "results.json", content.encode())
+    return reproduction
+
+
+def _size(plan: Plan, conditions: Conditions) -> int:
+    tasks = plan.quick_tasks(conditions) + plan.slow_tasks(conditions)
+    return sum(len(task.runs) * len(task.points) for task in tasks)
+
+
+def _write_result(result: Result, out: Path) -> None:
+    from missratio.reproduce._figures import figures
+
+    write_whole(out / f"{result.experiment.id}.parquet", result.as_parquet())
+    for name, formats in figures(result).items():
+        for kind, content in formats.items():
+            write_whole(out / f"{name}.{kind}", content)

@@ -1,0 +1,131 @@
+"""Files that are written whole or not at all, and finished tasks to resume from."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+import missratio
+from missratio._typing import FloatArray
+from missratio.reproduce._experiment import Conditions
+
+FOLDER = ".tasks"
+
+
+def write_whole(path: Path, content: bytes) -> Path:
+    """Write a file so that it is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Some runs of an experiment, computed together.
+
+    Parameters
+    ----------
+    experiment : str
+        Its id.
+    points : tuple of float
+    runs : range
+    methods : tuple of str
+    conditions : Conditions
+    """
+
+    experiment: str
+    points: tuple[float, ...]
+    runs: range
+    methods: tuple[str, ...]
+    conditions: Conditions
+
+    def digest(self, fingerprint: str) -> str:
+        """What the numbers depend on, the code and the data among it, as a name."""
+        settings = [
+            self.experiment,
+            self.points,
+            [self.runs.start, self.runs.stop],
+            self.methods,
+            self.conditions.variant,
+            self.conditions.seed,
+            fingerprint,
+            code_digest(),
+        ]
+        return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:32]
+
+
+@cache
+def code_digest() -> str:
+    """A checksum of the package's sources and the version of NumPy.
+
+    What another version of the code computed is computed again.
+    """
+    state = hashlib.sha256(f"{missratio.__version__} {np.__version__}".encode())
+    root = Path(str(files("missratio")))
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] != "cli":
+            state.update(path.read_bytes())
+    return state.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a task gave.
+
+    Parameters
+    ----------
+    values : dict from method to ndarray of shape (n_runs, n_points)
+    seconds : float
+        Of computing.
+    """
+
+    values: dict[str, FloatArray]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Store:
+    """Finished tasks in a folder, by what they depend on.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    folder: Path
+
+    def _path(self, task: Task, fingerprint: str) -> Path:
+        name = f"{task.experiment}-{task.digest(fingerprint)}.npz"
+        return self.folder / FOLDER / name
+
+    def load(self, task: Task, fingerprint: str) -> Finished | None:
+        """What was finished before; None where nothing was, or it can't be read."""
+        try:
+            with np.load(self._path(task, fingerprint), allow_pickle=False) as arrays:
+                stacked, seconds = arrays["values"], float(arrays["seconds"])
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+            return None
+        if stacked.shape != (len(task.methods), len(task.runs), len(task.points)):
+            return None
+        return Finished(dict(zip(task.methods, stacked, strict=True)), seconds)
+
+    def save(self, task: Task, fingerprint: str, finished: Finished) -> None:
+        """Keep what was finished."""
+        buffer = io.BytesIO()
+        stacked = np.stack([finished.values[method] for method in task.methods])
+        np.savez(buffer, values=stacked, seconds=finished.seconds)
+        write_whole(self._path(task, fingerprint), buffer.getvalue())

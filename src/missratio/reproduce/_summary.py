@@ -1,0 +1,187 @@
+"""The results in words: for each point, whether ours and the published agree."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from missratio.reproduce._published import Curve, published_source
+from missratio.reproduce._results import Result, count_overlaps
+
+HEADINGS = ("method", "runs", "ours", "published", "intervals")
+VERDICTS = {True: "overlap", False: "apart", None: "–"}
+HALF = {0.95: "1.96", 0.99: "2.576"}
+
+_STYLE = """\
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto;
+  padding: 0 1rem; color: #222; }
+table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
+td, th { padding: .15rem .7rem; border-bottom: 1px solid #ddd; text-align: left; }
+img { max-width: 100%; }
+.apart { color: #b00; font-weight: 600; }
+"""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run of the command gave.
+
+    Parameters
+    ----------
+    results : sequence of Result
+    skipped : dict from id to str
+        What was not run, and why.
+    command : str
+        What it was called by.
+    wall_seconds : float
+    """
+
+    results: Sequence[Result]
+    skipped: dict[str, str]
+    command: str
+    wall_seconds: float
+
+    @property
+    def headline(self) -> str:
+        """In one sentence, how much overlaps."""
+        agree, compared = count_overlaps(self.results)
+        if not compared:
+            return "None of these curves is known from the paper."
+        return (
+            f"Our interval and the published one overlap at {agree} of {compared} "
+            f"points ({100 * agree / compared:.1f} %)."
+        )
+
+    def markdown(self) -> str:
+        """The page in Markdown, figures beside it."""
+        pieces = ["# Reproduction", f"Made by `{self.command}`. {self.headline}"]
+        for result in self.results:
+            experiment = result.experiment
+            pieces += [
+                f"## {experiment.id}: {experiment.title}",
+                f"![{experiment.id}]({experiment.id}.png)",
+                interval_note(result),
+                markdown_table(("", *HEADINGS), rows(result)),
+            ]
+        pieces += self._ends()
+        return "\n\n".join(pieces) + "\n"
+
+    def _ends(self) -> list[str]:
+        pieces = []
+        if self.skipped:
+            lines = [f"- `{name}`: {why}" for name, why in self.skipped.items()]
+            pieces += ["## Not run", "\n".join(lines)]
+        pieces += [
+            "## Where the time went",
+            f"{self.wall_seconds:.1f} s in all. Computing, on one core each:",
+            markdown_table(
+                ("experiment", "methods", "seconds"), time_rows(self.results)
+            ),
+            f"Published values: {published_source()}",
+        ]
+        return pieces
+
+    def html(self) -> str:
+        """The page in HTML, figures beside it."""
+        parts = [
+            "<!doctype html><html lang=en><meta charset=utf-8>",
+            f"<title>Reproduction</title><style>{_STYLE}</style>",
+            "<h1>Reproduction</h1>",
+            f"<p>Made by <code>{html.escape(self.command)}</code>. "
+            f"{html.escape(self.headline)}</p>",
+        ]
+        for result in self.results:
+            name = html.escape(result.experiment.id)
+            parts += [
+                f"<h2 id={name}>{name}: {html.escape(result.experiment.title)}</h2>",
+                f'<p><img src="{name}.svg" alt="{name}"></p>',
+                f"<p>{html.escape(interval_note(result))}</p>",
+                _html_table(("", *HEADINGS), rows(result)),
+            ]
+        for name, why in self.skipped.items():
+            parts.append(
+                f"<p>Not run: <b>{html.escape(name)}</b>: {html.escape(why)}</p>"
+            )
+        parts += [
+            "<h2>Where the time went</h2>",
+            f"<p>{self.wall_seconds:.1f} s in all. Computing, on one core each:</p>",
+            _html_table(("experiment", "methods", "seconds"), time_rows(self.results)),
+            f"<p>Published values: {html.escape(published_source())}</p></html>",
+        ]
+        return "\n".join(parts) + "\n"
+
+
+def interval_note(result: Result) -> str:
+    """What the intervals are."""
+    experiment = result.experiment
+    if experiment.runs == 1:
+        return "One run; it has no interval."
+    return (
+        f"Mean [mean ± {HALF[experiment.confidence]} sd/√runs], variant "
+        f"{result.conditions.variant}, seed {result.conditions.seed}."
+    )
+
+
+def rows(result: Result) -> list[list[str]]:
+    """A row for each point and method: x, method, runs, ours, published, verdict."""
+    curves, published, overlaps = result.curves, result.published, result.overlaps
+    listed = []
+    for place, point in enumerate(result.experiment.x):
+        for method, curve in curves.items():
+            verdict = overlaps[method][place] if method in overlaps else None
+            theirs = published.get(method)
+            listed.append(
+                [
+                    f"{point:g}",
+                    method,
+                    str(curve.runs[place]),
+                    interval(curve, place),
+                    "–" if theirs is None else interval(theirs, place),
+                    VERDICTS[verdict],
+                ]
+            )
+    return listed
+
+
+def interval(curve: Curve, place: int) -> str:
+    """A point of a curve in words."""
+    mean, low, high = curve.mean[place], curve.lo[place], curve.hi[place]
+    if mean is None:
+        return "–"
+    if low is None or high is None:
+        return f"{mean:.4f}"
+    return f"{mean:.4f} [{low:.4f}, {high:.4f}]"
+
+
+def time_rows(results: Sequence[Result]) -> list[list[str]]:
+    """Computing time of each experiment, slow methods apart."""
+    listed = []
+    for result in results:
+        slow = result.experiment.slow_methods
+        for method, seconds in result.seconds.items():
+            others = [name for name in result.values if name not in slow]
+            what = method if method in slow else ", ".join(others)
+            listed.append([result.experiment.id, what, f"{seconds:.1f}"])
+    total = sum(seconds for result in results for seconds in result.seconds.values())
+    return [*listed, ["all", "", f"{total:.1f}"]]
+
+
+def markdown_table(headings: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [_line(headings), "|---" * len(headings) + "|", *map(_line, body)]
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _html_table(headings: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headings)
+    lines = [f"<table><tr>{head}</tr>"]
+    for cells in body:
+        mark = " class=apart" if VERDICTS[False] in cells else ""
+        data = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+        lines.append(f"<tr{mark}>{data}</tr>")
+    return "\n".join([*lines, "</table>"])

@@ -185,8 +185,8 @@ class Calibration:
                 )
         if threshold is None and self.on_infeasible == "raise":
             known = training.sample(trust) if training is not None else None
-            raise ValueError(
-                infeasible(sample, known, self.controlled, self.alpha, delta, name)
+            raise infeasible(
+                sample, known, self.controlled, self.alpha, delta, name
             )
         certified = threshold is not None
         error = sample.estimated_error(threshold) if threshold is not None else 0.0

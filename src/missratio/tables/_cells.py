@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class Cells:
     missing_values: tuple[str, ...] = ()
     decimal_comma: bool = False
 
-    @cached_property
+    @property
     def _missing_numbers(self) -> FloatArray:
         """Those of the values told that are numbers."""
         found = []
@@ -97,7 +97,7 @@ class Cells:
         elif not types.is_float64(column.type):
             column = compute.cast(column, pyarrow.float64(), safe=False)
         values = column.to_numpy(zero_copy_only=False)
-        if len(self._missing_numbers):
+        if self.missing_values:
             told = np.isin(values, self._missing_numbers)
             values = np.where(told, np.nan, values) if told.any() else values
         return np.asarray(values, dtype=np.float64)
@@ -161,8 +161,6 @@ def is_number(kind: Any) -> bool:
 
 def whole_numbers(texts: Iterable[str]) -> list[int] | None:
     """Texts as whole numbers, None where some aren't."""
-    import re
-
     found = list(texts)
     if all(re.match(_WHOLE, text) for text in found):
         return [int(text) for text in found]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,7 +65,7 @@ class Encoder:
     columns: tuple[Column, ...]
     cells: Cells
 
-    @cached_property
+    @property
     def width(self) -> int:
         """How many columns the matrix has."""
         return sum(column.width for column in self.columns)

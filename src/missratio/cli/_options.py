@@ -10,7 +10,8 @@ import typer
 Data = Annotated[
     Path,
     typer.Argument(
-        metavar="DATA", help="A table: .csv, .tsv, .csv.gz, .parquet, .xlsx, .xls, .ods."
+        metavar="DATA",
+        help="A table: .csv, .tsv, .csv.gz, .parquet, .xlsx, .xls, .ods.",
     ),
 ]
 Target = Annotated[str, typer.Option(help="The column of labels.")]

@@ -126,7 +126,8 @@ def fit(
             seed=seed,
         )
         asked.check()
-        check_writable(out, force=force)
+        inputs = [data, Path(missingness or data), queries or data]
+        check_writable(out, force=force, inputs=inputs)
         progress.step(f"Reading {data}")
         source = open_table(data, encoding=encoding, sheet=sheet)
         wanted = Wanted(target, drop, categorical, missing_value, asked.as_observed)

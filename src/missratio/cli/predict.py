@@ -36,9 +36,10 @@ def predict(
     """Write a label and a score for every row, however many there are."""
     with failures(options.NOTHING_WRITTEN), Progress(quiet) as progress:
         from missratio.modelfile import ModelFileError, TableModel, load_model
-        from missratio.tables import open_table
+        from missratio.tables import check_writable, open_table
         from missratio.workflow import predict_table
 
+        check_writable(out, force=force, inputs=[data, model_file])
         progress.step(f"Reading {model_file}")
         model = load_model(model_file)
         if not isinstance(model, TableModel):

@@ -66,7 +66,7 @@ def query(
         )
         from missratio.workflow import check_classes
 
-        check_writable(out, force=force)
+        check_writable(out, force=force, inputs=[data])
         progress.step(f"Reading {data}")
         source = open_table(data, encoding=encoding, sheet=sheet)
         left_out = [*drop]

@@ -39,9 +39,10 @@ def pack(objects: bytes, header: Mapping[str, Any]) -> bytes:
         What can be known of the model without loading it.
     """
     buffer = io.BytesIO()
-    with ZipFile(io.BytesIO(objects)) as source, ZipFile(
-        buffer, "w", ZIP_DEFLATED
-    ) as archive:
+    with (
+        ZipFile(io.BytesIO(objects)) as source,
+        ZipFile(buffer, "w", ZIP_DEFLATED) as archive,
+    ):
         members = {name: source.read(name) for name in source.namelist()}
         full = {
             "format": FORMAT,
@@ -68,7 +69,9 @@ def unpack(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
         Where the file is no model, is damaged, or is larger than models are.
     """
     if path.stat().st_size > MOST_BYTES:
-        raise ModelFileError(f"It has {path.stat().st_size} bytes: no model is so large.")
+        raise ModelFileError(
+            f"It has {path.stat().st_size} bytes: no model is so large."
+        )
     try:
         with ZipFile(path) as archive:
             _check_sizes(archive)

@@ -50,9 +50,7 @@ def check_model(model: Any, header: dict[str, Any]) -> None:
         _check_trees(classifier)
         _check_scores(classifier)
         data = classifier.certificate_.to_dict()
-        _require(
-            header.get("certificate") == plain(data), "its certificates differ"
-        )
+        _require(header.get("certificate") == plain(data), "its certificates differ")
     except ModelFileError:
         raise
     except Exception as error:
@@ -169,6 +167,4 @@ def _check_scores(classifier: Any) -> None:
     _require(isinstance(width, int) and 0 < width <= 10**6, "its number of columns")
     rows = np.stack([np.zeros(width), np.ones(width), -np.ones(width)])
     scores = classifier.score_samples(rows)
-    _require(
-        scores.shape == (3,) and not np.isnan(scores).any(), "it gives no scores"
-    )
+    _require(scores.shape == (3,) and not np.isnan(scores).any(), "it gives no scores")

@@ -23,7 +23,10 @@ _FUNCTION = "missratio.missingness.function.FunctionMissingness"
 
 
 def save_model(
-    model: TableModel | NeymanPearsonClassifier, path: str | Path, *, force: bool = False
+    model: TableModel | NeymanPearsonClassifier,
+    path: str | Path,
+    *,
+    force: bool = False,
 ) -> None:
     """Write a fitted classifier to a file, whole or not at all.
 

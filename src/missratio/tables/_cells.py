@@ -142,7 +142,9 @@ def is_text(kind: Any) -> bool:
     if types.is_dictionary(kind):
         kind = kind.value_type
     return bool(
-        types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_string_view(kind)
     )
 
 

@@ -71,9 +71,7 @@ def find_dialect(path: Path, encoding: str | None) -> Dialect:
     return Dialect(encoding, separator, comma, [name.strip() for name in header])
 
 
-def csv_batches(
-    path: Path, dialect: Dialect, columns: Sequence[str]
-) -> Iterator[Any]:
+def csv_batches(path: Path, dialect: Dialect, columns: Sequence[str]) -> Iterator[Any]:
     """Record batches of some columns, every cell as the text that it is.
 
     Parameters
@@ -89,9 +87,7 @@ def csv_batches(
     read = arrow_csv.ReadOptions(
         block_size=_BLOCK, encoding=dialect.encoding, column_names=dialect.header
     )
-    parse = arrow_csv.ParseOptions(
-        delimiter=dialect.separator, newlines_in_values=True
-    )
+    parse = arrow_csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True)
     convert = arrow_csv.ConvertOptions(
         include_columns=list(columns),
         column_types=dict.fromkeys(columns, text),

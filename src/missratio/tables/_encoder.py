@@ -183,7 +183,9 @@ def flat(column: Any) -> Any:
     """A column without chunks."""
     import pyarrow
 
-    return column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    return (
+        column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    )
 
 
 def stacked(parts: Sequence[FloatArray], n_rows: int) -> FloatArray:

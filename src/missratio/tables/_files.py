@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -75,8 +75,21 @@ def check_not_other_kind(path: Path, start: bytes) -> None:
         )
 
 
-def check_writable(path: Path, *, force: bool) -> None:
-    """Refuse a destination that is taken, or has no folder."""
+def check_writable(path: Path, *, force: bool, inputs: Sequence[Path] = ()) -> None:
+    """Refuse a destination that is taken, or has no folder.
+
+    Parameters
+    ----------
+    path : Path
+    force : bool
+        Whether a file that is there may be overwritten.
+    inputs : sequence of Path
+        Files that never are.
+    """
+    if path.exists() and any(path.samefile(file) for file in inputs if file.exists()):
+        raise FileExistsError(
+            f"{path} is what is read, and is never overwritten. Choose another name."
+        )
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
     if path.exists() and not force:

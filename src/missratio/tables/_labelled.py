@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -86,12 +87,26 @@ class LabelledTable:
         names = self.encoder.names[: self.encoder.n_numeric]
         return pyarrow.table({name: self.X[:, j] for j, name in enumerate(names)})
 
+    @cached_property
+    def _missing(self) -> dict[Any, IntArray]:
+        """How many cells of each column of X are missing, class by class."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(self.X.sum()):
+                return {}
+        missing = np.isnan(self.X)
+        return {label: missing[self.y == label].sum(axis=0) for label in self.counts}
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether any cell is missing."""
+        return any(counts.any() for counts in self._missing.values())
+
     def missing_counts(self, label: Any) -> dict[str, int]:
         """How many cells of each column are missing in a class, where some are."""
-        of_class = np.isnan(self.X[self.y == label]).sum(axis=0)
+        of_class = self._missing.get(label, np.zeros(self.encoder.width, dtype=np.intp))
         counts, place = {}, 0
         for column in self.encoder.columns:
-            if column.width and of_class[place]:
+            if of_class[place]:
                 counts[column.name] = int(of_class[place])
             place += column.width
         return counts
@@ -156,7 +171,7 @@ def _column(
     table: Any, name: str, wanted: Wanted, cells: Cells, source: Source
 ) -> Column:
     """Whether a column holds numbers or categories, and which."""
-    column = flat(table.column(name))
+    column = table.column(name)
     forced = name in wanted.categorical
     if is_number(column.type) and not forced:
         if column.null_count == len(column):
@@ -169,6 +184,7 @@ def _column(
             f"{source.path}, column {name!r} is of type {column.type}: numbers and "
             f"texts can be used. Leave it out (--drop {name}), or make numbers of it."
         )
+    column = flat(column)
     texts = cells.texts(column)
     if texts.null_count == len(texts):
         raise _without_values(source, name)
@@ -182,9 +198,7 @@ def _column(
     return Column(name, _levels(texts, name, wanted, source))
 
 
-def _levels(
-    texts: Any, name: str, wanted: Wanted, source: Source
-) -> tuple[str, ...]:
+def _levels(texts: Any, name: str, wanted: Wanted, source: Source) -> tuple[str, ...]:
     """The categories of a column, the most frequent first."""
     counts = Counter(
         {item["values"]: item["counts"] for item in texts.value_counts().to_pylist()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,15 @@ from missratio.workflow._methods import METHODS, Situation, choose_method
 from missratio.workflow._phi_file import read_missingness
 
 IGNORE = "ignore"
+DEPLOYMENTS = ("complete", "as-observed")
+INFEASIBLE = ("raise", "reject_all")
+# How the library's messages call what has another name on the command line.
+_IN_OPTIONS = {
+    "set on_infeasible='reject_all'": "take --on-infeasible reject_all",
+    "use deployment='as-observed'": "take --deployment as-observed",
+    "Set l2 > 0": "Take --method naive-bayes",
+    "or set l2 > 0": "or take --method trees",
+}
 Step = Callable[[str], None]
 
 
@@ -70,17 +80,26 @@ class FitOptions:
         return self.ignores or self.deployment == "as-observed"
 
     def check(self) -> None:
-        """Refuse options that contradict each other."""
+        """Refuse what isn't among the choices, and what contradicts itself."""
+        for option, value, choices in (
+            ("--deployment", self.deployment, DEPLOYMENTS),
+            ("--on-infeasible", self.on_infeasible, INFEASIBLE),
+        ):
+            if value not in choices:
+                hint = did_you_mean(value, choices)
+                raise ValueError(
+                    f"{option} must be one of {listed(choices)}, got {value!r}.{hint}"
+                )
         if self.missingness is not None and self.queries is not None:
-            raise TableError(
+            raise ValueError(
                 "--missingness and --queries both say why values are missing: give one."
             )
-        if self.deployment == "as-observed" and not self.ignores:
-            if self.missingness is not None or self.queries is not None:
-                raise TableError(
-                    "--deployment as-observed needs no model of missingness, and has "
-                    "no use for one: leave out --missingness and --queries."
-                )
+        told = self.missingness is not None or self.queries is not None
+        if self.deployment == "as-observed" and told and not self.ignores:
+            raise ValueError(
+                "--deployment as-observed needs no model of missingness, and has no "
+                "use for one: leave out --missingness and --queries."
+            )
 
 
 @dataclass
@@ -119,6 +138,19 @@ def fit_table(
     step : callable
         Told what is done next.
     """
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        digest = beside.submit(sha256, source.path)
+        return _fit_table(table, source.path.name, digest, wanted, options, step)
+
+
+def _fit_table(
+    table: LabelledTable,
+    file: str,
+    digest: Future[str],
+    wanted: Wanted,
+    options: FitOptions,
+    step: Step,
+) -> FittedTable:
     labels, controlled = check_classes(table, wanted.target, options.controlled)
     _check_columns(table)
     models = _missingness(table, labels, options, step)
@@ -144,18 +176,16 @@ def fit_table(
         warnings.simplefilter("always")
         try:
             classifier.fit(table.X, table.y)
-        except NoCertificateError:
-            raise
+        except NoCertificateError as error:
+            raise NoCertificateError(in_options(str(error), names)) from error
         except ValueError as error:
-            raise TableError(with_names(str(error), names)) from error
+            raise TableError(in_options(str(error), names)) from error
     missing = {label: table.missing_counts(label) for label in labels}
-    training = TrainingData(
-        source.path.name, sha256(source.path), dict(table.counts), missing
-    )
+    training = TrainingData(file, digest.result(), dict(table.counts), missing)
     model = TableModel(
         classifier, table.encoder, wanted.target, tuple(wanted.drop), method, training
     )
-    told = [with_names(str(warning.message), names) for warning in caught]
+    told = [in_options(str(warning.message), names) for warning in caught]
     return FittedTable(model, why, list(dict.fromkeys(told)))
 
 
@@ -189,14 +219,18 @@ def check_classes(
     return labels, by_name[controlled]
 
 
-def with_names(text: str, names: Sequence[str]) -> str:
-    """Put the table's names where the library, given a matrix, says x0, x1, ….
+def in_options(text: str, names: Sequence[str]) -> str:
+    """A message of the library in the words of a table and the command line.
+
+    Given a matrix, it calls columns x0, x1, …; and it speaks of its own parameters.
 
     Examples
     --------
-    >>> with_names("Feature(s) ['x1'] are constant.", ["pulse", "sugar"])
+    >>> in_options("Feature(s) ['x1'] are constant.", ["pulse", "sugar"])
     "Feature(s) ['sugar'] are constant."
     """
+    for parameter, option in _IN_OPTIONS.items():
+        text = text.replace(parameter, option)
 
     def named(found: re.Match[str]) -> str:
         place = int(found[1])
@@ -208,9 +242,9 @@ def with_names(text: str, names: Sequence[str]) -> str:
 def _check_columns(table: LabelledTable) -> None:
     """Refuse columns of numbers that are the same in every row."""
     names = table.encoder.names[: table.encoder.n_numeric]
+    low, high = np.fmin.reduce(table.X), np.fmax.reduce(table.X)
     for j, name in enumerate(names):
-        known = table.X[:, j][~np.isnan(table.X[:, j])]
-        if not len(known) or known.min() == known.max():
+        if not low[j] < high[j]:
             raise TableError(
                 f"Column {name!r} has one value only, in every row: nothing can be "
                 f"learned from it. Leave it out (--drop {name})."
@@ -322,12 +356,14 @@ def _situation(
     models: Mapping[Any, Missingness],
     options: FitOptions,
 ) -> Situation:
-    of_class = table.X[table.y == controlled]
-    complete = int((~np.isnan(of_class).any(axis=1)).sum())
+    complete = table.counts[controlled]
+    if table.missing_counts(controlled):
+        of_class = table.X[table.y == controlled]
+        complete = int((~np.isnan(of_class).any(axis=1)).sum())
     size = options.calibration_size
-    share = 1.0 - size if size < 1 else 1.0 - size / max(len(of_class), 1)
+    share = 1.0 - size if size < 1 else 1.0 - size / table.counts[controlled]
     if options.as_observed:
-        missing = "ignored" if np.isnan(table.X).any() else "nothing"
+        missing = "ignored" if table.has_missing else "nothing"
     elif not models:
         missing = "nothing"
     else:

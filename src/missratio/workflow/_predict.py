@@ -73,7 +73,7 @@ def predict_table(
     tick : callable
         Told how many rows were written.
     """
-    check_writable(out, force=force)
+    check_writable(out, force=force, inputs=[source.path])
     _check_kind(out)
     check_names(source, "--keep", keep)
     check_names(source, "--drop", drop)
@@ -82,7 +82,9 @@ def predict_table(
     encoder.check_columns(source.names, allowed)
     taken = [name for name in keep if name in (LABEL, SCORE)]
     if taken:
-        raise TableError(f"--keep {listed(taken)}: the output has such a column already.")
+        raise TableError(
+            f"--keep {listed(taken)}: the output has such a column already."
+        )
     needed = list(dict.fromkeys([*keep, *encoder.names]))
     done = Predicted()
     with written_whole(out, force=force) as draft, _Writer(draft) as writer:
@@ -107,9 +109,7 @@ def _check_kind(out: Path) -> None:
         )
 
 
-def _output(
-    model: TableModel, kept: Any, scores: FloatArray, above: BoolArray
-) -> Any:
+def _output(model: TableModel, kept: Any, scores: FloatArray, above: BoolArray) -> Any:
     import pyarrow
 
     controlled = model.certificate.controlled_class
@@ -122,7 +122,9 @@ def _output(
         labels.cast(labels.type.value_type),
         pyarrow.array(scores, mask=scores == -np.inf),
     ]
-    return pyarrow.RecordBatch.from_arrays(arrays, names=[*kept.schema.names, LABEL, SCORE])
+    return pyarrow.RecordBatch.from_arrays(
+        arrays, names=[*kept.schema.names, LABEL, SCORE]
+    )
 
 
 class _Writer:

@@ -41,6 +41,7 @@ from .missingness import (
     StepMissingness,
     corrupt,
 )
+from .modelfile import ModelFileError, TableModel, load_model, save_model
 from .objective import (
     Combination,
     Divergence,
@@ -86,6 +87,7 @@ __all__ = [
     "LinearBasis",
     "LogisticMissingness",
     "Missingness",
+    "ModelFileError",
     "NPROCComparison",
     "NPROCDisplay",
     "NaiveBayesRatio",
@@ -98,6 +100,7 @@ __all__ = [
     "Revealed",
     "SampleSize",
     "StepMissingness",
+    "TableModel",
     "Term",
     "TransformerBasis",
     "WeightConcentrationWarning",
@@ -111,11 +114,13 @@ __all__ = [
     "fit_batch",
     "inverse_probability_weights",
     "learn_missingness",
+    "load_model",
     "np_roc",
     "plan_queries",
     "power",
     "power_interval",
     "required_calibration_rows",
+    "save_model",
     "type_i_error",
     "type_i_interval",
     "type_ii_error",

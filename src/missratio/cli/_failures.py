@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -21,7 +22,9 @@ def failures(interrupted: str) -> Iterator[None]:
     interrupted : str
         What to say when the command is interrupted.
     """
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    # Signals are the main thread's alone.
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, _interrupt) if is_main else None
     try:
         yield
     except ValueError as error:
@@ -32,7 +35,8 @@ def failures(interrupted: str) -> Iterator[None]:
         typer.echo(interrupted, err=True)
         raise typer.Exit(INTERRUPTED) from None
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if is_main:
+            signal.signal(signal.SIGTERM, before)
 
 
 def _interrupt(_: int, __: FrameType | None) -> None:

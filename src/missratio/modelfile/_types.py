@@ -74,8 +74,12 @@ def foreign_types(schema: bytes) -> list[str]:
     schema : bytes
         The content of ``schema.json``.
     """
+    try:
+        tree = json.loads(schema)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"Its schema is damaged: {error}.") from error
     found = set()
-    for node in _nodes(json.loads(schema)):
+    for node in _nodes(tree):
         name = f"{node.get('__module__')}.{node.get('__class__')}"
         loader = str(node.get("__loader__"))
         if name not in ALLOWED.get(loader, frozenset()):

@@ -14,6 +14,7 @@ from missratio._typing import BoolArray, FloatArray
 BLANKS = ("", "na", "n/a", "#n/a", "nan", "null", "none")
 """What stands for a missing cell, in lower case."""
 
+_USUAL = ("", "NA", "NaN", "nan", "null", "NULL")
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _WHOLE = r"^[+-]?\d{1,15}$"
 
@@ -91,7 +92,7 @@ class Cells:
         if types.is_null(column.type):
             return np.full(len(column), np.nan)
         if is_text(column.type):
-            column = self._parsed(self.texts(column))
+            column = self._plain(column)
         elif types.is_boolean(column.type) or types.is_decimal(column.type):
             column = column.cast(pyarrow.float64())
         elif not types.is_float64(column.type):
@@ -101,6 +102,19 @@ class Cells:
             told = np.isin(values, self._missing_numbers)
             values = np.where(told, np.nan, values) if told.any() else values
         return np.asarray(values, dtype=np.float64)
+
+    def _plain(self, column: Any) -> Any:
+        """Numbers of texts; those that are blank in the usual spellings at once."""
+        import pyarrow
+        from pyarrow import compute
+
+        if pyarrow.types.is_string(column.type) and not self.decimal_comma:
+            usual = compute.is_in(column, value_set=pyarrow.array(_USUAL))
+            try:
+                return compute.if_else(usual, None, column).cast(pyarrow.float64())
+            except pyarrow.ArrowInvalid:
+                pass
+        return self._parsed(self.texts(column))
 
     def _parsed(self, texts: Any) -> Any:
         import pyarrow

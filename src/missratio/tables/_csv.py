@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,8 +53,11 @@ def find_dialect(path: Path, encoding: str | None) -> Dialect:
     encoding : str or None
         As told; None for UTF-8, or UTF-16 where its mark is there.
     """
-    with open_bytes(path) as stream:
-        start = stream.read(_START)
+    try:
+        with open_bytes(path) as stream:
+            start = stream.read(_START)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise _damaged(path, error) from error
     if encoding is None:
         encoding = "utf-8"
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -106,7 +110,7 @@ def csv_batches(path: Path, dialect: Dialect, columns: Sequence[str]) -> Iterato
                 # The header is read as a row, since blank lines may come before it.
                 yield batch.slice(1) if first else batch
                 first = False
-    except (pyarrow.ArrowInvalid, UnicodeDecodeError, EOFError, OSError) as error:
+    except (ValueError, EOFError, OSError, zlib.error) as error:
         raise _unreadable(path, dialect, error) from error
 
 
@@ -134,9 +138,13 @@ def _unreadable(path: Path, dialect: Dialect, error: Exception) -> TableError:
             f"separated by {dialect.separator!r}. Put quotes round cells that hold the "
             "separator, or complete the line."
         )
-    if isinstance(error, EOFError | gzip.BadGzipFile):
-        return TableError(f"{path} is damaged: {reason}. Get a sound copy.")
+    if isinstance(error, EOFError | gzip.BadGzipFile | zlib.error):
+        return _damaged(path, error)
     return TableError(f"{path} can't be read as a CSV table: {reason}.")
+
+
+def _damaged(path: Path, error: Exception) -> TableError:
+    return TableError(f"{path} is damaged: {error}. Get a sound copy.")
 
 
 def _ragged(path: Path, dialect: Dialect) -> tuple[int, int]:

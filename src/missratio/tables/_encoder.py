@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,12 @@ class Encoder:
         """The same for a file with another decimal mark."""
         return replace(self, cells=replace(self.cells, decimal_comma=decimal_comma))
 
-    def encode(self, table: Any, first_row: int = 0) -> FloatArray:
+    def encode(
+        self,
+        table: Any,
+        first_row: int = 0,
+        known: Mapping[str, FloatArray] = MappingProxyType({}),
+    ) -> FloatArray:
         """The matrix of a table or record batch.
 
         Parameters
@@ -98,6 +104,8 @@ class Encoder:
             With the columns needed, in any order.
         first_row : int
             The place of its first row, for messages.
+        known : mapping from str to ndarray
+            Columns of numbers that were read already.
 
         Returns
         -------
@@ -105,6 +113,9 @@ class Encoder:
         """
         parts: list[FloatArray] = []
         for column in self.columns:
+            if column.name in known:
+                parts.append(known[column.name])
+                continue
             cells = flat(table.column(column.name))
             if column.levels is None:
                 parts.append(self._numbers(column, cells, first_row))

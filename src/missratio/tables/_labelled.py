@@ -135,10 +135,11 @@ def read_labelled(source: Source, wanted: Wanted) -> LabelledTable:
         raise TableError(f"{source.path} has no column but the target: bring features.")
     table = source.read([*names, wanted.target])
     cells = Cells(tuple(wanted.missing_values), source.decimal_comma)
-    columns = [_column(table, name, wanted, cells, source) for name in names]
+    known: dict[str, FloatArray] = {}
+    columns = [_column(table, name, wanted, cells, source, known) for name in names]
     columns.sort(key=lambda column: column.levels is not None)
     encoder = Encoder(tuple(columns), cells)
-    X = encoder.encode(table)
+    X = encoder.encode(table, known=known)
     codes, labels = _labels(flat(table.column(wanted.target)), cells)
     kept = _labelled_rows(table, codes, cells, wanted, source)
     n_blank = len(codes) - len(kept)
@@ -168,9 +169,17 @@ def check_names(source: Source, option: str, names: Sequence[str]) -> None:
 
 
 def _column(
-    table: Any, name: str, wanted: Wanted, cells: Cells, source: Source
+    table: Any,
+    name: str,
+    wanted: Wanted,
+    cells: Cells,
+    source: Source,
+    known: dict[str, FloatArray],
 ) -> Column:
-    """Whether a column holds numbers or categories, and which."""
+    """Whether a column holds numbers or categories, and which.
+
+    Numbers that had to be read to find out are put into `known`.
+    """
     column = table.column(name)
     forced = name in wanted.categorical
     if is_number(column.type) and not forced:
@@ -185,16 +194,19 @@ def _column(
             f"texts can be used. Leave it out (--drop {name}), or make numbers of it."
         )
     column = flat(column)
-    texts = cells.texts(column)
-    if texts.null_count == len(texts):
-        raise _without_values(source, name)
     if not forced:
         try:
-            cells.numbers(column)
+            numbers = cells.numbers(column)
+            if np.isnan(numbers).all():
+                raise _without_values(source, name)
+            known[name] = numbers
             return Column(name)
         except NotNumbersError as error:
             if error.n_wrong < _MOSTLY * error.n_known:
                 raise _mixed(source, name, error) from error
+    texts = cells.texts(column)
+    if texts.null_count == len(texts):
+        raise _without_values(source, name)
     return Column(name, _levels(texts, name, wanted, source))
 
 

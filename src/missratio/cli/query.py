@@ -84,17 +84,18 @@ def query(
         frame = table.numeric_frame()
         if not frame.num_columns:
             raise TableError("There is no column of numbers to ask about.")
-        plan = plan_queries(
-            frame,
-            table.y,
-            per_feature=per_feature,
-            rowwise=rows,
-            classes=[label] if only_controlled else None,
-            ids=keys,
-            random_state=seed,
-        )
-        if not len(plan):
-            raise TableError(f"{data} has no missing value to look up.")
+        try:
+            plan = plan_queries(
+                frame,
+                table.y,
+                per_feature=per_feature,
+                rowwise=rows,
+                classes=[label] if only_controlled else None,
+                ids=keys,
+                random_state=seed,
+            )
+        except ValueError as error:
+            raise TableError(f"{data}: {error}") from error
         plan.write(out, force=force)
     if as_json:
         facts = {"plan": str(out), "queries": len(plan), "seed": plan.seed}

@@ -10,6 +10,7 @@ from .basis import (
 from .classifier import (
     Certificate,
     NeymanPearsonClassifier,
+    NoCertificateError,
     expected_power,
     required_calibration_rows,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "NPROCDisplay",
     "NaiveBayesRatio",
     "NeymanPearsonClassifier",
+    "NoCertificateError",
     "NoFiniteOptimumWarning",
     "Objective",
     "ObjectiveRatio",

@@ -45,7 +45,7 @@ def test_other_estimators_cannot_be_saved(tmp_path):
     model = mr.NeymanPearsonClassifier(
         RandomForestClassifier(5, random_state=0), alpha=0.3, random_state=0
     ).fit(X, y)
-    with pytest.raises(mr.ModelFileError, match="can't hold .*RandomForest"):
+    with pytest.raises(mr.ModelFileError, match=r"can't hold .*RandomForest"):
         mr.save_model(model, tmp_path / "model.skops")
 
 

@@ -45,7 +45,7 @@ def test_text_among_numbers_is_refused_with_its_row():
 
 def test_columns_must_be_those_of_the_model():
     ENCODER.check_columns(["c", "y", "a"], ["y"])
-    with pytest.raises(TableError, match="lacks 'c'. Did you mean 'C'"):
+    with pytest.raises(TableError, match=r"lacks 'c'. Did you mean 'C'"):
         ENCODER.check_columns(["a", "C"], [])
-    with pytest.raises(TableError, match="doesn't know: 'z'.*--keep.*--drop"):
+    with pytest.raises(TableError, match=r"doesn't know: 'z'.*--keep.*--drop"):
         ENCODER.check_columns(["a", "c", "z"], [])

@@ -19,18 +19,26 @@ def test_nothing_is_overwritten_without_force(tmp_path):
 
 def test_a_file_that_appears_meanwhile_is_kept(tmp_path):
     path = tmp_path / "out.csv"
-    with pytest.raises(FileExistsError), written_whole(path, force=False) as draft:
-        draft.write_text("ours")
-        path.write_text("theirs")
+
+    def race():
+        with written_whole(path, force=False) as draft:
+            draft.write_text("ours")
+            path.write_text("theirs")
+
+    with pytest.raises(FileExistsError):
+        race()
     assert path.read_text() == "theirs"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_failure_leaves_nothing(tmp_path):
-    path = tmp_path / "out.csv"
-    with pytest.raises(KeyboardInterrupt), written_whole(path, force=False) as draft:
-        draft.write_text("half")
-        raise KeyboardInterrupt
+    def stop():
+        with written_whole(tmp_path / "out.csv", force=False) as draft:
+            draft.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format bench validity docs clean
+.PHONY: help demo test lint format bench validity reproduce docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' \
@@ -46,6 +46,10 @@ bench: $(VENV)/.installed-bench ## measure time and memory against other package
 validity: $(VENV)/.installed-dev ## run the long statistical suites
 	$(RUN) -m pytest -m validity $(PYTEST_ARGS)
 
+reproduce: $(VENV)/.installed-report ## run every experiment of the paper, both variants
+	$(VENV)/bin/missratio reproduce --variant published --out reproduction/published
+	$(VENV)/bin/missratio reproduce --variant corrected --out reproduction/corrected
+
 docs: $(VENV)/.installed-docs ## build the documentation in docs/_build/html
 	rm -rf docs/generated
 	$(RUN) -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
@@ -53,7 +57,7 @@ docs: $(VENV)/.installed-docs ## build the documentation in docs/_build/html
 
 clean: ## remove everything that was made, except .venv
 	rm -rf docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
-	rm -rf demo-output build dist .benchmarks
+	rm -rf demo-output reproduction build dist .benchmarks
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 

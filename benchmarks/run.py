@@ -14,6 +14,7 @@ import batch
 import certificates
 import correlated
 import growth
+import imputer
 import kernel
 import large
 import naive_bayes
@@ -31,6 +32,7 @@ BENCHMARKS = {
     "growth": growth.run,
     "kernel": kernel.run,
     "naive_bayes": naive_bayes.run,
+    "imputer": imputer.run,
     "rules": certificates.rules,
     "np_roc": certificates.curves,
     "controller": certificates.controller,

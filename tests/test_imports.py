@@ -21,6 +21,8 @@ PATH = [
     "moments",
     "engine",
     "ratio",
+    "uncertainty",
+    "imputation",
     "threshold",
     "classifier",
     "evaluation",

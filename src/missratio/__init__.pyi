@@ -2,16 +2,20 @@
 
 from .basis import (
     Basis,
+    ColumnwiseBasis,
     GaussianBasis,
     LinearBasis,
     PolynomialBasis,
     TransformerBasis,
+    UnionBasis,
 )
 from .classifier import (
     Certificate,
     NeymanPearsonClassifier,
     NoCertificateError,
+    QueryBudget,
     expected_power,
+    query_budget,
     required_calibration_rows,
 )
 from .evaluation import (
@@ -28,8 +32,15 @@ from .evaluation import (
     type_i_interval,
     type_ii_error,
 )
+from .imputation import (
+    ImputationEnsemble,
+    ImputationTrace,
+    TiltedImputer,
+)
 from .learning import (
+    GoodnessOfFit,
     LearnedMissingness,
+    MissingnessDisplay,
     QueryPlan,
     Revealed,
     learn_missingness,
@@ -52,6 +63,7 @@ from .objective import (
 )
 from .ratio import (
     KLIEP,
+    KLIEPCV,
     BatchFit,
     FDivergenceRatio,
     NaiveBayesRatio,
@@ -61,6 +73,7 @@ from .ratio import (
     fit_batch,
 )
 from .threshold import CalibrationSample
+from .uncertainty import RatioUncertainty, ratio_uncertainty
 from .weights import (
     SampleSize,
     WeightConcentrationWarning,
@@ -69,25 +82,29 @@ from .weights import (
     worst_case_sample_size,
 )
 
-__version__: str
-
 __all__ = [
     "KLIEP",
+    "KLIEPCV",
     "NPROC",
     "Basis",
     "BatchFit",
     "CalibrationSample",
     "Certificate",
+    "ColumnwiseBasis",
     "Combination",
     "Divergence",
     "Expectations",
     "FDivergenceRatio",
     "FunctionMissingness",
     "GaussianBasis",
+    "GoodnessOfFit",
+    "ImputationEnsemble",
+    "ImputationTrace",
     "LearnedMissingness",
     "LinearBasis",
     "LogisticMissingness",
     "Missingness",
+    "MissingnessDisplay",
     "ModelFileError",
     "NPROCComparison",
     "NPROCDisplay",
@@ -98,13 +115,17 @@ __all__ = [
     "Objective",
     "ObjectiveRatio",
     "PolynomialBasis",
+    "QueryBudget",
     "QueryPlan",
+    "RatioUncertainty",
     "Revealed",
     "SampleSize",
     "StepMissingness",
     "TableModel",
     "Term",
+    "TiltedImputer",
     "TransformerBasis",
+    "UnionBasis",
     "WeightConcentrationWarning",
     "compare_np_roc",
     "corrupt",
@@ -121,6 +142,8 @@ __all__ = [
     "plan_queries",
     "power",
     "power_interval",
+    "query_budget",
+    "ratio_uncertainty",
     "required_calibration_rows",
     "save_model",
     "type_i_error",

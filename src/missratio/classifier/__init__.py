@@ -1,5 +1,6 @@
 """Classifiers with a certificate, and the planning of their calibration."""
 
+from missratio.classifier._budget import QueryBudget, query_budget
 from missratio.classifier._calibration import (
     check_levels,
     make_rule,
@@ -17,9 +18,11 @@ __all__ = [
     "Certificate",
     "NeymanPearsonClassifier",
     "NoCertificateError",
+    "QueryBudget",
     "check_levels",
     "expected_power",
     "make_rule",
+    "query_budget",
     "required_calibration_rows",
     "sorted_scores",
 ]

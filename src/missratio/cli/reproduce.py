@@ -6,14 +6,14 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from missratio.cli._failures import failures
 
 if TYPE_CHECKING:
-    from missratio.reproduce import Reproduction
+    from missratio.reproduce import Curve, Reproduction, Variant
 
 
 def reproduce(
@@ -71,7 +71,7 @@ def reproduce(
 
         options = Options(
             ids or (),
-            variant,  # type: ignore[arg-type]
+            cast("Variant", variant),
             runs,
             [name.strip() for word in methods or () for name in word.split(",")],
             seed,
@@ -132,27 +132,46 @@ def _show(made: Reproduction, out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from missratio.reproduce._summary import HEADINGS, rows, time_rows
+    from missratio.reproduce import Result
+    from missratio.reproduce._summary import time_rows
 
     console = Console()
-    for result in made.results:
-        experiment = result.experiment
-        table = Table(title=f"{experiment.id}: {experiment.title}")
-        for heading in (experiment.x_name, *HEADINGS):
-            table.add_column(heading)
-        for cells in rows(result):
-            table.add_row(*cells, style="red" if cells[-1] == "apart" else None)
+
+    def show_curves(result: Result) -> None:
+        experiment, overlaps = result.experiment, result.overlaps
+        table = Table(
+            title=f"{experiment.id}: {experiment.title}",
+            caption="! apart from the published interval" if overlaps else None,
+        )
+        table.add_column(experiment.x_name, justify="right")
+        for method in result.curves:
+            table.add_column(method, justify="right")
+        for place, point in enumerate(experiment.x):
+            cells = []
+            for method, curve in result.curves.items():
+                apart = method in overlaps and overlaps[method][place] is False
+                cells.append(_cell(curve, place) + (" [red]![/]" if apart else ""))
+            table.add_row(f"{point:g}", *cells)
         console.print(table)
+
+    for result in made.results:
+        show_curves(result)
     times = Table(title="Computing time, seconds on one core")
     for heading in ("experiment", "methods", "seconds"):
-        times.add_column(heading)
+        times.add_column(heading, justify="right" if heading == "seconds" else "left")
     for cells in time_rows(made.results):
         times.add_row(*cells)
     console.print(times)
     for name, why in made.summary.skipped.items():
-        console.print(f"Not run: {name}: {why}", markup=False)
-    console.print(
+        typer.echo(f"Not run: {name}: {why}")
+    typer.echo(
         f"{made.summary.headline} {made.summary.wall_seconds:.1f} s in all. See "
-        f"{out / 'summary.html'}.",
-        markup=False,
+        f"{out / 'summary.html'}."
     )
+
+
+def _cell(curve: Curve, place: int) -> str:
+    mean, high = curve.mean[place], curve.hi[place]
+    if mean is None:
+        return "–"
+    return f"{mean:.3f}" if high is None else f"{mean:.3f} ± {high - mean:.3f}"

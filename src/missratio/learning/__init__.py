@@ -1,14 +1,22 @@
 """Learning why values are missing, from a few of them that were looked up."""
 
+from missratio.learning._display import MissingnessDisplay
+from missratio.learning._goodness import GoodnessOfFit
+from missratio.learning._influence import Influence, influence_of, was_learned_from
 from missratio.learning._learn import learn_missingness
 from missratio.learning._learned import LearnedMissingness
 from missratio.learning._plan import QueryPlan, plan_queries
 from missratio.learning._plan_answers import Revealed
 
 __all__ = [
+    "GoodnessOfFit",
+    "Influence",
     "LearnedMissingness",
+    "MissingnessDisplay",
     "QueryPlan",
     "Revealed",
+    "influence_of",
     "learn_missingness",
     "plan_queries",
+    "was_learned_from",
 ]

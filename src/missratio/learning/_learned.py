@@ -11,10 +11,10 @@ from scipy.special import expit
 
 from missratio._typing import FloatArray
 from missratio.learning._evidence import Evidence, fit_evidence
+from missratio.learning._goodness import GoodnessOfFit, goodness_of_fit
 from missratio.learning._region import boundary
 from missratio.missingness import LogisticMissingness
 from missratio.missingness.arrays import as_numeric_array, row_blocks
-from missratio.missingness.base import check_delta
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,8 +89,37 @@ class LearnedMissingness(LogisticMissingness):
                 each[j, :size, :size] = covariance_of(evidence, theta)
         return replace(model, covariance=covariance)
 
+    def as_known(self) -> LogisticMissingness:
+        """The point estimate alone, as a model that is taken at its word."""
+        return LogisticMissingness(self.intercept, self.coef, self.rowwise)
+
+    def goodness_of_fit(
+        self, n_draws: int = 99, random_state: int | None = 0
+    ) -> GoodnessOfFit:
+        """Compare the revealed values with the law that φ̂ gives missing ones.
+
+        Parameters
+        ----------
+        n_draws : int, default=99
+            Tables drawn from the fitted model for the p-values.
+        random_state : int, optional
+
+        Returns
+        -------
+        GoodnessOfFit
+        """
+        names = ("rows",) if self.rowwise else self.feature_names
+        used = [j for j, evidence in enumerate(self.evidence) if evidence is not None]
+        return goodness_of_fit(
+            [e for e in self.evidence if e is not None],
+            [self._thetas[j] for j in used],
+            [names[j] for j in used],
+            n_draws,
+            np.random.default_rng(random_state),
+        )
+
     def probability_band(
-        self, X: Any, delta: float = 0.05
+        self, X: Any, delta: float | None = 0.05
     ) -> tuple[FloatArray, FloatArray]:
         """Bounds that hold φ at all z and all features at once, with probability 1 − δ.
 
@@ -100,7 +129,8 @@ class LearnedMissingness(LogisticMissingness):
         Parameters
         ----------
         X : array-like or dataframe of shape (n, d)
-        delta : float, default=0.05
+        delta : float or None, default=0.05
+            None gives the estimate for both.
 
         Returns
         -------
@@ -108,9 +138,10 @@ class LearnedMissingness(LogisticMissingness):
             NaN where an entry, or for a rowwise model any of the row, is NaN. The upper
             one may be 1 where nothing was observed.
         """
-        check_delta(delta)
+        estimate, _ = super().probability_band(X, delta)
+        if delta is None:
+            return estimate, estimate
         table = as_numeric_array(X)
-        estimate = self.missing_probability(X)
         lower, upper = np.empty_like(estimate), np.empty_like(estimate)
         points = self._boundaries(delta)
         for rows in row_blocks((table.shape[0], table.shape[1] * 8)):
@@ -168,7 +199,7 @@ class LearnedMissingness(LogisticMissingness):
         known = self._bounds_by_delta
         if delta in known:
             return known[delta]
-        each = delta / sum(evidence is not None for evidence in self.evidence)
+        each = delta / max(sum(e is not None for e in self.evidence), 1)
         result = []
         for evidence, theta in zip(self.evidence, self._thetas, strict=True):
             if evidence is None:

@@ -3,7 +3,13 @@
 ``missratio reproduce`` runs them from the command line, `reproduce` from Python.
 """
 
-from missratio.reproduce._experiment import VARIANTS, Conditions, Experiment, chosen
+from missratio.reproduce._experiment import (
+    VARIANTS,
+    Conditions,
+    Experiment,
+    Variant,
+    chosen,
+)
 from missratio.reproduce._published import Curve, overlap, published_curves
 from missratio.reproduce._registry import EXPERIMENTS
 from missratio.reproduce._reproduce import Options, Reproduction, reproduce
@@ -18,6 +24,7 @@ __all__ = [
     "Options",
     "Reproduction",
     "Result",
+    "Variant",
     "chosen",
     "count_overlaps",
     "overlap",

@@ -9,9 +9,12 @@ from missratio.objective import KLIEPObjective
 from missratio.ratio._batch import batch_problem, batch_sample
 from missratio.ratio._problem import WeightedMean
 from missratio.ratio._solve import solve
+from missratio.solver import Status
 
 TOLERANCE = 1e-8
 MAX_ITERATIONS = 100
+INFINITE = 100.0
+"""What stands for an infinite coefficient: beside it no other column counts."""
 
 
 def fit_columns(
@@ -33,7 +36,8 @@ def fit_columns(
     Returns
     -------
     ndarray of shape (...)
-        θ. Where no finite optimum exists, where the solver stopped.
+        θ, in the unit of the values; ±100 where no finite optimum exists, since the
+        numerator's mean lies outside the range of the denominator's values.
     """
     shape = numerator_mean.shape
     mean = numerator_mean.reshape(-1, 1)
@@ -50,4 +54,6 @@ def fit_columns(
         centre,
     )
     solution = solve(problem, solver="newton", tol=TOLERANCE, max_iter=MAX_ITERATIONS)
-    return solution.theta[:, 0].reshape(shape)
+    coef = solution.theta[:, 0]
+    unbounded = solution.status == Status.NO_OPTIMUM
+    return np.where(unbounded, np.copysign(INFINITE, coef), coef).reshape(shape)

@@ -123,7 +123,9 @@ class Runner:
     conditions: Conditions
     jobs: int
     tick: Tick
-    _finished: dict[Task, Finished] = field(default_factory=dict)
+    resumed: int = field(default=0, init=False)
+    """How many tasks had been finished before."""
+    _finished: dict[Task, Finished] = field(default_factory=dict, init=False)
 
     def run(self, plans: Sequence[Plan]) -> list[Result]:
         """Compute all that is not finished yet."""
@@ -153,6 +155,7 @@ class Runner:
             if finished is None:
                 todo.append(task)
             else:
+                self.resumed += 1
                 spent += finished.seconds / self.jobs
                 self._keep(task, finished)
         deadline = None if seconds is None else time.monotonic() + seconds - spent

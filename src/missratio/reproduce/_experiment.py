@@ -15,6 +15,10 @@ from missratio._typing import FloatArray
 
 Variant = Literal["published", "corrected"]
 VARIANTS: tuple[Variant, ...] = ("published", "corrected")
+# What "corrected" mends: which rows and values a data set has, φ where it is learned,
+# and what a score at the threshold counts for.
+Correction = Literal["data", "learning", "threshold"]
+CORRECTIONS: tuple[Correction, ...] = ("data", "learning", "threshold")
 
 M_KLIEP, CC_KLIEP, TRUE_RATIO = "M-KLIEP", "CC-KLIEP", "True ratio"
 FULL_DATA = "KLIEP (full data)"
@@ -28,13 +32,17 @@ class Conditions:
 
     Parameters
     ----------
-    variant : {"published", "corrected"}
-        As the published curves were made, or with their defects mended.
+    variant : {"published", "corrected", "data", "learning", "threshold"}
+        As the published curves were made, with all their defects mended, or with one.
     seed : int
     """
 
-    variant: Variant = "published"
+    variant: Variant | Correction = "published"
     seed: int = 0
+
+    def corrects(self, what: Correction) -> bool:
+        """Whether a defect of the published runs is mended."""
+        return self.variant in ("corrected", what)
 
     def generator(self, *key: str | int) -> np.random.Generator:
         """A generator for one run, named by what it is for and not by when it is made.

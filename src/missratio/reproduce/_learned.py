@@ -8,14 +8,13 @@ import numpy as np
 
 from missratio._typing import BoolArray, FloatArray
 from missratio.learning._logistic import LogisticBatch
-from missratio.reproduce._experiment import Variant
 from missratio.reproduce._loss import Run
 
 SEPARATED_SLOPE = 100.0
 """What the published code took for an infinite slope, in standard deviations."""
 
 
-def learned_weights(runs: Sequence[Run], variant: Variant) -> FloatArray:
+def learned_weights(runs: Sequence[Run], *, corrected: bool) -> FloatArray:
     """1/(1 − φ̂_j) at the distinct values of every run, φ̂ logistic.
 
     For each column a logistic regression of "was missing" on the normalised value, over
@@ -44,8 +43,8 @@ def learned_weights(runs: Sequence[Run], variant: Variant) -> FloatArray:
         looked_up[fitted],
         (codes >= 0)[fitted].astype(np.float64),
     )
-    theta = _fit(*problem, penalised=variant == "corrected")
-    if variant == "published":
+    theta = _fit(*problem, penalised=corrected)
+    if not corrected:
         theta = _with_published_slopes(theta, *problem)
     intercept = theta[:, 0] - np.log(n_revealed[fitted] / missing[fitted])
     weights[fitted] += np.exp(intercept[:, None] + theta[:, 1:] * grid[fitted])

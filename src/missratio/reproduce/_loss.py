@@ -11,7 +11,6 @@ from scipy.optimize.elementwise import find_root
 from scipy.special import expit
 
 from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.reproduce._experiment import Variant
 from missratio.reproduce._table import CodedTable
 
 STEEPEST = 40.0
@@ -180,8 +179,9 @@ def draw_run(
     table: CodedTable,
     design: Design,
     loss: Loss,
-    variant: Variant,
     rng: np.random.Generator,
+    *,
+    corrected: bool,
 ) -> Run:
     """Split a table and let its class-1 training rows lose entries."""
     # 1. Split each class.
@@ -191,7 +191,7 @@ def draw_run(
     denominator, complete = table.count(train), table.count(numerator_train)
     # 2. Fill the data set's own NaN.
     splits = (train, calibration, numerator_train, test)
-    fills = _fills(table, splits, denominator + complete, variant)
+    fills = _fills(table, splits, denominator + complete, corrected)
     # 3. Lose entries of class 1, column by column, by their value before any scaling.
     upward = rng.integers(0, 2, table.n_columns)
     phi = loss.probability(table.filled_grid(fills[2]), upward)
@@ -216,13 +216,13 @@ def _fills(
     table: CodedTable,
     splits: Sequence[IntArray],
     training: FloatArray,
-    variant: Variant,
+    corrected: bool,
 ) -> FloatArray:
     """What stands for NaN in each split: published, that split's own mean.
 
     A mean of a split tells its class, since splits are made by class; corrected, all
     splits take the mean of the training rows of both classes.
     """
-    if not table.has_nan or variant == "corrected":
+    if corrected or not table.has_nan:
         return np.tile(table.mean_of(training), (len(splits), 1))
     return np.stack([table.mean_of(table.count(rows)) for rows in splits])

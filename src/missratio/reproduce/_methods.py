@@ -15,7 +15,7 @@ from missratio.reproduce._experiment import (
     IMPUTATION,
     KNOWN,
     LEARNED,
-    Variant,
+    Conditions,
 )
 from missratio.reproduce._learned import learned_weights
 from missratio.reproduce._loss import Run
@@ -24,29 +24,29 @@ Scores = list[tuple[FloatArray, FloatArray]]
 """For each run the scores of its calibration and of its test rows."""
 
 
-def full_data(runs: Sequence[Run], variant: Variant) -> Scores:
+def full_data(runs: Sequence[Run], conditions: Conditions) -> Scores:
     """KLIEP on what nothing was lost from."""
-    del variant
+    del conditions
     return _naive_bayes(runs, _means(runs, [run.complete for run in runs]))
 
 
-def known(runs: Sequence[Run], variant: Variant) -> Scores:
+def known(runs: Sequence[Run], conditions: Conditions) -> Scores:
     """M-KLIEP with the true φ."""
-    del variant
+    del conditions
     masses = [run.observed / (1.0 - run.missing_probability) for run in runs]
     return _naive_bayes(runs, _means(runs, masses))
 
 
-def learned(runs: Sequence[Run], variant: Variant) -> Scores:
+def learned(runs: Sequence[Run], conditions: Conditions) -> Scores:
     """M-KLIEP with φ learned from the values that were looked up."""
-    weights = learned_weights(runs, variant)
+    weights = learned_weights(runs, corrected=conditions.corrects("learning"))
     masses = [run.observed * own for run, own in zip(runs, weights, strict=True)]
     return _naive_bayes(runs, _means(runs, masses))
 
 
-def complete_case(runs: Sequence[Run], variant: Variant) -> Scores:
+def complete_case(runs: Sequence[Run], conditions: Conditions) -> Scores:
     """CC-KLIEP: each column's observed values are taken for all of them."""
-    del variant
+    del conditions
     shares = [
         run.observed * (run.complete.sum(axis=1) / run.observed.sum(axis=1))[:, None]
         for run in runs
@@ -54,31 +54,30 @@ def complete_case(runs: Sequence[Run], variant: Variant) -> Scores:
     return _naive_bayes(runs, _means(runs, shares))
 
 
-def imputed(runs: Sequence[Run], variant: Variant) -> Scores:
-    """KLIEP on rows completed by scikit-learn's IterativeImputer; NaN if none need be.
+def imputed(runs: Sequence[Run], conditions: Conditions) -> Scores:
+    """KLIEP on rows completed by scikit-learn's IterativeImputer."""
+    del conditions
+    return [_imputed(run) for run in runs]
 
-    Class 1 enters a fit through the means of its columns alone.
-    """
-    del variant
+
+def _imputed(run: Run) -> tuple[FloatArray, FloatArray]:
+    """The scores of a run; NaN where nothing is to be imputed."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
 
-    means = np.full((len(runs), runs[0].table.n_columns), np.nan)
+    if not run.lost.any():
+        nothing = np.array([np.nan])
+        return nothing, nothing
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for mean, run in zip(means, runs, strict=True):
-            if run.lost.any():
-                mean[:] = IterativeImputer().fit_transform(run.numerator_rows()).mean(0)
-    done = ~np.isnan(means).any(axis=1)
-    scores = iter(
-        _naive_bayes([r for r, d in zip(runs, done, strict=True) if d], means[done])
-    )
-    nothing = np.array([np.nan])
-    return [next(scores) if one else (nothing, nothing) for one in done]
+        completed = IterativeImputer().fit_transform(run.numerator_rows())
+    # Class 1 enters a fit through the means of its columns alone.
+    return _naive_bayes([run], completed.mean(axis=0)[None])[0]
 
 
-METHODS: dict[str, Callable[[Sequence[Run], Variant], Scores]] = {
+# A further curve is a function here, and its name among an experiment's methods.
+METHODS: dict[str, Callable[[Sequence[Run], Conditions], Scores]] = {
     FULL_DATA: full_data,
     KNOWN: known,
     LEARNED: learned,
@@ -98,8 +97,6 @@ def _means(runs: Sequence[Run], masses: Sequence[FloatArray]) -> FloatArray:
 
 def _naive_bayes(runs: Sequence[Run], means: FloatArray) -> Scores:
     """A one-dimensional fit for every run and column, and the products' scores."""
-    if not runs:
-        return []
     grids = np.stack([run.grids[0] for run in runs])
     counts = np.stack([run.denominator for run in runs])
     coef = fit_columns(means, grids, counts)

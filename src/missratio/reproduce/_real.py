@@ -11,7 +11,7 @@ import numpy as np
 
 from missratio import datasets
 from missratio._typing import FloatArray
-from missratio.reproduce._experiment import Conditions, Variant
+from missratio.reproduce._experiment import Conditions
 from missratio.reproduce._loss import Design, Loss, Run, draw_run
 from missratio.reproduce._methods import METHODS
 from missratio.reproduce._table import CodedTable
@@ -27,20 +27,21 @@ LOADERS: dict[str, Callable[..., tuple[FloatArray, FloatArray]]] = {
 
 
 @cache
-def load_table(name: str, variant: Variant) -> CodedTable:
+def load_table(name: str, *, corrected: bool) -> CodedTable:
     """A data set, coded; kept for the runs that follow."""
+    variant = "corrected" if corrected else "published"
     X, y = LOADERS[name](variant=variant, return_X_y=True)
     return CodedTable.from_rows(X, y == 1)
 
 
 @cache
-def _loss(name: str, variant: Variant, share: float | None) -> Loss:
-    table = load_table(name, variant)
+def _loss(name: str, share: float | None, *, corrected: bool) -> Loss:
+    table = load_table(name, corrected=corrected)
     return Loss.centred(table) if share is None else Loss.with_share(table, share)
 
 
 def power(
-    scores: tuple[FloatArray, FloatArray], alpha: float, variant: Variant
+    scores: tuple[FloatArray, FloatArray], alpha: float, *, strict: bool
 ) -> float:
     """The share of the test rows beyond the binomial rule's threshold.
 
@@ -55,7 +56,7 @@ def power(
         return 0.0
     place = len(calibration) - 1 - n_tail
     cut = np.partition(calibration, place)[place]
-    beyond = test >= cut if variant == "published" else test > cut
+    beyond = test > cut if strict else test >= cut
     return float(beyond.mean())
 
 
@@ -87,22 +88,23 @@ class RealData:
 
     def fingerprint(self, conditions: Conditions) -> str:
         """The checksum of the table as it was read."""
-        return load_table(self.name, conditions.variant).digest
+        return load_table(self.name, corrected=conditions.corrects("data")).digest
 
     def draw(
         self, share: float | None, runs: range, conditions: Conditions
     ) -> list[Run]:
         """Some runs, for a share that is to be missing or without a shift."""
-        table = load_table(self.name, conditions.variant)
-        loss = _loss(self.name, conditions.variant, share)
+        corrected = conditions.corrects("data")
+        table = load_table(self.name, corrected=corrected)
+        loss = _loss(self.name, share, corrected=corrected)
         key = "alpha" if share is None else f"missing {share:g}"
         return [
             draw_run(
                 table,
                 self.design,
                 loss,
-                conditions.variant,
                 conditions.generator(self.name, key, number),
+                corrected=corrected,
             )
             for number in runs
         ]
@@ -133,8 +135,8 @@ class RealData:
         alphas: Sequence[float],
         conditions: Conditions,
     ) -> FloatArray:
-        variant = conditions.variant
-        scores = METHODS[method](runs, variant)
+        strict = conditions.corrects("threshold")
+        scores = METHODS[method](runs, conditions)
         return np.array(
-            [[power(own, alpha, variant) for alpha in alphas] for own in scores]
+            [[power(own, alpha, strict=strict) for alpha in alphas] for own in scores]
         )

@@ -141,7 +141,8 @@ def reproduce(
     plans, skipped = options.plans()
     conditions = Conditions(options.variant, options.seed)
     announce({plan.experiment.id: _size(plan, conditions) for plan in plans})
-    results = Runner(out, conditions, options.jobs, tick).run(plans)
+    runner = Runner(out, conditions, options.jobs, tick)
+    results = runner.run(plans)
     for result in results:
         _write_result(result, out)
     summary = Summary(results, skipped, command, time.monotonic() - began)
@@ -150,6 +151,15 @@ def reproduce(
     write_whole(out / "summary.html", summary.html().encode())
     content = json.dumps(reproduction.as_json(), indent=1)
     write_whole(out / "results.json", content.encode())
+    record = {
+        "command": command,
+        "jobs": options.jobs,
+        "wall_seconds": summary.wall_seconds,
+        "tasks_resumed": runner.resumed,
+        "seconds": {result.experiment.id: result.seconds for result in results},
+        "skipped": skipped,
+    }
+    write_whole(out / "run.json", json.dumps(record, indent=1).encode())
     return reproduction
 
 

@@ -152,6 +152,7 @@ def _by_column(draws: Draws, numerator_mean: FloatArray) -> LinearScore:
     return LinearScore(draws, fit_columns(numerator_mean, values))
 
 
+# A further curve is a function here, and its name among an experiment's methods.
 METHODS: dict[str, Callable[[Draws], Score]] = {
     M_KLIEP: weighted,
     CC_KLIEP: complete_case,

@@ -115,7 +115,8 @@ class Store:
     def load(self, task: Task, fingerprint: str) -> Finished | None:
         """What was finished before; None where nothing was, or it can't be read."""
         try:
-            with np.load(self._path(task, fingerprint), allow_pickle=False) as arrays:
+            content = io.BytesIO(self._path(task, fingerprint).read_bytes())
+            with np.load(content, allow_pickle=False) as arrays:
                 stacked, seconds = arrays["values"], float(arrays["seconds"])
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return None

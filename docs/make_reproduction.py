@@ -1,0 +1,303 @@
+"""The page "Reproducing the paper", from what ``make reproduce`` left in a folder.
+
+    python docs/make_reproduction.py reproduction
+
+reads ``reproduction/published`` and ``reproduction/corrected``, runs each correction by
+itself, and writes ``docs/reproduction.md`` and its figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import reproduction_prose as prose
+from pyarrow import parquet
+
+from missratio import KLIEP, fit_batch
+from missratio.reproduce import (
+    EXPERIMENTS,
+    Conditions,
+    Result,
+    _columns,
+    count_overlaps,
+    published_curves,
+)
+from missratio.reproduce._execute import Plan, Runner
+from missratio.reproduce._experiment import CORRECTIONS
+from missratio.reproduce._results import make_curve
+from missratio.reproduce._simulated import (
+    Draws,
+    LinearScore,
+    Simulated,
+    certified_power,
+)
+from missratio.reproduce._summary import (
+    interval,
+    interval_note,
+    markdown_table,
+    time_rows,
+)
+
+DOCS = Path(__file__).parent
+FIGURES = Path("_static") / "reproduction"
+SMALL_SIZES = (100.0, 200.0, 300.0)
+WAYS = ("horvitz-thompson", "hajek")
+BOUNDS = (5.0, 10.0, 100.0)
+EFFECTS = {
+    "ctg_vary_alpha": 0.1,
+    "weather_vary_alpha": 0.1,
+    "weather_vary_missing": 0.5,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="what make reproduce wrote")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    published, corrected = (
+        load(options.folder / variant) for variant in ("published", "corrected")
+    )
+    single = {
+        correction: run_quick(
+            options.folder / "single", correction, published, options.jobs
+        )
+        for correction in CORRECTIONS
+    }
+    record = json.loads((options.folder / "published" / "run.json").read_text())
+    text = page(published, corrected, single, record)
+    (DOCS / FIGURES).mkdir(parents=True, exist_ok=True)
+    for source in sorted((options.folder / "published").glob("*.png")):
+        shutil.copy(source, DOCS / FIGURES / source.name)
+    (DOCS / "reproduction.md").write_text(text, encoding="utf-8")
+
+
+def load(folder: Path) -> dict[str, Result]:
+    """The results that a run of the command wrote."""
+    seconds = json.loads((folder / "run.json").read_text())["seconds"]
+    results = {}
+    for name in seconds:
+        table = parquet.read_table(folder / f"{name}.parquet")
+        settings = json.loads(table.schema.metadata[b"missratio"])
+        conditions = Conditions(settings["variant"], settings["seed"])
+        experiment = EXPERIMENTS[name]
+        columns = table.to_pydict()
+        methods = [m for m in experiment.methods if m in set(columns["method"])]
+        n_runs = 1 + max(columns["run"])
+        values = {m: np.full((n_runs, len(experiment.x)), np.nan) for m in methods}
+        for x, method, run, value in zip(*columns.values(), strict=True):
+            values[method][run, experiment.x.index(x)] = value
+        results[name] = Result(experiment, conditions, values, seconds[name])
+    return results
+
+
+def run_quick(
+    out: Path, correction: str, published: dict[str, Result], jobs: int
+) -> dict[str, Result]:
+    """One correction by itself, methods that are quick, as many runs as published."""
+    plans = []
+    for name in EFFECTS:
+        if name in published:
+            experiment = EXPERIMENTS[name]
+            methods = [
+                m for m in published[name].values if m not in experiment.slow_methods
+            ]
+            n_runs = len(published[name].values[methods[0]])
+            plans.append(Plan(experiment, tuple(methods), n_runs))
+    seed = next(iter(published.values())).conditions.seed
+    runner = Runner(out, Conditions(correction, seed), jobs, lambda *_: None)
+    return {result.experiment.id: result for result in runner.run(plans)}
+
+
+def page(
+    published: dict[str, Result],
+    corrected: dict[str, Result],
+    single: dict[str, dict[str, Result]],
+    record: dict[str, object],
+) -> str:
+    agree, compared = count_overlaps(list(published.values()))
+    pieces = [
+        "# Reproducing the paper",
+        f"Written on {datetime.date.today().isoformat()} by `python "
+        "docs/make_reproduction.py reproduction` from what `make reproduce` wrote. One "
+        "command runs every experiment of the paper whose data is at hand: "
+        f"`missratio reproduce`. {prose.INTRODUCTION}",
+        f"**Our interval and the published one overlap at {agree} of the {compared} "
+        f"points ({100 * agree / compared:.1f} %) whose published values are known.** "
+        + _apart(published),
+        _not_run(record),
+        "## What was run",
+        prose.METHOD,
+        "## Where the text and the published figures disagree",
+        prose.DISAGREE,
+        markdown_table(("", "text", "published curves"), prose.DISAGREEMENTS),
+        "## What is corrected, and what that changes",
+        prose.CORRECTED,
+        *_effects(published, corrected, single),
+        "## What the text leaves open",
+        prose.NORMALISATION,
+        normalisations(),
+        prose.UNBOUNDED,
+        unbounded(),
+        "## Results",
+    ]
+    for result in published.values():
+        pieces += _section(result, corrected.get(result.experiment.id))
+    pieces += ["## Time", *_time(published, record)]
+    return "\n\n".join(pieces) + "\n"
+
+
+def _not_run(record: dict[str, object]) -> str:
+    skipped = record["skipped"]
+    assert isinstance(skipped, dict)
+    names = " and ".join(f"`{name}`" for name in skipped)
+    return f"Not run: {names}. {prose.FIRE}" if skipped else ""
+
+
+def normalisations() -> str:
+    """M-KLIEP's power by what sums of weights are divided by."""
+    procedure = EXPERIMENTS["np_power"].procedure
+    assert isinstance(procedure, Simulated)
+    known = published_curves("np_power", EXPERIMENTS["np_power"].x)["M-KLIEP"]
+    body = []
+    for place, n_rows in enumerate(SMALL_SIZES):
+        draws = procedure.draw(n_rows, range(1000), Conditions())
+        powers = [certified_power(_fit(draws, way)) for way in WAYS]
+        means = [f"{own.mean():.4f}" for own in powers]
+        body.append([f"{n_rows:g}", *means, interval(known, place)])
+    headings = ("n0=n1", "printed objective", "Hájek", "published")
+    return markdown_table(headings, body)
+
+
+def _fit(draws: Draws, way: str) -> LinearScore:
+    estimator = KLIEP(missingness=draws.simulation.missingness, normalize=way)
+    fits = fit_batch(estimator, draws.numerator, draws.denominator)
+    return LinearScore(draws, fits.coef)
+
+
+def unbounded() -> str:
+    """CC-KLIEP on CTG by what stands for an infinite coefficient."""
+    experiment = EXPERIMENTS["ctg_vary_missing"]
+    known = published_curves(experiment.id, experiment.x)["CC-KLIEP"]
+    limit, body = _columns.INFINITE, []
+    for share in (0.3, 0.5, 0.7, 0.9):
+        cells = [f"{share:g}"]
+        for bound in BOUNDS:
+            _columns.INFINITE = bound
+            values = experiment.procedure.measure(
+                [share], range(1000), ["CC-KLIEP"], Conditions()
+            )
+            cells.append(interval(make_curve(values["CC-KLIEP"], experiment.z), 0))
+        body.append([*cells, interval(known, experiment.x.index(share))])
+    _columns.INFINITE = limit
+    headings = (experiment.x_name, *(f"±{bound:g}" for bound in BOUNDS), "published")
+    return markdown_table(headings, body)
+
+
+def _apart(published: dict[str, Result]) -> str:
+    """Where intervals don't overlap, in words."""
+    places = [
+        f"{method} of `{name}` at {result.experiment.x[place]:g}"
+        for name, result in published.items()
+        for method, verdicts in result.overlaps.items()
+        for place, verdict in enumerate(verdicts)
+        if verdict is False
+    ]
+    if not places:
+        return ""
+    return f"They lie apart for {', '.join(places)}."
+
+
+def _section(result: Result, corrected: Result | None) -> list[str]:
+    experiment = result.experiment
+    name = experiment.id
+    pieces = [
+        f"### {name}",
+        f"{experiment.title}. {interval_note(result)}",
+        f"![{experiment.title}]({FIGURES / name}.png)",
+    ]
+    if name == "np_boundary":
+        return pieces
+    if name == "diff_variance":
+        pieces.append(f"![Boundaries of one run]({FIGURES / name}_boundary.png)")
+    pieces.append(_table(result))
+    if corrected is not None and name.partition("_")[0] in ("ctg", "fire", "weather"):
+        pieces += ["Corrected:", _table(corrected, compare=False)]
+    return pieces
+
+
+def _table(result: Result, *, compare: bool = True) -> str:
+    """A row for each point, ours and published side by side for each method."""
+    published, overlaps = result.published if compare else {}, result.overlaps
+    headings = [result.experiment.x_name]
+    for method, curve in result.curves.items():
+        runs = sorted(set(curve.runs) - {0})
+        shown = f"{runs[0]}–{runs[-1]}" if len(runs) > 1 else f"{runs[0]}"
+        headings.append(f"{method}, {shown} runs")
+        if method in published:
+            headings.append("published")
+    body = []
+    for place, point in enumerate(result.experiment.x):
+        cells = [f"{point:g}"]
+        for method, curve in result.curves.items():
+            cells.append(interval(curve, place))
+            if method in published:
+                apart = overlaps[method][place] is False
+                mark = " **apart**" if apart else ""
+                cells.append(interval(published[method], place) + mark)
+        body.append(cells)
+    return markdown_table(headings, body)
+
+
+def _effects(
+    published: dict[str, Result],
+    corrected: dict[str, Result],
+    single: dict[str, dict[str, Result]],
+) -> list[str]:
+    pieces = []
+    for name, point in EFFECTS.items():
+        if name not in published:
+            continue
+        experiment = EXPERIMENTS[name]
+        place = experiment.x.index(point)
+        variants = {
+            "published": published[name],
+            **{f"only {c}": results[name] for c, results in single.items()},
+            "corrected": corrected[name],
+        }
+        methods = [
+            m for m in published[name].values if m not in experiment.slow_methods
+        ]
+        body = [
+            [label, *(interval(result.curves[m], place) for m in methods)]
+            for label, result in variants.items()
+        ]
+        pieces += [
+            f"`{name}` at {experiment.x_name} {point:g}:",
+            markdown_table(("", *methods), body),
+        ]
+    return pieces
+
+
+def _time(published: dict[str, Result], record: dict[str, object]) -> list[str]:
+    wall = ""
+    if record["tasks_resumed"] == 0:
+        wall = (
+            f"The published variant took {record['wall_seconds']:.0f} s in all, in "
+            f"{record['jobs']} processes. "
+        )
+    return [
+        wall + "Computing time on one core, summed over processes:",
+        markdown_table(
+            ("experiment", "methods", "seconds"), time_rows(list(published.values()))
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""However tasks are shared out, interrupted and resumed, the numbers are the same."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from missratio.reproduce import EXPERIMENTS, Conditions
+from missratio.reproduce import _execute as execute
+from missratio.reproduce._execute import Plan, Runner
+from missratio.reproduce._store import Task, write_whole
+
+
+def run(out, jobs=1, runs=60, seed=0, names=("naive_bayes",), tick=lambda *_: None):
+    plans = [Plan(EXPERIMENTS[name], EXPERIMENTS[name].methods, runs) for name in names]
+    runner = Runner(out, Conditions(seed=seed), jobs, tick)
+    return runner, runner.run(plans)
+
+
+def tables(results):
+    return [result.as_parquet() for result in results]
+
+
+def test_the_number_of_jobs_changes_nothing(tmp_path):
+    names = ("naive_bayes", "misspecification", "np_boundary")
+    one = run(tmp_path / "one", jobs=1, runs=55, names=names)[1]
+    two = run(tmp_path / "two", jobs=2, runs=55, names=names)[1]
+    assert tables(one) == tables(two)
+
+
+def test_a_point_alone_is_the_point_in_the_whole(tmp_path):
+    (whole,) = run(tmp_path)[1]
+    experiment = EXPERIMENTS["naive_bayes"]
+    alone = experiment.procedure.measure(
+        [experiment.x[3]], range(50), experiment.methods, Conditions()
+    )
+    for method, values in alone.items():
+        np.testing.assert_array_equal(values[:, 0], whole.values[method][:50, 3])
+
+
+def test_a_run_alone_is_the_run_in_the_whole(tmp_path):
+    (whole,) = run(tmp_path)[1]
+    experiment = EXPERIMENTS["naive_bayes"]
+    alone = experiment.procedure.measure(
+        [experiment.x[3]], range(57, 58), experiment.methods, Conditions()
+    )
+    for method, values in alone.items():
+        np.testing.assert_allclose(values[0], whole.values[method][57, 3:4], rtol=1e-7)
+
+
+def test_fewer_runs_are_the_first_of_more(tmp_path):
+    (more,) = run(tmp_path, runs=60)[1]
+    (fewer,) = run(tmp_path, runs=7)[1]
+    for method, values in fewer.values.items():
+        np.testing.assert_allclose(values, more.values[method][:7], rtol=1e-7)
+
+
+def test_another_seed_is_another_result(tmp_path):
+    assert tables(run(tmp_path)[1]) != tables(run(tmp_path, seed=1)[1])
+
+
+class Killed(BaseException):
+    """What a kill looks like from within."""
+
+
+def test_what_was_finished_before_a_kill_is_not_computed_again(tmp_path, monkeypatch):
+    undisturbed = tables(run(tmp_path / "whole")[1])
+    seen = []
+
+    def kill(task, _):
+        seen.append(task)
+        if len(seen) == 5:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(tmp_path / "killed", tick=kill)
+    computed = []
+    compute = execute.compute
+    monkeypatch.setattr(
+        execute, "compute", lambda task: computed.append(task) or compute(task)
+    )
+    runner, results = run(tmp_path / "killed")
+    assert tables(results) == undisturbed
+    assert runner.resumed == 5
+    assert len(computed) == 20 - 5
+
+
+def test_what_other_settings_left_behind_is_ignored(tmp_path, monkeypatch):
+    run(tmp_path)
+    assert run(tmp_path)[0].resumed == 20
+    assert run(tmp_path, seed=1)[0].resumed == 0
+    monkeypatch.setattr("missratio.reproduce._store.code_digest", lambda: "other code")
+    assert run(tmp_path)[0].resumed == 0
+
+
+def test_a_damaged_file_is_computed_again(tmp_path):
+    expected = tables(run(tmp_path)[1])
+    damaged = sorted(tmp_path.rglob("*.npz"))[:3]
+    damaged[0].write_bytes(b"")
+    damaged[1].write_bytes(damaged[1].read_bytes()[:100])
+    np.savez(damaged[2], values=np.zeros((1, 2, 3)), seconds=0.0)
+    runner, results = run(tmp_path)
+    assert runner.resumed == 17
+    assert tables(results) == expected
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = write_whole(tmp_path / "folder" / "file", b"old")
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("pathlib.Path.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [each.name for each in path.parent.iterdir()] == ["file"]
+
+
+def test_a_task_depends_on_all_its_settings():
+    task = Task("naive_bayes", (0.1,), range(5), ("M-KLIEP",), Conditions())
+    others = [
+        replace(task, points=(0.2,)),
+        replace(task, runs=range(5, 10)),
+        replace(task, methods=("CC-KLIEP",)),
+        replace(task, conditions=Conditions("corrected")),
+        replace(task, conditions=Conditions(seed=1)),
+    ]
+    digests = {each.digest("") for each in [task, *others]} | {task.digest("data")}
+    assert len(digests) == 7
+
+
+class Slow:
+    """A procedure that only counts, for methods with a time set aside."""
+
+    def unavailable(self):
+        return None
+
+    def fingerprint(self, conditions):
+        return ""
+
+    def measure(self, points, runs, methods, conditions):
+        clock.append(1.0)
+        return {method: np.ones((len(runs), len(points))) for method in methods}
+
+
+clock = []
+
+
+@pytest.fixture
+def slow_experiment(monkeypatch):
+    clock.clear()
+    experiment = replace(
+        EXPERIMENTS["ctg_vary_missing"],
+        procedure=Slow(),
+        x=(0.1, 0.2),
+        runs=50,
+        slow_seconds=9.0,
+    )
+    monkeypatch.setitem(EXPERIMENTS, experiment.id, experiment)
+    # Every measurement takes a second of this clock.
+    monkeypatch.setattr(execute.time, "monotonic", lambda: float(len(clock)))
+    return experiment
+
+
+def test_slow_methods_begin_no_run_after_their_time_and_points_advance_together(
+    tmp_path, slow_experiment
+):
+    plan = Plan(slow_experiment, ("Iterative imputation",))
+    (result,) = Runner(tmp_path, Conditions(), 1, lambda *_: None).run([plan])
+    made = result.curves["Iterative imputation"].runs
+    assert sum(made) in (9, 10)
+    assert max(made) - min(made) <= 1
+
+
+def test_with_runs_given_slow_methods_make_them_all(tmp_path, slow_experiment):
+    plan = Plan(slow_experiment, ("Iterative imputation",), 20)
+    (result,) = Runner(tmp_path, Conditions(), 1, lambda *_: None).run([plan])
+    assert result.curves["Iterative imputation"].runs == (20, 20)
+
+
+@pytest.mark.data
+def test_the_number_of_jobs_changes_nothing_on_a_data_set(tmp_path):
+    names = ("ctg_vary_alpha",)
+    one = run(tmp_path / "one", jobs=1, runs=3, names=names)[1]
+    two = run(tmp_path / "two", jobs=2, runs=3, names=names)[1]
+    assert tables(one) == tables(two)

@@ -1,0 +1,113 @@
+"""Batches of simulated runs give what fits one by one give."""
+
+import numpy as np
+import pytest
+
+import missratio as mr
+from missratio.datasets import simulations
+from missratio.reproduce import EXPERIMENTS, Conditions
+from missratio.reproduce._boundary import boundary
+from missratio.reproduce._simulated import (
+    METHODS,
+    Draws,
+    LinearScore,
+    certified_power,
+    thresholds,
+)
+from missratio.threshold import FIXED_RULES
+
+POWERS = ["np_power", "naive_bayes", "diff_variance", "misspecification"]
+
+
+def draws(name, n_rows=500, n_runs=3, **kwargs):
+    generators = [np.random.default_rng(seed) for seed in range(n_runs)]
+    simulation = getattr(simulations, name)(**kwargs)
+    naive = name == "naive_bayes"
+    return Draws.draw(simulation, n_rows, generators, naive_bayes=naive)
+
+
+def table(drawn, run):
+    X = np.concatenate([drawn.numerator[run], drawn.denominator[run]])
+    n_rows = len(drawn.numerator[run])
+    return X, np.repeat([1, 0], n_rows)
+
+
+@pytest.mark.parametrize("method", ["M-KLIEP", "CC-KLIEP"])
+@pytest.mark.parametrize("name", ["np_mixture", "naive_bayes"])
+def test_a_run_is_fitted_as_by_the_estimators(name, method):
+    drawn = draws(name)
+    phi = drawn.simulation.missingness if method == "M-KLIEP" else "ignore"
+    estimator = mr.KLIEP(missingness=phi, normalize="horvitz-thompson")
+    if name == "naive_bayes":
+        estimator = mr.NaiveBayesRatio(estimator)
+    coef = METHODS[method](drawn).coef
+    for run in range(3):
+        fitted = estimator.fit(*table(drawn, run))
+        np.testing.assert_allclose(coef[run], fitted.coef_, rtol=1e-6)
+
+
+def test_class_1_loses_rows_as_often_as_phi_says():
+    drawn = draws("np_mixture", n_rows=2000)
+    lost = np.isnan(drawn.numerator).all(axis=2)
+    assert lost.mean() == pytest.approx(
+        0.9 * (drawn.complete[..., 1] > 2).mean(), abs=0.01
+    )
+    assert not lost[drawn.complete[..., 1] < 2].any()
+
+
+def test_thresholds_are_the_binomial_rules():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(2, 300))
+    rule = FIXED_RULES["binomial"]()
+    for row, cut in zip(scores, thresholds(scores, 0.1, 0.1), strict=True):
+        sample = mr.CalibrationSample.build(row)
+        assert cut == rule.select(sample, 0.1, 0.1, rng).threshold
+    # Too few rows certify nothing, and nothing is classified as class 1.
+    assert np.isinf(thresholds(scores[:, :10], 0.1, 0.1)).all()
+
+
+@pytest.mark.parametrize("method", ["M-KLIEP", "True ratio"])
+def test_power_is_that_on_fresh_points(method):
+    drawn = draws("np_mixture")
+    score = METHODS[method](drawn)
+    cut = thresholds(score.calibration_scores(), 0.1, 0.1)
+    fresh = drawn.simulation.numerator.sample(200_000, np.random.default_rng(9))
+    for run, power in enumerate(certified_power(score)):
+        if isinstance(score, LinearScore):
+            above = fresh @ score.coef[run] > cut[run]
+        else:
+            above = drawn.simulation.log_ratio(fresh) > cut[run]
+        assert power == pytest.approx(above.mean(), abs=5e-3)
+
+
+def test_boundaries_are_where_scores_meet_their_thresholds():
+    drawn = draws("np_mixture", n_runs=1)
+    heights = np.array([-2.0, 0.0, 2.0, 6.0])
+    cut = thresholds(drawn.log_ratios, 0.1, 0.1)
+    x1 = boundary(drawn, "True ratio", heights)[0]
+    points = np.stack([x1, heights], axis=1)
+    np.testing.assert_allclose(drawn.simulation.log_ratio(points), cut[0], atol=1e-9)
+    score = METHODS["M-KLIEP"](drawn)
+    cut = thresholds(score.calibration_scores(), 0.1, 0.1)
+    x1 = boundary(drawn, "M-KLIEP", heights)[0]
+    points = np.stack([x1, heights], axis=1)
+    np.testing.assert_allclose(points @ score.coef[0], cut[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", POWERS)
+def test_the_true_ratio_is_the_most_powerful(name):
+    experiment = EXPERIMENTS[name]
+    point = experiment.x[-1]
+    values = experiment.procedure.measure(
+        [point], range(40), experiment.methods, Conditions()
+    )
+    means = {method: own.mean() for method, own in values.items()}
+    assert means["True ratio"] > means["M-KLIEP"] > means["CC-KLIEP"]
+
+
+def test_m_kliep_comes_nearer_the_true_parameter():
+    experiment = EXPERIMENTS["msd_5dim"]
+    values = experiment.procedure.measure(
+        [1500.0], range(10), experiment.methods, Conditions()
+    )
+    assert values["M-KLIEP"].mean() < 0.02 < 0.06 < values["CC-KLIEP"].mean()

@@ -12,6 +12,7 @@ from .basis import (
 from .classifier import (
     Certificate,
     NeymanPearsonClassifier,
+    NoCertificateError,
     QueryBudget,
     expected_power,
     query_budget,
@@ -52,6 +53,7 @@ from .missingness import (
     StepMissingness,
     corrupt,
 )
+from .modelfile import ModelFileError, TableModel, load_model, save_model
 from .objective import (
     Combination,
     Divergence,
@@ -105,10 +107,12 @@ __all__ = [
     "LogisticMissingness",
     "Missingness",
     "MissingnessDisplay",
+    "ModelFileError",
     "NPROCComparison",
     "NPROCDisplay",
     "NaiveBayesRatio",
     "NeymanPearsonClassifier",
+    "NoCertificateError",
     "NoFiniteOptimumWarning",
     "Objective",
     "ObjectiveRatio",
@@ -119,6 +123,7 @@ __all__ = [
     "Revealed",
     "SampleSize",
     "StepMissingness",
+    "TableModel",
     "Term",
     "TiltedImputer",
     "TransformerBasis",
@@ -134,6 +139,7 @@ __all__ = [
     "fit_batch",
     "inverse_probability_weights",
     "learn_missingness",
+    "load_model",
     "np_roc",
     "plan_queries",
     "power",
@@ -141,6 +147,7 @@ __all__ = [
     "query_budget",
     "ratio_uncertainty",
     "required_calibration_rows",
+    "save_model",
     "type_i_error",
     "type_i_interval",
     "type_ii_error",

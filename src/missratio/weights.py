@@ -216,6 +216,25 @@ def complete_row_weight_edges(
         0 where any entry is missing; the larger one huge where φ may be 1.
     """
     lower, upper = missingness.probability_band(X, delta)
+    return weight_edges(lower, upper, odds_factor)
+
+
+def weight_edges(
+    lower: FloatArray, upper: FloatArray, odds_factor: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest weight of rows whose φ is within bounds.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of shape (n,) or (n, d)
+        Bounds on φ, NaN where missing.
+    odds_factor : float
+        By what factor the odds φ/(1 − φ) may be beyond them.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n,)
+    """
     edges = []
     for probability, factor in ((lower, 1.0 / odds_factor), (upper, odds_factor)):
         with np.errstate(divide="ignore", over="ignore"):

@@ -8,11 +8,16 @@ from missratio.classifier._calibration import (
 )
 from missratio.classifier._certificate import Certificate
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
-from missratio.classifier._planner import expected_power, required_calibration_rows
+from missratio.classifier._planner import (
+    NoCertificateError,
+    expected_power,
+    required_calibration_rows,
+)
 
 __all__ = [
     "Certificate",
     "NeymanPearsonClassifier",
+    "NoCertificateError",
     "QueryBudget",
     "check_levels",
     "expected_power",

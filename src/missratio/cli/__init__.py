@@ -12,6 +12,9 @@ import typer
 
 import missratio
 from missratio.cli import data
+from missratio.cli.fit import fit
+from missratio.cli.predict import predict
+from missratio.cli.query import query
 from missratio.cli.reproduce import reproduce
 
 app = typer.Typer(
@@ -20,7 +23,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
-app.command()(reproduce)
+for command in (query, fit, predict, reproduce):
+    app.command()(command)
 app.add_typer(data.app, name="data")
 
 

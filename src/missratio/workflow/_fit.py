@@ -1,0 +1,378 @@
+"""From a labelled table to a certified model."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from missratio._hints import did_you_mean, listed
+from missratio.classifier import NeymanPearsonClassifier, NoCertificateError
+from missratio.learning import QueryPlan, learn_missingness
+from missratio.missingness import LogisticMissingness, Missingness, StepMissingness
+from missratio.modelfile import TableModel, TrainingData
+from missratio.tables import LabelledTable, Source, TableError, Wanted, sha256
+from missratio.workflow._methods import METHODS, Situation, choose_method
+from missratio.workflow._phi_file import read_missingness
+
+IGNORE = "ignore"
+DEPLOYMENTS = ("complete", "as-observed")
+INFEASIBLE = ("raise", "reject_all")
+# How the library's messages call what has another name on the command line.
+_IN_OPTIONS = {
+    "set on_infeasible='reject_all'": "take --on-infeasible reject_all",
+    "use deployment='as-observed'": "take --deployment as-observed",
+    "Set l2 > 0": "Take --method naive-bayes",
+    "or set l2 > 0": "or take --method trees",
+}
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What is asked of a fit.
+
+    Parameters
+    ----------
+    controlled : str
+        The label whose error is bounded, as it is written in the file.
+    alpha, delta : float
+    missingness : str or None
+        A file that says why values are missing, or "ignore".
+    queries : Path or None
+        A plan that was filled in, to learn it from.
+    method : str
+    deployment : {"complete", "as-observed"}
+    calibration_size : float
+    rule : str
+    odds_factor : float
+    on_infeasible : {"raise", "reject_all"}
+    seed : int
+    """
+
+    controlled: str
+    alpha: float = 0.05
+    delta: float = 0.05
+    missingness: str | None = None
+    queries: Path | None = None
+    method: str = "auto"
+    deployment: str = "complete"
+    calibration_size: float = 0.5
+    rule: str = "auto"
+    odds_factor: float = 1.0
+    on_infeasible: str = "raise"
+    seed: int = 0
+
+    @property
+    def ignores(self) -> bool:
+        """Whether missing values are left out of account."""
+        return self.missingness == IGNORE
+
+    @property
+    def as_observed(self) -> bool:
+        """Whether rows to be classified lose values as these did."""
+        return self.ignores or self.deployment == "as-observed"
+
+    def check(self) -> None:
+        """Refuse what isn't among the choices, and what contradicts itself."""
+        for option, value, choices in (
+            ("--deployment", self.deployment, DEPLOYMENTS),
+            ("--on-infeasible", self.on_infeasible, INFEASIBLE),
+        ):
+            if value not in choices:
+                hint = did_you_mean(value, choices)
+                raise ValueError(
+                    f"{option} must be one of {listed(choices)}, got {value!r}.{hint}"
+                )
+        if self.missingness is not None and self.queries is not None:
+            raise ValueError(
+                "--missingness and --queries both say why values are missing: give one."
+            )
+        told = self.missingness is not None or self.queries is not None
+        if self.deployment == "as-observed" and told and not self.ignores:
+            raise ValueError(
+                "--deployment as-observed needs no model of missingness, and has no "
+                "use for one: leave out --missingness and --queries."
+            )
+
+
+@dataclass
+class FittedTable:
+    """A model, and what there is to say about how it came to be.
+
+    Parameters
+    ----------
+    model : TableModel
+    why : str
+        Why the method was taken.
+    warnings : list of str
+    """
+
+    model: TableModel
+    why: str
+    warnings: list[str] = field(default_factory=list)
+
+
+def fit_table(
+    table: LabelledTable,
+    source: Source,
+    wanted: Wanted,
+    options: FitOptions,
+    step: Step = lambda _: None,
+) -> FittedTable:
+    """Fit and calibrate a classifier to a table.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    source : Source
+        The file that it was read from.
+    wanted : Wanted
+    options : FitOptions
+    step : callable
+        Told what is done next.
+    """
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        digest = beside.submit(sha256, source.path)
+        return _fit_table(table, source.path.name, digest, wanted, options, step)
+
+
+def _fit_table(
+    table: LabelledTable,
+    file: str,
+    digest: Future[str],
+    wanted: Wanted,
+    options: FitOptions,
+    step: Step,
+) -> FittedTable:
+    labels, controlled = check_classes(table, wanted.target, options.controlled)
+    _check_columns(table)
+    models = _missingness(table, labels, options, step)
+    _check_explained(table, labels, models, options)
+    situation = _situation(table, controlled, models, options)
+    method, why = choose_method(options.method, situation)
+    step(f"Fitting {method} and calibrating")
+    classifier = NeymanPearsonClassifier(
+        METHODS[method].make(situation),
+        alpha=options.alpha,
+        delta=options.delta,
+        missingness=models or None,
+        rule=options.rule,
+        deployment="as-observed" if options.as_observed else "complete",
+        calibration_size=options.calibration_size,
+        controlled_class=controlled,
+        on_infeasible=options.on_infeasible,  # type: ignore[arg-type]
+        random_state=options.seed,
+        odds_factor=options.odds_factor,
+    )
+    names = table.encoder.encoded_names
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            classifier.fit(table.X, table.y)
+        except NoCertificateError as error:
+            raise NoCertificateError(in_options(str(error), names)) from error
+        except ValueError as error:
+            raise TableError(in_options(str(error), names)) from error
+    missing = {label: table.missing_counts(label) for label in labels}
+    training = TrainingData(file, digest.result(), dict(table.counts), missing)
+    model = TableModel(
+        classifier, table.encoder, wanted.target, tuple(wanted.drop), method, training
+    )
+    told = [in_options(str(warning.message), names) for warning in caught]
+    return FittedTable(model, why, list(dict.fromkeys(told)))
+
+
+def check_classes(
+    table: LabelledTable, target: str, controlled: str
+) -> tuple[list[Any], Any]:
+    """The two labels, and which of them is controlled.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    target : str
+    controlled : str
+        As it was typed.
+    """
+    labels = list(table.counts)
+    shown = ", ".join(f"{label!r} ({n} rows)" for label, n in table.counts.items())
+    if len(labels) != 2:
+        few = shown if len(labels) <= 6 else f"{len(labels)} labels"
+        raise TableError(
+            f"The target {target!r} must have two labels: got {few}. Keep the rows of "
+            "two classes, or choose another target."
+        )
+    by_name = {str(label): label for label in labels}
+    if controlled not in by_name:
+        hint = did_you_mean(controlled, by_name)
+        raise TableError(
+            f"--controlled {controlled!r} is not a label in {target!r}.{hint} There "
+            f"are {shown}."
+        )
+    return labels, by_name[controlled]
+
+
+def in_options(text: str, names: Sequence[str]) -> str:
+    """A message of the library in the words of a table and the command line.
+
+    Given a matrix, it calls columns x0, x1, …; and it speaks of its own parameters.
+
+    Examples
+    --------
+    >>> in_options("Feature(s) ['x1'] are constant.", ["pulse", "sugar"])
+    "Feature(s) ['sugar'] are constant."
+    """
+    for parameter, option in _IN_OPTIONS.items():
+        text = text.replace(parameter, option)
+
+    def named(found: re.Match[str]) -> str:
+        place = int(found[1])
+        return names[place] if place < len(names) else found[0]
+
+    return re.sub(r"\bx(\d+)\b", named, text)
+
+
+def _check_columns(table: LabelledTable) -> None:
+    """Refuse columns of numbers that are the same in every row."""
+    names = table.encoder.names[: table.encoder.n_numeric]
+    low, high = np.fmin.reduce(table.X), np.fmax.reduce(table.X)
+    for j, name in enumerate(names):
+        if not low[j] < high[j]:
+            raise TableError(
+                f"Column {name!r} has one value only, in every row: nothing can be "
+                f"learned from it. Leave it out (--drop {name})."
+            )
+
+
+def _missingness(
+    table: LabelledTable, labels: Sequence[Any], options: FitOptions, step: Step
+) -> dict[Any, Missingness]:
+    if options.missingness is not None and not options.ignores:
+        return read_missingness(Path(options.missingness), table.encoder, labels)
+    if options.queries is None:
+        return {}
+    step("Learning why values are missing")
+    return _learned(table, labels, options.queries)
+
+
+def _learned(
+    table: LabelledTable, labels: Sequence[Any], plan: Path
+) -> dict[Any, Missingness]:
+    """Models learned from a plan that was filled in."""
+    try:
+        revealed = QueryPlan.read(plan, table.numeric_frame(), table.y)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"There is no plan {plan}.") from None
+    except ValueError as error:
+        raise TableError(f"{plan} was refused. {error}") from error
+    n_indicators = table.encoder.width - table.encoder.n_numeric
+    if revealed.rowwise and n_indicators:
+        raise TableError(
+            "Where whole rows are missing, a plan tells the numbers of a row and not "
+            "its categories. Leave the columns of categories out (--drop)."
+        )
+    models: dict[Any, Missingness] = {}
+    for label in labels:
+        if not table.missing_counts(label):
+            continue
+        X = table.X[table.y == label]
+        answers = np.pad(
+            revealed[label], ((0, 0), (0, n_indicators)), constant_values=np.nan
+        )
+        try:
+            models[label] = learn_missingness(
+                _framed(X, table), answers, rowwise=revealed.rowwise
+            )
+        except ValueError as error:
+            raise TableError(f"{plan}, class {label!r}: {error}") from error
+    return models
+
+
+def _framed(X: Any, table: LabelledTable) -> Any:
+    import pyarrow
+
+    names = table.encoder.encoded_names
+    return pyarrow.table({name: X[:, j] for j, name in enumerate(names)})
+
+
+def _check_explained(
+    table: LabelledTable,
+    labels: Sequence[Any],
+    models: Mapping[Any, Missingness],
+    options: FitOptions,
+) -> None:
+    """Refuse missing cells that nothing was said about."""
+    if options.as_observed:
+        return
+    categories = set(table.encoder.names[table.encoder.n_numeric :])
+    for label in labels:
+        counts, model = table.missing_counts(label), models.get(label)
+        if not counts or (model is not None and model.rowwise):
+            continue
+        blank = [name for name in counts if name in categories]
+        if blank:
+            raise TableError(
+                f"Class {label!r} has blanks in {listed(blank)}, of categories, and φ "
+                "is a function of numbers. Fill them in; leave the column out (--drop "
+                f"{blank[0]}); or take a blank for a category of its own, which holds "
+                "for rows that lose values as these did (--deployment as-observed)."
+            )
+        if model is None:
+            cells = ", ".join(f"{name!r} ({n})" for name, n in counts.items())
+            raise TableError(
+                f"Class {label!r} has missing values in {cells}, and nothing says why. "
+                "Look some up (missratio query, then --queries PLAN), write down why "
+                "(--missingness FILE; missratio fit --example), or leave them out of "
+                "account, which holds for rows that lose values as these did "
+                "(--missingness ignore)."
+            )
+        unsaid = [name for name in counts if _never(model, name, table)]
+        if unsaid:
+            raise TableError(
+                f"Class {label!r} has missing values in {listed(unsaid)}, and its "
+                "model says that none are. Add the column(s) to it."
+            )
+
+
+def _never(model: Missingness, name: str, table: LabelledTable) -> bool:
+    """Whether a model says that a column has nothing missing."""
+    place = table.encoder.names.index(name)
+    if isinstance(model, LogisticMissingness):
+        return bool(np.atleast_1d(model.intercept)[place] == -np.inf)
+    assert isinstance(model, StepMissingness)
+    return bool(np.atleast_1d(model.probability)[place] == 0.0)
+
+
+def _situation(
+    table: LabelledTable,
+    controlled: Any,
+    models: Mapping[Any, Missingness],
+    options: FitOptions,
+) -> Situation:
+    complete = table.counts[controlled]
+    if table.missing_counts(controlled):
+        of_class = table.X[table.y == controlled]
+        complete = int((~np.isnan(of_class).any(axis=1)).sum())
+    size = options.calibration_size
+    share = 1.0 - size if size < 1 else 1.0 - size / table.counts[controlled]
+    if options.as_observed:
+        missing = "ignored" if table.has_missing else "nothing"
+    elif not models:
+        missing = "nothing"
+    else:
+        missing = "rows" if all(m.rowwise for m in models.values()) else "values"
+    numeric = table.encoder.n_numeric
+    return Situation(
+        numeric,
+        table.encoder.width - numeric,
+        missing,
+        int(share * complete),
+        options.seed,
+    )

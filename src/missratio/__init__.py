@@ -60,6 +60,7 @@ from missratio.ratio import (
     density_ratio,
     fit_batch,
 )
+from missratio.report import Report, build_report
 from missratio.threshold import CalibrationSample
 from missratio.weights import (
     SampleSize,
@@ -97,12 +98,14 @@ __all__ = [
     "ObjectiveRatio",
     "PolynomialBasis",
     "QueryPlan",
+    "Report",
     "Revealed",
     "SampleSize",
     "StepMissingness",
     "Term",
     "TransformerBasis",
     "WeightConcentrationWarning",
+    "build_report",
     "compare_np_roc",
     "corrupt",
     "density_ratio",

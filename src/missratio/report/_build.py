@@ -69,7 +69,7 @@ def build_report(
     >>> clf = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.1, random_state=0)
     >>> report = mr.build_report(clf.fit(X, y), X, y)
     >>> report.data["words"]["headline"]
-    'At most 10 % of class 0 is taken for class 1, with 95 % confidence.'
+    'At most 10% of class 0 is taken for class 1, with 95% confidence.'
     """
     levels = Levels.of(classifier, X, y)
     rows = LabelledRows.read(classifier, X, y)

@@ -14,9 +14,19 @@ def percent(value: float | None, digits: int = 3) -> str:
     """A share as a percentage, with so many significant digits."""
     if value is None:
         return "–"
-    if value == 0.0:
-        return "0 %"
-    return f"{float(f'{100.0 * value:.{digits}g}'):g} %"
+    return f"{float(f'{100.0 * value:.{digits}g}'):g}%"
+
+
+def share(value: float | None) -> str:
+    """A share as a percentage of one decimal, so that a column of them aligns."""
+    return "–" if value is None else f"{100.0 * value:.1f}%"
+
+
+def span(low: float | None, high: float | None) -> str:
+    """An interval of shares, with one decimal."""
+    if low is None or high is None:
+        return "–"
+    return f"{100.0 * low:.1f} to {100.0 * high:.1f}%"
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -16,8 +16,10 @@ from missratio.report._words import number, percent, span
 Data = dict[str, Any]
 
 CONTROLLED, OTHER, INK = "var(--controlled)", "var(--other)", "var(--ink)"
+# The page's, by name: labels are measured before they are set.
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 MOST_BARS = 30
-ALPHA_TICKS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5]
+ALPHA_TICKS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]
 
 
 class Figure(NamedTuple):
@@ -73,7 +75,7 @@ def _finish(chart: alt.LayerChart) -> Data:
             padding={"left": 2, "top": 6, "right": 10, "bottom": 2},
             autosize=alt.AutoSizeParams(type="fit", contains="padding"),
         )
-        .configure(aria=False, font="inherit")
+        .configure(aria=False, font=FONT)
         .configure_view(stroke=None)
         .configure_axis(
             labelColor="var(--muted)",
@@ -86,6 +88,7 @@ def _finish(chart: alt.LayerChart) -> Data:
             titleFontWeight="normal",
             titlePadding=8,
             labelPadding=4,
+            labelFlush=False,
         )
     )
     return dict(configured.to_dict())
@@ -261,7 +264,9 @@ def _profile(k: int, profile: Data, data: Data) -> Figure:
     curve = alt.Chart(_values(line)).encode(x=x)
     outline = _steps(edges, [bar["before"] for bar in bars])
     chart = alt.layer(
-        histogram.mark_rect(color="var(--bars)").encode(
+        histogram.mark_rect(
+            color="var(--bars)", stroke="var(--bars)", strokeWidth=0.5
+        ).encode(
             y=alt.Y("y:Q", title="missing"),
             y2=alt.datum(0),
             tooltip=["Values:N", "Observed:N", "Before any was lost:N"],
@@ -300,7 +305,7 @@ def _weights(k: int, entry: Data, data: Data) -> Figure:
     ]  # fmt: skip
     chart = alt.layer(
         alt.Chart(_values(rows))
-        .mark_rect(color=_colour(entry["label"], data), opacity=0.75)
+        .mark_rect(color=_colour(entry["label"], data), stroke="var(--page)")
         .encode(
             x=alt.X(
                 "x:Q",

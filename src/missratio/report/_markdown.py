@@ -98,7 +98,8 @@ def _numbers(data: Data) -> list[str]:
         for row in error_rows(data)
     ]
     sources = [
-        f"{row['name']}: {row['source']}; {row['method']}." for row in error_rows(data)
+        f"{row['name']}: from {row['source']}; the interval is {row['method']}."
+        for row in error_rows(data)
     ]
     levels = [
         [row[name] for name in ("alpha", "threshold", "bound", "power", "interval")]

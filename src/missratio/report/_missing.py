@@ -125,7 +125,7 @@ def _edges(values: FloatArray) -> FloatArray:
 
 
 def _histogram(values: FloatArray, mass: FloatArray, edges: FloatArray) -> FloatArray:
-    counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges, weights=mass)
+    counts, _ = np.histogram(values, edges, weights=mass)
     return np.asarray(counts / max(float(mass.sum()), np.finfo(float).tiny))
 
 

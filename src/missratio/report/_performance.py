@@ -238,8 +238,6 @@ def score_histograms(rows: LabelledRows, levels: Levels) -> dict[str, Any] | Non
     for name, (values, weights) in samples.items():
         mass = np.ones(len(values)) if weights is None else weights
         kept = np.isfinite(values)
-        counts, _ = np.histogram(
-            np.clip(values[kept], low, high), edges, weights=mass[kept]
-        )
+        counts, _ = np.histogram(values[kept], edges, weights=mass[kept])
         result[name] = counts / max(float(mass.sum()), np.finfo(float).tiny)
     return result

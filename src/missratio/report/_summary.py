@@ -67,7 +67,7 @@ def error_rows(data: Data) -> list[dict[str, str]]:
             "interval": span(entry["low"], entry["high"]),
             "confidence": percent(entry["confidence"]),
             "rows": number(entry["rows"]),
-            "source": entry["source_words"][:1].upper() + entry["source_words"][1:],
+            "source": entry["source_words"],
             "method": entry["method"],
         }
         for name, entry in (("Type I error", type_i), ("Power", power))

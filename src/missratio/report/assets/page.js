@@ -7,7 +7,7 @@
   // Figures, one after the other; each place has its height already.
   const views = new Map();
   const draw = async () => {
-    for (const [key, spec] of Object.entries(read("figures"))) {
+    for (const [key, spec] of Object.entries(read("data-figures"))) {
       const place = document.getElementById(key);
       try {
         const { view } = await vegaEmbed(place, spec, {
@@ -27,7 +27,7 @@
   };
 
   // The slider moves the threshold, what is certified, and the power together.
-  const levels = read("levels");
+  const levels = read("data-levels");
   const slider = document.getElementById("alpha");
   const own = Number(slider.dataset.own);
   const back = document.getElementById("back");
@@ -55,7 +55,7 @@
 
   document.getElementById("download").addEventListener("click", () => {
     const link = document.createElement("a");
-    const text = document.getElementById("report-data").textContent;
+    const text = document.getElementById("data-report").textContent;
     link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
     link.download = "report.json";
     link.click();

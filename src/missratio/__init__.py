@@ -12,7 +12,9 @@ from missratio.basis import (
 from missratio.classifier import (
     Certificate,
     NeymanPearsonClassifier,
+    QueryBudget,
     expected_power,
+    query_budget,
     required_calibration_rows,
 )
 from missratio.evaluation import (
@@ -30,7 +32,9 @@ from missratio.evaluation import (
     type_ii_error,
 )
 from missratio.learning import (
+    GoodnessOfFit,
     LearnedMissingness,
+    MissingnessDisplay,
     QueryPlan,
     Revealed,
     learn_missingness,
@@ -85,10 +89,12 @@ __all__ = [
     "FDivergenceRatio",
     "FunctionMissingness",
     "GaussianBasis",
+    "GoodnessOfFit",
     "LearnedMissingness",
     "LinearBasis",
     "LogisticMissingness",
     "Missingness",
+    "MissingnessDisplay",
     "NPROCComparison",
     "NPROCDisplay",
     "NaiveBayesRatio",
@@ -97,6 +103,7 @@ __all__ = [
     "Objective",
     "ObjectiveRatio",
     "PolynomialBasis",
+    "QueryBudget",
     "QueryPlan",
     "Report",
     "Revealed",
@@ -120,6 +127,7 @@ __all__ = [
     "plan_queries",
     "power",
     "power_interval",
+    "query_budget",
     "required_calibration_rows",
     "type_i_error",
     "type_i_interval",

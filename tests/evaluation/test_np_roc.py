@@ -5,6 +5,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binomtest
 
+import missratio as mr
 from missratio import CalibrationSample, compare_np_roc, np_roc
 from missratio.classifier import make_rule
 
@@ -171,3 +172,27 @@ def test_where_nothing_is_observed_there_is_no_power():
         scores, [1.0], alphas=[0.2], weights=weights, bound=2.0, rule="betting"
     )
     assert roc.power[0] == 0.0
+
+
+@pytest.mark.parametrize("odds_factor", [1.0, 1.5])
+def test_a_classifiers_own_sample_gives_its_own_threshold(two_normals, odds_factor):
+    X, y = two_normals(2000, 2, shift=1.5)
+    phi = mr.LogisticMissingness(-0.5, [-1.0, 0.0], rowwise=True)
+    X[y == 0] = mr.corrupt(X[y == 0], phi, 0)
+    model = mr.NeymanPearsonClassifier(
+        mr.KLIEP(),
+        alpha=0.1,
+        missingness={0: phi},
+        rule="bernstein",
+        odds_factor=odds_factor,
+        random_state=0,
+    ).fit(X, y)
+    sample = model.calibration_sample(X[model.calibration_index_])
+    roc = mr.np_roc(sample, [0.0, 1.0], alphas=[0.1], rule="bernstein")
+    assert roc.threshold[0] == model.threshold_
+
+
+def test_a_sample_has_its_own_weights():
+    sample = CalibrationSample.build([1.0, 2.0], [1.0, 2.0], 2.0)
+    with pytest.raises(ValueError, match="its own weights"):
+        mr.np_roc(sample, [0.0], weights=[1.0, 2.0])

@@ -1,5 +1,6 @@
 """Classifiers with a certificate, and the planning of their calibration."""
 
+from missratio.classifier._budget import QueryBudget, query_budget
 from missratio.classifier._calibration import (
     check_levels,
     make_rule,
@@ -16,11 +17,13 @@ __all__ = [
     "Certificate",
     "Levels",
     "NeymanPearsonClassifier",
+    "QueryBudget",
     "check_levels",
     "complete_mask",
     "expected_power",
     "make_rule",
     "missingness_parameters",
+    "query_budget",
     "required_calibration_rows",
     "sorted_scores",
 ]

@@ -19,6 +19,7 @@ from missratio._typing import IntArray
 from missratio.classifier._calibration import make_rule
 from missratio.classifier._certify import ScoredRows, Trust
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
+from missratio.classifier._reading import read_rows
 from missratio.threshold import CalibrationSample, Rule, Selection
 
 _ROUNDING = 1e-9
@@ -66,7 +67,7 @@ class Levels:
             Where they are other rows.
         """
         check_is_fitted(classifier, "threshold_")
-        X = classifier._read_rows(X, reset=False)
+        X = read_rows(classifier, X, reset=False)
         labels = np.asarray(column_or_1d(y))
         check_consistent_length(X, labels)
         is_other = labels != classifier.certificate_.controlled_class

@@ -18,29 +18,28 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.validation import (
-    check_consistent_length,
     check_is_fitted,
-    column_or_1d,
-    validate_data,
 )
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._typing import BoolArray, FloatArray
 from missratio.classifier._calibration import check_levels
 from missratio.classifier._certify import Calibration, ScoredRows
+from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._training import (
     fit_estimator,
     missingness_parameters,
     relabelled,
+    split_rows,
 )
 from missratio.missingness import Missingness
 from missratio.ratio import (
     check_choice,
     check_missingness,
-    check_no_infinity,
     class_model,
     two_classes,
 )
+from missratio.threshold import CalibrationSample
 
 DEPLOYMENTS = ("complete", "as-observed")
 INFEASIBLE = ("raise", "reject_all")
@@ -166,12 +165,12 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             The fitted classifier.
         """
         self._check_parameters()
-        X, y = self._read(X, y)
+        X, y = read_labelled(self, X, y)
         self.classes_ = two_classes(y)
         missingness = self._resolve_missingness()
         is_other = y != self._controlled()
         rng = np.random.default_rng(self._seed())
-        fitted, held = self._split(is_other, rng)
+        fitted, held = split_rows(is_other, self.calibration_size, rng)
         self.calibration_index_ = held
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
@@ -186,13 +185,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         )
         # The estimator has seen the controlled class as 0, its first.
         self._sign = 1.0
-        return self._calibrate(
-            _safe_indexing(X, held),
-            _safe_indexing(X, fitted[~is_other[fitted]]),
-            _safe_indexing(X, fitted[is_other[fitted]]),
-            missingness,
-            rng,
-        )
+        return self._recalibrate(X, is_other, missingness, rng)
 
     def calibrate(self, X0: Any, X0_training: Any = None) -> Self:
         """Choose the threshold of an estimator that is fitted already.
@@ -224,7 +217,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             raise ValueError(
                 f"The estimator must have two classes, got {self.classes_.tolist()}."
             )
-        X0 = self._read_rows(X0, reset=True)
+        X0 = read_rows(self, X0, reset=True)
         # Rows of an earlier fit, if any, are no longer those calibrated with.
         self.__dict__.pop("calibration_index_", None)
         self._sign = 1.0 if self.classes_[0] == self._controlled() else -1.0
@@ -287,8 +280,25 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             certified of it.
         """
         check_is_fitted(self, "threshold_")
-        X = self._read_rows(X, reset=False)
+        X = read_rows(self, X, reset=False)
         return self._trust.score(ScoredRows(X, self._score(X)))
+
+    def calibration_sample(self, X0: Any) -> CalibrationSample:
+        """Scored rows of the controlled class, weighted as the certificate does.
+
+        Parameters
+        ----------
+        X0 : array-like or dataframe of shape (n_rows, n_columns)
+            Rows of the controlled class, NaN where a value is missing.
+
+        Returns
+        -------
+        CalibrationSample
+            For `np_roc`, say.
+        """
+        check_is_fitted(self, "threshold_")
+        X0 = read_rows(self, X0, reset=False)
+        return ScoredRows(X0, self._score(X0)).sample(self._trust)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Fit parameters go to the estimator.
@@ -343,36 +353,9 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             )
         return self.controlled_class
 
-    def _read(self, X: Any, y: ArrayLike) -> tuple[Any, Any]:
-        if y is None:
-            raise ValueError(
-                "This NeymanPearsonClassifier estimator requires y to be passed, but "
-                "the target y is None."
-            )
-        X = self._read_rows(X, reset=True)
-        labels = np.asarray(column_or_1d(y, warn=True))
-        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise ValueError("Input y contains NaN or infinity: labels must be finite.")
-        check_consistent_length(X, labels)
-        return X, labels
-
-    def _read_rows(self, X: Any, *, reset: bool) -> Any:
-        """Check names and width; dataframes stay what they are."""
-        if hasattr(X, "columns"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return X
-        takes_sparse = get_tags(self.estimator).input_tags.sparse
-        table = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=None,
-            accept_sparse=["csr", "csc"] if takes_sparse else False,
-            ensure_all_finite=False,
-        )
-        if not issparse(table) and table.dtype.kind == "f":
-            check_no_infinity(table)
-        return table
+    def _other(self) -> Any:
+        """The class that is not controlled."""
+        return self.classes_[self.classes_ != self._controlled()].tolist()[0]
 
     def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
         """The models by label: the classifier's own, or the estimator's."""
@@ -390,30 +373,30 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_missingness(missingness, self.classes_)
         return missingness  # type: ignore[no-any-return]
 
-    def _split(
-        self, is_other: BoolArray, rng: np.random.Generator
-    ) -> tuple[IntArray, IntArray]:
-        """Rows to fit on and rows to calibrate on."""
-        controlled = rng.permutation(np.flatnonzero(~is_other))
-        size = self.calibration_size
-        whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-        count = int(size) if whole else round(size * len(controlled))
-        if not 0 < count < len(controlled):
-            raise ValueError(
-                f"calibration_size={size!r} leaves {len(controlled) - count} of "
-                f"{len(controlled)} rows of the controlled class to fit on and {count} "
-                "to calibrate on; both need some. Give a share between 0 and 1, or a "
-                "smaller number."
-            )
-        held, rest = np.sort(controlled[:count]), controlled[count:]
-        return np.sort(np.concatenate([rest, np.flatnonzero(is_other)])), held
-
     def _score(self, X: Any) -> FloatArray:
         if self.deployment == "complete" and not issparse(X):
             rows = complete_mask(X)
         else:
             rows = np.ones(X.shape[0], dtype=bool)
         return score_rows(self.estimator_, X, rows, self._sign)
+
+    def _recalibrate(
+        self,
+        X: Any,
+        is_other: BoolArray,
+        missingness: Mapping[Any, Missingness] | None,
+        rng: np.random.Generator | None = None,
+    ) -> Self:
+        """Choose the threshold on the calibration rows of the table fitted on."""
+        held = np.zeros(len(is_other), dtype=bool)
+        held[self.calibration_index_] = True
+        return self._calibrate(
+            _safe_indexing(X, np.flatnonzero(held)),
+            _safe_indexing(X, np.flatnonzero(~held & ~is_other)),
+            _safe_indexing(X, np.flatnonzero(is_other)),
+            missingness,
+            rng or np.random.default_rng(self._seed()),
+        )
 
     def _calibrate(
         self,

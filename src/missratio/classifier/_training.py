@@ -12,11 +12,38 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from missratio._typing import FloatArray, IntArray
+from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import Missingness
 from missratio.weights import inverse_probability_weights
 
 Models = Mapping[Any, Missingness]
+
+
+def split_rows(
+    is_other: BoolArray, size: float, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Rows to fit on, and rows of the controlled class to calibrate on.
+
+    Parameters
+    ----------
+    is_other : ndarray of bool of shape (n_rows,)
+        Which rows are not of the controlled class.
+    size : float or int
+        Share or number of the controlled class's rows to calibrate on.
+    rng : Generator
+    """
+    controlled = rng.permutation(np.flatnonzero(~is_other))
+    whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+    count = int(size) if whole else round(size * len(controlled))
+    if not 0 < count < len(controlled):
+        raise ValueError(
+            f"calibration_size={size!r} leaves {len(controlled) - count} of "
+            f"{len(controlled)} rows of the controlled class to fit on and {count} "
+            "to calibrate on; both need some. Give a share between 0 and 1, or a "
+            "smaller number."
+        )
+    held, rest = np.sort(controlled[:count]), controlled[count:]
+    return np.sort(np.concatenate([rest, np.flatnonzero(is_other)])), held
 
 
 def missingness_parameters(estimator: Any) -> dict[str, Any]:

@@ -44,8 +44,9 @@ def figure(
     for part, scenario, outcomes in zip(rows[:-1], SCENARIOS, results, strict=True):
         part.suptitle(f"{scenario.title}: {scenario.explanation}", fontsize=11)
         axes = part.subplots(1, 3, width_ratios=[1, 1, 1.25])
-        for ax, which in zip(axes, (2, 1), strict=False):
-            _draw_coefficients(ax, METHODS[which], outcomes[which], outcomes[0])
+        by_name = {m.name: (m, o) for m, o in _pairs(METHODS, outcomes)}
+        for ax, name in zip(axes, ("CC-KLIEP", "M-KLIEP"), strict=False):
+            _draw_coefficients(ax, *by_name[name], outcomes[0])
         powers = [(m.name, m.colour, o.power) for m, o in _pairs(METHODS, outcomes)]
         _draw_power(axes[2], powers)
         axes[2].set_xlabel("% cleared, where 10 % of malignant ones are too")

@@ -70,7 +70,7 @@ class NPROC:
 
 
 def np_roc(
-    controlled_scores: ArrayLike,
+    controlled_scores: ArrayLike | CalibrationSample,
     other_scores: ArrayLike,
     *,
     delta: float = 0.05,
@@ -91,11 +91,14 @@ def np_roc(
 
     Parameters
     ----------
-    controlled_scores : array-like of shape (n_controlled,)
-        Of calibration rows, which took no part in fitting.
+    controlled_scores : array-like of shape (n_controlled,), or CalibrationSample
+        Of calibration rows, which took no part in fitting. A sample brings its own
+        weights and bound, and what these may be wrong by: see
+        `NeymanPearsonClassifier.calibration_sample`.
     other_scores : array-like of shape (n_other,)
         Of complete rows of the other class, which took no part in fitting either.
     delta : float, default=0.05
+        For a sample whose φ was learned: what is left of it beside the part for φ.
     alphas : sequence of float
         The levels.
     weights : array-like of shape (n_controlled,), optional
@@ -123,12 +126,19 @@ def np_roc(
     >>> roc.power.round(1)
     array([0.7])
     """
-    sample = CalibrationSample.build(controlled_scores, weights, bound)
+    if isinstance(controlled_scores, CalibrationSample):
+        if weights is not None or bound is not None:
+            raise ValueError(
+                "A CalibrationSample has its own weights and bound: give them there."
+            )
+        sample = controlled_scores
+    else:
+        sample = CalibrationSample.build(controlled_scores, weights, bound)
     other = sorted_scores(other_scores)
     levels = np.asarray(alphas, dtype=np.float64)
     for level in levels:
         check_levels(float(level), delta)
-    chooser = make_rule(rule, training=training, complete=weights is None)
+    chooser = make_rule(rule, training=training, complete=sample.masses is None)
     thresholds, rules = np.full(len(levels), np.inf), []
     for i, alpha in enumerate(levels):
         rng = np.random.default_rng(random_state)

@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from missratio._typing import FloatArray
 from missratio.learning._evidence import Evidence, fit_evidence
+from missratio.learning._goodness import GoodnessOfFit, goodness_of_fit
 from missratio.learning._region import boundary
 from missratio.missingness import LogisticMissingness
 from missratio.missingness.arrays import as_numeric_array, row_blocks
@@ -88,6 +89,35 @@ class LearnedMissingness(LogisticMissingness):
                 size = len(theta)
                 each[j, :size, :size] = covariance_of(evidence, theta)
         return replace(model, covariance=covariance)
+
+    def as_known(self) -> LogisticMissingness:
+        """The point estimate alone, as a model that is taken at its word."""
+        return LogisticMissingness(self.intercept, self.coef, self.rowwise)
+
+    def goodness_of_fit(
+        self, n_draws: int = 99, random_state: int | None = 0
+    ) -> GoodnessOfFit:
+        """Compare the revealed values with the law that φ̂ gives missing ones.
+
+        Parameters
+        ----------
+        n_draws : int, default=99
+            Tables drawn from the fitted model for the p-values.
+        random_state : int, optional
+
+        Returns
+        -------
+        GoodnessOfFit
+        """
+        names = ("rows",) if self.rowwise else self.feature_names
+        used = [j for j, evidence in enumerate(self.evidence) if evidence is not None]
+        return goodness_of_fit(
+            [e for e in self.evidence if e is not None],
+            [self._thetas[j] for j in used],
+            [names[j] for j in used],
+            n_draws,
+            np.random.default_rng(random_state),
+        )
 
     def probability_band(
         self, X: Any, delta: float = 0.05

@@ -26,6 +26,7 @@ PATH = [
     "evaluation",
     "theory",
     "datasets",
+    "report",
 ]
 BASE = {"_hints", "_typing", "_threads"}
 ALLOWED = {

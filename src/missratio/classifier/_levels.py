@@ -89,9 +89,7 @@ class Levels:
         known = None
         if training is not None and trust.model is not None:
             known = training.sample(trust)
-        rule = make_rule(
-            classifier.rule, training=known, complete=trust.model is None
-        )
+        rule = make_rule(classifier.rule, training=known, complete=trust.model is None)
         delta = classifier.delta - classifier.certificate_.missingness_delta
         return cls(sample, held, trust, rule, delta, rng)
 
@@ -105,9 +103,7 @@ class Levels:
         return self.rule.select(self.sample, alpha, self.delta, deepcopy(self.rng))
 
 
-def _scored(
-    classifier: NeymanPearsonClassifier, X: Any, index: IntArray
-) -> ScoredRows:
+def _scored(classifier: NeymanPearsonClassifier, X: Any, index: IntArray) -> ScoredRows:
     rows = _safe_indexing(X, index)
     return ScoredRows(rows, classifier._score(rows))
 
@@ -115,7 +111,10 @@ def _scored(
 def _check_same(classifier: NeymanPearsonClassifier, sample: CalibrationSample) -> None:
     """Refuse rows that the certificate isn't about."""
     certificate = classifier.certificate_
-    same = (sample.n_rows, sample.n_observed) == (certificate.rows, certificate.observed)
+    same = (sample.n_rows, sample.n_observed) == (
+        certificate.rows,
+        certificate.observed,
+    )
     if same and certificate.certified:
         error = sample.estimated_error(certificate.threshold)
         same = abs(error - certificate.estimated_error) <= _ROUNDING

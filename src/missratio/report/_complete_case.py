@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._typing import BoolArray, IntArray
 from missratio.classifier import Levels, missingness_parameters
 from missratio.report._performance import refit
 from missratio.report._rows import LabelledRows
 from missratio.report._shares import share_of
-from missratio.threshold import CalibrationSample
-from missratio.threshold import FIXED_RULES
+from missratio.threshold import FIXED_RULES, CalibrationSample
 
 
 def complete_case(
@@ -23,8 +22,8 @@ def complete_case(
 ) -> dict[str, Any] | None:
     """The error that complete-case analysis claims, and the one that it has.
 
-    The classifier is fitted and calibrated on complete rows, as if they were a sample of
-    all. Its real error is that of test rows, or else is estimated on its calibration
+    The classifier is fitted and calibrated on complete rows, as if they were a sample
+    of all. Its real error is that of test rows, or else is estimated on its calibration
     rows by their weights 1/(1 − φ).
 
     Parameters
@@ -78,7 +77,7 @@ def _measures(test: LabelledRows | None) -> bool:
 
 def _threshold(
     rows: LabelledRows, kept: LabelledRows, levels: Levels
-) -> tuple[Any, float, FloatArray] | None:
+) -> tuple[Any, float, IntArray] | None:
     """A classifier that knows of no missingness, its threshold, its calibration rows.
 
     One that was only calibrated keeps its estimator.

@@ -39,7 +39,7 @@ def render(data: Data) -> str:
             "The page is made with Altair: pip install 'missratio[report]'. json() and "
             "markdown() need no more than missratio."
         ) from error
-    from missratio.report._charts import figures
+    from missratio.report._figures import figures
 
     drawn = {figure.key: figure for figure in figures(data)}
     library = _library(vl_convert, alt.SCHEMA_VERSION)
@@ -127,6 +127,8 @@ def _asset(name: str) -> str:
 def _library(vl_convert: Any, schema: str) -> str:
     """Vega, Vega-Lite and Vega-Embed, from the converter's own copy."""
     version = ".".join(schema.lstrip("v").split(".")[:2])
+    known = vl_convert.get_vegalite_versions()
+    version = version if version in known else known[-1]
     code = str(vl_convert.javascript_bundle(vl_version=version))
     if "</script" in code.lower():
         raise RuntimeError("The figures' library can't stand within a page.")

@@ -140,10 +140,10 @@ def _along_features(
     width = len(columns)
     grid = np.zeros((BINS + 1, width))
     for j, column in enumerate(columns):
-        known = column.values[~column.missing] if column.values is not None else []
-        grid[:, j] = np.median(known) if len(known) else 0.0
-        if j in drawn and column.values is not None:
-            grid[:, j] = _edges(column.values[~column.missing])
+        if column.values is None or column.missing.all():
+            continue
+        known = column.values[~column.missing]
+        grid[:, j] = _edges(known) if j in drawn else np.median(known)
     phi = model.missing_probability(grid)
     low, high = model.probability_band(grid, delta)
     seen = model.missing_probability(table)

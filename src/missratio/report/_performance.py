@@ -50,7 +50,9 @@ def thresholds(classifier: Any, levels: Levels, alphas: FloatArray) -> dict[str,
     certificate = classifier.certificate_
     chosen = [levels.select(float(alpha)) for alpha in alphas]
     own = int(np.searchsorted(alphas, classifier.alpha))
-    threshold = np.array([np.inf if c.threshold is None else c.threshold for c in chosen])
+    threshold = np.array(
+        [np.inf if c.threshold is None else c.threshold for c in chosen]
+    )
     bound = np.array([0.0 if c.threshold is None else c.error_bound for c in chosen])
     rules = [c.rule for c in chosen]
     threshold[own], bound[own] = certificate.threshold, certificate.error_bound

@@ -98,9 +98,9 @@ class Report:
         except ImportError:
             shell = None
         else:
-            shell = get_ipython()  # type: ignore[no-untyped-call]
+            shell = get_ipython()
         if shell is not None and hasattr(shell, "kernel"):
-            display(self)  # type: ignore[no-untyped-call]
+            display(self)
             return
         folder = Path(tempfile.mkdtemp(prefix="missratio-"))
         page = folder / "report.html"

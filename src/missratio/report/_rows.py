@@ -27,12 +27,15 @@ class LabelledRows:
     y : ndarray of shape (n_rows,)
     calibration_share : float
         Of the controlled class's rows, how many the classifier calibrates with.
+    lossy : frozenset
+        The labels of classes of which rows had lost values when they were read.
     """
 
     classifier: NeymanPearsonClassifier
     X: Any
     y: Any
     calibration_share: float
+    lossy: frozenset[Any] = frozenset()
 
     @classmethod
     def read(
@@ -50,7 +53,9 @@ class LabelledRows:
             )
         n_controlled = int((labels == classifier.certificate_.controlled_class).sum())
         share = classifier.certificate_.rows / max(n_controlled, 1)
-        return cls(classifier, X, labels, share)
+        rows = cls(classifier, X, labels, share)
+        lost = set(labels[~rows.complete()].tolist())
+        return replace(rows, lossy=frozenset(lost))
 
     @property
     def controlled(self) -> Any:
@@ -95,15 +100,14 @@ class LabelledRows:
     def weights(self, label: Any) -> FloatArray | None:
         """What rows of a class stand for where complete rows are meant.
 
-        None where all count the same: they are complete, or those to be classified lose
-        values as they did.
+        None where all count the same: none of them has lost values, or those to be
+        classified lose values as they did.
         """
-        rows, model = self.rows(label), self.model(label)
-        if self.classifier.deployment == "as-observed" or issparse(rows):
+        if self.classifier.deployment == "as-observed" or label not in self.lossy:
             return None
+        rows, model = self.rows(label), self.model(label)
         if model is None:
-            complete = complete_mask(rows)
-            return None if complete.all() else complete.astype(np.float64)
+            return complete_mask(rows).astype(np.float64)
         return complete_row_weight_edges(rows, model, delta=None)[0]
 
     def sampled(self, most: int, rng: np.random.Generator) -> LabelledRows:

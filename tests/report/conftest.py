@@ -1,4 +1,4 @@
-"""Chromium without a window, spoken to by its DevTools protocol over a pipe."""
+"""What tests of reports share: a browser, and a report with names full of markup."""
 
 import base64
 import json
@@ -7,6 +7,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import missratio as mr
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # The protocol is spoken on file descriptors 3 and 4; a helper puts the pipes there.
@@ -25,7 +31,7 @@ def executable():
 
 
 class Browser:
-    """A browser with one page, which can reach no network."""
+    """Chromium without a window or a network, by its DevTools protocol over a pipe."""
 
     def __init__(self, profile):
         their_end, self._write = os.pipe()
@@ -91,8 +97,7 @@ class Browser:
         return result["result"].get("value")
 
     def open(self, page, *, width=1200, height=900, features=()):
-        """Load a file, and wait until its figures are drawn."""
-        self.events.clear()
+        """Load a file, and wait until its figures are drawn: whether they were."""
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -101,9 +106,7 @@ class Browser:
             mobile=width < 600,
         )
         self.emulate(*features)
-        self.send("Page.navigate", url=Path(page).as_uri())
-        while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
-            self.events.append(self._receive())
+        self.load(page)
         return self.run(
             "new Promise((done, fail) => {"
             "  const look = () => document.documentElement.dataset.drawn"
@@ -112,6 +115,13 @@ class Browser:
             "  look();"
             "})"
         )
+
+    def load(self, page):
+        """Load a file, and wait until the browser says that it has."""
+        self.events.clear()
+        self.send("Page.navigate", url=Path(page).as_uri())
+        while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
+            self.events.append(self._receive())
 
     def emulate(self, *features, media=""):
         """Take on features of the media, such as a dark colour scheme, or print."""
@@ -151,3 +161,55 @@ class Browser:
         self._process.wait(20)
         os.close(self._write)
         os.close(self._read)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    if executable() is None:
+        pytest.skip(f"there is no browser here: none of {', '.join(NAMES)}")
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+MARKUP = [
+    "<script>window.hurt = 1</script>",
+    "a | b & <b onmouseover='window.hurt = 1'>c</b>",
+    "*x* [y](javascript:window.hurt=1) `z`",
+]
+
+
+@pytest.fixture(scope="session")
+def learned():
+    """A classifier whose φ was learned, and its rows; names and labels hold markup."""
+    rng = np.random.default_rng(0)
+    n, d = 1500, len(MARKUP)
+    Z0, Z1 = rng.normal(0, 1, (n, d)), rng.normal(1.3, 1, (n, d))
+    phi = mr.LogisticMissingness(np.full(d, -1.7), [0.9, 0.6, 0.3])
+    X0 = mr.corrupt(Z0, phi, random_state=1)
+    revealed = np.full_like(X0, np.nan)
+    for j in range(d):
+        chosen = rng.choice(np.flatnonzero(np.isnan(X0[:, j])), 150, replace=False)
+        revealed[chosen, j] = Z0[chosen, j]
+    X = pd.DataFrame(np.concatenate([X0, Z1]), columns=MARKUP)
+    y = np.repeat(["<i>well</i>", "<i>ill</i>"], n)
+    classifier = mr.NeymanPearsonClassifier(
+        mr.NaiveBayesRatio(mr.KLIEP()),
+        alpha=0.1,
+        missingness={"<i>well</i>": mr.learn_missingness(X0, revealed)},
+        controlled_class="<i>well</i>",
+        random_state=0,
+    )
+    return classifier.fit(X, y), X, y
+
+
+@pytest.fixture(scope="session")
+def report(learned):
+    return mr.build_report(*learned, title="A <script>window.hurt = 1</script> title")
+
+
+@pytest.fixture(scope="session")
+def html(report):
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    return report.html()

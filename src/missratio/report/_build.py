@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -115,13 +116,11 @@ def _feature_names(classifier: NeymanPearsonClassifier) -> list[str]:
 
 
 def _model(rows: LabelledRows) -> dict[str, Any]:
-    from missratio import __version__
-
     classifier = rows.classifier
     estimator = classifier.estimator_
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     return {
-        "version": __version__,
+        "version": version("missratio"),
         "estimator": type(last).__name__,
         "features": classifier.n_features_in_,
         "controlled": rows.controlled,

@@ -28,6 +28,7 @@ LEVELS = tuple(
     ).tolist()
 )
 HISTOGRAM_BINS = 48
+POOLED = ", for rows pooled over the fits"
 
 SOURCES = {
     "test": "test rows, which took no part in fitting",
@@ -190,7 +191,7 @@ def curve(
         "power_low": [share["low"] for share in shares],
         "power_high": [share["high"] for share in shares],
         "power_rows": shares[0]["rows"],
-        "power_method": shares[0]["method"],
+        "power_method": shares[0]["method"] + POOLED * (source == "cross-validation"),
         "confidence": confidence,
         "source": source,
         "source_words": SOURCES[source],

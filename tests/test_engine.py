@@ -11,6 +11,8 @@ from missratio.engine import Sample, fold, one_blas_thread, share
 from missratio.moments import Parameters, accumulate
 from missratio.objective import Term
 
+CENTRE = np.full((1, 8), 0.5)
+
 
 def blas_threads():
     return [
@@ -83,17 +85,26 @@ def test_an_index_of_rows_means_those_rows():
 def test_a_thinned_sample_is_every_so_many_th_row_and_stands_for_all(indexed):
     rows = np.arange(0, 3000, 2) if indexed else None
     sample = sample_of(n_rows=3000, rows=rows)
-    thinned = sample.thin(7)
+    thinned = sample.thin(7, CENTRE)
     everything, weights = sample.block(0, sample.n_rows)
-    np.testing.assert_array_equal(thinned.features, everything[:, ::7])
-    np.testing.assert_array_equal(thinned.weights, weights[:, ::7])
+    centred = (everything - CENTRE).astype(np.float32)
+    np.testing.assert_array_equal(thinned.features, centred[:, ::7])
+    np.testing.assert_array_equal(thinned.weights, weights[:, ::7].astype(np.float32))
     assert thinned.rows is None
+    assert thinned.centred
     assert thinned.total / sample.total == pytest.approx(thinned.n_rows / sample.n_rows)
+
+
+@pytest.mark.parametrize("unit", [1e-25, 1e25])
+def test_features_whose_squares_need_double_precision_keep_it(unit):
+    sample = sample_of(n_rows=100)
+    sample.features[..., 3] *= unit
+    assert sample.thin(10, unit * CENTRE).features.dtype == np.float64
 
 
 def test_a_thinned_sample_is_a_copy():
     sample = sample_of(n_rows=100)
-    thinned = sample.thin(10)
+    thinned = sample.thin(10, CENTRE)
     thinned.features[:] = 0.0
     assert (sample.features != 0.0).all()
 

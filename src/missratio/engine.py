@@ -20,6 +20,8 @@ from missratio.moments import Sums
 
 BLOCK_ELEMENTS = 524_288
 CHUNKS = 16
+# Features up to this size, and down to its inverse, have squares in single precision.
+MODERATE = 1e12
 
 Block = tuple[FloatArray, FloatArray | None]
 
@@ -70,15 +72,37 @@ class Sample:
         weights = None if self.weights is None else self.weights[:, start:stop]
         return features, weights
 
-    def thin(self, stride: int) -> Sample:
-        """A copy of every stride-th row, standing for all of them."""
-        weights = None if self.weights is None else self.weights[:, ::stride]
-        if self.rows is None:
-            features = self.features[:, ::stride].copy()
-        else:
-            features = np.take(self.features, self.rows[::stride], axis=1)
-        share = features.shape[1] / self.n_rows
-        return Sample(features, self.total * share, weights, centred=self.centred)
+    def thin(self, stride: int, centre: FloatArray) -> Sample:
+        """Every stride-th row standing for all, centred, and in single precision.
+
+        In the features' own precision where their squares might leave the range of
+        single precision.
+        """
+        n_problems, _, n_features = self.features.shape
+        n_rows = -(-self.n_rows // stride)
+        shift = np.zeros_like(centre) if self.centred else centre
+        size = np.abs(self.peek() - shift[:, None, :]).max(axis=1)
+        moderate = size.min() > 1.0 / MODERATE and size.max() < MODERATE
+        dtype = np.float32 if moderate else self.features.dtype
+        features = np.empty((n_problems, n_rows, n_features), dtype=dtype)
+        length = -(-n_rows // CHUNKS)
+
+        def copy(start: int) -> None:
+            chosen = slice(start * stride, (start + length) * stride, stride)
+            if self.rows is None:
+                block = self.features[:, chosen]
+            else:
+                block = np.take(self.features, self.rows[chosen], axis=1, mode="clip")
+            out = features[:, start : start + length]
+            np.subtract(block, shift[:, None, :], out=out, casting="same_kind")
+
+        with one_blas_thread(features.size) as threads:
+            share(copy, range(0, n_rows, length), threads)
+        weights = None
+        if self.weights is not None:
+            weights = self.weights[:, ::stride].astype(features.dtype)
+        total = self.total * (n_rows / self.n_rows)
+        return Sample(features, total, weights, centred=True)
 
     def peek(self) -> FloatArray:
         """Features of a few hundred rows from all over the sample."""

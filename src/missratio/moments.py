@@ -22,6 +22,9 @@ from missratio.objective import Term
 
 # From this many features on BLAS's symmetric product beats its general one.
 SYRK_FEATURES = 32
+# Rows of so many bytes are scored one by one: that reads memory from end to end, at
+# full speed, where BLAS's product with a vector reads several rows side by side.
+STREAMED_BYTES = 256
 
 Link = Callable[[FloatArray], Term | Sequence[Term]]
 
@@ -44,11 +47,15 @@ class Parameters:
         None where the features are centred already.
     intercept : ndarray of shape (n_problems,), or None
         None where the model has none; the sums then leave it out as well.
+    about_zero : bool
+        Whether the features lie about zero, so that scores and first moments lose no
+        digits where the centre is subtracted from them rather than from each row.
     """
 
     coef: FloatArray
     centre: FloatArray | None
     intercept: FloatArray | None
+    about_zero: bool = False
 
     # What a row's score has besides θᵀf: −θᵀcentre and the intercept.
     offset: FloatArray | None = field(init=False)
@@ -64,7 +71,12 @@ class Parameters:
     def score(self, features: FloatArray) -> FloatArray:
         """The scores of rows, of shape (n_problems, n_rows)."""
         coef = self.coef.astype(features.dtype, copy=False)
-        score: FloatArray = (features @ coef[..., None])[..., 0]
+        score: FloatArray
+        row = features[0, 0]
+        if row.nbytes >= STREAMED_BYTES and row.flags.c_contiguous:
+            score = np.vecdot(features, coef[:, None, :])
+        else:
+            score = (features @ coef[..., None])[..., 0]
         if self.offset is not None:
             score += self.offset
         return score
@@ -149,7 +161,8 @@ def accumulate(
     -------
     list of Sums, one for each term
     """
-    if at.centre is not None and features.dtype == np.float32:
+    single = features.dtype == np.float32
+    if single and at.centre is not None and not at.about_zero:
         # Single precision can't spare the digits that an offset would take.
         features = features - at.centre[:, None, :].astype(np.float32)
         at = replace(at, centre=None)

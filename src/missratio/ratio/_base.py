@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from missratio._threads import one_blas_thread, share
-from missratio._typing import FloatArray, IntArray
+from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.solver import Status
 
 Missingnesses = Any
@@ -111,13 +112,13 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
 
     def _read(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
-    ) -> tuple[FloatArray, IntArray, FloatArray | None, bool]:
+    ) -> tuple[FloatArray, IntArray, FloatArray | None, Survey]:
         """Validate a labelled table.
 
         Returns
         -------
-        X, is_numerator, sample_weight, complete
-            `complete` says that X has no NaN.
+        X, is_numerator, sample_weight, survey
+            The survey counts the numerator's rows.
         """
         options: dict[str, Any] = {
             "reset": reset,
@@ -126,11 +127,10 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         }
         if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biu":
             # Nothing can be wrong with such labels but their number.
-            X = validate_data(self, X, **options)
+            X = validate_data(self, X, skip_check_array=_is_plain(X), **options)
             check_consistent_length(X, y)
         else:
             X, y = validate_data(self, X, y, **options)
-        complete = check_no_infinity(X)
         if reset:
             self.classes_ = two_classes(y)
         is_numerator = y == self.classes_[1]
@@ -140,7 +140,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             raise ValueError("y has rows of one class only: a ratio needs both.")
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, len(X))
-        return X, is_numerator, sample_weight, complete
+        return X, is_numerator, sample_weight, look_over(X, is_numerator)
 
     def _read_rows(self, X: Any) -> Any:
         """Validate rows to be scored."""
@@ -154,29 +154,75 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         )
 
 
-def check_no_infinity(X: FloatArray) -> bool:
-    """Refuse infinities, and say whether X is free of NaN as well."""
+def _is_plain(X: Any) -> bool:
+    """Whether X is an array that scikit-learn's validation would hand back as it is."""
+    if type(X) is not np.ndarray or X.ndim != 2 or not X.size:
+        return False
+    return bool(X.dtype == np.float64 or X.dtype == np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What one reading of a table tells.
+
+    Parameters
+    ----------
+    complete : bool
+        Whether it has no NaN.
+    sums : ndarray of shape (n_columns,), or None
+        The column sums of the rows that were to be counted; None where none were,
+        where something is missing, and for a small table.
+    """
+
+    complete: bool
+    sums: FloatArray | None
+
+
+def look_over(X: FloatArray, counted: BoolArray | None = None) -> Survey:
+    """Refuse infinities, look for NaN and add up the rows counted, in one reading."""
     length = max(1, 2**19 // max(X.shape[1], 1))
 
-    def is_complete(start: int) -> bool:
+    def read(start: int) -> tuple[bool, FloatArray | None]:
         block = X[start : start + length]
+        # A large table is read here, and by what follows from the cache.
+        complete = _is_complete(block, start)
+        rows = None if counted is None else counted[start : start + length]
+        if not complete or rows is None or not rows.any():
+            return complete, None
         with np.errstate(over="ignore", invalid="ignore"):
-            if math.isfinite(block.sum(dtype=np.float64)):
-                return True
-        infinite = np.isinf(block)
-        if infinite.any():
-            row, column = np.argwhere(infinite)[0]
-            raise ValueError(
-                f"Input X contains infinity at row {start + row}, column {column}. "
-                "Replace it by NaN if the value is missing, or by a number."
-            )
-        return not np.isnan(block).any()
+            return complete, rows.astype(X.dtype) @ block
 
     starts = range(0, len(X), length)
     if len(starts) == 1:
-        return is_complete(0)
+        # What is in the cache may as well be added up later.
+        return Survey(_is_complete(X, 0), None)
     with one_blas_thread(X.size) as threads:
-        return all(share(is_complete, starts, threads))
+        completes, parts = zip(*share(read, starts, threads), strict=True)
+    complete = all(completes)
+    sums = [part for part in parts if part is not None]
+    if not complete or not sums:
+        return Survey(complete, None)
+    return Survey(complete, np.sum(sums, axis=0, dtype=np.float64))
+
+
+def check_no_infinity(X: FloatArray) -> bool:
+    """Refuse infinities, and say whether X is free of NaN as well."""
+    return look_over(X).complete
+
+
+def _is_complete(block: FloatArray, start: int) -> bool:
+    """Whether a block has no NaN; infinities, in rows from `start` on, are refused."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if math.isfinite(block.sum()):
+            return True
+    infinite = np.isinf(block)
+    if infinite.any():
+        row, column = np.argwhere(infinite)[0]
+        raise ValueError(
+            f"Input X contains infinity at row {start + row}, column {column}. "
+            "Replace it by NaN if the value is missing, or by a number."
+        )
+    return not np.isnan(block).any()
 
 
 def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
@@ -219,10 +265,10 @@ def two_classes(y: Any) -> Any:
 
 def class_index(mask: Any) -> IntArray | slice:
     """Where a mask is true: a slice if those rows are consecutive."""
-    index = np.flatnonzero(mask)
-    if index[-1] - index[0] + 1 == len(index):
-        return slice(int(index[0]), int(index[-1]) + 1)
-    return index
+    first, n_rows = int(mask.argmax()), np.count_nonzero(mask)
+    if mask[first : first + n_rows].all():
+        return slice(first, first + n_rows)
+    return np.flatnonzero(mask)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

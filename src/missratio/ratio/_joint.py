@@ -24,10 +24,11 @@ from missratio.ratio._base import (
     SOLVERS,
     BaseRatio,
     SolverName,
+    Survey,
     check_choice,
-    check_no_infinity,
     check_penalty,
     class_index,
+    look_over,
     report_status,
 )
 from missratio.ratio._checks import (
@@ -102,13 +103,13 @@ class JointRatio(BaseRatio):
         Self
             The fitted estimator.
         """
-        table, is_numerator, weight, complete = self._read(
+        table, is_numerator, weight, survey = self._read(
             X, y, sample_weight, reset=True
         )
         check_missingness(self.missingness, self.classes_)
         features = self._fit_basis(X, table, is_numerator)
-        upper = self._side(table, features, is_numerator, 1, weight, complete)
-        lower = self._side(table, features, ~is_numerator, 0, weight, complete)
+        upper = self._side(table, features, is_numerator, 1, weight, survey)
+        lower = self._side(table, features, ~is_numerator, 0, weight, survey)
         with one_blas_thread(features.size // 2):
             return self._fit_sides(upper, lower)
 
@@ -123,9 +124,9 @@ class JointRatio(BaseRatio):
         self.basis_ = self._linear_basis(upper_table.shape[1])
         sides = []
         for table, label in ((upper_table, 1), (lower_table, 0)):
-            complete = check_no_infinity(table)
             everything = np.ones(len(table), dtype=bool)
-            sides.append(self._side(table, table, everything, label, None, complete))
+            survey = look_over(table, everything if label else None)
+            sides.append(self._side(table, table, everything, label, None, survey))
         with one_blas_thread(min(upper_table.size, lower_table.size)):
             return self._fit_sides(*sides)
 
@@ -165,7 +166,7 @@ class JointRatio(BaseRatio):
         mask: Any,
         position: int,
         sample_weight: FloatArray | None,
-        complete: bool,
+        survey: Survey,
     ) -> Side:
         """One class's features and weights."""
         label = self.classes_[position]
@@ -177,7 +178,8 @@ class JointRatio(BaseRatio):
             class_model(self.missingness, label),
             sample_weight,
             self.normalize,
-            complete=complete,
+            complete=survey.complete,
+            sums=survey.sums if position and features is table else None,
             names=getattr(self, "feature_names_in_", None),
         )
         return features, rows
@@ -302,12 +304,12 @@ class JointRatio(BaseRatio):
             The larger the better.
         """
         check_is_fitted(self)
-        table, is_numerator, weight, complete = self._read(
+        table, is_numerator, weight, survey = self._read(
             X, y, sample_weight, reset=False
         )
         features = self._evaluate_basis(X, table)
-        upper = self._side(table, features, is_numerator, 1, weight, complete)
-        lower = self._side(table, features, ~is_numerator, 0, weight, complete)
+        upper = self._side(table, features, is_numerator, 1, weight, survey)
+        lower = self._side(table, features, ~is_numerator, 0, weight, survey)
         problem, _ = self._problem(upper, lower, np.zeros(len(self.coef_)))
         theta = problem.theta(self.coef_[None], np.array([self.intercept_]))
         return -float(problem(theta, second_order=False).value[0])

@@ -148,12 +148,12 @@ class NaiveBayesRatio(BaseRatio):
         """
         inner = self._inner()
         inner._check_parameters()
-        table, is_numerator, weight, complete = self._read(
+        table, is_numerator, weight, survey = self._read(
             X, y, sample_weight, reset=True
         )
         check_missingness(self._missingness(), self.classes_)
         upper, lower = (
-            self._class_rows(inner, table, mask, position, weight, complete)
+            self._class_rows(inner, table, mask, position, weight, survey.complete)
             for mask, position in ((is_numerator, 1), (~is_numerator, 0))
         )
         names = self._column_names()
@@ -378,11 +378,11 @@ class NaiveBayesRatio(BaseRatio):
         """
         check_is_fitted(self)
         inner = self._inner()
-        table, is_numerator, weight, complete = self._read(
+        table, is_numerator, weight, survey = self._read(
             X, y, sample_weight, reset=False
         )
         upper, lower = (
-            self._class_rows(inner, table, mask, position, weight, complete)
+            self._class_rows(inner, table, mask, position, weight, survey.complete)
             for mask, position in ((is_numerator, 1), (~is_numerator, 0))
         )
         total = 0.0

@@ -89,6 +89,12 @@ class RatioProblem:
     def _totals(self) -> FloatArray:
         return np.array([self.numerator.total, self.denominator.total])
 
+    @cached_property
+    def _about_zero(self) -> bool:
+        """Whether all features' centres lie within their spread of zero."""
+        spread = self.denominator.peek().std(axis=1)
+        return bool((np.abs(self.centre) <= spread).all())
+
     @property
     def n_parameters(self) -> int:
         """Length of a parameter vector."""
@@ -116,8 +122,10 @@ class RatioProblem:
         elements = BLOCK_ELEMENTS // 2 if second_order else BLOCK_ELEMENTS
 
         def sweep(term_of: Link, sample: Sample) -> list[Sums]:
-            centre = None if sample.centred else self.centre
-            at = Parameters(coef, centre, intercept)
+            if sample.centred:
+                at = Parameters(coef, None, intercept)
+            else:
+                at = Parameters(coef, self.centre, intercept, self._about_zero)
             return fold(
                 sample,
                 lambda features, weights: accumulate(
@@ -235,13 +243,12 @@ class RatioProblem:
         return log_mean + lower[0].log_scale + shift
 
     def thin(self, stride: int) -> RatioProblem:
-        """The same problem on every stride-th row."""
+        """The same problem on every stride-th row, in single precision."""
         numerator = self.numerator
         if isinstance(numerator, Sample):
-            numerator = numerator.thin(stride)
-        return replace(
-            self, numerator=numerator, denominator=self.denominator.thin(stride)
-        )
+            numerator = numerator.thin(stride, self.centre)
+        denominator = self.denominator.thin(stride, self.centre)
+        return replace(self, numerator=numerator, denominator=denominator)
 
     def problems(self, which: slice) -> RatioProblem:
         """Some problems of the batch."""

@@ -47,6 +47,8 @@ class ClassRows:
     normalize : {"hajek", "horvitz-thompson"}
     ignores : bool
         Whether complete cases are taken for the whole.
+    sums : ndarray of shape (n_features,), or None
+        The features' sums over all rows, where they are known.
     """
 
     label: Any
@@ -57,6 +59,7 @@ class ClassRows:
     maximum: float | None
     normalize: Normalization
     ignores: bool = False
+    sums: FloatArray | None = None
 
     def total(self, weights: FloatArray | None) -> FloatArray:
         """What weighted sums are divided by, for weights of rows (or features)."""
@@ -104,6 +107,7 @@ def read_class(
     *,
     complete: bool,
     names: Sequence[str] | None = None,
+    sums: FloatArray | None = None,
 ) -> ClassRows:
     """Weigh one class's rows of a table.
 
@@ -119,6 +123,8 @@ def read_class(
         Whether the whole table is known to hold no NaN.
     names : sequence of str, optional
         Of the columns, for messages.
+    sums : ndarray of shape (n_features,), optional
+        The features' sums over all rows.
     """
     n_rows = index.stop - index.start if isinstance(index, slice) else len(index)
     weights, maximum = None, 0.0 if model is None else None
@@ -155,6 +161,7 @@ def read_class(
         maximum,
         normalize,
         ignores=model == "ignore",
+        sums=sums,
     )
 
 
@@ -338,6 +345,8 @@ def _row_mean(
     features: FloatArray, rows: ClassRows, weights: FloatArray | None
 ) -> FloatArray:
     """Σ w f over a class's rows, in blocks, missing rows left out."""
+    if weights is None and rows.sums is not None:
+        return rows.sums
     index = rows.index
     length = max(1, BLOCK_ELEMENTS // max(features.shape[1], 1))
 

@@ -16,13 +16,15 @@ from missratio.solver import Solution, Status, lbfgs, newton, newton_direction
 # Above this many parameters a Hessian costs more than it saves.
 NEWTON_PARAMETERS = 1000
 NEWTON_TOL = 1e-8
-# A pilot fit takes every PILOT_STRIDE-th row where that leaves enough of them.
+# A pilot fit takes every PILOT_STRIDE-th row, or more where that leaves too few of
+# them; one that needs many steps is given up.
 PILOT_STRIDE = 10
 PILOT_ROWS = 2000
+PILOT_STEPS = 20
 # From this many parameters on a Hessian is kept over several steps.
 FREEZE_PARAMETERS = 48
 # Small problems are solved together up to this many numbers, which fit the cache.
-CHUNK_ELEMENTS = 131_072
+CHUNK_ELEMENTS = 262_144
 # Scores that spread by more than this may be on their way to infinity.
 FAR_OUT = 5.0
 LONG_WAY = 8
@@ -62,16 +64,16 @@ def solve(
 
 
 def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Solution:
-    """Newton, begun on a part of the rows where there are many."""
+    """Newton, begun by a pilot where that is worth its while."""
     start, hessian = problem.start(), None
-    pilot_rows = problem.denominator.n_rows // PILOT_STRIDE
-    large = len(start) == 1 and pilot_rows >= max(PILOT_ROWS, 20 * problem.n_parameters)
-    if large:
-        # A pilot is only as good as its rows, so it is not solved any further than to
-        # its own statistical error; its Hessian then serves for most of the steps.
-        pilot = problem.thin(PILOT_STRIDE)
+    pilot = _pilot(problem)
+    if pilot is not None:
+        # A pilot is not solved any further than to its own statistical error; its
+        # Hessian then serves for most of the steps.
+        pilot_rows = pilot.denominator.n_rows
         coarse = max(tol, 0.3 * math.sqrt(problem.n_parameters / pilot_rows))
-        rough = _solve_newton(pilot, tol=coarse, max_iter=max_iter)
+        steps = min(max_iter, PILOT_STEPS)
+        rough = _solve_newton(pilot, tol=coarse, max_iter=steps)
         if rough.status[0] == Status.CONVERGED:
             start, hessian = rough.theta, rough.hessian
             if not rough.exact:
@@ -80,12 +82,26 @@ def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Soluti
         problem,
         start,
         hessian=hessian,
-        freeze=len(start) == 1 and (large or problem.n_parameters >= FREEZE_PARAMETERS),
+        freeze=pilot is not None
+        or (len(start) == 1 and problem.n_parameters >= FREEZE_PARAMETERS),
         precision=float(np.finfo(problem.denominator.features.dtype).eps),
         tol=tol,
         max_iter=max_iter,
     )
     return _without_receding(problem, solution)
+
+
+def _pilot(problem: RatioProblem) -> RatioProblem | None:
+    """The problem on a part of the rows; None where that wouldn't pay.
+
+    With few parameters a Hessian is cheap, and a pilot pays for many rows only.
+    """
+    n_parameters = problem.n_parameters
+    stride = problem.denominator.n_rows // max(PILOT_ROWS, 20 * n_parameters)
+    least = 2 if n_parameters >= FREEZE_PARAMETERS else PILOT_STRIDE
+    if len(problem.centre) > 1 or stride < least:
+        return None
+    return problem.thin(min(stride, PILOT_STRIDE))
 
 
 def _far_out(problem: RatioProblem, solution: Solution) -> BoolArray:
@@ -124,7 +140,7 @@ def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
 def _solve_first_order(problem: RatioProblem, *, tol: float, max_iter: int) -> Solution:
     """L-BFGS on features scaled by their spread over some denominator rows."""
     stride = max(1, problem.denominator.n_rows // PILOT_ROWS)
-    thinned = problem.denominator.thin(stride)
+    thinned = problem.denominator.thin(stride, problem.centre)
     features, _ = thinned.block(0, thinned.n_rows)
     spread = features[0].std(axis=0, dtype=np.float64)
     visible = spread > 1e-8 * np.abs(features[0]).max(axis=0)

@@ -169,6 +169,12 @@ def test_the_classifiers_own_level_is_its_certificate(case):
         assert curve["power"][own] == 0.0
 
 
+def test_without_a_threshold_nothing_is_recognised(case):
+    curve = case[-1]["curve"]
+    for threshold, high in zip(curve["threshold"], curve["power_high"], strict=True):
+        assert threshold is not None or high == 0.0
+
+
 def test_no_bound_exceeds_its_level_and_intervals_hold_their_estimates(case):
     curve = case[-1]["curve"]
     for alpha, bound in zip(curve["alpha"], curve["error_bound"], strict=True):

@@ -74,7 +74,7 @@ def _on_certificate(rows: LabelledRows, levels: Levels) -> list[tuple[str, str]]
                 "Little room for error in φ",
                 f"Γ = {gamma:.3f}: odds of being missing that are wrong by "
                 f"{percent(gamma - 1.0, 2)} already undo the guarantee. "
-                "`odds_factor` above 1 asks for more room, at the cost of power.",
+                "An odds_factor above 1 asks for more room, at the cost of power.",
             )
         )
     return found

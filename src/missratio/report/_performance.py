@@ -27,7 +27,7 @@ LEVELS = tuple(
         4,
     ).tolist()
 )
-HISTOGRAM_BINS = 48
+HISTOGRAM_BINS = (10, 48)
 POOLED = ", for rows pooled over the fits"
 
 SOURCES = {
@@ -185,6 +185,9 @@ def curve(
         measured, test, data["threshold"], alphas, folds, rng
     )
     shares = [share_of(events, weights, confidence) for events in recognised]
+    for share, threshold in zip(shares, data["threshold"], strict=True):
+        if threshold == np.inf:
+            share |= {"estimate": 0.0, "low": 0.0, "high": 0.0}
     return {
         **data,
         "power": [share["estimate"] for share in shares],
@@ -236,7 +239,9 @@ def score_histograms(rows: LabelledRows, levels: Levels) -> dict[str, Any] | Non
     low, high = np.quantile(np.concatenate(finite), [0.002, 0.998])
     if not low < high:
         return None
-    edges = np.linspace(low, high, HISTOGRAM_BINS + 1)
+    fewest = min(map(len, finite))
+    n_bins = int(np.clip(2.0 * fewest ** (1.0 / 3.0), *HISTOGRAM_BINS))
+    edges = np.linspace(low, high, n_bins + 1)
     result: dict[str, Any] = {"edges": edges}
     for name, (values, weights) in samples.items():
         mass = np.ones(len(values)) if weights is None else weights

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+import missratio as mr
 from missratio.report._html import _script_json
 
 CSS = files("missratio.report").joinpath("assets", "page.css").read_text("utf-8")
@@ -105,6 +106,13 @@ def test_json_within_a_script_ends_no_script():
     text = _script_json({"</script><!--": "&\u2028"})
     assert not set("<>&\u2028") & set(text)
     assert json.loads(text) == {"</script><!--": "&\u2028"}
+
+
+def test_intervals_of_coefficients_are_shown_where_there_are_some(report):
+    found = {**report.data["coefficients"], "low": [0.111, 0, 0], "high": [9.25, 1, 2]}
+    told = mr.Report({**report.data, "coefficients": found})
+    assert "<td>0.111</td><td>9.25</td>" in told.html()
+    assert "| 0.111 | 9.25 |" in told.markdown().replace("\\", "")
 
 
 def luminance(colour):

@@ -21,6 +21,7 @@ PATH = [
     "moments",
     "engine",
     "ratio",
+    "uncertainty",
     "threshold",
     "classifier",
     "evaluation",

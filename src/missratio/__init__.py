@@ -4,10 +4,12 @@ from importlib.metadata import version
 
 from missratio.basis import (
     Basis,
+    ColumnwiseBasis,
     GaussianBasis,
     LinearBasis,
     PolynomialBasis,
     TransformerBasis,
+    UnionBasis,
 )
 from missratio.classifier import (
     Certificate,
@@ -56,6 +58,7 @@ from missratio.objective import (
 )
 from missratio.ratio import (
     KLIEP,
+    KLIEPCV,
     BatchFit,
     FDivergenceRatio,
     NaiveBayesRatio,
@@ -66,6 +69,7 @@ from missratio.ratio import (
 )
 from missratio.report import Report, build_report
 from missratio.threshold import CalibrationSample
+from missratio.uncertainty import RatioUncertainty, ratio_uncertainty
 from missratio.weights import (
     SampleSize,
     WeightConcentrationWarning,
@@ -78,11 +82,13 @@ __version__ = version("missratio")
 
 __all__ = [
     "KLIEP",
+    "KLIEPCV",
     "NPROC",
     "Basis",
     "BatchFit",
     "CalibrationSample",
     "Certificate",
+    "ColumnwiseBasis",
     "Combination",
     "Divergence",
     "Expectations",
@@ -105,12 +111,14 @@ __all__ = [
     "PolynomialBasis",
     "QueryBudget",
     "QueryPlan",
+    "RatioUncertainty",
     "Report",
     "Revealed",
     "SampleSize",
     "StepMissingness",
     "Term",
     "TransformerBasis",
+    "UnionBasis",
     "WeightConcentrationWarning",
     "build_report",
     "compare_np_roc",
@@ -128,6 +136,7 @@ __all__ = [
     "power",
     "power_interval",
     "query_budget",
+    "ratio_uncertainty",
     "required_calibration_rows",
     "type_i_error",
     "type_i_interval",

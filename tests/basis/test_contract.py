@@ -15,10 +15,12 @@ from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from missratio.basis import (
+    ColumnwiseBasis,
     GaussianBasis,
     LinearBasis,
     PolynomialBasis,
     TransformerBasis,
+    UnionBasis,
 )
 
 BASES = [
@@ -29,6 +31,8 @@ BASES = [
     GaussianBasis(8, random_state=0),
     TransformerBasis(StandardScaler()),
     TransformerBasis(SplineTransformer(n_knots=3)),
+    ColumnwiseBasis(GaussianBasis(4, bandwidth=1.0, random_state=0)),
+    UnionBasis(["linear", ColumnwiseBasis(SplineTransformer(n_knots=3))]),
 ]
 every_basis = pytest.mark.parametrize("basis", BASES, ids=repr)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from missratio.weights import complete_row_weight_edges, complete_row_weights
 
 # Odds that are wrong by more are as good as unknown.
 LARGEST_FACTOR = 1024.0
+# What a cap stays below when odds are widened.
+LARGEST_LOG_CAP = 700.0
 # Rules that can do without a bound on φ.
 UNBOUNDED_RULES = ("auto", "flipped-betting", "tuned-betting")
 # Which shares of the observed training rows a cap may leave.
@@ -46,6 +49,9 @@ class ScoredRows:
             return CalibrationSample.build(self.scores)
         weights = complete_row_weights(self.rows, trust.model)
         low, high = trust.edges(self.rows)
+        if not trust.is_certain:
+            # The edges are kept from being huge; rounding apart, this is all it does.
+            weights = np.clip(weights, low, high)
         return CalibrationSample.build(
             trust.apply(self.scores, high),
             weights,
@@ -87,7 +93,10 @@ class Trust:
         cap = self.cap
         if cap is not None and self.model is not None:
             more = max(factor / self.odds_factor, 1.0)
-            cap = 1.0 + (cap - 1.0) * more if self.model.rowwise else cap**more
+            if self.model.rowwise:
+                cap = 1.0 + (cap - 1.0) * more
+            else:
+                cap = math.exp(min(more * math.log(cap), LARGEST_LOG_CAP))
         return Trust(self.model, None, factor, cap)
 
     def score(self, scored: ScoredRows) -> FloatArray:
@@ -105,9 +114,6 @@ class Trust:
     def edges(self, rows: Any) -> tuple[FloatArray, FloatArray]:
         """The least and the largest that the weights of complete rows may be."""
         assert self.model is not None
-        if self.is_certain:
-            weights = complete_row_weights(rows, self.model)
-            return weights, weights
         return complete_row_weight_edges(
             rows, self.model, delta=self.delta, odds_factor=self.odds_factor
         )

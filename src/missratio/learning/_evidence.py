@@ -84,9 +84,9 @@ class Evidence:
         """Put values of shape (n_columns, n_rows) together, and make many to few.
 
         Observed values of one feature give way to the means of groups of neighbours,
-        which changes a fit by less than a millionth of its standard error. Of very many
-        whole rows every k-th is kept and stands for k; beside m revealed ones that adds
-        m/16,384 to the variance at most.
+        which changes a fit by a few thousandths of its standard error at most. Of very
+        many whole rows every k-th is kept and stands for k; beside m revealed ones that
+        adds m/16,384 to the variance at most.
         """
         kept, counts = observed, np.ones(observed.shape[1])
         if len(observed) == 1:

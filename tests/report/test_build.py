@@ -126,6 +126,19 @@ def second_label_controlled():
     return model.fit(X, y), X, y
 
 
+def no_finite_optimum():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.uniform(0, 1, (300, 1)), rng.uniform(2, 3, (300, 1))])
+    y = np.repeat([0, 1], 300)
+    with pytest.warns(mr.NoFiniteOptimumWarning):
+        return classifier(mr.KLIEP()).fit(X, y), X, y
+
+
+def chosen_penalty():
+    X, y = lossy(STEP)
+    return classifier(mr.KLIEPCV(), missingness={0: STEP}).fit(X, y), X, y
+
+
 CASES = [
     complete_kliep,
     whole_rows,
@@ -141,6 +154,7 @@ CASES = [
     sparse_table,
     words_among_numbers,
     second_label_controlled,
+    chosen_penalty,
 ]
 
 
@@ -297,6 +311,21 @@ def test_coefficients_are_those_of_the_score():
     )
 
 
+def test_intervals_of_coefficients_are_those_of_the_fits_own_rows():
+    fitted, X, y = whole_rows()
+    found = mr.build_report(fitted, X, y, folds=0, confidence=0.9).data["coefficients"]
+    rows = np.setdiff1d(np.arange(len(y)), fitted.calibration_index_)
+    uncertainty = mr.ratio_uncertainty(fitted.estimator_, X[rows], y[rows])
+    told = uncertainty.summary_frame(level=0.9).set_index("feature").loc[found["names"]]
+    assert found["low"] == pytest.approx(told["lower"].tolist(), rel=1e-5)
+    assert found["high"] == pytest.approx(told["upper"].tolist(), rel=1e-5)
+
+
+def test_without_an_optimum_coefficients_have_no_intervals():
+    data = mr.build_report(*no_finite_optimum(), folds=0).data
+    assert data["coefficients"]["low"] is None
+
+
 def test_a_tree_has_no_coefficients():
     assert mr.build_report(*as_observed(), folds=0).data["coefficients"] is None
 
@@ -321,12 +350,8 @@ def test_concentrated_weights_are_a_caution():
 
 
 def test_no_finite_optimum_is_a_caution():
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.uniform(0, 1, (300, 1)), rng.uniform(2, 3, (300, 1))])
-    y = np.repeat([0, 1], 300)
-    with pytest.warns(mr.NoFiniteOptimumWarning):
-        fitted = classifier(mr.KLIEP()).fit(X, y)
-    assert "No finite optimum" in titles(mr.build_report(fitted, X, y, folds=0).data)
+    data = mr.build_report(*no_finite_optimum(), folds=0).data
+    assert "No finite optimum" in titles(data)
 
 
 def test_values_beyond_all_that_were_looked_up_are_a_caution():

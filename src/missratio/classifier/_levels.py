@@ -77,12 +77,12 @@ class Levels:
         if hasattr(classifier, "calibration_index_"):
             # Draws once more what fit drew, so that the rule finds the same state.
             rng.permutation(held)
-            rest = np.setdiff1d(held, classifier.calibration_index_)
             held = classifier.calibration_index_
-            if held.max() < len(labels):
-                training = _scored(classifier, X, rest)
-        if held.max(initial=-1) >= len(labels):
-            raise _other_rows()
+            if held.max() >= len(labels):
+                raise _other_rows()
+            rest = ~is_other
+            rest[held] = False
+            training = _scored(classifier, X, np.flatnonzero(rest))
         trust = classifier._trust
         sample = _scored(classifier, X, held).sample(trust)
         _check_same(classifier, sample)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
+from missratio._typing import FloatArray
+from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.report._rows import LabelledRows
+from missratio.uncertainty import ratio_uncertainty
 
 MOST_LISTED = 60
 
@@ -39,14 +43,37 @@ def coefficients(rows: LabelledRows, confidence: float) -> dict[str, Any] | None
     values = values * rows.classifier._sign
     names = _names(estimator, last, len(values))
     order = np.argsort(-np.abs(values), kind="stable")[:MOST_LISTED]
+    errors = _standard_errors(rows)
+    reach = None if errors is None else ndtri(0.5 + confidence / 2.0) * errors[order]
     return {
         "names": [names[j] for j in order],
         "values": values[order],
-        "low": None,
-        "high": None,
+        "low": None if reach is None else values[order] - reach,
+        "high": None if reach is None else values[order] + reach,
         "confidence": confidence,
         "left_out": len(values) - len(order),
     }
+
+
+def _standard_errors(rows: LabelledRows) -> FloatArray | None:
+    """Of a ratio's coefficients; None where they can't be had.
+
+    They can't for other estimators, where the ratio was fitted elsewhere or with sample
+    weights, and where its optimum wasn't reached.
+    """
+    classifier = rows.classifier
+    ratio = classifier.estimator_
+    is_ratio = isinstance(ratio, JointRatio | NaiveBayesRatio)
+    if not is_ratio or not hasattr(classifier, "calibration_index_"):
+        return None
+    kept = np.ones(len(rows.y), dtype=bool)
+    kept[classifier.calibration_index_] = False
+    fitted = rows.take(np.flatnonzero(kept))
+    labels = (fitted.y != rows.controlled).astype(int)
+    try:
+        return ratio_uncertainty(ratio, fitted.X, labels).standard_errors[:-1]
+    except (ValueError, np.linalg.LinAlgError):
+        return None
 
 
 def _names(estimator: Any, last: Any, width: int) -> list[str]:

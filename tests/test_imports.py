@@ -28,6 +28,7 @@ PATH = [
     "evaluation",
     "theory",
     "datasets",
+    "report",
 ]
 BASE = {"_hints", "_typing", "_threads"}
 ALLOWED = {

@@ -72,6 +72,7 @@ from .ratio import (
     density_ratio,
     fit_batch,
 )
+from .report import Report, build_report
 from .threshold import CalibrationSample
 from .uncertainty import RatioUncertainty, ratio_uncertainty
 from .weights import (
@@ -120,6 +121,7 @@ __all__ = [
     "QueryBudget",
     "QueryPlan",
     "RatioUncertainty",
+    "Report",
     "Revealed",
     "SampleSize",
     "StepMissingness",
@@ -129,6 +131,7 @@ __all__ = [
     "TransformerBasis",
     "UnionBasis",
     "WeightConcentrationWarning",
+    "build_report",
     "compare_np_roc",
     "corrupt",
     "density_ratio",

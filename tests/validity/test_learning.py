@@ -118,7 +118,8 @@ def test_an_estimate_taken_at_its_word_is_caught(results):
 def test_not_to_know_phi_costs_power_and_leaves_some(results):
     for outcome in results.certificates:
         known, learned = (outcome.power[kind].mean() for kind in ("known", "learned"))
-        assert learned < known + 0.02
+        if not outcome.cell.ties:
+            assert learned < known + 0.02
         if outcome.cell.n_revealed == 200:
             assert learned > 0.4 * known
     assert results.example.power["learned"].mean() > 0.3

@@ -226,7 +226,7 @@ class JointRatio(BaseRatio):
         units = self._units(problem, upper)
         self.standard_error_ = units.l1
         strength = self._strength(problem, units, upper, lower)
-        self._fitted_strength = strength
+        self._fitted_strength = (strength.l1, strength.l2)
         penalised = problem.penalised(units, strength)
         self._check_rank(penalised, strength, lower[1])
         tol = float(max(self.tol, 32.0 * np.finfo(upper[0].dtype).eps))

@@ -14,6 +14,7 @@ from missratio._typing import BoolArray, FloatArray
 from missratio.basis import LinearBasis
 from missratio.ratio._joint import JointRatio, MissingnessParameter
 from missratio.ratio._naive_bayes import NaiveBayesRatio
+from missratio.ratio._penalty import Strength
 from missratio.ratio._problem import RatioProblem
 from missratio.ratio._rows import ClassRows
 
@@ -101,7 +102,7 @@ def _joint_factor(
     required = ratio.basis_.required_columns_
     plain = ratio._build(ratio._objective(), upper, lower)
     units = ratio._units(plain, upper)
-    (part,) = plain.penalised(units, ratio._fitted_strength).parts
+    (part,) = plain.penalised(units, Strength(*ratio._fitted_strength)).parts
     problem = part.problem
     weights = upper[1].weights
     by_feature = weights is not None and weights.ndim == 2

@@ -242,7 +242,7 @@ def _check(ratio: Any) -> None:
             f"{ratio!r} models the ratio itself, not its logarithm. Use link='log'. "
             f"{BOOTSTRAP}"
         )
-    if isinstance(ratio, JointRatio) and ratio._fitted_strength.l1.any():
+    if isinstance(ratio, JointRatio) and ratio._fitted_strength[0].any():
         raise ValueError(
             "Under an L1 penalty some coefficients are held at zero, and the sandwich "
             f"formula does not apply. Use a ridge penalty (l2). {BOOTSTRAP}"

@@ -70,7 +70,7 @@ class LearnedMissingness(LogisticMissingness):
         """The same model as if `n_queried` values of each feature had been revealed.
 
         What a larger budget would buy: the estimate stays, and the band is as wide as
-        it would be if further values looked like those known.
+        it would be if further values looked as the estimate says.
 
         Parameters
         ----------
@@ -79,7 +79,10 @@ class LearnedMissingness(LogisticMissingness):
         """
         if not n_queried > 0:
             raise ValueError(f"n_queried must be positive: got {n_queried}.")
-        scaled = tuple(e and e.at_budget(n_queried) for e in self.evidence)
+        scaled = tuple(
+            evidence and evidence.at_budget(n_queried, theta[1:])
+            for evidence, theta in zip(self.evidence, self._thetas, strict=True)
+        )
         model = replace(self, evidence=scaled)
         covariance = np.zeros_like(self.covariance)
         each = covariance.reshape(-1, *covariance.shape[-2:])

@@ -1,4 +1,4 @@
-"""Conditional models against scikit-learn's, and draws against the law they are from."""
+"""Conditional models against scikit-learn's, and draws against their law."""
 
 import numpy as np
 import pytest
@@ -45,6 +45,14 @@ def test_two_levels_are_penalised_logistic_regression(steepness):
     np.testing.assert_allclose(again.log_odds.coef, ours.log_odds.coef, rtol=1e-3)
 
 
+TILTS = {
+    "even": np.ones(10),
+    "line": np.linspace(0, 1, 10),
+    "one level": np.r_[np.zeros(9), 1.0],
+    "steep": np.geomspace(1e-4, 1, 10),
+}
+
+
 def donors(tilt, n_nearest=None, seed=0):
     """Levels 0, …, 9 at even normal scores; residuals of one location."""
     rng = np.random.default_rng(seed)
@@ -79,7 +87,7 @@ def test_draws_are_tilted_exactly(tilt, n_nearest):
 
 
 def test_where_hardly_any_proposal_is_accepted_the_best_of_many_is():
-    # Level 9 alone goes missing, and a location of −2 proposes it one time in thousands.
+    # Level 9 alone goes missing, and a location of −2 hardly ever proposes it.
     law, _, rng = donors(np.r_[np.zeros(9), 1.0])
     assert set(law.draw(np.full(50, -2.0), rng).tolist()) == {9}
 

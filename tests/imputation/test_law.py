@@ -85,7 +85,7 @@ def test_without_regressions_it_is_right_marginally_and_wrong_jointly(
 ):
     lossy = skewed()
     monkeypatch.setattr(
-        LinearLocation, "fit", lambda entries, target: LinearLocation(0.0, np.zeros(2))
+        LinearLocation, "fit", lambda X, w, t: LinearLocation(0.0, np.zeros(2))
     )
     completed = TiltedImputer(lossy.phi, random_state=0).fit_transform(lossy.X)
     marginal, joint = discrepancies(lossy, completed)

@@ -67,7 +67,7 @@ class Chain:
 
 
 Missing = dict[int, IntArray]
-ConditionalOf = Callable[[Design, int], Conditional]
+ConditionalOf = Callable[[Design, int, Conditional | None], Conditional]
 
 
 def impute_chain(
@@ -93,12 +93,12 @@ def impute_chain(
         chosen = draw_from(mass, len(column.missing), rng)
         design.set(j, column.missing, column.levels[chosen])
 
-    def fit(design: Design, j: int) -> Conditional:
+    def fit(design: Design, j: int, last: Conditional | None) -> Conditional:
         column, levels = columns[j], population.columns[j]
         seen = design.others(j, column.observed)
         entries = Entries(seen, column.levels, weighed[j], column.tilt)
         if not isinstance(levels, NumericLevels):
-            return CategoricalConditional.fit(entries, options.classifier)
+            return CategoricalConditional.fit(entries, options.classifier, last)
         return NumericConditional.fit(
             entries, levels, options.regressor, options.n_donors, rng
         )
@@ -128,7 +128,7 @@ def redraw_chain(
     missing = {j: np.flatnonzero(np.isnan(table[:, j])) for j in conditionals}
     missing = {j: rows for j, rows in missing.items() if len(rows)}
     design = Design.encode(table, columns)
-    return _run(design, missing, lambda _, j: conditionals[j], n_rounds, rng)
+    return _run(design, missing, lambda _, j, __: conditionals[j], n_rounds, rng)
 
 
 def _run(
@@ -143,7 +143,7 @@ def _run(
     mean, spread = np.empty((2, n_rounds, len(missing)))
     for turn in range(n_rounds):
         for k, (j, rows) in enumerate(missing.items()):
-            last[j] = conditional(design, j)
+            last[j] = conditional(design, j, last.get(j))
             levels = last[j].draw(design.others(j, rows), rng)
             design.set(j, rows, levels)
             values[j] = design.columns[j].values[levels]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
@@ -21,6 +22,10 @@ from missratio.imputation._levels import NumericLevels
 RIDGE = 1.0
 FOLDS = 3
 _BLOCK_ROWS = 8192
+_NEWTON_STEPS = 50
+_LONGEST_STEP = 5.0
+_LEAST_SPREAD = 1e-6
+_SETTLED = 0.01
 
 
 @dataclass(frozen=True)
@@ -77,22 +82,24 @@ class LinearLocation:
     coef: FloatArray
 
     @classmethod
-    def fit(cls, entries: Entries, target: FloatArray) -> LinearLocation:
+    def fit(
+        cls, regressors: FloatArray, weights: FloatArray, target: FloatArray
+    ) -> LinearLocation:
         """Minimise Σ w (target − a − bᵀx)² + ‖b‖², with intercept a."""
-        width = entries.regressors.shape[1]
+        width = regressors.shape[1]
         gram, moment = np.zeros((width, width)), np.zeros(width)
         mean, level = np.zeros(width), 0.0
         # In blocks that fit the cache, without a weighted copy of the whole.
         for start in range(0, len(target), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
-            root = np.sqrt(entries.weights[rows])
-            block = entries.regressors[rows] * root[:, None]
+            root = np.sqrt(weights[rows])
+            block = regressors[rows] * root[:, None]
             # A product with its own transpose takes BLAS half the time of another.
             gram += block.T @ block
             moment += (root * target[rows]) @ block
             mean += root @ block
-            level += float(entries.weights[rows] @ target[rows])
-        total = float(entries.weights.sum())
+            level += float(weights[rows] @ target[rows])
+        total = float(weights.sum())
         mean, level = mean / total, level / total
         gram -= total * np.outer(mean, mean)
         gram[np.diag_indices(width)] += RIDGE
@@ -106,6 +113,13 @@ class LinearLocation:
         location: FloatArray = regressors @ self.coef
         location += self.intercept
         return location
+
+    def moved(self, aim: LinearLocation, part: float) -> LinearLocation:
+        """A part of the way to another."""
+        return LinearLocation(
+            self.intercept + part * (aim.intercept - self.intercept),
+            self.coef + part * (aim.coef - self.coef),
+        )
 
 
 @dataclass(frozen=True)
@@ -164,7 +178,7 @@ class NumericConditional:
         target = levels.scores[entries.levels]
         location: Location
         if regressor is None:
-            location = LinearLocation.fit(entries, target)
+            location = LinearLocation.fit(entries.regressors, entries.weights, target)
             at_donors = location.predict(entries.regressors)
         else:
             location, at_donors = cross_fit(regressor, entries, target, rng)
@@ -189,6 +203,48 @@ class NumericConditional:
 
 
 @dataclass(frozen=True)
+class BinaryLogistic:
+    """Logistic regression of two levels, with the ridge of a linear location."""
+
+    log_odds: LinearLocation
+
+    @classmethod
+    def fit(cls, entries: Entries, start: LinearLocation | None) -> BinaryLogistic:
+        """Newton's method, as weighted least squares of a working response.
+
+        From round to round of a chain it changes little: started from the last round's,
+        it takes a step or two.
+        """
+        X, y, w = entries.regressors, entries.levels, entries.weights
+        model = start or LinearLocation(0.0, np.zeros(X.shape[1]))
+        at = model.predict(X)
+        for _ in range(_NEWTON_STEPS):
+            probability = expit(at)
+            spread = np.maximum(probability * (1.0 - probability), _LEAST_SPREAD)
+            response = at + (y - probability) / spread
+            aim = LinearLocation.fit(X, w * spread, response)
+            step = aim.predict(X) - at
+            longest = float(np.abs(step).max())
+            # A long step is cut short, since the response is only good nearby.
+            part = min(1.0, _LONGEST_STEP / max(longest, _SETTLED))
+            model = model.moved(aim, part)
+            at += part * step
+            if longest < _SETTLED:
+                break
+        return cls(model)
+
+    @property
+    def classes_(self) -> IntArray:
+        """The two levels."""
+        return np.arange(2)
+
+    def predict_proba(self, regressors: FloatArray) -> FloatArray:
+        """Probabilities of the two levels."""
+        second = expit(self.log_odds.predict(regressors))
+        return np.column_stack([1.0 - second, second])
+
+
+@dataclass(frozen=True)
 class CategoricalConditional:
     """Class probabilities, times φ_j of the class.
 
@@ -208,10 +264,20 @@ class CategoricalConditional:
     marginal: FloatArray
 
     @classmethod
-    def fit(cls, entries: Entries, classifier: Any) -> CategoricalConditional:
-        """Fit a classifier, by default a multinomial logistic regression."""
+    def fit(
+        cls, entries: Entries, classifier: Any, last: Conditional | None
+    ) -> CategoricalConditional:
+        """Fit a classifier, by default a logistic regression.
+
+        `last` is the column's conditional of the round before, to start from.
+        """
         if (entries.levels == entries.levels[0]).all():
             return cls(None, entries.tilt, entries.marginal)
+        if classifier is None and len(entries.tilt) == 2:
+            before = last.classifier if isinstance(last, cls) else None
+            start = before.log_odds if isinstance(before, BinaryLogistic) else None
+            model = BinaryLogistic.fit(entries, start)
+            return cls(model, entries.tilt, entries.marginal)
         if classifier is None:
             classifier = LogisticRegression(solver="newton-cholesky", C=1.0 / RIDGE)
         model = clone(classifier).fit(

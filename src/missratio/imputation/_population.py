@@ -151,11 +151,18 @@ def _probability(
 def _levels(
     entries: FloatArray, chance: FloatArray, columns: Columns, position: int
 ) -> tuple[Levels, IntArray]:
+    """The levels of observed entries, and each one's place among them.
+
+    Of two numbers there is nothing to be known but which it is: they are categories.
+    """
     categories = columns.categories[position]
-    if categories is None:
-        return NumericLevels.build(entries, 1.0 / (1.0 - chance))
-    values = category_codes(categories)
-    return CategoricalLevels(values), np.searchsorted(values, entries)
+    if categories is not None:
+        values = category_codes(categories)
+        return CategoricalLevels(values), np.searchsorted(values, entries)
+    levels, places = NumericLevels.build(entries, 1.0 / (1.0 - chance))
+    if len(levels.values) == 2:
+        return CategoricalLevels(levels.values), places
+    return levels, places
 
 
 def _tilt(places: IntArray, chance: FloatArray, n_levels: int) -> FloatArray:

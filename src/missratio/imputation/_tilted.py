@@ -69,8 +69,8 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         HistGradientBoostingRegressor. Fitted on three folds, so that residuals are
         those of entries that a model hasn't seen. None: linear.
     classifier : classifier, optional
-        For a column of categories, with `sample_weight` and `predict_proba`. None:
-        multinomial logistic regression.
+        For a column of categories, or of two numbers, with `sample_weight` and
+        `predict_proba`. None: logistic regression.
     n_donors : int, optional
         How many observed entries, those with the nearest predictions, lend their
         residuals to a missing one: a few hundred where the spread of a column depends

@@ -20,6 +20,7 @@ from missratio.moments import Sums
 
 BLOCK_ELEMENTS = 524_288
 CHUNKS = 16
+# Features up to this size, and down to its inverse, have squares in single precision.
 MODERATE = 1e12
 
 Block = tuple[FloatArray, FloatArray | None]

@@ -47,11 +47,15 @@ class Parameters:
         None where the features are centred already.
     intercept : ndarray of shape (n_problems,), or None
         None where the model has none; the sums then leave it out as well.
+    about_zero : bool
+        Whether the features lie about zero, so that scores and first moments lose no
+        digits where the centre is subtracted from them rather than from each row.
     """
 
     coef: FloatArray
     centre: FloatArray | None
     intercept: FloatArray | None
+    about_zero: bool = False
 
     # What a row's score has besides θᵀf: −θᵀcentre and the intercept.
     offset: FloatArray | None = field(init=False)
@@ -157,7 +161,8 @@ def accumulate(
     -------
     list of Sums, one for each term
     """
-    if at.centre is not None and features.dtype == np.float32:
+    single = features.dtype == np.float32
+    if single and at.centre is not None and not at.about_zero:
         # Single precision can't spare the digits that an offset would take.
         features = features - at.centre[:, None, :].astype(np.float32)
         at = replace(at, centre=None)

@@ -24,7 +24,7 @@ from missratio import (
 )
 from missratio.engine import Sample
 from missratio.objective import KLIEPObjective, as_divergence_objective
-from missratio.ratio import _solve
+from missratio.ratio import _rows, _solve
 from missratio.ratio._problem import RatioProblem, WeightedMean
 from missratio.ratio._solve import solve
 from missratio.solver import Status
@@ -227,6 +227,38 @@ def test_frozen_hessians_and_a_pilot_change_nothing(name, monkeypatch):
     assert plain.converged_
     np.testing.assert_allclose(quick.coef_, plain.coef_, atol=1e-7)
     assert quick.intercept_ == pytest.approx(plain.intercept_, abs=1e-7)
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-3])
+@pytest.mark.parametrize("unit", [1.0, 1e25])
+def test_a_pilot_for_many_features_changes_nothing(l2, unit, monkeypatch):
+    rng = np.random.default_rng(0)
+    X1, X0 = rng.normal(0.05, 1, (5000, 60)), rng.normal(0, 1, (5000, 60))
+    X1[:, 0] *= unit
+    X0[:, 0] *= unit
+    estimator = KLIEP(l2=l2)
+    quick = density_ratio(X1, X0, estimator)
+    monkeypatch.setattr(_solve, "PILOT_ROWS", 10**9)
+    plain = density_ratio(X1, X0, estimator)
+    assert quick.converged_
+    assert plain.converged_
+    np.testing.assert_allclose(quick.coef_[1:], plain.coef_[1:], atol=1e-7)
+    assert quick.coef_[0] * unit == pytest.approx(plain.coef_[0] * unit, abs=1e-7)
+
+
+@pytest.mark.parametrize("offset", [0.0, 30.0])
+def test_single_precision_holds_in_place_about_zero_and_far_from_it(
+    offset, monkeypatch
+):
+    monkeypatch.setattr(_rows, "COLUMN_MAJOR_ELEMENTS", 0)
+    monkeypatch.setattr(_rows, "COPIED_ELEMENTS", 0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(offset, 1, (2, 20_000, 4)).astype(np.float32)
+    X[0] += np.float32(0.3)
+    coarse = density_ratio(*X)
+    fine = density_ratio(*X.astype(np.float64))
+    assert coarse.converged_
+    np.testing.assert_allclose(coarse.coef_, fine.coef_, atol=1e-4)
 
 
 def test_a_pilot_that_misleads_changes_nothing():

@@ -116,12 +116,13 @@ class GaussianBasis(Basis):
         validated = self._validated(X)
         # Distances are taken in float64 even for float32 rows: the expanded square
         # loses half the digits, and float32 has none to spare.
-        centers = self.centers_.astype(np.float64)
-        out = np.empty((len(validated), len(centers)), dtype=validated.dtype)
+        bumps = _LogBumps(self.centers_.astype(np.float64), self.bandwidth_)
+        out = np.empty((len(validated), len(bumps.centers)), dtype=validated.dtype)
+        in_place = out.dtype == np.float64
 
         def fill(rows: slice) -> None:
-            block = validated[rows].astype(np.float64)
-            logarithm = _log_bumps(block, centers, self.bandwidth_)
+            block = validated[rows].astype(np.float64, copy=False)
+            logarithm = bumps.at(block, out[rows] if in_place else None)
             with np.errstate(under="ignore"):
                 np.exp(logarithm, out=out[rows], casting="same_kind")
 
@@ -258,24 +259,39 @@ def _median_distance(
     return median
 
 
-def _log_bumps(X: FloatArray, centers: FloatArray, bandwidth: float) -> FloatArray:
-    """Return −‖x − c‖² / (2σ²) by the expanded square, as one matrix product."""
-    # 1. The square is expanded around the mean of the centres and in units of σ:
-    #    about the origin it would lose its digits for data far from there.
-    with np.errstate(all="ignore"):
-        origin = centers.mean(axis=0)
-        u = (X - origin) / bandwidth
-        v = (centers - origin) / bandwidth
-        # 2. −½‖u − v‖² = u·v − ½‖u‖² − ½‖v‖², where rounding can rise above zero.
-        half_u = 0.5 * np.einsum("ij,ij->i", u, u)
-        half_v = 0.5 * np.einsum("ij,ij->i", v, v)
-        left = np.column_stack([u, half_u, np.ones(len(u))])
-        right = np.column_stack([v, -np.ones(len(v)), -half_v])
-        logarithm: FloatArray = left @ right.T
-        np.minimum(logarithm, 0.0, out=logarithm)
-        # 3. Where a square overflowed, ∞ − ∞ left NaN in a complete row.
-        lost = ~np.isfinite(half_u) & complete_rows(X)
-        if lost.any() or not np.isfinite(half_v).all():
-            lost = lost if np.isfinite(half_v).all() else complete_rows(X)
-            logarithm[lost] = -0.5 * (cdist(X[lost], centers) / bandwidth) ** 2
-    return logarithm
+class _LogBumps:
+    """−‖x − c‖² / (2σ²) by the expanded square, as one matrix product."""
+
+    def __init__(self, centers: FloatArray, bandwidth: float) -> None:
+        """Expand the square around the mean of the centres and in units of σ.
+
+        About the origin it would lose its digits for data far from there.
+        """
+        self.centers, self.bandwidth = centers, bandwidth
+        with np.errstate(all="ignore"):
+            self.origin = centers.mean(axis=0)
+            v = (centers - self.origin) / bandwidth
+            half_v = 0.5 * np.einsum("ij,ij->i", v, v)
+        self.right = np.column_stack([v, -np.ones(len(v)), -half_v]).T
+        self.in_range = bool(np.isfinite(half_v).all())
+
+    def at(self, X: FloatArray, out: FloatArray | None) -> FloatArray:
+        """The logarithm of every bump at every row, in `out` where it is given."""
+        with np.errstate(all="ignore"):
+            # 1. −½‖u − v‖² = u·v − ½‖u‖² − ½‖v‖², where rounding can rise above zero.
+            left = np.ones((len(X), X.shape[1] + 2))
+            u = left[:, :-2]
+            np.subtract(X, self.origin, out=u)
+            u /= self.bandwidth
+            half_u = left[:, -2]
+            np.einsum("ij,ij->i", u, u, out=half_u)
+            half_u *= 0.5
+            logarithm: FloatArray = np.matmul(left, self.right, out=out)
+            np.minimum(logarithm, 0.0, out=logarithm)
+            # 2. Where a square overflowed, ∞ − ∞ left NaN in a complete row.
+            near = np.isfinite(half_u)
+            if not (self.in_range and near.all()):
+                lost = complete_rows(X) & ~(near & self.in_range)
+                distances = cdist(X[lost], self.centers) / self.bandwidth
+                logarithm[lost] = -0.5 * distances**2
+        return logarithm

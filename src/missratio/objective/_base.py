@@ -33,7 +33,8 @@ class Term:
     def exponential(cls, score: FloatArray) -> Term:
         """g(s) = exp(s), scaled by its largest value."""
         largest = score.max(axis=-1)
-        scaled = np.exp(score - largest[..., None])
+        scaled = score - largest[..., None]
+        np.exp(scaled, out=scaled)
         return cls(scaled, scaled, scaled, largest)
 
     @classmethod

@@ -34,7 +34,8 @@ class KLIEPObjective(Objective):
         mean_score, tilted_mass = expectations.value
         value = -mean_score + np.log(tilted_mass) + expectations.log_scale[1]
         inverse = 1.0 / tilted_mass
-        gradient = np.array([-np.ones_like(inverse), inverse])
+        gradient = np.full((2, len(inverse)), -1.0)
+        gradient[1] = inverse
         hessian = np.zeros((2, 2, len(inverse)))
         hessian[1, 1] = -inverse * inverse
         return Combination(value, gradient, hessian)

@@ -127,7 +127,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         }
         if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biu":
             # Nothing can be wrong with such labels but their number.
-            X = validate_data(self, X, **options)
+            X = validate_data(self, X, skip_check_array=_is_plain(X), **options)
             check_consistent_length(X, y)
         else:
             X, y = validate_data(self, X, y, **options)
@@ -154,6 +154,13 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         )
 
 
+def _is_plain(X: Any) -> bool:
+    """Whether X is an array that scikit-learn's validation would hand back as it is."""
+    if type(X) is not np.ndarray or X.ndim != 2 or not X.size:
+        return False
+    return bool(X.dtype == np.float64 or X.dtype == np.float32)
+
+
 @dataclass(frozen=True, slots=True)
 class Survey:
     """What one reading of a table tells.
@@ -163,8 +170,8 @@ class Survey:
     complete : bool
         Whether it has no NaN.
     sums : ndarray of shape (n_columns,), or None
-        The column sums of the rows that were to be counted; None where none were, or
-        where something is missing.
+        The column sums of the rows that were to be counted; None where none were,
+        where something is missing, and for a small table.
     """
 
     complete: bool
@@ -186,6 +193,9 @@ def look_over(X: FloatArray, counted: BoolArray | None = None) -> Survey:
             return complete, rows.astype(X.dtype) @ block
 
     starts = range(0, len(X), length)
+    if len(starts) == 1:
+        # What is in the cache may as well be added up later.
+        return Survey(_is_complete(X, 0), None)
     with one_blas_thread(X.size) as threads:
         completes, parts = zip(*share(read, starts, threads), strict=True)
     complete = all(completes)

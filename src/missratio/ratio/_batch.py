@@ -267,7 +267,7 @@ def _shared_features(
     flat = [table.reshape(-1, table.shape[2]) for table in tables]
     basis = as_basis(estimator.basis)
     if type(basis) is LinearBasis:
-        return LinearBasis().fit(flat[0][:1]), list(tables)
+        return estimator._linear_basis(flat[0].shape[1]), list(tables)
     labels = np.repeat([1, 0], [len(rows) for rows in flat])
     fitted = clone(basis).fit(np.concatenate(flat), labels)
     features = [

@@ -93,6 +93,12 @@ class RatioProblem:
     def _totals(self) -> FloatArray:
         return np.array([self.numerator.total, self.denominator.total])
 
+    @cached_property
+    def _about_zero(self) -> bool:
+        """Whether all features' centres lie within their spread of zero."""
+        spread = self.denominator.peek().std(axis=1)
+        return bool((np.abs(self.centre) <= spread).all())
+
     @property
     def n_parameters(self) -> int:
         """Length of a parameter vector."""
@@ -125,8 +131,10 @@ class RatioProblem:
         elements = BLOCK_ELEMENTS // 2 if second_order else BLOCK_ELEMENTS
 
         def sweep(term_of: Link, sample: Sample) -> list[Sums]:
-            centre = None if sample.centred else self.centre
-            at = Parameters(coef, centre, intercept)
+            if sample.centred:
+                at = Parameters(coef, None, intercept)
+            else:
+                at = Parameters(coef, self.centre, intercept, self._about_zero)
             return fold(
                 sample,
                 lambda features, weights: accumulate(

@@ -23,13 +23,15 @@ from missratio.solver import (
 # Above this many parameters a Hessian costs more than it saves.
 NEWTON_PARAMETERS = 1000
 NEWTON_TOL = 1e-8
-# A pilot fit takes every PILOT_STRIDE-th row where that leaves enough of them.
+# A pilot fit takes every PILOT_STRIDE-th row, or more where that leaves too few of
+# them; one that needs many steps is given up.
 PILOT_STRIDE = 10
 PILOT_ROWS = 2000
+PILOT_STEPS = 20
 # From this many parameters on a Hessian is kept over several steps.
 FREEZE_PARAMETERS = 48
 # Small problems are solved together up to this many numbers, which fit the cache.
-CHUNK_ELEMENTS = 131_072
+CHUNK_ELEMENTS = 262_144
 # Scores that spread by more than this may be on their way to infinity.
 FAR_OUT = 5.0
 LONG_WAY = 8
@@ -84,17 +86,14 @@ def solve(
 def _solve_newton(
     problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
 ) -> Solution:
-    """Newton, begun on a part of the rows where there are many."""
+    """Newton, begun by a pilot where that is worth its while."""
     start, hessian = problem.start() if begin is None else begin, None
-    pilot_rows = problem.denominator.n_rows // PILOT_STRIDE
-    large = len(start) == 1 and pilot_rows >= max(PILOT_ROWS, 20 * problem.n_parameters)
-    if large and begin is None:
-        # A pilot is only as good as its rows, so single precision will do, and it is
-        # not solved any further than to its own statistical error; its Hessian then
-        # serves for most of the steps.
-        pilot = problem.thin(PILOT_STRIDE)
-        coarse = max(tol, 0.3 * math.sqrt(problem.n_parameters / pilot_rows))
-        rough = _solve_newton(pilot, None, tol=coarse, max_iter=max_iter)
+    pilot = _pilot(problem) if begin is None else None
+    if pilot is not None:
+        # A pilot is not solved any further than to its own statistical error; its
+        # Hessian then serves for most of the steps.
+        steps = min(max_iter, PILOT_STEPS)
+        rough = _solve_newton(pilot, None, tol=_coarse(pilot, tol), max_iter=steps)
         if rough.status[0] == Status.CONVERGED:
             start, hessian = rough.theta, rough.hessian
             if not rough.exact:
@@ -103,7 +102,8 @@ def _solve_newton(
         problem,
         start,
         hessian=hessian,
-        freeze=len(start) == 1 and (large or problem.n_parameters >= FREEZE_PARAMETERS),
+        freeze=pilot is not None
+        or (len(start) == 1 and problem.n_parameters >= FREEZE_PARAMETERS),
         precision=float(np.finfo(problem.denominator.features.dtype).eps),
         tol=tol,
         max_iter=max_iter,
@@ -114,21 +114,37 @@ def _solve_newton(
 def _solve_proximal(
     problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
 ) -> Solution:
-    """Proximal Newton, begun on a part of the rows where there are many."""
+    """Proximal Newton, begun by a pilot where that is worth its while."""
     assert problem.l1 is not None
     start = problem.start() if begin is None else begin
     l1 = np.zeros(problem.n_parameters)
     l1[: len(problem.l1)] = problem.l1
-    pilot_rows = problem.denominator.n_rows // PILOT_STRIDE
-    large = pilot_rows >= max(PILOT_ROWS, 20 * problem.n_parameters)
-    if large and begin is None:
-        pilot = problem.thin(PILOT_STRIDE)
-        coarse = max(tol, 0.3 * math.sqrt(problem.n_parameters / pilot_rows))
-        rough = proximal_newton(pilot, start, l1, tol=coarse, max_iter=max_iter)
+    pilot = _pilot(problem) if begin is None else None
+    if pilot is not None:
+        coarse, steps = _coarse(pilot, tol), min(max_iter, PILOT_STEPS)
+        rough = proximal_newton(pilot, start, l1, tol=coarse, max_iter=steps)
         if rough.status[0] == Status.CONVERGED:
             start = rough.theta
     solution = proximal_newton(problem, start, l1, tol=tol, max_iter=max_iter)
     return _without_receding(problem, solution)
+
+
+def _pilot(problem: RatioProblem) -> RatioProblem | None:
+    """The problem on a part of the rows; None where that wouldn't pay.
+
+    With few parameters a Hessian is cheap, and a pilot pays for many rows only.
+    """
+    n_parameters = problem.n_parameters
+    stride = problem.denominator.n_rows // max(PILOT_ROWS, 20 * n_parameters)
+    least = 2 if n_parameters >= FREEZE_PARAMETERS else PILOT_STRIDE
+    if len(problem.centre) > 1 or stride < least:
+        return None
+    return problem.thin(min(stride, PILOT_STRIDE))
+
+
+def _coarse(pilot: RatioProblem, tol: float) -> float:
+    """A pilot's own statistical error, or the tolerance if that is larger."""
+    return max(tol, 0.3 * math.sqrt(pilot.n_parameters / pilot.denominator.n_rows))
 
 
 def _far_out(problem: RatioProblem, solution: Solution) -> BoolArray:

@@ -70,7 +70,7 @@ def newton(
     assert curvature is not None
     exact = hessian is None
     scale = np.abs(np.diagonal(curvature, axis1=1, axis2=2)).copy()
-    damping = np.full(len(theta), RELATIVE_FLOOR)
+    damping, damped = np.full(len(theta), RELATIVE_FLOOR), False
     status = np.full(len(theta), RUNNING)
     n_iter = np.zeros(len(theta), dtype=np.int64)
     floor = RELATIVE_FLOOR * scale
@@ -92,13 +92,15 @@ def newton(
         enough = value - SUFFICIENT_DECREASE * decrement**2 + noise
         taken = running & (there.value <= enough)
         taken &= np.isfinite(there.gradient.sum(axis=1))
+        vain = running & ~taken
+        none_vain = not vain.any()
         n_iter += taken
         updated = there.hessian
         if freeze and updated is None:
             bend = there.gradient - gradient
             updated = _secant_update(curvature, trial - theta, bend)
-        exact = there.hessian is not None and bool(taken.all())
-        if taken.all():
+        exact = there.hessian is not None and none_vain
+        if none_vain:
             theta, value, gradient = trial, there.value, there.gradient
             curvature = curvature if updated is None else updated
         else:
@@ -112,15 +114,16 @@ def newton(
         #    rounding error of the value and falls no more is as good as zero.
         earlier = decrement
         aim, plain = direction, decrement = newton_direction(curvature, gradient, floor)
-        if not (taken.all() and (damping == RELATIVE_FLOOR).all()):
-            damping = _next_damping(damping, taken)
+        if damped or not none_vain:
+            damping = _next_damping(damping, vain)
+            damped = bool((damping > RELATIVE_FLOOR).any())
             lift = damping[:, None] * scale
             direction, decrement = newton_direction(curvature, gradient, lift)
         sunk = (plain**2 <= noise) & (plain > 0.5 * earlier) & taken
         status[running & ((plain <= tol) | sunk)] = CONVERGED
         if there.no_optimum.any():
             status[taken & there.no_optimum] = NO_OPTIMUM
-        if not taken.all():
+        if damped:
             status[running & (damping > MOST_DAMPING)] = STALLED
         status[(status == RUNNING) & (n_iter >= max_iter)] = OUT_OF_ITERATIONS
 
@@ -139,11 +142,11 @@ def newton(
     )
 
 
-def _next_damping(damping: FloatArray, taken: BoolArray) -> FloatArray:
-    """Less after a step that was taken, more after a vain one."""
+def _next_damping(damping: FloatArray, vain: BoolArray) -> FloatArray:
+    """More after a vain step, less otherwise."""
     less = np.maximum(DAMPING_DOWN * damping, RELATIVE_FLOOR)
     more = np.maximum(DAMPING_UP * damping, LEAST_DAMPING)
-    return np.where(taken, less, more)
+    return np.where(vain, more, less)
 
 
 def _secant_update(

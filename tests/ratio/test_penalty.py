@@ -20,6 +20,7 @@ from missratio import (
     fit_batch,
     inverse_probability_weights,
 )
+from missratio.ratio._adjusted import adjust
 from missratio.ratio._means import weighted_mean
 from missratio.ratio._penalty import mean_covariance
 from missratio.ratio._rows import read_class
@@ -160,7 +161,7 @@ def test_under_the_covariance_no_linear_map_of_the_columns_matters(two_normals):
 HALF = FunctionMissingness(lambda z: 0.6 * (z > 0), rowwise=False, maximum=0.6)
 
 
-@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
+@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson", "regression"])
 @pytest.mark.parametrize("phi", [HALF, ROWS, None], ids=["entries", "rows", "none"])
 def test_standard_errors_are_those_of_repeated_samples(normalize, phi):
     rng = np.random.default_rng(0)
@@ -173,6 +174,7 @@ def test_standard_errors_are_those_of_repeated_samples(normalize, phi):
         rows = read_class(
             X, slice(0, 300), 1, phi, None, normalize, complete=phi is None
         )
+        rows = adjust(X, features, rows, basis.required_columns_)
         mean, _, weights = weighted_mean(features, rows, basis.required_columns_)
         means.append(mean)
         covariances.append(
@@ -264,4 +266,13 @@ def test_batches_take_a_plain_ridge_alone(two_normals, estimator):
     with pytest.raises(ValueError, match="NaiveBayesRatio takes a ridge penalty alone"):
         NaiveBayesRatio(estimator).fit(X, y)
     with pytest.raises(ValueError, match="fit_batch takes a ridge penalty alone"):
+        fit_batch(estimator, X[None, y == 1], X[None, y == 0])
+
+
+def test_batches_take_plain_means_alone(two_normals):
+    X, y = two_normals(50, 3)
+    estimator = KLIEP(normalize="regression")
+    with pytest.raises(ValueError, match="NaiveBayesRatio takes normalize='hajek' or"):
+        NaiveBayesRatio(estimator).fit(X, y)
+    with pytest.raises(ValueError, match="fit_batch takes normalize='hajek' or"):
         fit_batch(estimator, X[None, y == 1], X[None, y == 0])

@@ -213,7 +213,7 @@ def test_a_class_may_have_the_model_none(table):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"normalize": "mean"}, ValueError, r"\['hajek', 'horvitz-thompson'\]"),
+        ({"normalize": "mean"}, ValueError, r"\['hajek', 'horvitz-thompson', 'reg"),
         ({"solver": "sgd"}, ValueError, r"\['auto', 'newton', 'lbfgs'\]"),
         ({"l2": -0.1}, ValueError, "l2 must be finite and not negative"),
         ({"l2": np.nan}, ValueError, "l2 must be finite and not negative"),

@@ -25,7 +25,7 @@ from missratio.solver import Status
 
 Missingnesses = Any
 SOLVERS = ("auto", "newton", "lbfgs")
-NORMALIZATIONS = ("hajek", "horvitz-thompson")
+NORMALIZATIONS = ("hajek", "horvitz-thompson", "regression")
 
 
 class NoFiniteOptimumWarning(ConvergenceWarning):

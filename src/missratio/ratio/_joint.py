@@ -19,6 +19,7 @@ from missratio._typing import FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.missingness import Missingness
 from missratio.objective import Objective
+from missratio.ratio._adjusted import adjust
 from missratio.ratio._base import (
     NORMALIZATIONS,
     SOLVERS,
@@ -198,6 +199,8 @@ class JointRatio(BaseRatio):
             sums=survey.sums if position and features is table else None,
             names=getattr(self, "feature_names_in_", None),
         )
+        if position == 1:
+            rows = adjust(table, features, rows, self.basis_.required_columns_)
         return features, rows
 
     def _check_parameters(self) -> None:
@@ -205,6 +208,12 @@ class JointRatio(BaseRatio):
         check_choice("solver", self.solver, SOLVERS)
         check_choice("fallback", self.fallback, FALLBACKS)
         check_choice("penalty_weights", self.penalty_weights, PENALTY_WEIGHTS)
+        if self.normalize == "regression" and not self._objective().linear_numerator:
+            raise ValueError(
+                "normalize='regression' is for objectives in which the numerator "
+                "enters through means, as KLIEP's; got "
+                f"{self!r}. Use 'hajek' or 'horvitz-thompson'."
+            )
         if not self.tol > 0.0 or not self.max_iter >= 1:
             raise ValueError(
                 f"tol must be above 0 and max_iter at least 1, got {self.tol!r} and "

@@ -41,8 +41,10 @@ class KLIEPCV(JointRatio):
 
     Parameters
     ----------
-    basis, missingness, normalize, fallback, solver, tol, max_iter
+    basis, missingness, fallback, solver, tol, max_iter
         As for `KLIEP`.
+    normalize : {"hajek", "horvitz-thompson", "regression"}, default="regression"
+        As for `KLIEP`. The regressions are made once, on all rows.
     l2_grid : int or array-like, default=9
         Ridge strengths, or how many to try: from 10 to 10⁻³ times the one at which the
         penalty curves the objective as much as the denominator's rows do, for the
@@ -99,7 +101,7 @@ class KLIEPCV(JointRatio):
         self,
         basis: Any = "linear",
         missingness: MissingnessParameter = None,
-        normalize: Normalization = "hajek",
+        normalize: Normalization = "regression",
         l2_grid: Any = 9,
         l1_grid: Any = (0.0,),
         penalty_weights: PenaltyWeights = "covariance",

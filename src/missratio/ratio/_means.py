@@ -94,7 +94,10 @@ def _feature_means(
             f"Class {rows.label!r}: basis feature(s) {never} are never observed. "
             "Drop them, or bring rows in which they are."
         )
-    total = mass if rows.normalize == "hajek" else rows.total(None)
+    if rows.adjusted is not None:
+        mean = np.average(rows.adjusted, axis=0, weights=own)
+        return mean, np.ones(n_features), weights
+    total = mass if rows.normalize != "horvitz-thompson" else rows.total(None)
     return sums / total, mass / total, weights
 
 

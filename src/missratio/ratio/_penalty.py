@@ -125,7 +125,8 @@ def mean_covariance(
 
     A weighted mean is a sum over rows: of w(f − mean)/Σw under Hájek's normalisation,
     of (wf − mean)/n under Horvitz and Thompson's. The covariance is estimated by the
-    sum of the products of these terms, each feature with its own weights.
+    sum of the products of these terms, each feature with its own weights. Adjusted
+    terms are summed up as they are.
 
     Returns
     -------
@@ -157,9 +158,12 @@ def _terms(
     combined = rows.combined(weights)
     divisor = rows.total(combined)
     own = rows.sample_weight
-    hajek = rows.normalize == "hajek" or combined is None
+    hajek = rows.normalize != "horvitz-thompson" or combined is None
 
     def block_terms(start: int, stop: int) -> FloatArray:
+        whole = 1.0 if own is None else own[start:stop, None]
+        if rows.adjusted is not None:
+            return whole * (rows.adjusted[start:stop] - mean) / rows.total(None)
         block = rows.block(features, slice(start, stop))
         if combined is None:
             return (block - mean) / divisor
@@ -168,14 +172,13 @@ def _terms(
         values = np.where(weight > 0.0, block, mean)
         if hajek:
             return weight * (values - mean) / divisor
-        whole = 1.0 if own is None else own[start:stop, None]
         return (weight * values - whole * mean) / divisor
 
     return block_terms
 
 
 def check_ridge_alone(estimator: Any, what: str) -> None:
-    """Refuse penalties other than a plain ridge, where problems are solved as one."""
+    """Refuse what can't be had where problems are solved as one."""
     plain = {"l1": 0.0, "penalty_weights": "uniform", "fallback": "raise"}
     given = estimator.get_params(deep=False)
     odd = [name for name, value in plain.items() if not _is(given.get(name), value)]
@@ -183,6 +186,10 @@ def check_ridge_alone(estimator: Any, what: str) -> None:
         raise ValueError(
             f"{what} takes a ridge penalty alone, such as KLIEP(l2=0.01); got "
             f"{estimator!r}."
+        )
+    if given["normalize"] == "regression":
+        raise ValueError(
+            f"{what} takes normalize='hajek' or 'horvitz-thompson'; got {estimator!r}."
         )
 
 

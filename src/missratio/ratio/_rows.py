@@ -20,7 +20,7 @@ from missratio.weights import (
     warn_if_concentrated,
 )
 
-Normalization = Literal["hajek", "horvitz-thompson"]
+Normalization = Literal["hajek", "horvitz-thompson", "regression"]
 ClassModel = Missingness | Literal["ignore"] | None
 # Samples up to the first size are copied column by column, which numpy is fast along;
 # up to the second row by row, so that the class lies together; larger ones stay put.
@@ -44,11 +44,13 @@ class ClassRows:
     sample_weight : ndarray of shape (n_rows,), or None
     maximum : float, or None
         ‖φ‖∞ where the model knows it.
-    normalize : {"hajek", "horvitz-thompson"}
+    normalize : {"hajek", "horvitz-thompson", "regression"}
     ignores : bool
         Whether complete cases are taken for the whole.
     sums : ndarray of shape (n_features,), or None
         The features' sums over all rows, where they are known.
+    adjusted : ndarray of shape (n_rows, n_features), or None
+        Terms whose mean takes the place of a weighted mean, where they are known.
     """
 
     label: Any
@@ -60,10 +62,11 @@ class ClassRows:
     normalize: Normalization
     ignores: bool = False
     sums: FloatArray | None = None
+    adjusted: FloatArray | None = None
 
     def total(self, weights: FloatArray | None) -> FloatArray:
         """What weighted sums are divided by, for weights of rows (or features)."""
-        if weights is not None and self.normalize == "hajek":
+        if weights is not None and self.normalize != "horvitz-thompson":
             return np.atleast_1d(weights.sum(axis=0))
         if self.sample_weight is not None:
             return np.atleast_1d(self.sample_weight.sum())
@@ -106,6 +109,7 @@ class ClassRows:
             weights=None if self.weights is None else self.weights[chosen],
             sample_weight=None if own is None else own[chosen],
             sums=None,
+            adjusted=None if self.adjusted is None else self.adjusted[chosen],
         )
 
     def size(self, weights: FloatArray | None) -> SampleSize:

@@ -247,6 +247,12 @@ def _check(ratio: Any) -> None:
             "Under an L1 penalty some coefficients are held at zero, and the sandwich "
             f"formula does not apply. Use a ridge penalty (l2). {BOOTSTRAP}"
         )
+    inner = ratio if isinstance(ratio, JointRatio) else ratio._inner()
+    if inner.normalize == "regression":
+        raise ValueError(
+            "Means that are adjusted by regression move with the regression too, which "
+            f"the sandwich formula here leaves out. Use normalize='hajek'. {BOOTSTRAP}"
+        )
     if isinstance(ratio, JointRatio) and ratio.fallback_used_:
         raise ValueError(
             "Class 0 had too few complete rows, and its columns were taken as "

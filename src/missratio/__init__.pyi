@@ -82,6 +82,8 @@ from .weights import (
     worst_case_sample_size,
 )
 
+__version__: str
+
 __all__ = [
     "KLIEP",
     "KLIEPCV",

@@ -75,6 +75,30 @@ def test_unseen_categories_get_the_controlled_class(fit, run, patients):
         assert "1 can't be scored" in said
 
 
+@pytest.mark.parametrize("method", ["kliep", "naive-bayes"])
+def test_standard_errors_where_asked_for(fit, run, patients, method):
+    out, path = patients.with_name("p.csv"), patients.with_name("model.skops")
+    fit()
+    result = run("predict", path, patients, "--out", out, "--standard-errors", status=3)
+    assert "Fit it with --standard-errors" in result.stderr
+    fit("--standard-errors", "--method", method, "--force")
+    run("predict", path, patients, "--out", out, "--standard-errors", "-q")
+    rows = predictions(out)
+    scored = [row for row in rows if row["score"]]
+    assert all(0 < float(row["standard_error"]) < 10 for row in scored)
+    unscored = [row for row in rows if not row["score"]]
+    assert unscored[0]["standard_error"] == ""
+
+
+def test_trees_have_no_standard_errors(run, patients):
+    result = run(
+        "fit", patients, "--target", "state", "--controlled", "well", "--drop", "id",
+        "--missingness", "ignore", "--method", "trees", "--standard-errors", "--out",
+        patients.with_name("m.skops"), status=3,
+    )  # fmt: skip
+    assert "'kliep', 'kliep-cv' or 'naive-bayes'" in result.stderr
+
+
 REFUSED = {
     "pulse,ward\n80,east\n": "lacks 'sugar'",
     "pulse,sugr,ward\n80,5,east\n": "Did you mean 'sugr'",

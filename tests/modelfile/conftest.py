@@ -51,6 +51,7 @@ KINDS = {
     "complete": lambda: fit(mr.KLIEP()),
     "joint": lambda: fit(mr.KLIEP(), PHI),
     "penalties": lambda: fit(mr.KLIEP(l2=np.array([0.0, 0.1, 0.0])), WHOLE),
+    "cross-validated": lambda: fit(mr.KLIEPCV(random_state=0), PHI),
     "naive-bayes": lambda: fit(mr.NaiveBayesRatio(mr.KLIEP()), PHI),
     "divergence": lambda: fit(mr.FDivergenceRatio("js")),
     "gaussian": lambda: fit(mr.KLIEP(mr.GaussianBasis(5), l2=0.1)),

@@ -13,9 +13,10 @@ def situation(missing="nothing", rows=10_000, columns=5):
 def test_enough_complete_rows_make_a_joint_fit():
     assert choose_method("auto", situation(rows=200))[0] == "kliep"
     name, why = choose_method("auto", situation(rows=199))
-    assert name == "naive-bayes"
+    assert name == "kliep-cv"
     assert "199 complete rows" in why
-    assert choose_method("auto", situation(rows=1999, columns=100))[0] == "naive-bayes"
+    assert choose_method("auto", situation(rows=49))[0] == "naive-bayes"
+    assert choose_method("auto", situation(rows=1999, columns=1000))[0] == "naive-bayes"
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -25,7 +26,7 @@ def test_what_is_asked_for_is_taken(name):
 
 @pytest.mark.parametrize("missing", ["values", "ignored"])
 def test_logistic_regression_needs_complete_rows(missing):
-    with pytest.raises(TableError, match="'kliep', 'naive-bayes', 'trees'"):
+    with pytest.raises(TableError, match="'kliep', 'kliep-cv', 'naive-bayes', 'trees'"):
         choose_method("logistic", situation(missing))
 
 

@@ -61,7 +61,7 @@ def fit(
     ] = None,
     method: Annotated[
         str,
-        typer.Option(help="auto, kliep, naive-bayes, logistic or trees."),
+        typer.Option(help="auto, kliep, kliep-cv, naive-bayes, logistic or trees."),
     ] = "auto",
     deployment: Annotated[
         str,
@@ -87,6 +87,10 @@ def fit(
         ),
     ] = "raise",
     seed: Annotated[int, typer.Option(min=0, help="Of the split.")] = 0,
+    standard_errors: Annotated[
+        bool,
+        typer.Option("--standard-errors", help="So that predict can give them."),
+    ] = False,
     drop: options.Drop = [],  # noqa: B006
     categorical: options.Categorical = [],  # noqa: B006
     missing_value: options.MissingValue = [],  # noqa: B006
@@ -124,6 +128,7 @@ def fit(
             odds_factor=odds_factor,
             on_infeasible=on_infeasible,
             seed=seed,
+            standard_errors=standard_errors,
         )
         asked.check()
         inputs = [data, Path(missingness or data), queries or data]

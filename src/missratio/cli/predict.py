@@ -26,6 +26,13 @@ def predict(
             help="A column to copy to the output; may be repeated.", show_default=False
         ),
     ] = [],  # noqa: B006
+    standard_errors: Annotated[
+        bool,
+        typer.Option(
+            "--standard-errors",
+            help="Of the scores, if the model was fitted with --standard-errors.",
+        ),
+    ] = False,
     drop: options.Drop = [],  # noqa: B006
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
@@ -54,6 +61,7 @@ def predict(
             source,
             out,
             keep=keep,
+            standard_errors=standard_errors,
             drop=drop,
             force=force,
             tick=progress.tick,

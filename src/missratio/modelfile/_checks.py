@@ -93,6 +93,13 @@ def _check_table_model(model: TableModel) -> None:
     )
     _require(isinstance(model.training, TrainingData), "its training data is unknown")
     _require(isinstance(model.target, str), "its target is unknown")
+    if model.covariance is not None:
+        size = len(model.classifier.estimator_.coef_) + 1
+        _require(
+            model.covariance.shape == (size, size)
+            and bool(np.isfinite(model.covariance).all()),
+            "its covariance is of another size",
+        )
 
 
 def _check_certificate(classifier: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from missratio._typing import BoolArray, FloatArray
 from missratio.classifier import Certificate, NeymanPearsonClassifier
 from missratio.tables import Encoder
+from missratio.uncertainty import RatioUncertainty
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class TableModel:
         Columns of the training table that are not used.
     method : str
     training : TrainingData
+    covariance : ndarray of shape (n_coefficients + 1, n_coefficients + 1), optional
+        That of the ratio's coefficients and log normaliser, for standard errors.
     """
 
     classifier: NeymanPearsonClassifier
@@ -58,6 +61,7 @@ class TableModel:
     dropped: tuple[str, ...]
     method: str
     training: TrainingData
+    covariance: FloatArray | None = None
 
     @property
     def certificate(self) -> Certificate:
@@ -92,3 +96,28 @@ class TableModel:
             unseen = np.isnan(X[:, first:]).any(axis=1)
             scores = np.where(unseen, -np.inf, scores)
         return scores, scores > self.classifier.threshold_
+
+    def standard_errors(self, X: FloatArray) -> FloatArray:
+        """Standard errors of the scores, log density ratios, of encoded rows.
+
+        By the sandwich formula of `ratio_uncertainty`; a learned φ is allowed for.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, encoder.width)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            NaN for a row that has a missing value.
+        """
+        if self.covariance is None:
+            raise ValueError(
+                "The model has no standard errors. Fit it with --standard-errors."
+            )
+        known = RatioUncertainty(self.classifier.estimator_, self.covariance, {})
+        # A ratio fitted to complete rows takes no others.
+        errors, complete = np.full(len(X), np.nan), ~np.isnan(X).any(axis=1)
+        if complete.any():
+            errors[complete] = known.log_ratio(X[complete])[1]
+        return errors

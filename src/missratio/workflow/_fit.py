@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from missratio._hints import did_you_mean, listed
+from missratio._typing import FloatArray
 from missratio.classifier import NeymanPearsonClassifier, NoCertificateError
-from missratio.learning import QueryPlan, learn_missingness
-from missratio.missingness import LogisticMissingness, Missingness, StepMissingness
+from missratio.missingness import Missingness
 from missratio.modelfile import TableModel, TrainingData
+from missratio.ratio import BaseRatio
 from missratio.tables import LabelledTable, Source, TableError, Wanted, sha256
+from missratio.uncertainty import ratio_uncertainty
+from missratio.workflow._explained import check_explained, find_missingness
 from missratio.workflow._methods import METHODS, Situation, choose_method
-from missratio.workflow._phi_file import read_missingness
 
 IGNORE = "ignore"
 DEPLOYMENTS = ("complete", "as-observed")
@@ -54,6 +56,8 @@ class FitOptions:
     odds_factor : float
     on_infeasible : {"raise", "reject_all"}
     seed : int
+    standard_errors : bool
+        Whether the model is to give standard errors of its scores.
     """
 
     controlled: str
@@ -68,11 +72,19 @@ class FitOptions:
     odds_factor: float = 1.0
     on_infeasible: str = "raise"
     seed: int = 0
+    standard_errors: bool = False
 
     @property
     def ignores(self) -> bool:
         """Whether missing values are left out of account."""
         return self.missingness == IGNORE
+
+    @property
+    def phi_file(self) -> Path | None:
+        """The file that says why values are missing."""
+        if self.missingness is None or self.ignores:
+            return None
+        return Path(self.missingness)
 
     @property
     def as_observed(self) -> bool:
@@ -153,8 +165,11 @@ def _fit_table(
 ) -> FittedTable:
     labels, controlled = check_classes(table, wanted.target, options.controlled)
     _check_columns(table)
-    models = _missingness(table, labels, options, step)
-    _check_explained(table, labels, models, options)
+    if options.queries is not None:
+        step("Learning why values are missing")
+    models = find_missingness(table, labels, options.phi_file, options.queries)
+    if not options.as_observed:
+        check_explained(table, labels, models)
     situation = _situation(table, controlled, models, options)
     method, why = choose_method(options.method, situation)
     step(f"Fitting {method} and calibrating")
@@ -182,11 +197,44 @@ def _fit_table(
             raise TableError(in_options(str(error), names)) from error
     missing = {label: table.missing_counts(label) for label in labels}
     training = TrainingData(file, digest.result(), dict(table.counts), missing)
+    covariance = None
+    if options.standard_errors:
+        step("Estimating standard errors")
+        covariance = _covariance(classifier, table, method)
     model = TableModel(
-        classifier, table.encoder, wanted.target, tuple(wanted.drop), method, training
+        classifier,
+        table.encoder,
+        wanted.target,
+        tuple(wanted.drop),
+        method,
+        training,
+        covariance,
     )
     told = [in_options(str(warning.message), names) for warning in caught]
     return FittedTable(model, why, list(dict.fromkeys(told)))
+
+
+def _covariance(
+    classifier: NeymanPearsonClassifier, table: LabelledTable, method: str
+) -> FloatArray:
+    """The covariance of a ratio's coefficients, from the rows that it was fitted on."""
+    ratio = classifier.estimator_
+    if not isinstance(ratio, BaseRatio):
+        raise TableError(
+            f"--standard-errors are for density ratios, and the method is {method}. "
+            "Choose 'kliep', 'kliep-cv' or 'naive-bayes'."
+        )
+    fitted = np.ones(len(table.y), dtype=bool)
+    fitted[classifier.calibration_index_] = False
+    is_other = (table.y != classifier.certificate_.controlled_class).astype(int)
+    try:
+        # Where φ was learned, it was from these rows and more of the same class.
+        known = ratio_uncertainty(
+            ratio, table.X[fitted], is_other[fitted], learned_on="same"
+        )
+    except ValueError as error:
+        raise TableError(f"There are no standard errors: {error}") from error
+    return known.covariance
 
 
 def check_classes(
@@ -249,105 +297,6 @@ def _check_columns(table: LabelledTable) -> None:
                 f"Column {name!r} has one value only, in every row: nothing can be "
                 f"learned from it. Leave it out (--drop {name})."
             )
-
-
-def _missingness(
-    table: LabelledTable, labels: Sequence[Any], options: FitOptions, step: Step
-) -> dict[Any, Missingness]:
-    if options.missingness is not None and not options.ignores:
-        return read_missingness(Path(options.missingness), table.encoder, labels)
-    if options.queries is None:
-        return {}
-    step("Learning why values are missing")
-    return _learned(table, labels, options.queries)
-
-
-def _learned(
-    table: LabelledTable, labels: Sequence[Any], plan: Path
-) -> dict[Any, Missingness]:
-    """Models learned from a plan that was filled in."""
-    try:
-        revealed = QueryPlan.read(plan, table.numeric_frame(), table.y)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"There is no plan {plan}.") from None
-    except ValueError as error:
-        raise TableError(f"{plan} was refused. {error}") from error
-    n_indicators = table.encoder.width - table.encoder.n_numeric
-    if revealed.rowwise and n_indicators:
-        raise TableError(
-            "Where whole rows are missing, a plan tells the numbers of a row and not "
-            "its categories. Leave the columns of categories out (--drop)."
-        )
-    models: dict[Any, Missingness] = {}
-    for label in labels:
-        if not table.missing_counts(label):
-            continue
-        X = table.X[table.y == label]
-        answers = np.pad(
-            revealed[label], ((0, 0), (0, n_indicators)), constant_values=np.nan
-        )
-        try:
-            models[label] = learn_missingness(
-                _framed(X, table), answers, rowwise=revealed.rowwise
-            )
-        except ValueError as error:
-            raise TableError(f"{plan}, class {label!r}: {error}") from error
-    return models
-
-
-def _framed(X: Any, table: LabelledTable) -> Any:
-    import pyarrow
-
-    names = table.encoder.encoded_names
-    return pyarrow.table({name: X[:, j] for j, name in enumerate(names)})
-
-
-def _check_explained(
-    table: LabelledTable,
-    labels: Sequence[Any],
-    models: Mapping[Any, Missingness],
-    options: FitOptions,
-) -> None:
-    """Refuse missing cells that nothing was said about."""
-    if options.as_observed:
-        return
-    categories = set(table.encoder.names[table.encoder.n_numeric :])
-    for label in labels:
-        counts, model = table.missing_counts(label), models.get(label)
-        if not counts or (model is not None and model.rowwise):
-            continue
-        blank = [name for name in counts if name in categories]
-        if blank:
-            raise TableError(
-                f"Class {label!r} has blanks in {listed(blank)}, of categories, and φ "
-                "is a function of numbers. Fill them in; leave the column out (--drop "
-                f"{blank[0]}); or take a blank for a category of its own, which holds "
-                "for rows that lose values as these did (--deployment as-observed)."
-            )
-        if model is None:
-            cells = ", ".join(f"{name!r} ({n})" for name, n in counts.items())
-            raise TableError(
-                f"Class {label!r} has missing values in {cells}, and nothing says why. "
-                "Look some up (missratio query, then --queries PLAN), write down why "
-                "(--missingness FILE; missratio fit --example), or leave them out of "
-                "account, which holds for rows that lose values as these did "
-                "(--missingness ignore)."
-            )
-        unsaid = [name for name in counts if _never(model, name, table)]
-        if unsaid:
-            raise TableError(
-                f"Class {label!r} has missing values in {listed(unsaid)}, and its "
-                "model says that none are. Add the column(s) to it."
-            )
-
-
-def _never(model: Missingness, name: str, table: LabelledTable) -> bool:
-    """Whether a model says that a column has nothing missing."""
-    place = table.encoder.names.index(name)
-    if isinstance(model, LogisticMissingness):
-        return bool(np.atleast_1d(model.intercept)[place] == -np.inf)
-    assert isinstance(model, StepMissingness)
-    return bool(np.atleast_1d(model.probability)[place] == 0.0)
 
 
 def _situation(

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from missratio._hints import did_you_mean, listed
-from missratio.ratio import KLIEP, NaiveBayesRatio
+from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio
 from missratio.tables import TableError
 
 # A category that only one class has would have an infinite coefficient otherwise.
@@ -21,6 +21,9 @@ INDICATOR_PENALTY = 0.01
 # Complete rows of the controlled class for each column that a joint fit should have.
 ROWS_PER_COLUMN = 20
 LEAST_ROWS = 200
+# And with a penalty.
+PENALISED_ROWS_PER_COLUMN = 2
+LEAST_PENALISED_ROWS = 50
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,10 @@ def _kliep(situation: Situation) -> KLIEP:
     return KLIEP(l2=penalty, missingness=_ignored(situation))
 
 
+def _kliep_cv(situation: Situation) -> KLIEPCV:
+    return KLIEPCV(missingness=_ignored(situation), random_state=situation.seed)
+
+
 def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
     penalty = INDICATOR_PENALTY if situation.n_indicators else 0.0
     return NaiveBayesRatio(KLIEP(l2=penalty), missingness=_ignored(situation))
@@ -89,6 +96,11 @@ METHODS: dict[str, Method] = {
     "kliep": Method(
         "the density ratio of all columns jointly (M-KLIEP)",
         _kliep,
+        frozenset({"nothing", "rows", "values", "ignored"}),
+    ),
+    "kliep-cv": Method(
+        "the same with a ridge penalty, chosen by cross-validation",
+        _kliep_cv,
         frozenset({"nothing", "rows", "values", "ignored"}),
     ),
     "naive-bayes": Method(
@@ -143,9 +155,14 @@ def _sensible(situation: Situation) -> tuple[str, str]:
             f"{situation.complete_rows} complete rows of the controlled class to fit "
             f"{situation.n_columns} column(s) on are enough for a joint fit"
         )
-    return "naive-bayes", (
+    few = (
         f"{situation.complete_rows} complete rows of the controlled class to fit "
-        f"{situation.n_columns} column(s) on are too few for a joint fit, which should "
-        f"have {wanted}; columns are fitted one at a time, as if independent within "
-        "each class"
+        f"{situation.n_columns} column(s) on are too few for a joint fit"
+    )
+    least = max(LEAST_PENALISED_ROWS, PENALISED_ROWS_PER_COLUMN * situation.n_columns)
+    if situation.complete_rows >= least:
+        return "kliep-cv", f"{few} without a penalty, which should have {wanted}"
+    return "naive-bayes", (
+        f"{few}, which should have {least} at least; columns are fitted one at a time, "
+        "as if independent within each class"
     )

@@ -21,7 +21,7 @@ from missratio.tables import (
     written_whole,
 )
 
-LABEL, SCORE = "label", "score"
+LABEL, SCORE, ERROR = "label", "score", "standard_error"
 
 
 @dataclass
@@ -49,6 +49,7 @@ def predict_table(
     *,
     keep: Sequence[str] = (),
     drop: Sequence[str] = (),
+    standard_errors: bool = False,
     force: bool = False,
     tick: Callable[[int], None] = lambda _: None,
 ) -> Predicted:
@@ -68,6 +69,8 @@ def predict_table(
         Columns to copy.
     drop : sequence of str
         Columns to pass over.
+    standard_errors : bool
+        Whether to add a column `standard_error`, that of the score.
     force : bool
         Whether a file of that name is overwritten.
     tick : callable
@@ -80,7 +83,11 @@ def predict_table(
     encoder = model.encoder.with_decimal_comma(source.decimal_comma)
     allowed = [model.target, *model.dropped, *keep, *drop]
     encoder.check_columns(source.names, allowed)
-    taken = [name for name in keep if name in (LABEL, SCORE)]
+    if standard_errors and model.covariance is None:
+        raise TableError(
+            "The model has no standard errors. Fit it with --standard-errors."
+        )
+    taken = [name for name in keep if name in (LABEL, SCORE, ERROR)]
     if taken:
         raise TableError(
             f"--keep {listed(taken)}: the output has such a column already."
@@ -91,8 +98,12 @@ def predict_table(
         for batch in source.batches(needed):
             if not len(batch):
                 continue
-            scores, above = model.score(encoder.encode(batch, done.rows))
-            writer.write(_output(model, batch.select(list(keep)), scores, above))
+            X = encoder.encode(batch, done.rows)
+            scores, above = model.score(X)
+            output = _output(model, batch.select(list(keep)), scores, above)
+            if standard_errors:
+                output = _with_errors(output, model.standard_errors(X))
+            writer.write(output)
             done.rows += len(batch)
             done.other += int(above.sum())
             done.unscored += int((scores == -np.inf).sum())
@@ -125,6 +136,12 @@ def _output(model: TableModel, kept: Any, scores: FloatArray, above: BoolArray) 
     return pyarrow.RecordBatch.from_arrays(
         arrays, names=[*kept.schema.names, LABEL, SCORE]
     )
+
+
+def _with_errors(output: Any, errors: FloatArray) -> Any:
+    import pyarrow
+
+    return output.append_column(ERROR, pyarrow.array(errors, from_pandas=True))
 
 
 class _Writer:

@@ -15,7 +15,7 @@ from missratio.ratio._rows import Normalization
 class KLIEP(JointRatio):
     """Density ratio r̂ = exp(θ̂ᵀf)/N̂ by the KL importance estimation procedure.
 
-    Maximises Ê[θᵀf(Z¹)] − log Ê[exp θᵀf(Z⁰)] − ½ Σ l2 θ² − Σ l1 |θ|, where every Ê is a
+    Maximises Ê[θᵀf(Z¹)] − log Ê[exp θᵀf(Z⁰)] − ½ Σ l2 θ² − l1‖θ‖₁, where every Ê is a
     mean over observed rows weighted by 1/(1 − φ): the paper's M-KLIEP. Without a
     missingness model it is plain KLIEP, and with ``missingness="ignore"`` the
     complete-case CC-KLIEP, which is biased where values are missing not at random.
@@ -41,7 +41,7 @@ class KLIEP(JointRatio):
     l2 : float or array-like of shape (n_basis_features,), default=0.0
         Ridge penalty ½ Σ l2 θ², in the units that `penalty_weights` says.
     l1 : float or array-like of shape (n_basis_features,), default=0.0
-        Penalty Σ l1 |θ|, likewise: it leaves coefficients at zero. At the optimum the
+        Penalty l1‖θ‖₁, likewise: it leaves coefficients at zero. At the optimum the
         denominator's tilted mean of each feature is within ±l1 of the numerator's
         weighted mean (and of a ridge's pull, where there is one).
     penalty_weights : {"uniform", "standard-error", "covariance"}, default="uniform"

@@ -15,6 +15,7 @@ from missratio.cli import data
 from missratio.cli.fit import fit
 from missratio.cli.predict import predict
 from missratio.cli.query import query
+from missratio.cli.report import report
 from missratio.cli.reproduce import reproduce
 
 app = typer.Typer(
@@ -23,7 +24,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
-for command in (query, fit, predict, reproduce):
+for command in (query, fit, predict, report, reproduce):
     app.command()(command)
 app.add_typer(data.app, name="data")
 

@@ -53,6 +53,8 @@ class TableModel:
     training : TrainingData
     covariance : ndarray of shape (n_coefficients + 1, n_coefficients + 1), optional
         That of the ratio's coefficients and log normaliser, for standard errors.
+    report : str, optional
+        What `missratio report` shows, as JSON.
     """
 
     classifier: NeymanPearsonClassifier
@@ -62,6 +64,7 @@ class TableModel:
     method: str
     training: TrainingData
     covariance: FloatArray | None = None
+    report: str | None = None
 
     @property
     def certificate(self) -> Certificate:

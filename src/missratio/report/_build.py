@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -35,6 +36,7 @@ def build_report(
     title: str | None = None,
     folds: int = 5,
     confidence: float = 0.95,
+    feature_names: Sequence[str] | None = None,
 ) -> Report:
     """What a certified classifier guarantees, how good it is, and what that rests on.
 
@@ -55,6 +57,8 @@ def build_report(
         fit on the others. 0 measures the power on the rows fitted on, and says so.
     confidence : float, default=0.95
         Of the intervals of errors, power and coefficients.
+    feature_names : sequence of str, optional
+        What the columns are called, where X is an array.
 
     Returns
     -------
@@ -77,7 +81,7 @@ def build_report(
     test = _read_test(classifier, X_test, y_test)
     rng = np.random.default_rng(0)
     few = rows.sampled(MOST_ROWS, rng)
-    names = _feature_names(classifier)
+    names = _feature_names(classifier, feature_names)
     certificate = classifier.certificate_
     data: dict[str, Any] = {
         "format": FORMAT,
@@ -94,7 +98,7 @@ def build_report(
         "missingness": missing_values(rows, few, names),
         "weights": weights_by_class(rows),
         "complete_case": complete_case(few, levels, test, confidence),
-        "coefficients": coefficients(rows, confidence),
+        "coefficients": coefficients(rows, confidence, names),
     }  # fmt: skip
     data["cautions"] = cautions(rows, levels, data)
     return Report(plain(data))
@@ -108,8 +112,15 @@ def _read_test(
     return None if X is None or y is None else LabelledRows.read(classifier, X, y)
 
 
-def _feature_names(classifier: NeymanPearsonClassifier) -> list[str]:
-    names = getattr(classifier, "feature_names_in_", None)
+def _feature_names(
+    classifier: NeymanPearsonClassifier, given: Sequence[str] | None
+) -> list[str]:
+    names = getattr(classifier, "feature_names_in_", given)
+    if names is not None and len(names) != classifier.n_features_in_:
+        raise ValueError(
+            f"feature_names must name {classifier.n_features_in_} columns, got "
+            f"{len(names)} names."
+        )
     if names is None:
         return [f"x{j}" for j in range(classifier.n_features_in_)]
     return [str(name) for name in names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from missratio.uncertainty import ratio_uncertainty
 MOST_LISTED = 60
 
 
-def coefficients(rows: LabelledRows, confidence: float) -> dict[str, Any] | None:
+def coefficients(
+    rows: LabelledRows, confidence: float, columns: list[str]
+) -> dict[str, Any] | None:
     """The coefficients of a score that is linear in its features.
 
     Parameters
@@ -25,6 +28,8 @@ def coefficients(rows: LabelledRows, confidence: float) -> dict[str, Any] | None
     rows : LabelledRows
     confidence : float
         Of the intervals.
+    columns : list of str
+        Names of the table's columns, which an estimator of arrays calls x0, x1, ….
 
     Returns
     -------
@@ -42,6 +47,8 @@ def coefficients(rows: LabelledRows, confidence: float) -> dict[str, Any] | None
     # The score is towards the other class, whichever the estimator has second.
     values = values * rows.classifier._sign
     names = _names(estimator, last, len(values))
+    if not hasattr(estimator, "feature_names_in_"):
+        names = [_renamed(name, columns) for name in names]
     order = np.argsort(-np.abs(values), kind="stable")[:MOST_LISTED]
     errors = _standard_errors(rows)
     reach = None if errors is None else ndtri(0.5 + confidence / 2.0) * errors[order]
@@ -74,6 +81,16 @@ def _standard_errors(rows: LabelledRows) -> FloatArray | None:
         return ratio_uncertainty(ratio, fitted.X, labels).standard_errors[:-1]
     except (ValueError, np.linalg.LinAlgError):
         return None
+
+
+def _renamed(name: str, columns: list[str]) -> str:
+    """A feature's name with the columns' own for x0, x1, …."""
+
+    def named(found: re.Match[str]) -> str:
+        place = int(found[1])
+        return columns[place] if place < len(columns) else found[0]
+
+    return re.sub(r"\bx(\d+)\b", named, name)
 
 
 def _names(estimator: Any, last: Any, width: int) -> list[str]:

@@ -18,6 +18,7 @@ from missratio.classifier import NeymanPearsonClassifier, NoCertificateError
 from missratio.missingness import Missingness
 from missratio.modelfile import TableModel, TrainingData
 from missratio.ratio import BaseRatio
+from missratio.report import build_report
 from missratio.tables import LabelledTable, Source, TableError, Wanted, sha256
 from missratio.uncertainty import ratio_uncertainty
 from missratio.workflow._explained import check_explained, find_missingness
@@ -201,6 +202,14 @@ def _fit_table(
     if options.standard_errors:
         step("Estimating standard errors")
         covariance = _covariance(classifier, table, method)
+    step("Describing it for a report")
+    report = build_report(
+        classifier,
+        table.X,
+        table.y,
+        title=f"{wanted.target} in {file}",
+        feature_names=names,
+    )
     model = TableModel(
         classifier,
         table.encoder,
@@ -209,6 +218,7 @@ def _fit_table(
         method,
         training,
         covariance,
+        report.json(),
     )
     told = [in_options(str(warning.message), names) for warning in caught]
     return FittedTable(model, why, list(dict.fromkeys(told)))

@@ -64,7 +64,6 @@ def test_a_file_written_again_as_it_was_is_loaded(saved):
 
 @settings(
     max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture],
-    deadline=None,
 )  # fmt: skip
 @given(st.integers(0, 10**9), st.integers(1, 255))
 def test_a_flipped_byte_is_noticed_or_does_no_harm(saved, place, flip):

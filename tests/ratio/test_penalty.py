@@ -133,7 +133,7 @@ def test_l1_at_which_a_coefficient_appears_is_its_mismatch_at_zero(table):
 
 
 @given(exponents=st.lists(st.floats(-3, 3), min_size=3, max_size=3))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @pytest.mark.parametrize("units", ["standard-error", "covariance"])
 def test_the_scale_of_a_column_does_not_matter(units, exponents):
     rng = np.random.default_rng(0)

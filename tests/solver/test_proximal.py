@@ -82,7 +82,7 @@ def test_with_a_unit_hessian_it_is_soft_thresholding():
 
 
 @given(seed=st.integers(0, 10_000), strength=st.floats(0.0, 3.0))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_quadratic_models_optimum_satisfies_its_conditions(seed, strength):
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(12, 8))
@@ -98,7 +98,7 @@ def test_the_quadratic_models_optimum_satisfies_its_conditions(seed, strength):
 
 
 @given(seed=st.integers(0, 10_000), strength=st.floats(1e-3, 1.0))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_it_ends_where_an_independent_solver_does(seed, strength):
     evaluate = draw_tilted(seed)
     l1 = np.full(5, strength)
@@ -111,7 +111,7 @@ def test_it_ends_where_an_independent_solver_does(seed, strength):
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_its_claim_to_have_converged_is_measured(seed):
     evaluate = draw_tilted(seed)
     l1 = np.array([0.0, 0.05, 0.1, 0.2, 0.4])

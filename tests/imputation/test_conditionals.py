@@ -38,25 +38,25 @@ def test_two_levels_are_penalised_logistic_regression(steepness):
     else:
         levels = (rng.random(len(X)) < expit(steepness * log_odds)).astype(int)
     entries = Entries(X, levels, weights, np.ones(2))
-    ours = BinaryLogistic.fit(entries, None)
+    ours = BinaryLogistic.fit(entries, levels == 1, None)
     peer = LogisticRegression(C=1.0, tol=1e-8, max_iter=1000).fit(X, levels, weights)
     np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=0.001)
-    again = BinaryLogistic.fit(entries, ours.log_odds)
+    again = BinaryLogistic.fit(entries, levels == 1, ours)
     np.testing.assert_allclose(again.log_odds.coef, ours.log_odds.coef, rtol=1e-3)
 
 
 TILTS = {
-    "even": np.ones(10),
-    "line": np.linspace(0, 1, 10),
-    "one level": np.r_[np.zeros(9), 1.0],
-    "steep": np.geomspace(1e-4, 1, 10),
+    "even": np.ones(20),
+    "line": np.linspace(0, 1, 20),
+    "one level": np.r_[np.zeros(19), 1.0],
+    "steep": np.geomspace(1e-4, 1, 20),
 }
 
 
 def donors(tilt, n_nearest=None, seed=0):
-    """Levels 0, …, 9 at even normal scores; residuals of one location."""
+    """Levels 0, …, 19, none of which makes up a tenth; residuals of one location."""
     rng = np.random.default_rng(seed)
-    values = rng.integers(0, 10, 5000).astype(float)
+    values = rng.integers(0, 20, 5000).astype(float)
     levels, places = NumericLevels.build(values, np.ones(5000))
     location = np.zeros(5000)
     weights = rng.exponential(size=5000)
@@ -71,25 +71,63 @@ def donors(tilt, n_nearest=None, seed=0):
 @pytest.mark.parametrize(
     "tilt",
     [
-        np.ones(10),
-        np.linspace(0, 1, 10),
-        np.r_[np.zeros(9), 1.0],
-        np.geomspace(1e-4, 1, 10),
+        np.ones(20),
+        np.linspace(0, 1, 20),
+        np.r_[np.zeros(19), 1.0],
+        np.geomspace(1e-4, 1, 20),
     ],
     ids=["even", "line", "one level", "steep"],
 )
 def test_draws_are_tilted_exactly(tilt, n_nearest):
     law, mass, rng = donors(tilt, n_nearest)
-    drawn = law.draw(np.zeros(40_000), rng)
+    drawn = law.draw(np.zeros(40_000), None, rng)
     expected = mass * tilt / (mass * tilt).sum()
-    found = np.bincount(drawn, minlength=10) / len(drawn)
+    found = np.bincount(drawn, minlength=20) / len(drawn)
     np.testing.assert_allclose(found, expected, atol=0.012)
 
 
+@pytest.mark.parametrize("spike", [0.0, 3.0, 99.0])
+def test_a_value_that_makes_up_a_tenth_is_a_matter_of_its_own(spike):
+    rng = np.random.default_rng(0)
+    values = np.where(rng.random(5000) < 0.4, spike, rng.uniform(1, 5, 5000))
+    levels, places = NumericLevels.build(values, np.ones(5000))
+    assert levels.values[levels.spike] == spike
+    np.testing.assert_array_equal(
+        levels.regressors(places), levels.encode(levels.values[places])
+    )
+    others = values != spike
+    # The others have normal scores of their own, and no score gives the spike.
+    assert levels.scores[places[others]].std() == pytest.approx(1, abs=0.02)
+    assert levels.spike not in levels.nearest(np.linspace(-8, 8, 100_000))
+    assert np.abs(levels.scores).max() < 4
+
+
+def test_the_spike_is_tilted_too():
+    rng = np.random.default_rng(0)
+    values = np.where(rng.random(5000) < 0.4, 0.0, rng.uniform(1, 5, 5000))
+    levels, places = NumericLevels.build(values, np.ones(5000))
+    tilt = np.where(levels.values == 0.0, 1.0, 0.25)
+    others = np.flatnonzero(values)
+    location = np.zeros(len(others))
+    law = Donors.build(
+        levels,
+        tilt,
+        tilt,
+        location,
+        levels.scores[places[others]],
+        np.ones(len(others)),
+        None,
+    )
+    chance = np.repeat([0.2, 0.6], 20_000)
+    drawn = levels.values[law.draw(np.zeros(40_000), chance, rng)] == 0.0
+    for p, found in zip((0.2, 0.6), (drawn[:20_000], drawn[20_000:]), strict=True):
+        assert found.mean() == pytest.approx(p / (p + 0.25 * (1 - p)), abs=0.015)
+
+
 def test_where_hardly_any_proposal_is_accepted_the_best_of_many_is():
-    # Level 9 alone goes missing, and a location of −2 hardly ever proposes it.
-    law, _, rng = donors(np.r_[np.zeros(9), 1.0])
-    assert set(law.draw(np.full(50, -2.0), rng).tolist()) == {9}
+    # Level 19 alone goes missing, and a location of −2 hardly ever proposes it.
+    law, _, rng = donors(np.r_[np.zeros(19), 1.0])
+    assert set(law.draw(np.full(50, -2.0), None, rng).tolist()) == {19}
 
 
 def test_scores_are_those_of_the_complete_column():

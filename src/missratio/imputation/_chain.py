@@ -100,7 +100,7 @@ def impute_chain(
         if not isinstance(levels, NumericLevels):
             return CategoricalConditional.fit(entries, options.classifier, last)
         return NumericConditional.fit(
-            entries, levels, options.regressor, options.n_donors, rng
+            entries, levels, options.regressor, options.n_donors, last, rng
         )
 
     missing = {j: column.missing for j, column in columns.items()}

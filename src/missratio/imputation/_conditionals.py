@@ -15,7 +15,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from missratio._typing import FloatArray, IntArray
+from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.imputation._donors import Donors
 from missratio.imputation._levels import NumericLevels
 
@@ -48,6 +48,13 @@ class Entries:
     levels: IntArray
     weights: FloatArray
     tilt: FloatArray
+
+    def chosen(self, rows: BoolArray) -> Entries:
+        """Some of the entries."""
+        places = np.flatnonzero(rows)
+        # Column by column, in which order regressors lie.
+        regressors = np.take(self.regressors.T, places, axis=1).T
+        return Entries(regressors, self.levels[places], self.weights[places], self.tilt)
 
     @property
     def marginal(self) -> FloatArray:
@@ -159,64 +166,24 @@ def cross_fit(
 
 
 @dataclass(frozen=True)
-class NumericConditional:
-    """A predicted location, and donors of residuals."""
-
-    location: Location
-    donors: Donors
-
-    @classmethod
-    def fit(
-        cls,
-        entries: Entries,
-        levels: NumericLevels,
-        regressor: Any,
-        n_donors: int | None,
-        rng: np.random.Generator,
-    ) -> NumericConditional:
-        """Fit a location to a column's normal scores, linear or by a regressor."""
-        target = levels.scores[entries.levels]
-        location: Location
-        if regressor is None:
-            location = LinearLocation.fit(entries.regressors, entries.weights, target)
-            at_donors = location.predict(entries.regressors)
-        else:
-            location, at_donors = cross_fit(regressor, entries, target, rng)
-        donors = Donors.build(
-            levels,
-            entries.tilt,
-            entries.marginal,
-            at_donors,
-            target - at_donors,
-            entries.weights,
-            n_donors,
-        )
-        return cls(location, donors)
-
-    def draw(self, regressors: FloatArray, rng: np.random.Generator) -> IntArray:
-        """A level for each row."""
-        return self.donors.draw(self.location.predict(regressors), rng)
-
-    def thinned(self, rng: np.random.Generator) -> NumericConditional:
-        """With few enough donors to be kept."""
-        return replace(self, donors=self.donors.thinned(rng))
-
-
-@dataclass(frozen=True)
 class BinaryLogistic:
-    """Logistic regression of two levels, with the ridge of a linear location."""
+    """Logistic regression of one of two, with the ridge of a linear location."""
 
     log_odds: LinearLocation
 
     @classmethod
-    def fit(cls, entries: Entries, start: LinearLocation | None) -> BinaryLogistic:
+    def fit(
+        cls, entries: Entries, second: BoolArray, start: BinaryLogistic | None
+    ) -> BinaryLogistic:
         """Newton's method, as weighted least squares of a working response.
 
         From round to round of a chain it changes little: started from the last round's,
         it takes a step or two.
         """
-        X, y, w = entries.regressors, entries.levels, entries.weights
-        model = start or LinearLocation(0.0, np.zeros(X.shape[1]))
+        X, y, w = entries.regressors, second.astype(np.float64), entries.weights
+        model = LinearLocation(0.0, np.zeros(X.shape[1]))
+        if start is not None:
+            model = start.log_odds
         at = model.predict(X)
         for _ in range(_NEWTON_STEPS):
             probability = expit(at)
@@ -238,10 +205,82 @@ class BinaryLogistic:
         """The two levels."""
         return np.arange(2)
 
+    def probability(self, regressors: FloatArray) -> FloatArray:
+        """The probability of the second."""
+        second: FloatArray = expit(self.log_odds.predict(regressors))
+        return second
+
     def predict_proba(self, regressors: FloatArray) -> FloatArray:
-        """Probabilities of the two levels."""
-        second = expit(self.log_odds.predict(regressors))
+        """The probabilities of both."""
+        second = self.probability(regressors)
         return np.column_stack([1.0 - second, second])
+
+
+@dataclass(frozen=True)
+class NumericConditional:
+    """A predicted location and donors of residuals; beside them the spike, if any.
+
+    Parameters
+    ----------
+    location : Location
+        Of entries other than the spike.
+    donors : Donors
+    spike : BinaryLogistic or None
+        Whether an entry is the spike.
+    """
+
+    location: Location
+    donors: Donors
+    spike: BinaryLogistic | None
+
+    @classmethod
+    def fit(
+        cls,
+        entries: Entries,
+        levels: NumericLevels,
+        regressor: Any,
+        n_donors: int | None,
+        last: Conditional | None,
+        rng: np.random.Generator,
+    ) -> NumericConditional:
+        """Fit a location to a column's normal scores, linear or by a regressor.
+
+        `last` is the column's conditional of the round before, to start from.
+        """
+        spike, donors = None, entries
+        if levels.spike is not None:
+            is_spike = entries.levels == levels.spike
+            before = last.spike if isinstance(last, cls) else None
+            spike = BinaryLogistic.fit(entries, is_spike, before)
+            donors = entries.chosen(~is_spike)
+        target = levels.scores[donors.levels]
+        location: Location
+        if regressor is None:
+            location = LinearLocation.fit(donors.regressors, donors.weights, target)
+            at_donors = location.predict(donors.regressors)
+        else:
+            location, at_donors = cross_fit(regressor, donors, target, rng)
+        pool = Donors.build(
+            levels,
+            entries.tilt,
+            entries.marginal,
+            at_donors,
+            target - at_donors,
+            donors.weights,
+            n_donors,
+        )
+        return cls(location, pool, spike)
+
+    def draw(self, regressors: FloatArray, rng: np.random.Generator) -> IntArray:
+        """A level for each row."""
+        chance = None
+        if self.spike is not None:
+            chance = self.spike.probability(regressors)
+        return self.donors.draw(self.location.predict(regressors), chance, rng)
+
+    def thinned(self, rng: np.random.Generator) -> NumericConditional:
+        """With few enough donors to be kept."""
+        return replace(self, donors=self.donors.thinned(rng))
 
 
 @dataclass(frozen=True)
@@ -275,8 +314,7 @@ class CategoricalConditional:
             return cls(None, entries.tilt, entries.marginal)
         if classifier is None and len(entries.tilt) == 2:
             before = last.classifier if isinstance(last, cls) else None
-            start = before.log_odds if isinstance(before, BinaryLogistic) else None
-            model = BinaryLogistic.fit(entries, start)
+            model = BinaryLogistic.fit(entries, entries.levels == 1, before)
             return cls(model, entries.tilt, entries.marginal)
         if classifier is None:
             classifier = LogisticRegression(solver="newton-cholesky", C=1.0 / RIDGE)

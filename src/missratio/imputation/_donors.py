@@ -4,19 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from missratio._typing import FloatArray, IntArray
 from missratio.imputation._levels import NumericLevels
 
-Proposer = Callable[[IntArray, IntArray], FloatArray]
 LEAST_DONORS = 100
 LOCAL_SHARE = 20
 KEPT_DONORS = 10_000
 TRIES = 100
 CANDIDATES = 500
 POOL = 4
+
+
+class _Waiting(NamedTuple):
+    """Entries that wait for a value: their location, and the donors they may have.
+
+    `spike` is the probability of the spike, and empty where there is none.
+    """
+
+    location: FloatArray
+    spike: FloatArray
+    first: IntArray
+    last: IntArray
+
+    def chosen(self, rows: IntArray) -> _Waiting:
+        """Some of them."""
+        spike = self.spike[rows] if len(self.spike) else self.spike
+        return _Waiting(self.location[rows], spike, self.first[rows], self.last[rows])
 
 
 @dataclass(frozen=True)
@@ -84,23 +101,38 @@ class Donors:
         total = np.cumsum(marginal)
         return cls(levels, tilt, total, location, residual, cumulative, n_nearest)
 
-    def draw(self, location: FloatArray, rng: np.random.Generator) -> IntArray:
-        """A level for each entry with a predicted location."""
+    def draw(
+        self,
+        location: FloatArray,
+        spike: FloatArray | None,
+        rng: np.random.Generator,
+    ) -> IntArray:
+        """A level for each entry.
+
+        Parameters
+        ----------
+        location : ndarray of shape (n,)
+            Predicted; of entries with donors' residuals.
+        spike : ndarray of shape (n,), or None
+            The probability that an entry is the levels' spike instead.
+        rng : Generator
+        """
+        entries = _Waiting(
+            location, np.zeros(0) if spike is None else spike, *self._nearest(location)
+        )
         propose = self._proposer(rng)
-        first, last = self._nearest(location)
         drawn = np.empty(len(location), dtype=np.intp)
         waiting = np.arange(len(location))
         for _ in range(TRIES):
             if not len(waiting):
                 return drawn
-            proposed = self.levels.nearest(location + propose(first, last))
+            proposed = propose(entries)
             drawn[waiting] = proposed
-            refused = rng.random(len(waiting)) >= self.tilt[proposed]
-            waiting, location = waiting[refused], location[refused]
-            first, last = first[refused], last[refused]
-        for i, where, *ends in zip(waiting, location, first, last, strict=True):
-            residuals = propose(*(np.full(CANDIDATES, end) for end in ends))
-            drawn[i] = self._choose(self.levels.nearest(where + residuals), rng)
+            refused = np.flatnonzero(rng.random(len(waiting)) >= self.tilt[proposed])
+            waiting, entries = waiting[refused], entries.chosen(refused)
+        for k, i in enumerate(waiting):
+            proposed = propose(entries.chosen(np.full(CANDIDATES, k)))
+            drawn[i] = self._choose(proposed, rng)
         return drawn
 
     def thinned(self, rng: np.random.Generator) -> Donors:
@@ -132,25 +164,38 @@ class Donors:
             first, last = np.minimum(first, rank), np.maximum(last, above)
         return first, last
 
-    def _proposer(self, rng: np.random.Generator) -> Proposer:
-        """Draws a residual for each entry, given the first and the last donor."""
+    def _proposer(self, rng: np.random.Generator) -> Callable[[_Waiting], IntArray]:
+        """Draws a level for each entry, as if it were not known to be missing."""
+        residual = self._residuals(rng)
+
+        def propose(entries: _Waiting) -> IntArray:
+            proposed = self.levels.nearest(entries.location + residual(entries))
+            if len(entries.spike):
+                assert self.levels.spike is not None
+                proposed[rng.random(len(proposed)) < entries.spike] = self.levels.spike
+            return proposed
+
+        return propose
+
+    def _residuals(self, rng: np.random.Generator) -> Callable[[_Waiting], FloatArray]:
         n_donors = len(self.location)
         if self.n_nearest < n_donors:
-            return lambda first, last: self._nearest_residual(first, last, rng)
+            return lambda entries: self._nearest_residual(entries, rng)
         # To draw from a pool in which donors are as frequent as they weigh is faster
         # than to search their weights for each entry.
         share = self.cumulative / self.cumulative[-1]
         ends = np.floor(POOL * n_donors * share + rng.random()).astype(np.intp)
         pool = np.repeat(self.residual, np.diff(ends))
-        return lambda first, _: pool[rng.integers(len(pool), size=len(first))]
+        return lambda entries: pool[rng.integers(len(pool), size=len(entries.location))]
 
     def _nearest_residual(
-        self, first: IntArray, last: IntArray, rng: np.random.Generator
+        self, entries: _Waiting, rng: np.random.Generator
     ) -> FloatArray:
-        below = self.cumulative[first]
-        mark = below + rng.random(len(first)) * (self.cumulative[last] - below)
+        below = self.cumulative[entries.first]
+        above = self.cumulative[entries.last]
+        mark = below + rng.random(len(below)) * (above - below)
         donor = np.searchsorted(self.cumulative, mark, side="right") - 1
-        return self.residual[np.clip(donor, first, last - 1)]
+        return self.residual[np.clip(donor, entries.first, entries.last - 1)]
 
     def _choose(self, proposed: IntArray, rng: np.random.Generator) -> int:
         """One of many proposals, with probability ∝ φ, where few are accepted."""

@@ -47,7 +47,9 @@ class NumericLevels:
 
     F is the distribution of the complete column, estimated with weights 1/(1 − φ);
     where values tie it is taken halfway up its step. However skewed a column is, linear
-    models then suit it as they suit normal ones (a Gaussian copula).
+    models then suit it as they suit normal ones (a Gaussian copula). A value that makes
+    up a tenth of the column, such as zero among amounts, is a matter of its own: F is
+    the distribution of the others, and models also see whether it is that value.
 
     Parameters
     ----------
@@ -55,13 +57,16 @@ class NumericLevels:
         Sorted values, and their scores.
     inverse : ndarray of int of shape (65536,)
         F⁻¹(Φ(score)), as places, on an even grid of scores.
+    spike : int or None
+        The place of the value that makes up a tenth or more, and the most.
     ties : bool
-        Whether a single value makes up a tenth of the column.
+        Whether another makes up a tenth of the rest.
     """
 
     values: FloatArray
     scores: FloatArray
     inverse: IntArray
+    spike: int | None
     ties: bool
 
     @classmethod
@@ -71,31 +76,42 @@ class NumericLevels:
         """The levels of observed values, and each one's place among them."""
         values, places = np.unique(observed, return_inverse=True)
         mass = np.bincount(places, weights)
+        spike = None
+        if mass.max() >= _TIED_SHARE * mass.sum() and len(values) > 1:
+            spike = int(np.argmax(mass))
+            mass[spike] = 0.0
         upper = np.cumsum(mass)
-        middle = (upper - mass / 2.0) / upper[-1]
-        scores = ndtri(np.clip(middle, _TAIL, 1.0 - _TAIL))
+        scores = ndtri(np.clip((upper - mass / 2.0) / upper[-1], _TAIL, 1.0 - _TAIL))
+        if spike is not None:
+            others = np.delete(scores, spike)
+            scores[spike] = np.clip(scores[spike], others.min(), others.max())
         edges = ndtri(upper[:-1] / upper[-1])
         inverse = np.searchsorted(edges, (np.arange(_GRID) + 0.5) / _CELLS - _LARGEST)
         ties = bool(mass.max() >= _TIED_SHARE * upper[-1])
-        return cls(values, scores, inverse, ties), places
+        return cls(values, scores, inverse, spike, ties), places
 
     @property
     def width(self) -> int:
-        """One number."""
-        return 1
+        """One number, or two where there is a spike."""
+        return 1 if self.spike is None else 2
 
     def regressors(self, places: IntArray) -> FloatArray:
-        """The scores of levels."""
-        return self.scores[places][:, None]
+        """The scores of levels, and whether they are the spike."""
+        if self.spike is None:
+            return self.scores[places][:, None]
+        return np.column_stack([self.scores[places], places == self.spike])
 
     def nearest(self, scores: FloatArray) -> IntArray:
-        """The levels F⁻¹(Φ(score)) of scores, as places."""
+        """The levels F⁻¹(Φ(score)) of scores, as places; never the spike."""
         cell = (scores + _LARGEST) * _CELLS
         return self.inverse[np.clip(cell, 0, _GRID - 1).astype(np.intp)]
 
     def encode(self, values: FloatArray) -> FloatArray:
-        """Scores, linear between levels and constant beyond them."""
-        return np.interp(values, self.values, self.scores)[:, None]
+        """Scores, linear between levels and constant beyond them, and the spike."""
+        scores = np.interp(values, self.values, self.scores)
+        if self.spike is None:
+            return scores[:, None]
+        return np.column_stack([scores, values == self.values[self.spike]])
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import argparse
 import datetime
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,7 @@ def main() -> None:
     )
     single = {
         correction: run_quick(
-            options.folder / "single", correction, published, options.jobs
+            options.folder / "single", correction, corrected, options.jobs
         )
         for correction in CORRECTIONS
     }
@@ -97,19 +98,18 @@ def load(folder: Path) -> dict[str, Result]:
 
 
 def run_quick(
-    out: Path, correction: str, published: dict[str, Result], jobs: int
+    out: Path, correction: str, corrected: dict[str, Result], jobs: int
 ) -> dict[str, Result]:
-    """One correction by itself, methods that are quick, as many runs as published."""
+    """One correction by itself, methods that are quick, as many runs as corrected."""
     plans = []
-    for name in EFFECTS:
-        if name in published:
-            experiment = EXPERIMENTS[name]
-            methods = [
-                m for m in published[name].values if m not in experiment.slow_methods
-            ]
-            n_runs = len(published[name].values[methods[0]])
-            plans.append(Plan(experiment, tuple(methods), n_runs))
-    seed = next(iter(published.values())).conditions.seed
+    for name, point in EFFECTS.items():
+        if name in corrected:
+            experiment = replace(EXPERIMENTS[name], x=(point,))
+            slow = experiment.slow_methods
+            methods = tuple(m for m in corrected[name].values if m not in slow)
+            n_runs = len(corrected[name].values[methods[0]])
+            plans.append(Plan(experiment, methods, n_runs))
+    seed = next(iter(corrected.values())).conditions.seed
     runner = Runner(out, Conditions(correction, seed), jobs, lambda *_: None)
     return {result.experiment.id: result for result in runner.run(plans)}
 
@@ -264,7 +264,6 @@ def _effects(
         if name not in published:
             continue
         experiment = EXPERIMENTS[name]
-        place = experiment.x.index(point)
         variants = {
             "published": published[name],
             **{f"only {c}": results[name] for c, results in single.items()},
@@ -274,7 +273,7 @@ def _effects(
             m for m in published[name].values if m not in experiment.slow_methods
         ]
         body = [
-            [label, *(interval(result.curves[m], place) for m in methods)]
+            [label, *(_at(result, method, point) for method in methods)]
             for label, result in variants.items()
         ]
         pieces += [
@@ -282,6 +281,10 @@ def _effects(
             markdown_table(("", *methods), body),
         ]
     return pieces
+
+
+def _at(result: Result, method: str, point: float) -> str:
+    return interval(result.curves[method], result.experiment.x.index(point))
 
 
 def _time(published: dict[str, Result], record: dict[str, object]) -> list[str]:

@@ -17,6 +17,7 @@ import growth
 import imputer
 import kernel
 import large
+import learned
 import naive_bayes
 import report
 import small
@@ -32,6 +33,7 @@ BENCHMARKS = {
     "growth": growth.run,
     "kernel": kernel.run,
     "naive_bayes": naive_bayes.run,
+    "learned": learned.run,
     "imputer": imputer.run,
     "rules": certificates.rules,
     "np_roc": certificates.curves,

@@ -227,7 +227,7 @@ def test_an_indicator_goes_with_the_other_columns(categorical):
 @pytest.mark.validity
 def test_rubins_intervals_cover():
     covered, n_imputations, n = [], 10, 500
-    for seed in range(200):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         Z = rng.multivariate_normal(np.zeros(3), 0.5 + 0.5 * np.eye(3), n)
         phi = LogisticMissingness(-0.5, [1.0, -1.0, 0.5])

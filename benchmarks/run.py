@@ -14,8 +14,10 @@ import batch
 import certificates
 import correlated
 import growth
+import imputer
 import kernel
 import large
+import learned
 import naive_bayes
 import report
 import small
@@ -31,6 +33,8 @@ BENCHMARKS = {
     "growth": growth.run,
     "kernel": kernel.run,
     "naive_bayes": naive_bayes.run,
+    "learned": learned.run,
+    "imputer": imputer.run,
     "rules": certificates.rules,
     "np_roc": certificates.curves,
     "controller": certificates.controller,

@@ -109,6 +109,7 @@ html_sidebars = {
         "missingness",
         "certificates",
         "validity",
+        "learning_validity",
         "datasets",
         "extending",
         "mathematics",

@@ -5,6 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("missratio")
+settings.load_profile("missratio")
 
 
 def pytest_collection_modifyitems(items):

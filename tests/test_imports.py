@@ -21,11 +21,14 @@ PATH = [
     "moments",
     "engine",
     "ratio",
+    "uncertainty",
+    "imputation",
     "threshold",
     "classifier",
     "evaluation",
     "theory",
     "datasets",
+    "report",
 ]
 BASE = {"_hints", "_typing", "_threads"}
 ALLOWED = {
@@ -36,7 +39,10 @@ ALLOWED = {
 ALLOWED["datasets"] = {*BASE, "missingness"}
 # What stands on the path's end: an application may use all of it.
 ALLOWED["reproduce"] = {*BASE, *PATH, "datasets", "solver"}
-ALLOWED["cli"] = {*ALLOWED["reproduce"], "reproduce"}
+ALLOWED["tables"] = BASE
+ALLOWED["modelfile"] = {*BASE, *PATH, "tables"}
+ALLOWED["workflow"] = {*ALLOWED["modelfile"], "modelfile"}
+ALLOWED["cli"] = {*ALLOWED["reproduce"], *ALLOWED["workflow"], "reproduce", "workflow"}
 for late in ["learning", *PATH[PATH.index("ratio") :]]:
     ALLOWED[late].add("solver")
 HEAVY = ["torch", "dask", "altair", "matplotlib", "pandas", "polars", "pyarrow"]

@@ -79,7 +79,7 @@ def assert_same_sums(sums, others, rtol=1e-10):
             np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=rtol * size)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     block=blocks,
     link=st.sampled_from(sorted(LINKS)),
@@ -99,7 +99,7 @@ def test_merging_any_split_in_any_order_equals_accumulating_all_rows(
     assert_same_sums(merge_all(parts), together)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(block=blocks, data=st.data())
 def test_merging_is_associative_and_commutative(block, data):
     n_rows = block[0].shape[1]
@@ -114,7 +114,7 @@ def test_merging_is_associative_and_commutative(block, data):
     assert_same_sums(merge_all([merge_all([c, b]), a]), left)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(block=blocks)
 def test_the_exponential_sum_is_log_sum_exp_of_the_scores(block):
     features, weights, at = block

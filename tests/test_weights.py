@@ -41,7 +41,7 @@ def normal(n: int, seed: int = 0) -> arrays.FloatArray:
     return np.random.default_rng(seed).normal(size=(n, 2))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 10_000), n=st.integers(0, 50), rowwise=st.booleans())
 def test_weights_are_zero_where_missing_and_one_or_more_where_observed(
     seed, n, rowwise

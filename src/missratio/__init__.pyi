@@ -2,14 +2,17 @@
 
 from .basis import (
     Basis,
+    ColumnwiseBasis,
     GaussianBasis,
     LinearBasis,
     PolynomialBasis,
     TransformerBasis,
+    UnionBasis,
 )
 from .classifier import (
     Certificate,
     NeymanPearsonClassifier,
+    NoCertificateError,
     QueryBudget,
     expected_power,
     query_budget,
@@ -29,6 +32,11 @@ from .evaluation import (
     type_i_interval,
     type_ii_error,
 )
+from .imputation import (
+    ImputationEnsemble,
+    ImputationTrace,
+    TiltedImputer,
+)
 from .learning import (
     GoodnessOfFit,
     LearnedMissingness,
@@ -45,6 +53,7 @@ from .missingness import (
     StepMissingness,
     corrupt,
 )
+from .modelfile import ModelFileError, TableModel, load_model, save_model
 from .objective import (
     Combination,
     Divergence,
@@ -54,6 +63,7 @@ from .objective import (
 )
 from .ratio import (
     KLIEP,
+    KLIEPCV,
     BatchFit,
     FDivergenceRatio,
     NaiveBayesRatio,
@@ -62,7 +72,9 @@ from .ratio import (
     density_ratio,
     fit_batch,
 )
+from .report import Report, build_report
 from .threshold import CalibrationSample
+from .uncertainty import RatioUncertainty, ratio_uncertainty
 from .weights import (
     SampleSize,
     WeightConcentrationWarning,
@@ -75,11 +87,13 @@ __version__: str
 
 __all__ = [
     "KLIEP",
+    "KLIEPCV",
     "NPROC",
     "Basis",
     "BatchFit",
     "CalibrationSample",
     "Certificate",
+    "ColumnwiseBasis",
     "Combination",
     "Divergence",
     "Expectations",
@@ -87,27 +101,37 @@ __all__ = [
     "FunctionMissingness",
     "GaussianBasis",
     "GoodnessOfFit",
+    "ImputationEnsemble",
+    "ImputationTrace",
     "LearnedMissingness",
     "LinearBasis",
     "LogisticMissingness",
     "Missingness",
     "MissingnessDisplay",
+    "ModelFileError",
     "NPROCComparison",
     "NPROCDisplay",
     "NaiveBayesRatio",
     "NeymanPearsonClassifier",
+    "NoCertificateError",
     "NoFiniteOptimumWarning",
     "Objective",
     "ObjectiveRatio",
     "PolynomialBasis",
     "QueryBudget",
     "QueryPlan",
+    "RatioUncertainty",
+    "Report",
     "Revealed",
     "SampleSize",
     "StepMissingness",
+    "TableModel",
     "Term",
+    "TiltedImputer",
     "TransformerBasis",
+    "UnionBasis",
     "WeightConcentrationWarning",
+    "build_report",
     "compare_np_roc",
     "corrupt",
     "density_ratio",
@@ -118,12 +142,15 @@ __all__ = [
     "fit_batch",
     "inverse_probability_weights",
     "learn_missingness",
+    "load_model",
     "np_roc",
     "plan_queries",
     "power",
     "power_interval",
     "query_budget",
+    "ratio_uncertainty",
     "required_calibration_rows",
+    "save_model",
     "type_i_error",
     "type_i_interval",
     "type_ii_error",

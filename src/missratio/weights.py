@@ -215,16 +215,32 @@ def complete_row_weight_edges(
     low, high : ndarray of shape (n,)
         0 where any entry is missing; the larger one huge where φ may be 1.
     """
-    if delta is None:
-        lower = upper = missingness.missing_probability(X)
-    else:
-        lower, upper = missingness.probability_band(X, delta)
+    lower, upper = missingness.probability_band(X, delta)
+    return weight_edges(lower, upper, odds_factor)
+
+
+def weight_edges(
+    lower: FloatArray, upper: FloatArray, odds_factor: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest weight of rows whose φ is within bounds.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of shape (n,) or (n, d)
+        Bounds on φ, NaN where missing.
+    odds_factor : float
+        By what factor the odds φ/(1 − φ) may be beyond them.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n,)
+    """
     edges = []
     for probability, factor in ((lower, 1.0 / odds_factor), (upper, odds_factor)):
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             weights = 1.0 + factor * probability / (1.0 - probability)
-        if weights.ndim == 2:
-            weights = weights.prod(axis=1)
+            if weights.ndim == 2:
+                weights = weights.prod(axis=1)
         edges.append(np.where(np.isnan(weights), 0.0, np.minimum(weights, _HEAVIEST)))
     return edges[0], edges[1]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
@@ -15,10 +15,12 @@ from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from missratio.basis import (
+    ColumnwiseBasis,
     GaussianBasis,
     LinearBasis,
     PolynomialBasis,
     TransformerBasis,
+    UnionBasis,
 )
 
 BASES = [
@@ -29,6 +31,8 @@ BASES = [
     GaussianBasis(8, random_state=0),
     TransformerBasis(StandardScaler()),
     TransformerBasis(SplineTransformer(n_knots=3)),
+    ColumnwiseBasis(GaussianBasis(4, bandwidth=1.0, random_state=0)),
+    UnionBasis(["linear", ColumnwiseBasis(SplineTransformer(n_knots=3))]),
 ]
 every_basis = pytest.mark.parametrize("basis", BASES, ids=repr)
 
@@ -44,6 +48,7 @@ def test_scikit_learn_finds_no_fault(estimator, check):
 
 
 @every_basis
+@settings(deadline=None)
 @given(mask=arrays(np.bool_, X.shape))
 def test_a_feature_is_missing_exactly_where_a_column_it_needs_is(basis, mask):
     fitted = clone(basis).fit(X)
@@ -53,6 +58,7 @@ def test_a_feature_is_missing_exactly_where_a_column_it_needs_is(basis, mask):
 
 
 @every_basis
+@settings(deadline=None)
 @given(mask=arrays(np.bool_, X.shape))
 def test_a_feature_that_is_there_does_not_depend_on_what_is_missing(basis, mask):
     fitted = clone(basis).fit(X)
@@ -62,6 +68,7 @@ def test_a_feature_that_is_there_does_not_depend_on_what_is_missing(basis, mask)
 
 
 @every_basis
+@settings(deadline=None)
 @given(order=st.permutations(range(len(X))))
 def test_rows_are_mapped_one_by_one(basis, order):
     fitted = clone(basis).fit(X)

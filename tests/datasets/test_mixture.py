@@ -27,7 +27,7 @@ def test_the_sample_has_the_moments_of_the_law(seed):
     np.testing.assert_allclose(np.cov(rows.T), law.covariance, rtol=0.03, atol=0.03)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 4))
 def test_the_density_is_the_weighted_sum_of_normal_ones(seed, k, d):
     law = random_mixture(seed, k, d)
@@ -59,7 +59,7 @@ def test_a_tail_is_the_share_of_a_sample_beyond_the_cut(seed):
     assert (np.abs(share - exact) < 4.5 * np.sqrt(0.25 / n)).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.floats(0.1, 10.0), st.floats(-3.0, 3.0))
 def test_the_scale_of_a_score_changes_no_tail_and_both_sides_make_one(seed, by, cut):
     law = random_mixture(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
@@ -40,7 +40,6 @@ def test_labels_can_be_strings():
     assert found == 0.3
 
 
-@settings(deadline=None)
 @given(st.integers(1, 500), st.data(), st.sampled_from([0.8, 0.95, 0.99]))
 def test_intervals_are_scipys_exact_ones(n_rows, data, confidence):
     n_events = data.draw(st.integers(0, n_rows))

@@ -78,7 +78,7 @@ def test_a_probability_of_zero_loses_nothing():
     np.testing.assert_array_equal(corrupt(X, LogisticMissingness(-np.inf, 1.0)), X)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 1000),
     n=st.integers(0, 20),

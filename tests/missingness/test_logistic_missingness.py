@@ -67,7 +67,7 @@ def test_parameters_that_make_no_model_are_refused(arguments, message):
         LogisticMissingness(*arguments)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_rows=st.integers(1, 40),

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from missratio import KLIEP, FDivergenceRatio, NaiveBayesRatio
+from missratio import KLIEP, KLIEPCV, FDivergenceRatio, NaiveBayesRatio
 
 # Without a penalty the coefficient of a feature that is constant in the denominator is
 # not determined, and with no more denominator rows than features there is no finite
@@ -31,9 +31,14 @@ UNPENALISED = {
 # With one denominator row, as in this check, log r̂ at that row is zero up to rounding,
 # and so is the class predicted there a matter of rounding.
 ROUNDING = {"check_sample_weight_equivalence_on_dense_data": "a log ratio of 1e-15"}
+# A row of weight two is one row in a standard error and in the folds; twice the same
+# row are two.
+FOLDS = {"check_sample_weight_equivalence_on_dense_data": "one row is not two"}
 PENALISED = {
     "KLIEP": (KLIEP(l2=0.1), ROUNDING),
     "KLIEP polynomial": (KLIEP(basis="polynomial", l2=0.1), ROUNDING),
+    "KLIEP sparse": (KLIEP(l1=0.5, penalty_weights="standard-error"), FOLDS),
+    "KLIEP cross-validated": (KLIEPCV(cv=3, random_state=0), FOLDS),
     "JS": (FDivergenceRatio(l2=0.1), {}),
     "KL": (FDivergenceRatio("kl", l2=0.1), ROUNDING),
     # Not convex, and without a lower bound where classes are separated.

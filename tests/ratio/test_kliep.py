@@ -167,7 +167,7 @@ def test_the_objective_value_is_what_the_docstring_says():
 # Invariances.
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     shift=st.floats(-100, 100),
     seed=st.integers(0, 1000),
@@ -199,7 +199,7 @@ def test_shifting_the_features_changes_the_printed_objectives_optimum():
     assert np.abs(there.coef_ - here.coef_).max() > 1e-3
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(logs=st.lists(st.floats(-6, 6), min_size=2, max_size=2))
 def test_scaling_a_feature_divides_its_coefficient(logs):
     X1, X0 = samples(100)

@@ -473,7 +473,7 @@ def test_well_posed_problems_raise_no_alarm(name, solver):
             density_ratio(X1, X0, estimator)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_well_posed_problem_is_solved(seed):
     X1, X0 = well_posed(seed)

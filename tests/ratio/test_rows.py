@@ -143,7 +143,7 @@ def test_a_denominator_without_a_complete_row_points_to_naive_bayes(table):
     X, y = table
     zeros = np.flatnonzero(y == 0)
     X[zeros[::2], 0] = X[zeros[1::2], 1] = np.nan
-    with pytest.raises(ValueError, match=r"Class 0 has no row .* Use NaiveBayesRatio"):
+    with pytest.raises(ValueError, match=r"Class 0 has 0 row.* use NaiveBayesRatio"):
         KLIEP(missingness={0: ENTRIES}).fit(X, y)
     assert NaiveBayesRatio(missingness={0: ENTRIES}).fit(X, y).converged_
 
@@ -213,7 +213,7 @@ def test_a_class_may_have_the_model_none(table):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"normalize": "mean"}, ValueError, r"\['hajek', 'horvitz-thompson'\]"),
+        ({"normalize": "mean"}, ValueError, r"\['hajek', 'horvitz-thompson', 'reg"),
         ({"solver": "sgd"}, ValueError, r"\['auto', 'newton', 'lbfgs'\]"),
         ({"l2": -0.1}, ValueError, "l2 must be finite and not negative"),
         ({"l2": np.nan}, ValueError, "l2 must be finite and not negative"),

@@ -72,7 +72,7 @@ def test_it_converges_where_plain_newton_cycles():
     assert solution.theta[0, 0] == pytest.approx(-1.7692923542386314)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1), d=st.integers(1, 6), log_scale=st.floats(-6, 6))
 def test_a_quadratic_takes_one_step_in_any_scaling(seed, d, log_scale):
     rng = np.random.default_rng(seed)

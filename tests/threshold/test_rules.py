@@ -137,7 +137,7 @@ def test_the_enumeration_can_tell_a_broken_rule():
 
 
 @pytest.mark.parametrize("name", DETERMINISTIC)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(20, 400), st.integers(0, 2**32), st.booleans(), st.data())
 def test_raising_a_score_never_lowers_the_threshold(name, n, seed, ties, data):
     sample = mnar_sample(n, seed, ties)
@@ -151,7 +151,7 @@ def test_raising_a_score_never_lowers_the_threshold(name, n, seed, ties, data):
 
 
 @pytest.mark.parametrize("name", DETERMINISTIC)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(20, 400), st.integers(0, 2**32), st.booleans())
 def test_a_heaviest_row_on_top_lowers_no_threshold_below_it(name, n, seed, ties):
     sample = mnar_sample(n, seed, ties)
@@ -207,7 +207,7 @@ def test_an_increasing_transform_of_the_scores_transforms_the_threshold(
 
 # A bet is tuned for one δ, and is another for another.
 @pytest.mark.parametrize("name", [*DETERMINISTIC[:-1], "thinning"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.integers(100, 2000),
     st.integers(0, 2**32),
@@ -360,7 +360,7 @@ def test_a_bet_is_tuned_on_training_rows_alone(monkeypatch):
         assert others == [0.2, 0.2, 700, BOUND]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32), st.sampled_from(["up", "down", "all equal"]))
 def test_what_auto_chooses_depends_on_no_calibration_score(seed, scores):
     rng = np.random.default_rng(seed)

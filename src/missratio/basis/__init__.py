@@ -7,17 +7,21 @@ count for it.
 """
 
 from missratio.basis._base import Basis
+from missratio.basis._columnwise import ColumnwiseBasis
 from missratio.basis._gaussian import GaussianBasis
 from missratio.basis._linear import LinearBasis
 from missratio.basis._polynomial import PolynomialBasis
 from missratio.basis._resolve import as_basis
 from missratio.basis._transformer import TransformerBasis
+from missratio.basis._union import UnionBasis
 
 __all__ = [
     "Basis",
+    "ColumnwiseBasis",
     "GaussianBasis",
     "LinearBasis",
     "PolynomialBasis",
     "TransformerBasis",
+    "UnionBasis",
     "as_basis",
 ]

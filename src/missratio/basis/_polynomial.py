@@ -162,8 +162,12 @@ class PolynomialBasis(Basis):
                 )
             return list(combinations(range(n_columns), 2))
         names = [str(name) for name in getattr(self, "feature_names_in_", [])]
+
+        def number(column: int | str) -> int:
+            return column_number(column, n_columns, names, "interactions")
+
         return [
-            tuple(sorted(_column_number(column, n_columns, names) for column in item))
+            tuple(sorted(number(column) for column in item))
             for item in _checked_items(self.interactions)
         ]
 
@@ -180,28 +184,28 @@ def _checked_items(interactions: Any) -> list[tuple[int | str, ...]]:
     return items
 
 
-def _column_number(column: Any, n_columns: int, names: list[str]) -> int:
-    """Find a column by number or name."""
+def column_number(column: Any, n_columns: int, names: list[str], parameter: str) -> int:
+    """Find a column, that a parameter asks for, by number or name."""
     if isinstance(column, int | np.integer) and not isinstance(column, bool):
         if not 0 <= column < n_columns:
             raise ValueError(
-                f"interactions ask for column {column}; X has {n_columns} columns, "
+                f"{parameter} ask for column {column}; X has {n_columns} columns, "
                 f"numbered from 0 to {n_columns - 1}."
             )
         return int(column)
     if not isinstance(column, str):
         raise TypeError(
-            f"interactions take column numbers or names; got {column!r} of type "
+            f"{parameter} take column numbers or names; got {column!r} of type "
             f"{type(column).__name__}."
         )
     if not names:
         raise ValueError(
-            f"interactions ask for column {column!r}, and X has no column names. Fit "
+            f"{parameter} ask for column {column!r}, and X has no column names. Fit "
             f"on a dataframe with string names, or give column numbers."
         )
     if column not in names:
         raise ValueError(
-            f"interactions ask for column {column!r}, which X does not have. Its "
+            f"{parameter} ask for column {column!r}, which X does not have. Its "
             f"columns: {listed(names)}.{did_you_mean(column, names)}"
         )
     return names.index(column)

@@ -7,16 +7,27 @@ from missratio.classifier._calibration import (
     sorted_scores,
 )
 from missratio.classifier._certificate import Certificate
+from missratio.classifier._levels import Levels
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
-from missratio.classifier._planner import expected_power, required_calibration_rows
+from missratio.classifier._planner import (
+    NoCertificateError,
+    expected_power,
+    required_calibration_rows,
+)
+from missratio.classifier._scores import complete_mask
+from missratio.classifier._training import missingness_parameters
 
 __all__ = [
     "Certificate",
+    "Levels",
     "NeymanPearsonClassifier",
+    "NoCertificateError",
     "QueryBudget",
     "check_levels",
+    "complete_mask",
     "expected_power",
     "make_rule",
+    "missingness_parameters",
     "query_budget",
     "required_calibration_rows",
     "sorted_scores",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -15,10 +16,16 @@ from missratio.classifier._certificate import Certificate, assumptions
 from missratio.classifier._planner import infeasible
 from missratio.missingness import Missingness
 from missratio.threshold import CalibrationSample, Rule
-from missratio.weights import complete_row_weight_edges, complete_row_weights
+from missratio.weights import (
+    complete_row_weight_edges,
+    complete_row_weights,
+    weight_edges,
+)
 
 # Odds that are wrong by more are as good as unknown.
 LARGEST_FACTOR = 1024.0
+# What a cap stays below when odds are widened.
+LARGEST_LOG_CAP = 700.0
 # Rules that can do without a bound on φ.
 UNBOUNDED_RULES = ("auto", "flipped-betting", "tuned-betting")
 # Which shares of the observed training rows a cap may leave.
@@ -35,17 +42,29 @@ class ScoredRows:
     rows : array or dataframe of shape (n_rows, n_columns)
         NaN where a value is missing.
     scores : ndarray of shape (n_rows,)
+    probability : ndarray of shape (n_rows,) or (n_rows, n_columns), optional
+        The controlled class's φ there, where it was computed already.
     """
 
     rows: Any
     scores: FloatArray
+    probability: FloatArray | None = None
 
     def sample(self, trust: Trust) -> CalibrationSample:
         """Rows of the controlled class, as a rule sees them."""
         if trust.model is None:
             return CalibrationSample.build(self.scores)
-        weights = complete_row_weights(self.rows, trust.model)
-        low, high = trust.edges(self.rows)
+        if self.probability is None:
+            weights = complete_row_weights(self.rows, trust.model)
+            low, high = trust.edges(self.rows)
+        else:
+            weights, _ = weight_edges(self.probability, self.probability, 1.0)
+            low, high = weight_edges(
+                self.probability, self.probability, trust.odds_factor
+            )
+        if not trust.is_certain:
+            # The edges are kept from being huge; rounding apart, this is all it does.
+            weights = np.clip(weights, low, high)
         return CalibrationSample.build(
             trust.apply(self.scores, high),
             weights,
@@ -87,7 +106,10 @@ class Trust:
         cap = self.cap
         if cap is not None and self.model is not None:
             more = max(factor / self.odds_factor, 1.0)
-            cap = 1.0 + (cap - 1.0) * more if self.model.rowwise else cap**more
+            if self.model.rowwise:
+                cap = 1.0 + (cap - 1.0) * more
+            else:
+                cap = math.exp(min(more * math.log(cap), LARGEST_LOG_CAP))
         return Trust(self.model, None, factor, cap)
 
     def score(self, scored: ScoredRows) -> FloatArray:
@@ -105,9 +127,6 @@ class Trust:
     def edges(self, rows: Any) -> tuple[FloatArray, FloatArray]:
         """The least and the largest that the weights of complete rows may be."""
         assert self.model is not None
-        if self.is_certain:
-            weights = complete_row_weights(rows, self.model)
-            return weights, weights
         return complete_row_weight_edges(
             rows, self.model, delta=self.delta, odds_factor=self.odds_factor
         )
@@ -185,9 +204,7 @@ class Calibration:
                 )
         if threshold is None and self.on_infeasible == "raise":
             known = training.sample(trust) if training is not None else None
-            raise ValueError(
-                infeasible(sample, known, self.controlled, self.alpha, delta, name)
-            )
+            raise infeasible(sample, known, self.controlled, self.alpha, delta, name)
         certified = threshold is not None
         error = sample.estimated_error(threshold) if threshold is not None else 0.0
         certificate = Certificate(
@@ -279,7 +296,11 @@ class Calibration:
         """
         if trust.model is None:
             return None
-        reached = ScoredRows(calibration.rows, trust.score(calibration))
+        reached = ScoredRows(
+            calibration.rows,
+            trust.score(calibration),
+            trust.model.missing_probability(calibration.rows),
+        )
 
         def holds(factor: float) -> bool:
             sample = reached.sample(trust.widened(factor))

@@ -218,6 +218,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 f"The estimator must have two classes, got {self.classes_.tolist()}."
             )
         X0 = read_rows(self, X0, reset=True)
+        # Rows of an earlier fit, if any, are no longer those calibrated with.
+        self.__dict__.pop("calibration_index_", None)
         self._sign = 1.0 if self.classes_[0] == self._controlled() else -1.0
         missingness = self._resolve_missingness()
         rng = np.random.default_rng(self._seed())

@@ -17,6 +17,10 @@ _MOST_ROWS = 10**9
 _THINNING_CERTAINTY = 0.9
 
 
+class NoCertificateError(ValueError):
+    """No threshold can be certified, with what it would take."""
+
+
 def required_calibration_rows(
     alpha: float, delta: float, phi_max: float = 0.0, rule: str = "auto"
 ) -> int:
@@ -94,7 +98,7 @@ def infeasible(
     alpha: float,
     delta: float,
     rule: str,
-) -> str:
+) -> NoCertificateError:
     """Why no threshold can be certified, and what to do."""
     bound = sample.bound
     if bound is None:
@@ -103,7 +107,7 @@ def infeasible(
         bound = max(seen, default=1.0)
     about = "" if sample.bound is not None else "about "
     needed = required_calibration_rows(alpha, delta, 1.0 - 1.0 / bound, rule)
-    return (
+    return NoCertificateError(
         f"No threshold certifies alpha={alpha:g} at delta={delta:g}: got "
         f"{sample.n_rows} calibration rows of class {controlled!r} "
         f"({sample.n_observed} observed), and rule {rule!r} needs {about}{needed} or "

@@ -12,6 +12,10 @@ import typer
 
 import missratio
 from missratio.cli import data
+from missratio.cli.fit import fit
+from missratio.cli.predict import predict
+from missratio.cli.query import query
+from missratio.cli.report import report
 from missratio.cli.reproduce import reproduce
 
 app = typer.Typer(
@@ -20,7 +24,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
-app.command()(reproduce)
+for command in (query, fit, predict, report, reproduce):
+    app.command()(command)
 app.add_typer(data.app, name="data")
 
 

@@ -14,7 +14,7 @@ app = typer.Typer(help="The paper's data sets.", no_args_is_help=True)
 @app.command("list")
 def list_files() -> None:
     """List the data sets: where each file is, and whether it is the known one."""
-    with failures():
+    with failures("Interrupted."):
         from missratio.datasets import available
 
         for entry in available():
@@ -37,7 +37,7 @@ def fetch(
     ] = None,
 ) -> None:
     """Find or download data sets, and check them against their checksums."""
-    with failures():
+    with failures("Interrupted."):
         from missratio.datasets import available
         from missratio.datasets import fetch as find
 

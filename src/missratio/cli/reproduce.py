@@ -65,7 +65,7 @@ def reproduce(
 
     Interrupted, it goes on where it was left when it is called again.
     """
-    with failures():
+    with failures("Interrupted. The same command goes on from here."):
         from missratio.reproduce import Options
         from missratio.reproduce import reproduce as run
 

@@ -2,6 +2,7 @@
 
 from missratio.learning._display import MissingnessDisplay
 from missratio.learning._goodness import GoodnessOfFit
+from missratio.learning._influence import Influence, influence_of, was_learned_from
 from missratio.learning._learn import learn_missingness
 from missratio.learning._learned import LearnedMissingness
 from missratio.learning._plan import QueryPlan, plan_queries
@@ -9,10 +10,13 @@ from missratio.learning._plan_answers import Revealed
 
 __all__ = [
     "GoodnessOfFit",
+    "Influence",
     "LearnedMissingness",
     "MissingnessDisplay",
     "QueryPlan",
     "Revealed",
+    "influence_of",
     "learn_missingness",
     "plan_queries",
+    "was_learned_from",
 ]

@@ -70,12 +70,25 @@ class Evidence:
         """The same without values: of a feature that has only one, φ is a number."""
         return replace(self, values=self.values[:0])
 
-    def at_budget(self, n_queried: float) -> Evidence:
-        """What evidence to expect of another number of queries: more of the same."""
+    def at_budget(self, n_queried: float, slopes: FloatArray) -> Evidence:
+        """What evidence to expect of another number of queries.
+
+        Values as the fitted φ gives missing ones: the observed ones, tilted by their
+        odds.
+        """
         wanted = min(float(n_queried), float(self.n_missing))
-        mass = self.mass.copy()
-        mass[: self.n_revealed] *= wanted / self.revealed_mass
-        return replace(self, mass=mass)
+        if wanted == self.revealed_mass:
+            return self
+        observed = self.values[:, self.n_revealed :]
+        mass = self.mass[self.n_revealed :]
+        score = slopes @ observed
+        law = mass * np.exp(score - score.max())
+        return Evidence(
+            np.concatenate([observed, observed], axis=1),
+            len(mass),
+            np.concatenate([wanted * law / law.sum(), mass]),
+            self.n_missing,
+        )
 
     @classmethod
     def collect(
@@ -84,9 +97,9 @@ class Evidence:
         """Put values of shape (n_columns, n_rows) together, and make many to few.
 
         Observed values of one feature give way to the means of groups of neighbours,
-        which changes a fit by less than a millionth of its standard error. Of very many
-        whole rows every k-th is kept and stands for k; beside m revealed ones that adds
-        m/16,384 to the variance at most.
+        which changes a fit by a few thousandths of its standard error at most. Of very
+        many whole rows every k-th is kept and stands for k; beside m revealed ones that
+        adds m/16,384 to the variance at most.
         """
         kept, counts = observed, np.ones(observed.shape[1])
         if len(observed) == 1:

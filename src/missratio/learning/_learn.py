@@ -80,14 +80,28 @@ def learn_missingness(
             f"method must be one of {list(METHODS)}, got {method!r}.{hint}"
         )
     table, answers = as_numeric_array(X), as_numeric_array(revealed)
-    _check(table, answers, X)
     names = _names(X, table.shape[1])
+    _check_columns(X, revealed, names)
+    _check(table, answers, X)
     collect = _of_rows if rowwise else _of_features
     evidence = collect(table, answers, names)
     fits = _fit(evidence, method, names)
     if rowwise:
         return _whole_row_model(evidence[0], fits, method, names)
     return _feature_model(evidence, fits, method, names)
+
+
+def _check_columns(X: Any, revealed: Any, names: tuple[str, ...]) -> None:
+    """Two dataframes are matched by place, so that names must be the same."""
+    frame = as_frame(revealed)
+    if frame is None or as_frame(X) is None:
+        return
+    found = tuple(frame.columns)
+    if len(found) == len(names) and found != names:
+        raise ValueError(
+            f"revealed must have the columns of X, {listed(names)}, in their order: "
+            f"got {listed(found)}."
+        )
 
 
 def _check(table: NDArray[Any], answers: NDArray[Any], source: Any) -> None:

@@ -15,7 +15,6 @@ from missratio.learning._goodness import GoodnessOfFit, goodness_of_fit
 from missratio.learning._region import boundary
 from missratio.missingness import LogisticMissingness
 from missratio.missingness.arrays import as_numeric_array, row_blocks
-from missratio.missingness.base import check_delta
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,7 +70,7 @@ class LearnedMissingness(LogisticMissingness):
         """The same model as if `n_queried` values of each feature had been revealed.
 
         What a larger budget would buy: the estimate stays, and the band is as wide as
-        it would be if further values looked like those known.
+        it would be if further values looked as the estimate says.
 
         Parameters
         ----------
@@ -80,7 +79,10 @@ class LearnedMissingness(LogisticMissingness):
         """
         if not n_queried > 0:
             raise ValueError(f"n_queried must be positive: got {n_queried}.")
-        scaled = tuple(e and e.at_budget(n_queried) for e in self.evidence)
+        scaled = tuple(
+            evidence and evidence.at_budget(n_queried, theta[1:])
+            for evidence, theta in zip(self.evidence, self._thetas, strict=True)
+        )
         model = replace(self, evidence=scaled)
         covariance = np.zeros_like(self.covariance)
         each = covariance.reshape(-1, *covariance.shape[-2:])
@@ -120,7 +122,7 @@ class LearnedMissingness(LogisticMissingness):
         )
 
     def probability_band(
-        self, X: Any, delta: float = 0.05
+        self, X: Any, delta: float | None = 0.05
     ) -> tuple[FloatArray, FloatArray]:
         """Bounds that hold φ at all z and all features at once, with probability 1 − δ.
 
@@ -130,7 +132,8 @@ class LearnedMissingness(LogisticMissingness):
         Parameters
         ----------
         X : array-like or dataframe of shape (n, d)
-        delta : float, default=0.05
+        delta : float or None, default=0.05
+            None gives the estimate for both.
 
         Returns
         -------
@@ -138,9 +141,10 @@ class LearnedMissingness(LogisticMissingness):
             NaN where an entry, or for a rowwise model any of the row, is NaN. The upper
             one may be 1 where nothing was observed.
         """
-        check_delta(delta)
+        estimate, _ = super().probability_band(X, delta)
+        if delta is None:
+            return estimate, estimate
         table = as_numeric_array(X)
-        estimate = self.missing_probability(X)
         lower, upper = np.empty_like(estimate), np.empty_like(estimate)
         points = self._boundaries(delta)
         for rows in row_blocks((table.shape[0], table.shape[1] * 8)):
@@ -198,7 +202,7 @@ class LearnedMissingness(LogisticMissingness):
         known = self._bounds_by_delta
         if delta in known:
             return known[delta]
-        each = delta / sum(evidence is not None for evidence in self.evidence)
+        each = delta / max(sum(e is not None for e in self.evidence), 1)
         result = []
         for evidence, theta in zip(self.evidence, self._thetas, strict=True):
             if evidence is None:

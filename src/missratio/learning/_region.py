@@ -55,7 +55,9 @@ def boundary(
         Corrected (α, β), on rays into all directions.
     """
     width = len(theta)
-    limit = float(chi2.ppf(1.0 - delta, width))
+    # Firth's estimate may lie outside a small region, which then is made to reach it.
+    at_estimate = float(_fall(evidence, theta[None], highest)[0][0])
+    limit = max(float(chi2.ppf(1.0 - delta, width)), at_estimate)
     root = np.linalg.cholesky(information_inverse)
     rays = np.sqrt(limit) * _directions(width) @ root.T
     # 1. Go out on every ray until it has left the region.

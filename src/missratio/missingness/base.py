@@ -81,23 +81,26 @@ class Missingness(ABC):
         return False
 
     def probability_band(
-        self, X: Any, delta: float = 0.05
+        self, X: Any, delta: float | None = 0.05
     ) -> tuple[FloatArray, FloatArray]:
         """Return bounds that hold φ everywhere with probability 1 − δ: φ, if known.
+
+        Unlike `missing_probability` it may be asked where φ rounds to 1.
 
         Parameters
         ----------
         X : array-like or dataframe of shape (n, d)
             Values, NaN where missing.
-        delta : float, default=0.05
-            Of use for a model that was learned.
+        delta : float or None, default=0.05
+            Of use for a model that was learned; None takes that at its word as well.
 
         Returns
         -------
         lower, upper : ndarray of shape (n,) for a rowwise model, else (n, d)
         """
-        check_delta(delta)
-        probability = self.missing_probability(X)
+        if delta is not None:
+            check_delta(delta)
+        probability = self._probability(X, may_be_one=True)
         return probability, probability
 
     @abstractmethod
@@ -128,6 +131,9 @@ class Missingness(ABC):
             Where X has the wrong width or an infinite entry, and where φ has the wrong
             shape, is outside [0, 1) or exceeds `maximum`.
         """
+        return self._probability(X, may_be_one=False)
+
+    def _probability(self, X: Any, *, may_be_one: bool) -> FloatArray:
         table = as_numeric_array(X)
         if self.n_features not in (None, table.shape[1]):
             raise ValueError(
@@ -138,38 +144,27 @@ class Missingness(ABC):
         probability = np.full(shape, np.nan)
         for rows, block in float_blocks(table, X):
             observed = ~np.isnan(block)
-            out, start = probability[rows], rows.start
+            out = probability[rows]
             if self.rowwise:
-                self._fill_rows(out, block, observed, start, X)
+                observed = ~any_by_row(~observed)
+                self._fill_rows(out, block, observed)
             else:
-                self._fill_entries(out, block, observed, start, X)
+                self._fill_entries(out, block, observed)
+            self._check_range(out, observed, may_be_one, rows.start, X)
         return probability
 
     def _fill_rows(
-        self,
-        out: FloatArray,
-        block: FloatArray,
-        observed: BoolArray,
-        first_row: int,
-        source: Any,
+        self, out: FloatArray, block: FloatArray, complete: BoolArray
     ) -> None:
-        complete = ~any_by_row(~observed)
         if not complete.any():
             return
         rows = block if complete.all() else block[complete]
         out[complete] = self._evaluate_in_shape(rows, (len(rows),))
-        self._check_range(out, complete, first_row, source)
 
     def _fill_entries(
-        self,
-        out: FloatArray,
-        block: FloatArray,
-        observed: BoolArray,
-        first_row: int,
-        source: Any,
+        self, out: FloatArray, block: FloatArray, observed: BoolArray
     ) -> None:
         np.copyto(out, self._evaluate_in_shape(block, block.shape), where=observed)
-        self._check_range(out, observed, first_row, source)
 
     def _evaluate_in_shape(self, X: FloatArray, shape: tuple[int, ...]) -> FloatArray:
         result = np.asarray(self._evaluate(X), dtype=np.float64)
@@ -188,10 +183,12 @@ class Missingness(ABC):
         self,
         probability: FloatArray,
         known: BoolArray,
+        may_be_one: bool,
         first_row: int,
         source: Any,
     ) -> None:
-        outside = known & ~((probability >= 0) & (probability < 1))
+        below = probability <= 1 if may_be_one else probability < 1
+        outside = known & ~((probability >= 0) & below)
         if outside.any():
             at, value = _first(outside, probability, first_row, source)
             remedy = _NAN_REMEDY if np.isnan(value) else self._remedy

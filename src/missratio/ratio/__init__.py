@@ -8,25 +8,49 @@ from missratio.ratio._base import (
     two_classes,
 )
 from missratio.ratio._batch import BatchFit, fit_batch
+from missratio.ratio._joint import JointRatio
 from missratio.ratio._kliep import KLIEP
+from missratio.ratio._kliep_cv import KLIEPCV
+from missratio.ratio._means import feature_weights
 from missratio.ratio._naive_bayes import NaiveBayesRatio
 from missratio.ratio._objective_ratio import FDivergenceRatio, ObjectiveRatio
-from missratio.ratio._rows import check_missingness, class_model
+from missratio.ratio._optimum import (
+    Factor,
+    Optimum,
+    basis_features,
+    feature_names,
+    missingness_of,
+    optimum,
+)
+from missratio.ratio._problem import RatioProblem, WeightedMean
+from missratio.ratio._rows import ClassRows, check_missingness, class_model
 from missratio.ratio._two_samples import density_ratio
 
 __all__ = [
     "KLIEP",
+    "KLIEPCV",
     "BaseRatio",
     "BatchFit",
+    "ClassRows",
     "FDivergenceRatio",
+    "Factor",
+    "JointRatio",
     "NaiveBayesRatio",
     "NoFiniteOptimumWarning",
     "ObjectiveRatio",
+    "Optimum",
+    "RatioProblem",
+    "WeightedMean",
+    "basis_features",
     "check_choice",
     "check_missingness",
     "check_no_infinity",
     "class_model",
     "density_ratio",
+    "feature_names",
+    "feature_weights",
     "fit_batch",
+    "missingness_of",
+    "optimum",
     "two_classes",
 ]

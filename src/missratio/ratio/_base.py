@@ -25,7 +25,7 @@ from missratio.solver import Status
 
 Missingnesses = Any
 SOLVERS = ("auto", "newton", "lbfgs")
-NORMALIZATIONS = ("hajek", "horvitz-thompson")
+NORMALIZATIONS = ("hajek", "horvitz-thompson", "regression")
 
 
 class NoFiniteOptimumWarning(ConvergenceWarning):
@@ -277,23 +277,23 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
 
 
-def check_penalty(l2: Any, n_features: int) -> FloatArray:
-    """The ridge penalty of each basis feature."""
-    if isinstance(l2, float) and l2 == 0.0:
+def check_penalty(strength: Any, n_features: int, name: str = "l2") -> FloatArray:
+    """A penalty's strength for each basis feature."""
+    if isinstance(strength, float) and strength == 0.0:
         return np.zeros(n_features)
     try:
-        penalty = np.asarray(l2, dtype=np.float64)
+        penalty = np.asarray(strength, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"l2 must be a number, or one for each basis feature; got {l2!r}."
+            f"{name} must be a number, or one for each basis feature; got {strength!r}."
         ) from error
     if penalty.ndim > 1 or penalty.size not in (1, n_features):
         raise ValueError(
-            f"l2 must be a number, or one for each of the {n_features} basis features; "
-            f"got shape {penalty.shape}."
+            f"{name} must be a number, or one for each of the {n_features} basis "
+            f"features; got shape {penalty.shape}."
         )
     if not (np.isfinite(penalty) & (penalty >= 0.0)).all():
-        raise ValueError(f"l2 must be finite and not negative, got {l2!r}.")
+        raise ValueError(f"{name} must be finite and not negative, got {strength!r}.")
     return np.broadcast_to(penalty.ravel(), (n_features,)).copy()
 
 

@@ -17,13 +17,10 @@ from missratio.missingness.arrays import any_by_row
 from missratio.objective import Objective
 from missratio.ratio._base import check_no_infinity, check_penalty
 from missratio.ratio._joint import JointRatio, check_log_linear
+from missratio.ratio._means import feature_weights
+from missratio.ratio._penalty import check_ridge_alone
 from missratio.ratio._problem import RatioProblem, WeightedMean
-from missratio.ratio._rows import (
-    ClassModel,
-    check_missingness,
-    class_model,
-    feature_weights,
-)
+from missratio.ratio._rows import ClassModel, check_missingness, class_model
 from missratio.ratio._solve import solve
 from missratio.solver import Status
 from missratio.weights import complete_row_weights, inverse_probability_weights
@@ -156,6 +153,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
         )
     estimator._check_parameters()
     check_log_linear(estimator)
+    check_ridge_alone(estimator, "fit_batch")
     tables = [np.asarray(X, dtype=np.float64) for X in (X1, X0)]
     _check_shapes(*tables)
     check_missingness(estimator.missingness, (0, 1))

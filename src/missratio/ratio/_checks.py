@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -9,7 +10,6 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from missratio._typing import FloatArray, IntArray
-from missratio.basis import Basis
 from missratio.engine import Sample
 from missratio.ratio._base import BaseRatio
 from missratio.ratio._rows import ClassRows
@@ -57,10 +57,13 @@ def check_widths(X1: Any, X0: Any) -> None:
 
 
 def check_rank(
-    denominator: Sample, rows: ClassRows, basis: Basis, l2: FloatArray
+    denominator: Sample, rows: ClassRows, names: Callable[[], Any], penalty: FloatArray
 ) -> None:
-    """Refuse, where there is no penalty, what can't have a single optimum."""
-    n_rows, n_features = denominator.n_rows, int((l2 == 0.0).sum())
+    """Refuse, where there is no penalty, what can't have a single optimum.
+
+    `names` gives the features' names, for messages.
+    """
+    n_rows, n_features = denominator.n_rows, int((penalty == 0.0).sum())
     if n_rows <= n_features:
         raise ValueError(
             f"Class {rows.label!r} has {n_rows} observed rows (n_samples = {n_rows}) "
@@ -68,9 +71,9 @@ def check_rank(
             "Set l2 > 0, use fewer features, or bring more rows."
         )
     constant = constant_features(denominator)
-    constant = constant[l2[constant] == 0.0]
+    constant = constant[penalty[constant] == 0.0]
     if len(constant):
-        shown = [str(name) for name in basis.get_feature_names_out()[constant[:10]]]
+        shown = [str(name) for name in names()[constant[:10]]]
         raise ValueError(
             f"Feature(s) {shown} are constant over the observed rows of class "
             f"{rows.label!r}: their coefficients are not determined. Drop them, or set "
@@ -95,8 +98,8 @@ def class_size(rows: ClassRows, weights: FloatArray | None) -> SampleSize:
     """The effective size of a class; of its worst feature under partial missingness."""
     if weights is None or weights.ndim == 1:
         return rows.size(weights)
-    sizes = [rows.size(np.ascontiguousarray(column)) for column in weights.T]
-    return min(sizes, key=lambda size: size.kish)
+    worst = int(np.argmin(effective_sample_size(weights, axis=0)))
+    return rows.size(np.ascontiguousarray(weights[:, worst]))
 
 
 def feature_sizes(

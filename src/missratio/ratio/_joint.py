@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal, Self
 
 import narwhals.stable.v2 as nw
@@ -14,11 +15,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._threads import one_blas_thread
-from missratio._typing import FloatArray
+from missratio._typing import FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
-from missratio.engine import Sample
 from missratio.missingness import Missingness
 from missratio.objective import Objective
+from missratio.ratio._adjusted import adjust
 from missratio.ratio._base import (
     NORMALIZATIONS,
     SOLVERS,
@@ -26,7 +27,6 @@ from missratio.ratio._base import (
     SolverName,
     Survey,
     check_choice,
-    check_penalty,
     class_index,
     look_over,
     report_status,
@@ -38,23 +38,35 @@ from missratio.ratio._checks import (
     read_two_samples,
     stack_samples,
 )
-from missratio.ratio._problem import RatioProblem, WeightedMean
+from missratio.ratio._parts import (
+    FALLBACKS,
+    Fallback,
+    JointProblem,
+    JointSolution,
+    Side,
+    few_complete_rows,
+    joint_problem,
+    separate_problem,
+)
+from missratio.ratio._penalty import (
+    PENALTY_WEIGHTS,
+    PenaltyUnits,
+    PenaltyWeights,
+    Strength,
+    penalty_units,
+)
 from missratio.ratio._rows import (
     ClassRows,
     Normalization,
     check_concentration,
     check_missingness,
     class_model,
-    observed_sample,
     read_class,
-    weighted_mean,
 )
-from missratio.ratio._solve import solve
 from missratio.solver import Status
 from missratio.weights import SampleSize
 
 MissingnessParameter = Mapping[Any, Missingness] | Literal["ignore"] | None
-Side = tuple[FloatArray, ClassRows]
 Backend = Literal["pandas", "polars", "pyarrow"]
 
 
@@ -69,6 +81,9 @@ class JointRatio(BaseRatio):
     missingness: MissingnessParameter
     normalize: Normalization
     l2: Any
+    l1: Any = 0.0
+    penalty_weights: PenaltyWeights = "uniform"
+    fallback: Fallback = "raise"
     solver: SolverName
     tol: float
     max_iter: int
@@ -81,6 +96,8 @@ class JointRatio(BaseRatio):
     converged_: bool
     effective_sample_size_: dict[Any, SampleSize]
     objective_value_: float
+    fallback_used_: bool
+    standard_error_: FloatArray | None
 
     @abstractmethod
     def _objective(self) -> Objective:
@@ -182,81 +199,126 @@ class JointRatio(BaseRatio):
             sums=survey.sums if position and features is table else None,
             names=getattr(self, "feature_names_in_", None),
         )
+        if position == 1:
+            rows = adjust(table, features, rows, self.basis_.required_columns_)
         return features, rows
 
     def _check_parameters(self) -> None:
         check_choice("normalize", self.normalize, NORMALIZATIONS)
         check_choice("solver", self.solver, SOLVERS)
+        check_choice("fallback", self.fallback, FALLBACKS)
+        check_choice("penalty_weights", self.penalty_weights, PENALTY_WEIGHTS)
+        if self.normalize == "regression" and not self._objective().linear_numerator:
+            raise ValueError(
+                "normalize='regression' is for objectives in which the numerator "
+                "enters through means, as KLIEP's; got "
+                f"{self!r}. Use 'hajek' or 'horvitz-thompson'."
+            )
         if not self.tol > 0.0 or not self.max_iter >= 1:
             raise ValueError(
                 f"tol must be above 0 and max_iter at least 1, got {self.tol!r} and "
                 f"{self.max_iter!r}."
             )
 
-    def _problem(
-        self, upper: Side, lower: Side, l2: FloatArray
-    ) -> tuple[RatioProblem, tuple[FloatArray | None, FloatArray | None]]:
-        """The optimisation problem, and the weights of both classes."""
-        objective = self._objective()
-        required = self.basis_.required_columns_
-        mean, mass, upper_weights = weighted_mean(*upper, required)
-        centre = mean / mass
-        denominator, lower_weights = observed_sample(*lower, centre)
-        numerator: Sample | WeightedMean
-        if objective.linear_numerator:
-            whole = mass if len(mass) == 1 else np.ones(1)
-            numerator = WeightedMean.centred(mean[None], whole, centre, objective)
-        else:
-            numerator, upper_weights = observed_sample(*upper, centre)
-        penalty = l2 if l2.any() else None
-        problem = RatioProblem(objective, numerator, denominator, centre[None], penalty)
-        return problem, (upper_weights, lower_weights)
+    def _strength(
+        self, problem: JointProblem, units: PenaltyUnits, upper: Side, lower: Side
+    ) -> Strength:
+        """The penalties' strength."""
+        return Strength.checked(
+            self.l1, self.l2, self.penalty_weights, problem.n_features
+        )
 
     def _fit_sides(self, upper: Side, lower: Side) -> Self:
         self._check_parameters()
-        l2 = check_penalty(self.l2, len(self.basis_.required_columns_))
-        problem, weights = self._problem(upper, lower, l2)
-        if not l2.all():
-            check_rank(problem.denominator, lower[1], self.basis_, l2)
+        self._choose_fallback(lower[1])
+        problem = self._build(self._objective(), upper, lower)
+        units = self._units(problem, upper)
+        self.standard_error_ = units.l1
+        strength = self._strength(problem, units, upper, lower)
+        self._fitted_strength = (strength.l1, strength.l2)
+        penalised = problem.penalised(units, strength)
+        self._check_rank(penalised, strength, lower[1])
         tol = float(max(self.tol, 32.0 * np.finfo(upper[0].dtype).eps))
-        solution = solve(problem, solver=self.solver, tol=tol, max_iter=self.max_iter)
+        solution = penalised.solve(solver=self.solver, tol=tol, max_iter=self.max_iter)
         names = self.basis_.get_feature_names_out
-        for side, each in zip((upper, lower), weights, strict=True):
+        for side, each in zip((upper, lower), problem.weights, strict=True):
             check_concentration(each, side[1].label, names, stacklevel=4)
+        worst = solution.worst
         report_status(
-            int(solution.status[0]),
-            float(solution.decrement[0]),
-            int(solution.n_iter[0]),
+            int(worst.status[0]),
+            float(worst.decrement[0]),
+            int(worst.n_iter[0]),
             type(self).__name__,
             stacklevel=3,
         )
-        self._store(problem, solution, upper, lower, weights)
+        self._store(penalised, solution, upper, lower)
         return self
+
+    def _choose_fallback(self, rows: ClassRows) -> None:
+        """Raise or fall back where the denominator has too few complete rows."""
+        few = few_complete_rows(rows, self.basis_.required_columns_.shape[1])
+        if few is not None and self.fallback == "raise":
+            raise ValueError(
+                f"{few} Set fallback='naive-bayes' in KLIEP to take its columns as "
+                "independent, or use NaiveBayesRatio, fewer columns or more rows."
+            )
+        self.fallback_used_ = few is not None
+
+    def _build(self, objective: Objective, upper: Side, lower: Side) -> JointProblem:
+        """The optimisation problem without penalties."""
+        build = separate_problem if self.fallback_used_ else joint_problem
+        return build(objective, upper, lower, self.basis_)
+
+    def _check_rank(
+        self, problem: JointProblem, strength: Strength, rows: ClassRows
+    ) -> None:
+        """Refuse what can't have a single optimum."""
+        held = strength.l1 + strength.l2
+        if held.all():
+            return
+        for part in problem.parts:
+            names = partial(self._feature_names, part.features)
+            check_rank(part.problem.denominator, rows, names, held[part.features])
+
+    def _feature_names(self, chosen: IntArray | slice) -> Any:
+        return self.basis_.get_feature_names_out()[chosen]
+
+    def _units(self, problem: JointProblem, upper: Side) -> PenaltyUnits:
+        """What a penalty of strength one is."""
+        if self.penalty_weights == "uniform":
+            return PenaltyUnits()
+        return penalty_units(
+            self.penalty_weights,
+            *upper,
+            problem.weights[0],
+            problem.numerator_mean(),
+            problem.denominator_variance(),
+        )
 
     def _store(
         self,
-        problem: RatioProblem,
-        solution: Any,
+        problem: JointProblem,
+        solution: JointSolution,
         upper: Side,
         lower: Side,
-        weights: tuple[FloatArray | None, FloatArray | None],
     ) -> None:
         """Set what was learned."""
-        n_features = problem.centre.shape[1]
-        self.coef_ = solution.theta[0, :n_features].copy()
-        self.intercept_ = float(problem.intercept(solution)[0])
+        self.coef_ = solution.coef
+        self._part_intercepts = solution.intercepts
+        self.intercept_ = float(solution.intercepts.sum())
         self.log_normalizer_ = -self.intercept_ if self._is_log_linear() else 0.0
-        self.n_iter_ = int(solution.n_iter[0])
-        self.converged_ = int(solution.status[0]) == Status.CONVERGED
-        self.objective_value_ = float(solution.value[0])
+        self.n_iter_ = solution.n_iter
+        self.converged_ = int(solution.worst.status[0]) == Status.CONVERGED
+        self.objective_value_ = solution.value
+        weights = problem.weights
         self.effective_sample_size_ = {
             upper[1].label: class_size(upper[1], weights[0]),
             lower[1].label: class_size(lower[1], weights[1]),
         }
         self._summary = {
-            "numerator_mean": problem.centre[0],
-            "mismatch": solution.gradient[0, :n_features],
-            "effective_rows": feature_sizes(upper[1], weights[0], n_features),
+            "numerator_mean": problem.centre(),
+            "mismatch": solution.gradient,
+            "effective_rows": feature_sizes(upper[1], weights[0], len(self.coef_)),
         }
 
     def _is_log_linear(self) -> bool:
@@ -310,9 +372,8 @@ class JointRatio(BaseRatio):
         features = self._evaluate_basis(X, table)
         upper = self._side(table, features, is_numerator, 1, weight, survey)
         lower = self._side(table, features, ~is_numerator, 0, weight, survey)
-        problem, _ = self._problem(upper, lower, np.zeros(len(self.coef_)))
-        theta = problem.theta(self.coef_[None], np.array([self.intercept_]))
-        return -float(problem(theta, second_order=False).value[0])
+        problem = self._build(self._objective(), upper, lower)
+        return -problem.value(self.coef_, self._part_intercepts)
 
     def summary_frame(self, backend: Backend = "pandas") -> Any:
         """Coefficients and diagnostics, a row for each basis feature.
@@ -327,9 +388,9 @@ class JointRatio(BaseRatio):
         dataframe
             Columns: `feature`; `coefficient`, the entry of `coef_`; `numerator_mean`,
             the feature's weighted mean over the numerator class; `mismatch`, the
-            objective's gradient at the end, which is zero at an optimum; and
-            `effective_rows`, Kish's effective number of numerator rows behind the
-            mean.
+            objective's gradient at the end, l1 left out: zero at an optimum, or within
+            ±l1 in its units; and `effective_rows`, Kish's effective number of
+            numerator rows behind the mean.
         """
         check_is_fitted(self)
         columns = {

@@ -30,6 +30,7 @@ from missratio.ratio._joint import (
     check_log_linear,
 )
 from missratio.ratio._kliep import KLIEP
+from missratio.ratio._penalty import check_ridge_alone
 from missratio.ratio._problem import RatioProblem
 from missratio.ratio._rows import (
     ClassRows,
@@ -118,6 +119,7 @@ class NaiveBayesRatio(BaseRatio):
                 f"{self.estimator!r}."
             )
         check_log_linear(self.estimator)
+        check_ridge_alone(self.estimator, "NaiveBayesRatio")
         return self.estimator
 
     def _allows_nan(self) -> bool:

@@ -75,8 +75,11 @@ class RatioProblem:
     denominator : Sample
     centre : ndarray of shape (n_problems, n_features)
         What is subtracted from features, by now or in passing.
-    l2 : ndarray of shape (n_features,), or None
-        The penalty is ½ Σ l2_j θ_j².
+    l2 : ndarray of shape (n_features,) or (n_features, n_features), or None
+        The penalty is ½ Σ l2_j θ_j², or ½ θᵀ l2 θ for a matrix.
+    l1 : ndarray of shape (n_features,), or None
+        The penalty Σ l1_j |θ_j| is left to the solver; it counts for whether an optimum
+        exists.
     """
 
     objective: Objective
@@ -84,6 +87,7 @@ class RatioProblem:
     denominator: Sample
     centre: FloatArray
     l2: FloatArray | None = None
+    l1: FloatArray | None = None
 
     @cached_property
     def _totals(self) -> FloatArray:
@@ -99,6 +103,11 @@ class RatioProblem:
     def n_parameters(self) -> int:
         """Length of a parameter vector."""
         return int(self.centre.shape[1]) + self.objective.fits_intercept
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the ridge penalty holds every coefficient; a matrix is definite."""
+        return self.l2 is not None and (self.l2.ndim == 2 or bool(self.l2.all()))
 
     def _split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Coefficients and intercepts of a batch of parameter vectors."""
@@ -165,7 +174,7 @@ class RatioProblem:
                 inner = outer.hessian.transpose(2, 0, 1) @ slopes.transpose(1, 0, 2)
                 hessian += slopes.transpose(1, 2, 0) @ inner
         value = self._penalise(theta, outer.value, gradient, hessian)
-        proof = self._proof(upper[0].lowest, lower[0].highest)
+        proof = self._proof(theta, upper[0].lowest, lower[0].highest)
         return Evaluation(value, gradient, hessian, proof)
 
     def _penalise(
@@ -180,16 +189,45 @@ class RatioProblem:
             return value
         n_features = len(self.l2)
         coef = theta[:, :n_features]
-        gradient[:, :n_features] += self.l2 * coef
-        if hessian is not None:
+        gradient[:, :n_features] += self._pull(coef)
+        if hessian is not None and self.l2.ndim == 2:
+            hessian[:, :n_features, :n_features] += self.l2
+        elif hessian is not None:
             np.einsum("bii->bi", hessian)[:, :n_features] += self.l2
-        return value + 0.5 * dot(self.l2, coef**2)
+        return value + 0.5 * dot(self._pull(coef), coef)
 
-    def _proof(self, lowest: FloatArray, highest: FloatArray) -> BoolArray:
-        """Whether scores separate the classes, so that no finite optimum exists."""
+    def _pull(self, coef: FloatArray) -> FloatArray:
+        """The ridge penalty's gradient."""
+        assert self.l2 is not None
+        return coef @ self.l2 if self.l2.ndim == 2 else self.l2 * coef
+
+    def penalty(self, coef: FloatArray) -> FloatArray:
+        """All that is added to the objective."""
+        total = np.zeros(len(coef))
+        if self.l2 is not None:
+            total += 0.5 * dot(self._pull(coef), coef)
+        if self.l1 is not None:
+            total += self._growth(coef)
+        return total
+
+    def _proof(
+        self, theta: FloatArray, lowest: FloatArray, highest: FloatArray
+    ) -> BoolArray:
+        """Whether scores separate the classes, so that no finite optimum exists.
+
+        Under an L1 penalty, by more than what it takes to grow.
+        """
         if self.l2 is not None or not self.objective.diverges_when_separated:
             return np.zeros(len(lowest), dtype=bool)
+        highest = highest + self._growth(theta)
         return lowest > highest + 1e-8 * (1.0 + np.abs(highest))
+
+    def _growth(self, theta: FloatArray) -> FloatArray | float:
+        """Σ l1 |θ|, which grows as fast as the scores do."""
+        if self.l1 is None:
+            return 0.0
+        growth: FloatArray = np.abs(theta[:, : len(self.l1)]) @ self.l1
+        return growth
 
     def recedes(self, direction: FloatArray) -> BoolArray:
         """Whether the objective falls for ever, or levels off, along a direction.
@@ -200,7 +238,7 @@ class RatioProblem:
         length = np.abs(direction).max(axis=1, keepdims=True)
         unit = direction / np.where(length > 0.0, length, 1.0)
         upper, lower = self.sums(unit, second_order=False)
-        lowest, highest = upper[0].lowest, lower[0].highest
+        lowest, highest = upper[0].lowest, lower[0].highest + self._growth(unit)
         spread = highest - np.minimum(lower[0].lowest, lowest)
         # Along collinear features scores don't differ, but for rounding.
         few = self.denominator.peek()
@@ -234,9 +272,7 @@ class RatioProblem:
         ):
             # It is a part of the optimal value, −θᵀE f + log E exp s + penalty.
             log_mean = solution.value + dot(coef, self.numerator.mean)
-            if self.l2 is not None:
-                log_mean -= 0.5 * dot(self.l2, coef**2)
-            return log_mean + shift
+            return log_mean - self.penalty(coef) + shift
         exponential = replace(self, objective=KLIEPObjective())
         _, lower = exponential.sums(coef, second_order=False)
         log_mean = np.log(lower[0].value / self.denominator.total)

@@ -20,7 +20,7 @@ from missratio.weights import (
     warn_if_concentrated,
 )
 
-Normalization = Literal["hajek", "horvitz-thompson"]
+Normalization = Literal["hajek", "horvitz-thompson", "regression"]
 ClassModel = Missingness | Literal["ignore"] | None
 # Samples up to the first size are copied column by column, which numpy is fast along;
 # up to the second row by row, so that the class lies together; larger ones stay put.
@@ -44,11 +44,13 @@ class ClassRows:
     sample_weight : ndarray of shape (n_rows,), or None
     maximum : float, or None
         ‖φ‖∞ where the model knows it.
-    normalize : {"hajek", "horvitz-thompson"}
+    normalize : {"hajek", "horvitz-thompson", "regression"}
     ignores : bool
         Whether complete cases are taken for the whole.
     sums : ndarray of shape (n_features,), or None
         The features' sums over all rows, where they are known.
+    adjusted : ndarray of shape (n_rows, n_features), or None
+        Terms whose mean takes the place of a weighted mean, where they are known.
     """
 
     label: Any
@@ -60,10 +62,11 @@ class ClassRows:
     normalize: Normalization
     ignores: bool = False
     sums: FloatArray | None = None
+    adjusted: FloatArray | None = None
 
     def total(self, weights: FloatArray | None) -> FloatArray:
         """What weighted sums are divided by, for weights of rows (or features)."""
-        if weights is not None and self.normalize == "hajek":
+        if weights is not None and self.normalize != "horvitz-thompson":
             return np.atleast_1d(weights.sum(axis=0))
         if self.sample_weight is not None:
             return np.atleast_1d(self.sample_weight.sum())
@@ -85,6 +88,29 @@ class ClassRows:
         if weights is not None and weights.ndim == 2:
             weights = row_weights(weights)
         return weights
+
+    def block(self, features: FloatArray, which: slice) -> FloatArray:
+        """Some consecutive rows of the class."""
+        if isinstance(self.index, slice):
+            start = self.index.start
+            return features[start + which.start : start + which.stop]
+        return np.take(features, self.index[which], axis=0, mode="clip")
+
+    def take(self, chosen: BoolArray) -> ClassRows:
+        """Some of the rows."""
+        index = self.index
+        if isinstance(index, slice):
+            index = np.arange(index.start, index.stop)
+        own = self.sample_weight
+        return replace(
+            self,
+            index=index[chosen],
+            n_rows=int(np.count_nonzero(chosen)),
+            weights=None if self.weights is None else self.weights[chosen],
+            sample_weight=None if own is None else own[chosen],
+            sums=None,
+            adjusted=None if self.adjusted is None else self.adjusted[chosen],
+        )
 
     def size(self, weights: FloatArray | None) -> SampleSize:
         """How much the weights leave of the sample."""
@@ -280,95 +306,6 @@ def _copy_rows(
     with one_blas_thread(copied.size) as threads:
         share(gather, range(0, len(index), length), threads)
     return copied
-
-
-def feature_weights(
-    entry_weights: FloatArray, required_columns: BoolArray
-) -> FloatArray:
-    """Each basis feature's weight: the product over the columns that it needs.
-
-    Parameters
-    ----------
-    entry_weights : ndarray of shape (n_rows, n_columns)
-    required_columns : ndarray of bool of shape (n_features, n_columns)
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features)
-    """
-    if required_columns.shape[0] == required_columns.shape[1] and np.array_equal(
-        required_columns, np.eye(len(required_columns), dtype=bool)
-    ):
-        return entry_weights
-    weights = np.ones((len(entry_weights), len(required_columns)))
-    for j, needed in enumerate(required_columns):
-        for column in np.flatnonzero(needed):
-            weights[:, j] *= entry_weights[:, column]
-    return weights
-
-
-def weighted_mean(
-    features: FloatArray, rows: ClassRows, required_columns: BoolArray
-) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """E f by weighted means, each feature over all rows where it is observed.
-
-    Returns
-    -------
-    mean : ndarray of shape (n_features,)
-        Weighted means.
-    mass : ndarray of shape (n_features,) or (1,)
-        The means of the weights.
-    weights : ndarray of shape (n_rows,) or (n_rows, n_features), or None
-        The inverse-probability weights of each row or feature.
-    """
-    weights = rows.weights
-    if weights is not None and weights.ndim == 2:
-        weights = feature_weights(weights, required_columns)
-    combined = rows.combined(weights)
-    total = rows.total(combined)
-    if combined is not None and combined.ndim == 2:
-        if not (combined.sum(axis=0) > 0.0).all():
-            never = np.flatnonzero(combined.sum(axis=0) == 0.0)[:10].tolist()
-            raise ValueError(
-                f"Class {rows.label!r}: basis feature(s) {never} are never observed. "
-                "Drop them, or bring rows in which they are."
-            )
-        values = np.where(combined > 0.0, features[rows.index], 0.0)
-        mean = np.einsum("ij,ij->j", combined, values) / total
-        return mean, combined.sum(axis=0) / total, weights
-    mean = _row_mean(features, rows, combined) / total
-    mass = np.ones(1) if combined is None else combined.sum() / total
-    return mean, mass, weights
-
-
-def _row_mean(
-    features: FloatArray, rows: ClassRows, weights: FloatArray | None
-) -> FloatArray:
-    """Σ w f over a class's rows, in blocks, missing rows left out."""
-    if weights is None and rows.sums is not None:
-        return rows.sums
-    index = rows.index
-    length = max(1, BLOCK_ELEMENTS // max(features.shape[1], 1))
-
-    def block_sum(start: int) -> FloatArray:
-        stop = min(start + length, rows.n_rows)
-        if isinstance(index, slice):
-            block = features[index.start + start : index.start + stop]
-        else:
-            block = np.take(features, index[start:stop], axis=0, mode="clip")
-        if weights is None:
-            return (np.ones(len(block), dtype=block.dtype) @ block).astype(np.float64)
-        weight = weights[start:stop]
-        if not weight.all():
-            block, weight = block[weight > 0.0], weight[weight > 0.0]
-        return weight @ block
-
-    starts = range(0, rows.n_rows, length)
-    if len(starts) == 1:
-        return block_sum(0)
-    with one_blas_thread(rows.n_rows * features.shape[1]) as threads:
-        total: FloatArray = np.sum(share(block_sum, starts, threads), axis=0)
-    return total
 
 
 def check_concentration(

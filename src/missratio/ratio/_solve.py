@@ -8,10 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray
+from missratio._typing import BoolArray, FloatArray
 from missratio.moments import dot
 from missratio.ratio._problem import RatioProblem
-from missratio.solver import Solution, Status, lbfgs, newton, newton_direction
+from missratio.solver import (
+    Solution,
+    Status,
+    lbfgs,
+    newton,
+    newton_direction,
+    proximal_newton,
+)
 
 # Above this many parameters a Hessian costs more than it saves.
 NEWTON_PARAMETERS = 1000
@@ -32,7 +39,12 @@ CONVERGED = int(Status.CONVERGED)
 
 
 def solve(
-    problem: RatioProblem, *, solver: str = "auto", tol: float, max_iter: int
+    problem: RatioProblem,
+    *,
+    solver: str = "auto",
+    tol: float,
+    max_iter: int,
+    start: FloatArray | None = None,
 ) -> Solution:
     """Solve a batch of problems, in chunks that stay in the cache.
 
@@ -40,10 +52,16 @@ def solve(
     ----------
     problem : RatioProblem
     solver : {"auto", "newton", "lbfgs"}
-        "auto" takes Newton's method up to a thousand parameters.
+        "auto" takes Newton's method up to a thousand parameters. With an L1 penalty it
+        is the proximal Newton method, for one problem, whichever is chosen.
     tol, max_iter
         As for the solvers.
+    start : ndarray of shape (1, n_parameters), optional
+        Where to begin, for one problem.
     """
+    if problem.l1 is not None:
+        with one_blas_thread(problem.denominator.size):
+            return _solve_proximal(problem, start, tol=tol, max_iter=max_iter)
     n_problems = len(problem.centre)
     if solver == "auto":
         solver = "newton" if problem.n_parameters <= NEWTON_PARAMETERS else "lbfgs"
@@ -53,27 +71,30 @@ def solve(
     chunks = [slice(i, i + length) for i in range(0, n_problems, length)]
     with one_blas_thread(problem.denominator.size) as threads:
         if len(chunks) == 1:
-            return one(problem, tol=tol, max_iter=max_iter)
+            return one(problem, start, tol=tol, max_iter=max_iter)
         return Solution.concatenate(
             share(
-                lambda which: one(problem.problems(which), tol=tol, max_iter=max_iter),
+                lambda which: one(
+                    problem.problems(which), None, tol=tol, max_iter=max_iter
+                ),
                 chunks,
                 threads,
             )
         )
 
 
-def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Solution:
+def _solve_newton(
+    problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
+) -> Solution:
     """Newton, begun by a pilot where that is worth its while."""
-    start, hessian = problem.start(), None
-    pilot = _pilot(problem)
+    start, hessian = problem.start() if begin is None else begin, None
+    pilot = _pilot(problem) if begin is None else None
     if pilot is not None:
         # A pilot is not solved any further than to its own statistical error; its
         # Hessian then serves for most of the steps.
-        pilot_rows = pilot.denominator.n_rows
-        coarse = max(tol, 0.3 * math.sqrt(problem.n_parameters / pilot_rows))
+        coarse = _pilot_tolerance(pilot, tol)
         steps = min(max_iter, PILOT_STEPS)
-        rough = _solve_newton(pilot, tol=coarse, max_iter=steps)
+        rough = _solve_newton(pilot, None, tol=coarse, max_iter=steps)
         if rough.status[0] == Status.CONVERGED:
             start, hessian = rough.theta, rough.hessian
             if not rough.exact:
@@ -91,6 +112,25 @@ def _solve_newton(problem: RatioProblem, *, tol: float, max_iter: int) -> Soluti
     return _without_receding(problem, solution)
 
 
+def _solve_proximal(
+    problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
+) -> Solution:
+    """Proximal Newton, begun by a pilot where that is worth its while."""
+    assert problem.l1 is not None
+    start = problem.start() if begin is None else begin
+    l1 = np.zeros(problem.n_parameters)
+    l1[: len(problem.l1)] = problem.l1
+    pilot = _pilot(problem) if begin is None else None
+    if pilot is not None:
+        coarse = _pilot_tolerance(pilot, tol)
+        steps = min(max_iter, PILOT_STEPS)
+        rough = proximal_newton(pilot, start, l1, tol=coarse, max_iter=steps)
+        if rough.status[0] == Status.CONVERGED:
+            start = rough.theta
+    solution = proximal_newton(problem, start, l1, tol=tol, max_iter=max_iter)
+    return _without_receding(problem, solution)
+
+
 def _pilot(problem: RatioProblem) -> RatioProblem | None:
     """The problem on a part of the rows; None where that wouldn't pay.
 
@@ -102,6 +142,11 @@ def _pilot(problem: RatioProblem) -> RatioProblem | None:
     if len(problem.centre) > 1 or stride < least:
         return None
     return problem.thin(min(stride, PILOT_STRIDE))
+
+
+def _pilot_tolerance(pilot: RatioProblem, tol: float) -> float:
+    """About a pilot's own statistical error, in decrements."""
+    return max(tol, 0.3 * math.sqrt(pilot.n_parameters / pilot.denominator.n_rows))
 
 
 def _far_out(problem: RatioProblem, solution: Solution) -> BoolArray:
@@ -120,8 +165,7 @@ def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
     unsolved = solution.status != CONVERGED
     if not (unsolved.any() or solution.n_iter.max() >= LONG_WAY):
         return solution
-    bounded = problem.l2 is not None and bool(problem.l2.all())
-    if bounded or not problem.objective.diverges_when_separated:
+    if problem.bounded or not problem.objective.diverges_when_separated:
         return solution
     suspect = unsolved | _far_out(problem, solution)
     if not suspect.any():
@@ -134,14 +178,18 @@ def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
         step, _ = newton_direction(
             end.hessian, end.gradient, np.zeros_like(end.gradient)
         )
-        if problem.l2 is not None:
+        if problem.l1 is not None:
+            step = solution.step.copy()
+        if problem.l2 is not None and problem.l2.ndim == 1:
             # What is penalised can't go to infinity; the rest may.
             step[:, : len(problem.l2)] *= problem.l2 == 0.0
         status[suspect & problem.recedes(step)] = Status.NO_OPTIMUM
     return replace(solution, status=status)
 
 
-def _solve_first_order(problem: RatioProblem, *, tol: float, max_iter: int) -> Solution:
+def _solve_first_order(
+    problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
+) -> Solution:
     """L-BFGS on features scaled by their spread over some denominator rows."""
     stride = max(1, problem.denominator.n_rows // PILOT_ROWS)
     thinned = problem.denominator.thin(stride, problem.centre)
@@ -150,9 +198,8 @@ def _solve_first_order(problem: RatioProblem, *, tol: float, max_iter: int) -> S
     visible = spread > 1e-8 * np.abs(features[0]).max(axis=0)
     scale = np.ones(problem.n_parameters)
     scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
-    solution = lbfgs(
-        problem, problem.start(), scale=scale, tol=tol, max_iter=10 * max_iter
-    )
+    start = problem.start() if begin is None else begin
+    solution = lbfgs(problem, start, scale=scale, tol=tol, max_iter=10 * max_iter)
     if problem.n_parameters > NEWTON_PARAMETERS:
         return solution
     checked = _without_receding(problem, solution)

@@ -2,6 +2,7 @@
 
 from missratio.solver._first_order import lbfgs
 from missratio.solver._newton import newton, newton_direction
+from missratio.solver._proximal import proximal_newton
 from missratio.solver._result import Evaluate, Evaluation, Solution, Status
 
 __all__ = [
@@ -12,4 +13,5 @@ __all__ = [
     "lbfgs",
     "newton",
     "newton_direction",
+    "proximal_newton",
 ]

@@ -1,0 +1,218 @@
+"""The rows of one population, ready to be imputed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from missratio._typing import FloatArray, IntArray
+from missratio.imputation._columns import Columns, category_codes
+from missratio.imputation._levels import CategoricalLevels, Levels, NumericLevels
+from missratio.missingness import Missingness
+
+
+@dataclass(frozen=True)
+class IncompleteColumn:
+    """A column of which some entries are missing, and why.
+
+    Parameters
+    ----------
+    position : int
+        In the table.
+    name : str
+        For messages.
+    observed, missing : ndarray of int
+        Rows.
+    levels : ndarray of int of shape (n_observed,)
+        The observed entries, as places among the column's levels.
+    probability : ndarray of shape (n_observed,)
+        φ_j there.
+    tilt : ndarray of shape (n_levels,)
+        φ_j/max φ_j at each level.
+    """
+
+    position: int
+    name: str
+    observed: IntArray
+    missing: IntArray
+    levels: IntArray
+    probability: FloatArray
+    tilt: FloatArray
+
+
+@dataclass(frozen=True)
+class Population:
+    """One population's columns, and which of them are incomplete.
+
+    Parameters
+    ----------
+    n_rows : int
+    columns : tuple of Levels, of length d
+    places : tuple of ndarray of int, of length d
+        The observed entries of each column, as places among its levels.
+    incomplete : tuple of IncompleteColumn
+        With the fewest missing entries first.
+    """
+
+    n_rows: int
+    columns: tuple[Levels, ...]
+    places: tuple[IntArray, ...]
+    incomplete: tuple[IncompleteColumn, ...]
+
+    @classmethod
+    def build(
+        cls,
+        table: FloatArray,
+        columns: Columns,
+        model: Missingness | None,
+        title: str,
+    ) -> Population:
+        """Weigh the observed entries of a table with missing ones.
+
+        Parameters
+        ----------
+        table : ndarray of shape (n, d)
+            As `Columns.encode` gives it.
+        columns : Columns
+        model : Missingness or None
+            Per feature. None: what is missing is a random part of each column.
+        title : str
+            Of the population, for messages.
+        """
+        probability = _probability(table, model, title)
+        levels: list[Levels] = []
+        all_places = []
+        incomplete = []
+        for j, name in enumerate(columns.names):
+            observed = ~np.isnan(table[:, j])
+            chance = probability[observed, j]
+            if not len(chance):
+                raise ValueError(
+                    f"{title}: column {name!r} is never observed, so that nothing is "
+                    "known of its values. Drop it, or bring rows in which it is."
+                )
+            entries = table[observed, j]
+            known, places = _levels(entries, chance, columns, j)
+            levels.append(known)
+            all_places.append(places)
+            if observed.all():
+                continue
+            if not chance.any():
+                raise ValueError(
+                    f"{title}: column {name!r} has {(~observed).sum()} missing values, "
+                    "but by its model none of the values that were observed can go "
+                    "missing. Correct the model, or bring rows with values where φ is "
+                    "positive."
+                )
+            incomplete.append(
+                IncompleteColumn(
+                    j,
+                    name,
+                    np.flatnonzero(observed),
+                    np.flatnonzero(~observed),
+                    places,
+                    chance,
+                    _tilt(places, chance, len(known.values)),
+                )
+            )
+        incomplete.sort(key=lambda column: len(column.missing))
+        return cls(len(table), tuple(levels), tuple(all_places), tuple(incomplete))
+
+    def design(self) -> Design:
+        """What models see of the observed entries."""
+        design = Design(self.n_rows, self.columns)
+        observed = {column.position: column.observed for column in self.incomplete}
+        for j, places in enumerate(self.places):
+            design.set(j, observed.get(j, slice(None)), places)
+        return design
+
+
+def _probability(
+    table: FloatArray, model: Missingness | None, title: str
+) -> FloatArray:
+    if model is None:
+        return np.where(np.isnan(table), np.nan, 0.5)
+    if model.rowwise:
+        raise ValueError(
+            f"{title}: {type(model).__name__} loses whole rows, and of a lost row "
+            "nothing is left to impute from. Weights serve instead: leave the imputer "
+            "out, and NeymanPearsonClassifier passes them to any estimator as "
+            "sample_weight. Where single values go missing, take a per-feature model "
+            "(rowwise=False)."
+        )
+    try:
+        return model.missing_probability(table)
+    except ValueError as error:
+        raise ValueError(f"{title}: {error}") from error
+
+
+def _levels(
+    entries: FloatArray, chance: FloatArray, columns: Columns, position: int
+) -> tuple[Levels, IntArray]:
+    """The levels of observed entries, and each one's place among them.
+
+    Of two numbers there is nothing to be known but which it is: they are categories.
+    """
+    categories = columns.categories[position]
+    if categories is not None:
+        values = category_codes(categories)
+        return CategoricalLevels(values), np.searchsorted(values, entries)
+    levels, places = NumericLevels.build(entries, 1.0 / (1.0 - chance))
+    if len(levels.values) == 2:
+        return CategoricalLevels(levels.values), places
+    return levels, places
+
+
+def _tilt(places: IntArray, chance: FloatArray, n_levels: int) -> FloatArray:
+    tilt = np.zeros(n_levels)
+    tilt[places] = chance / chance.max()
+    return tilt
+
+
+class Design:
+    """What models see of a table that is being completed.
+
+    An entry that nothing was put into yet is seen as the median, or as the first
+    category.
+
+    Parameters
+    ----------
+    n_rows : int
+    columns : sequence of Levels, of length d
+    """
+
+    def __init__(self, n_rows: int, columns: Sequence[Levels]) -> None:
+        self.columns = columns
+        ends = np.cumsum([column.width for column in columns]).tolist()
+        starts = [0, *ends[:-1]]
+        self._places = [slice(a, b) for a, b in zip(starts, ends, strict=True)]
+        # A row for each number seen, so that all entries of one lie together.
+        self._rows = np.zeros((ends[-1], n_rows))
+
+    @classmethod
+    def encode(cls, table: FloatArray, columns: Sequence[Levels]) -> Design:
+        """What models see of a table with NaN."""
+        design = cls(len(table), columns)
+        for j, column in enumerate(columns):
+            observed = np.flatnonzero(~np.isnan(table[:, j]))
+            design._put(j, observed, column.encode(table[observed, j]))
+        return design
+
+    def set(self, column: int, rows: IntArray | slice, levels: IntArray) -> None:
+        """Put levels into a column."""
+        self._put(column, rows, self.columns[column].regressors(levels))
+
+    def others(self, column: int, rows: IntArray) -> FloatArray:
+        """What models see of all columns but one, of shape (n_rows, width)."""
+        own = self._places[column]
+        kept = [*range(own.start), *range(own.stop, len(self._rows))]
+        seen = np.empty((len(kept), len(rows)))
+        for out, k in zip(seen, kept, strict=True):
+            np.take(self._rows[k], rows, out=out, mode="clip")
+        return seen.T
+
+    def _put(self, column: int, rows: IntArray | slice, seen: FloatArray) -> None:
+        for row, numbers in zip(self._rows[self._places[column]], seen.T, strict=True):
+            row[rows] = numbers

@@ -1,0 +1,404 @@
+"""Imputation that knows why values are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import (
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
+
+from missratio._threads import one_blas_thread, share
+from missratio._typing import BoolArray, FloatArray
+from missratio.imputation._chain import Chain, ChainOptions, impute_chain, redraw_chain
+from missratio.imputation._classes import Models, columns_missing, incomplete_classes
+from missratio.imputation._columns import Columns
+from missratio.imputation._conditionals import Conditional
+from missratio.imputation._levels import Levels
+from missratio.imputation._population import Population
+from missratio.imputation._trace import ImputationTrace
+from missratio.missingness.arrays import any_by_row
+from missratio.ratio import check_no_infinity
+from missratio.weights import warn_if_concentrated
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What draws the missing values of rows without labels."""
+
+    columns: tuple[Levels, ...]
+    conditionals: tuple[dict[int, Conditional], ...]
+
+
+class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Draws missing values from p(z_j | z_−j, missing) ∝ p(z_j | z_−j) φ_j(z_j).
+
+    A value that went missing is unlike the observed ones wherever φ_j depends on it.
+    For each column j in turn, a regression on the other columns is fitted where j is
+    observed, with weights 1/(1 − φ_j): that recovers the law of z_j given the rest in
+    complete data. For a missing entry, the prediction plus a weighted draw of the
+    residuals proposes a value, accepted with probability ∝ φ_j: that is the law of
+    those that go missing. Rounds over all columns make a Gibbs sampler, whose draws
+    have the joint law of the missing entries. Each class is a population of its own.
+    With φ constant this is ordinary multiple imputation by chained equations.
+
+    Regressions see normal scores of the columns, so that skewed ones are no trouble,
+    and indicators of categories. An imputed value is always one that was observed.
+
+    Parameters
+    ----------
+    missingness : mapping from class to Missingness, Missingness, "ignore" or None
+        Why values are missing, per feature. A mapping: each class has its own φ and is
+        imputed on its own; a class left out is complete. One model: all rows are one
+        population, whatever their labels. "ignore": ordinary multiple imputation, all
+        rows one population. None: nothing is missing. φ sees a category that is not a
+        number as its place among the sorted categories.
+    n_imputations : int, default=1
+        How many completed tables.
+    n_rounds : int, default=10
+        How often each missing entry is drawn.
+    regressor : regressor, optional
+        Of a column of numbers on the others, with `sample_weight`, such as
+        HistGradientBoostingRegressor. Fitted on three folds, so that residuals are
+        those of entries that a model hasn't seen. None: linear.
+    classifier : classifier, optional
+        For a column of categories, or of two numbers, with `sample_weight` and
+        `predict_proba`. None: logistic regression.
+    n_donors : int, optional
+        How many observed entries, those with the nearest predictions, lend their
+        residuals to a missing one: a few hundred where the spread of a column depends
+        on the others. None: all; but the nearest twentieth, 100 at least, in a column
+        of which one value makes up a tenth.
+    bootstrap : bool, default=True
+        Whether each imputation reweights the rows by a Bayesian bootstrap, so that
+        imputations differ by what isn't known of the regressions too. Variances by
+        Rubin's rules are too small without.
+    categorical_features : "auto" or array-like, default="auto"
+        Names or positions of columns of categories, or a mask. "auto": in a dataframe,
+        those that are not numbers.
+    unlabelled : object, default=None
+        The class whose conditional laws impute rows that come without labels, in
+        `transform` and `impute`, where `missingness` is a mapping. None refuses such
+        rows if a value is missing: which law it has depends on the class.
+    random_state : int, RandomState, Generator or None, default=None
+
+    Attributes
+    ----------
+    convergence_ : dict of class to ImputationTrace
+        How the chains went, for each class with missing values; the key is None where
+        all rows are one population.
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+
+    Notes
+    -----
+    Labels are used where they are there. `fit_transform`, which a pipeline calls in
+    training, is given them; `transform`, which it calls afterwards, is not, and passes
+    complete rows through as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(5000, 2))
+    >>> Z[:, 1] += Z[:, 0]
+    >>> phi = mr.LogisticMissingness([0.0, -np.inf], [2.0, 0.0])  # large ones are lost
+    >>> X = mr.corrupt(Z, phi, random_state=0)
+    >>> lost = np.isnan(X[:, 0])
+    >>> imputed = mr.TiltedImputer(phi, random_state=0).fit_transform(X)
+    >>> float(Z[lost, 0].mean().round(1)), float(imputed[lost, 0].mean().round(1))
+    (0.6, 0.6)
+    >>> plain = mr.TiltedImputer("ignore", random_state=0).fit_transform(X)
+    >>> float(plain[lost, 0].mean().round(1))
+    -0.2
+    """
+
+    def __init__(
+        self,
+        missingness: Models | None = None,
+        *,
+        n_imputations: int = 1,
+        n_rounds: int = 10,
+        regressor: Any = None,
+        classifier: Any = None,
+        n_donors: int | None = None,
+        bootstrap: bool = True,
+        categorical_features: Any = "auto",
+        unlabelled: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.missingness = missingness
+        self.n_imputations = n_imputations
+        self.n_rounds = n_rounds
+        self.regressor = regressor
+        self.classifier = classifier
+        self.n_donors = n_donors
+        self.bootstrap = bootstrap
+        self.categorical_features = categorical_features
+        self.unlabelled = unlabelled
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Run the chains on the rows of each class.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+            NaN, or a null, where a value is missing.
+        y : array-like of shape (n_rows,), optional
+            Labels; needed where `missingness` is a mapping and a value is missing.
+
+        Returns
+        -------
+        Self
+            The fitted imputer.
+        """
+        self._fit(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: ArrayLike | None = None) -> Any:
+        """Fit, and return the first completed table.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+
+        Returns
+        -------
+        array or dataframe of shape (n_rows, n_columns)
+            Of X's kind.
+        """
+        return self._fit(X, y)[0]
+
+    def fit_impute(self, X: Any, y: ArrayLike | None = None) -> list[Any]:
+        """Fit, and return all completed tables.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+
+        Returns
+        -------
+        list of n_imputations arrays or dataframes
+        """
+        return self._fit(X, y)
+
+    def transform(self, X: Any) -> Any:
+        """Complete rows as they are; of others, the first imputation.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+            Rows without labels.
+
+        Returns
+        -------
+        array or dataframe of shape (n_rows, n_columns)
+            Of X's kind.
+
+        Raises
+        ------
+        ValueError
+            Where a value is missing, and it isn't said as which class the row is to be
+            imputed.
+        """
+        return self._redraw(X, 1)[0]
+
+    def impute(self, X: Any) -> list[Any]:
+        """All imputations of rows without labels, by what was fitted.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        list of n_imputations arrays or dataframes
+        """
+        return self._redraw(X, self.n_imputations)
+
+    def __sklearn_tags__(self) -> Any:
+        """Missing values are welcome where it is said why they are missing."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missingness is not None
+        return tags
+
+    def _fit(self, X: Any, y: ArrayLike | None) -> list[Any]:
+        self._check_parameters()
+        X = self._read(X, reset=True)
+        self._columns = Columns.read(X, self.categorical_features)
+        table = self._encode(X)
+        missing = np.isnan(table)
+        seeds = np.random.SeedSequence(_entropy(self.random_state))
+        self.convergence_: dict[Any, ImputationTrace] = {}
+        self._fitted: Fitted | None = None
+        completed = [table.copy(order="F") for _ in range(self.n_imputations)]
+        for label, rows, model in incomplete_classes(
+            missing, y, self.missingness, self._columns.names
+        ):
+            title = "X" if label is None else f"Class {label!r}"
+            population = Population.build(table[rows], self._columns, model, title)
+            _warn_if_concentrated(population, title)
+            chains = self._run_chains(population, seeds)
+            self._keep(label, population, chains, seeds)
+            for whole, chain in zip(completed, chains, strict=True):
+                for column in population.incomplete:
+                    at = rows[column.missing]
+                    whole[at, column.position] = chain.values[column.position]
+        self._redraw_seed = seeds.spawn(1)[0]
+        return [self._columns.complete(X, whole, missing) for whole in completed]
+
+    def _check_parameters(self) -> None:
+        for name in ("n_imputations", "n_rounds", "n_donors"):
+            value = getattr(self, name)
+            if name == "n_donors" and value is None:
+                continue
+            if not isinstance(value, (int, np.integer)) or value < 1:
+                raise ValueError(
+                    f"{name} must be an integer of 1 or more: got {value!r}."
+                )
+        for name in ("regressor", "classifier"):
+            model = getattr(self, name)
+            if model is not None and not has_fit_parameter(model, "sample_weight"):
+                raise ValueError(
+                    f"{name} must take sample_weight, since observed values stand for "
+                    f"more than themselves: {type(model).__name__} doesn't. Take one "
+                    "that does, such as HistGradientBoostingRegressor or "
+                    "HistGradientBoostingClassifier, or None for a linear one."
+                )
+
+    def _read(self, X: Any, *, reset: bool) -> Any:
+        if hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        given = not isinstance(self.categorical_features, str)
+        keep = given and np.asarray(X).dtype.kind == "O"
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=None if keep else "numeric",
+            ensure_all_finite=False,
+        )
+
+    def _encode(self, X: Any) -> FloatArray:
+        table = self._columns.encode(X)
+        check_no_infinity(table)
+        return table
+
+    def _run_chains(
+        self, population: Population, seeds: np.random.SeedSequence
+    ) -> list[Chain]:
+        options = ChainOptions(
+            self.regressor,
+            self.classifier,
+            self.n_donors,
+            self.n_rounds,
+            self.bootstrap,
+        )
+        generators = [np.random.default_rng(s) for s in seeds.spawn(self.n_imputations)]
+        with one_blas_thread(population.n_rows * len(population.columns)) as threads:
+            if self.regressor is not None or self.classifier is not None:
+                # They may have threads of their own.
+                threads = 1
+            return share(
+                lambda rng: impute_chain(population, options, rng), generators, threads
+            )
+
+    def _keep(
+        self,
+        label: Any,
+        population: Population,
+        chains: list[Chain],
+        seeds: np.random.SeedSequence,
+    ) -> None:
+        names = tuple(column.name for column in population.incomplete)
+        self.convergence_[label] = ImputationTrace.build(names, chains)
+        if label is None or label == self.unlabelled:
+            rng = np.random.default_rng(seeds.spawn(1)[0])
+            conditionals = tuple(
+                {j: law.thinned(rng) for j, law in chain.conditionals.items()}
+                for chain in chains
+            )
+            self._fitted = Fitted(population.columns, conditionals)
+
+    def _redraw(self, X: Any, n_imputations: int) -> list[Any]:
+        check_is_fitted(self, "convergence_")
+        X = self._read(X, reset=False)
+        table = self._encode(X)
+        missing = np.isnan(table)
+        if not missing.any():
+            return [X] * n_imputations
+        fitted = self._fitted_for(missing)
+        rows = np.flatnonzero(any_by_row(missing))
+        tables = []
+        for conditionals, seed in zip(
+            fitted.conditionals[:n_imputations],
+            # A copy: spawning would give other seeds the next time.
+            np.random.SeedSequence(**self._redraw_seed.state).spawn(n_imputations),
+            strict=True,
+        ):
+            rng = np.random.default_rng(seed)
+            chain = redraw_chain(
+                table[rows], fitted.columns, conditionals, self.n_rounds, rng
+            )
+            whole = table.copy(order="F")
+            for j, values in chain.values.items():
+                whole[missing[:, j], j] = values
+            tables.append(self._columns.complete(X, whole, missing))
+        return tables
+
+    def _fitted_for(self, missing: BoolArray) -> Fitted:
+        """What imputes rows without labels, or why there is nothing."""
+        fitted = self._fitted
+        mapped = isinstance(self.missingness, Mapping)
+        if mapped and self.unlabelled is None:
+            columns = columns_missing(missing, self._columns.names)
+            raise ValueError(
+                f"X has missing values (NaN) in column(s) {columns}, and which law "
+                "they have depends on the class, which is not known here. Give "
+                "complete rows, use fit_transform(X, y) for rows with labels, or say "
+                "by unlabelled=... as which class such rows are to be imputed."
+            )
+        known = [] if fitted is None else list(fitted.conditionals[0])
+        unknown = missing & ~np.isin(np.arange(missing.shape[1]), known)
+        if fitted is None or unknown.any():
+            columns = columns_missing(unknown, self._columns.names)
+            whose = f" of class {self.unlabelled!r}" if mapped else ""
+            raise ValueError(
+                f"X has missing values (NaN) in column(s) {columns}, where the rows"
+                f"{whose} that were fitted had none: no law was learned for them. Fit "
+                "with rows that miss them, or give complete rows."
+            )
+        return fitted
+
+
+def _entropy(random_state: Any) -> Any:
+    if isinstance(random_state, np.random.RandomState):
+        return random_state.randint(2**31)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    return random_state
+
+
+def _warn_if_concentrated(population: Population, title: str) -> None:
+    """Warn where a few entries stand for many, once, for the worst column."""
+
+    def concentration(probability: FloatArray) -> float:
+        weights = 1.0 / (1.0 - probability)
+        return float((weights**2).mean() / weights.mean() ** 2)
+
+    worst = max(population.incomplete, key=lambda each: concentration(each.probability))
+    warn_if_concentrated(
+        1.0 / (1.0 - worst.probability), f"{title}, column {worst.name!r}", stacklevel=5
+    )

@@ -1,0 +1,151 @@
+"""Weighted means made less noisy by what the weights are known to average to.
+
+Given Z the entries go missing independently, and a weight W_j has mean one whatever
+the rest of the row: (W_j − 1)·g has mean zero for every g that entry j has no part in.
+So such products can be subtracted from a weighted mean at no cost in bias, in the
+amount that makes it least noisy: regression estimation, as in survey sampling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from missratio._threads import one_blas_thread, share
+from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.ratio._rows import ClassRows
+
+# A block of rows with its controls fits the processor's cache.
+BLOCK_ROWS = 4096
+FOLDS = 5
+
+
+def adjust(
+    table: FloatArray, features: FloatArray, rows: ClassRows, required: BoolArray
+) -> ClassRows:
+    """Add to a class's rows the adjusted terms whose means estimate E f.
+
+    Only where normalize="regression" and single entries are missing: whole rows leave
+    nothing to regress on but the weights themselves, which Hájek's division does.
+
+    A feature of column j is adjusted by (W_j − 1)·{1, W_k z_k} for all other columns
+    k, one of two columns j and k by (W_j − 1)·{1, W_k, W_k z_k, W_k z_k²} and the same
+    with j and k exchanged, and one of more columns by its own weight less one.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_all_rows, n_columns)
+    features : ndarray of shape (n_all_rows, n_features)
+    rows : ClassRows
+    required : ndarray of bool of shape (n_features, n_columns)
+        The columns that each feature needs.
+    """
+    weights = rows.weights
+    if rows.normalize != "regression" or weights is None or weights.ndim == 1:
+        return rows
+    controls = _Controls(table, rows)
+    own_features = features[rows.index]
+    adjusted = np.empty(own_features.shape)
+
+    def work(group: IntArray) -> None:
+        columns = np.flatnonzero(required[group[0]])
+        weight = weights[:, columns].prod(axis=1)[:, None]
+        terms = weight * np.where(weight > 0.0, own_features[:, group], 0.0)
+        adjusted[:, group] = controls.regress_out(terms, columns)
+
+    with one_blas_thread(own_features.size) as threads:
+        share(work, _same_columns(required), threads)
+    return replace(rows, adjusted=adjusted)
+
+
+def _same_columns(required: BoolArray) -> list[IntArray]:
+    """Features in groups that need the same columns."""
+    _, group = np.unique(required, axis=0, return_inverse=True)
+    return [np.flatnonzero(group == i) for i in range(int(group.max()) + 1)]
+
+
+class _Controls:
+    """What has mean zero, from one class's weights and values."""
+
+    def __init__(self, table: FloatArray, rows: ClassRows) -> None:
+        assert rows.weights is not None
+        self.weights = weights = rows.weights
+        self.share = rows.sample_weight
+        combined = rows.combined(weights)
+        assert combined is not None
+        values = np.where(weights > 0.0, table[rows.index], 0.0)
+        mass = combined.sum(axis=0)
+        mean = (combined * values).sum(axis=0) / np.where(mass > 0.0, mass, 1.0)
+        # Centred, so that no shift of a column matters.
+        self.values = np.where(weights > 0.0, values - mean, 0.0)
+        self.partners = np.column_stack([np.ones(len(weights)), weights * self.values])
+
+    def regress_out(self, terms: FloatArray, columns: IntArray) -> FloatArray:
+        """Terms less their regression on the controls of some columns.
+
+        A row's slopes come from the folds that it is not in, so that its control
+        still has mean zero given them, and the adjustment has no bias.
+        """
+        centred = terms - np.average(terms, axis=0, weights=self.share)
+        moments = [self._moments(centred, columns, fold) for fold in range(FOLDS)]
+        gram = sum(gram for gram, _ in moments)
+        product = sum(product for _, product in moments)
+        n_fitted = len(terms) * (1.0 - 1.0 / FOLDS)
+        adjusted = terms.copy()
+        for fold, (own_gram, own_product) in enumerate(moments):
+            slope = _slope(gram - own_gram, product - own_product, n_fitted)
+            for rows in _blocks(len(terms), fold):
+                adjusted[rows] -= self._block(columns, rows) @ slope
+        return adjusted
+
+    def _moments(
+        self, terms: FloatArray, columns: IntArray, fold: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """The controls' products with each other and with the terms, over a fold."""
+        gram, product = np.zeros((1, 1)), np.zeros((1, 1))
+        for rows in _blocks(len(terms), fold):
+            controls, target = self._block(columns, rows), terms[rows]
+            if self.share is not None:
+                root = np.sqrt(self.share[rows, None])
+                controls, target = root * controls, root * target
+            gram = gram + controls.T @ controls
+            product = product + controls.T @ target
+        return gram, product
+
+    def _block(self, columns: IntArray, rows: slice) -> FloatArray:
+        """The controls of a feature of these columns, for some rows."""
+        weights = self.weights[rows][:, columns]
+        if len(columns) > 2:
+            return np.asarray(weights.prod(axis=1, keepdims=True) - 1.0)
+        if len(columns) == 1:
+            controls = (weights - 1.0) * self.partners[rows]
+            # A column is no partner of its own; what is always zero gets no slope.
+            controls[:, 1 + columns[0]] = 0.0
+            return controls
+        found = []
+        for j, k in ((0, 1), (1, 0)):
+            value = self.values[rows, columns[k]]
+            powers = np.column_stack([np.ones_like(value), value, value**2])
+            excess = weights[:, [j]] - 1.0
+            found += [excess, excess * weights[:, [k]] * powers]
+        return np.concatenate(found, axis=1)
+
+
+def _slope(gram: FloatArray, product: FloatArray, n_rows: float) -> FloatArray:
+    """Regression slopes, with as much ridge as the controls would find in noise."""
+    scale = np.sqrt(np.diagonal(gram))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    scaled = gram / np.outer(scale, scale)
+    np.fill_diagonal(scaled, 1.0 + len(gram) / n_rows)
+    slope: FloatArray = np.linalg.solve(scaled, product / scale[:, None])
+    return slope / scale[:, None]
+
+
+def _blocks(n_rows: int, fold: int) -> list[slice]:
+    """Every so many-th row, in blocks."""
+    step = BLOCK_ROWS * FOLDS
+    return [
+        slice(start + fold, min(start + step, n_rows), FOLDS)
+        for start in range(0, n_rows, step)
+    ]

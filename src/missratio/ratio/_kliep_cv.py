@@ -1,0 +1,275 @@
+"""KLIEP with penalties whose strength is chosen by weighted cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state, check_scalar
+
+from missratio._typing import FloatArray, IntArray
+from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
+from missratio.ratio._base import SolverName
+from missratio.ratio._joint import JointRatio, MissingnessParameter
+from missratio.ratio._parts import Fallback, JointProblem, Side
+from missratio.ratio._penalty import PenaltyUnits, PenaltyWeights, Strength
+from missratio.ratio._rows import ClassRows, Normalization
+from missratio.solver import Status
+
+# A fold's fits are compared, not kept: what this leaves is far below what folds differ
+# by.
+PATH_TOL = 1e-3
+# Ridge strengths tried by default, beside that which curves as much as the rows do.
+L2_SPAN = (10.0, 1e-3)
+# L1 strengths tried by default, beside the least that leaves nothing but zeros.
+L1_SPAN = (1.0, 1e-3)
+
+
+class KLIEPCV(JointRatio):
+    """KLIEP whose penalties are chosen by weighted cross-validation.
+
+    For every strength on a grid the ratio is fitted to all folds but one and scored
+    on that one by Ê[log r̂(Z¹)] − Ê[r̂(Z⁰)] + 1, with the weights for missing values
+    included and each basis feature's numerator mean taken over all rows in which it is
+    observed. In expectation this is largest at the true ratio, and its mean over
+    folds decides. The normaliser of r̂ comes from the rows that were fitted: the log
+    of a mean over one fold's few rows would be too small on average, the more so the
+    weaker the penalty, and choose penalties that are too weak.
+
+    Parameters
+    ----------
+    basis, missingness, fallback, solver, tol, max_iter
+        As for `KLIEP`.
+    normalize : {"hajek", "horvitz-thompson", "regression"}, default="regression"
+        As for `KLIEP`. The regressions are made once, on all rows.
+    l2_grid : int or array-like, default=9
+        Ridge strengths, or how many to try: from 10 to 10⁻³ times the one at which the
+        penalty curves the objective as much as the denominator's rows do, for the
+        median feature.
+    l1_grid : int or array-like, default=(0.0,)
+        L1 strengths, or how many to try: from the least at which all coefficients are
+        zero down to a thousandth of it. With more than one strength of each kind all
+        pairs are tried.
+    penalty_weights : {"uniform", "standard-error", "covariance"}, default="covariance"
+        As for `KLIEP`.
+    cv : int, default=5
+        The number of folds, drawn within each class.
+    random_state : int, RandomState or None, default=None
+        For the folds. None draws anew at each ``fit``.
+
+    Attributes
+    ----------
+    l1_, l2_ : float
+        The strengths chosen.
+    cv_results_ : dict of ndarray
+        For each pair of strengths: ``param_l1``, ``param_l2``, ``split0_test_score``
+        and so on, ``mean_test_score``, ``std_test_score`` and ``rank_test_score``. A
+        score is −inf where a fold's fit has no finite optimum.
+    coef_, log_normalizer_, intercept_, classes_, n_iter_, converged_
+        As for `KLIEP`, fitted to all rows under the strengths chosen.
+    effective_sample_size_, objective_value_, basis_, fallback_used_, standard_error_
+        As for `KLIEP`.
+
+    Examples
+    --------
+    Twenty columns, of which one differs between the classes:
+
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> Z1, Z0 = rng.normal(0, 1, (300, 20)), rng.normal(0, 1, (300, 20))
+    >>> Z1[:, 0] += 1
+    >>> phi = mr.LogisticMissingness(intercept=0.0, coef=np.ones(20))
+    >>> X = np.concatenate([mr.corrupt(Z1, phi, random_state=0), Z0])
+    >>> y = np.repeat([1, 0], 300)
+    >>> sparse = mr.KLIEPCV(
+    ...     l1_grid=10, l2_grid=[0.0], missingness={1: phi}, random_state=0
+    ... )
+    >>> coef = sparse.fit(X, y).coef_
+    >>> np.abs(coef).argmax(), int((coef == 0).sum()) >= 10
+    (np.int64(0), True)
+    """
+
+    l1_: float
+    l2_: float
+    cv_results_: dict[str, Any]
+
+    def __init__(
+        self,
+        basis: Any = "linear",
+        missingness: MissingnessParameter = None,
+        normalize: Normalization = "regression",
+        l2_grid: Any = 9,
+        l1_grid: Any = (0.0,),
+        penalty_weights: PenaltyWeights = "covariance",
+        cv: int = 5,
+        fallback: Fallback = "raise",
+        solver: SolverName = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 100,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.basis = basis
+        self.missingness = missingness
+        self.normalize = normalize
+        self.l2_grid = l2_grid
+        self.l1_grid = l1_grid
+        self.penalty_weights = penalty_weights
+        self.cv = cv
+        self.fallback = fallback
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _objective(self) -> Objective:
+        return KLIEPObjective()
+
+    def _strength(
+        self, problem: JointProblem, units: PenaltyUnits, upper: Side, lower: Side
+    ) -> Strength:
+        """Score all pairs of strengths, and take the best."""
+        grid = Grid.of(self.l1_grid, self.l2_grid, problem, units)
+        folds = self._folds(upper, lower)
+        scores = np.array([self._fold_scores(*fold, grid) for fold in folds])
+        mean = scores.mean(axis=0)
+        if not np.isfinite(mean).any():
+            raise ValueError(
+                f"No pair of strengths gives a finite score in all {self.cv} folds: "
+                "fits have no optimum, or rows held out lie far outside of those "
+                "fitted. Use fewer or smoother basis features, or larger strengths."
+            )
+        best = int(mean.argmax())
+        self.l1_, self.l2_ = float(grid.l1[best]), float(grid.l2[best])
+        self.cv_results_ = _results(grid, scores)
+        return grid.strength(best, problem.n_features)
+
+    def _folds(
+        self, upper: Side, lower: Side
+    ) -> Iterator[tuple[tuple[Side, Side], tuple[Side, Side]]]:
+        """The rows fitted and the rows held out, of both classes, fold by fold."""
+        check_scalar(self.cv, "cv", Integral, min_val=2)
+        random = check_random_state(self.random_state)
+        folds = [fold_numbers(side[1], self.cv, random) for side in (upper, lower)]
+        for fold in range(self.cv):
+            fitted, held = [], []
+            for (features, rows), numbers in zip((upper, lower), folds, strict=True):
+                fitted.append((features, rows.take(numbers != fold)))
+                held.append((features, rows.take(numbers == fold)))
+            yield (fitted[0], fitted[1]), (held[0], held[1])
+
+    def _fold_scores(
+        self, fitted: tuple[Side, Side], held: tuple[Side, Side], grid: Grid
+    ) -> list[float]:
+        """Held-out scores of all pairs of strengths, each fit begun at the last."""
+        problem = self._build(self._objective(), *fitted)
+        units = self._units(problem, fitted[0])
+        judge = self._build(KullbackLeiblerObjective(), *held)
+        tol = max(self.tol, PATH_TOL)
+        scores, last = [], None
+        for i in range(len(grid.l1)):
+            penalised = problem.penalised(units, grid.strength(i, problem.n_features))
+            solution = penalised.solve(
+                solver=self.solver, tol=tol, max_iter=self.max_iter, start=last
+            )
+            if solution.worst.status[0] == Status.NO_OPTIMUM:
+                scores.append(-np.inf)
+                continue
+            last = solution
+            with np.errstate(over="ignore"):
+                loss = judge.value(solution.coef, solution.intercepts)
+            scores.append(len(judge.parts) - loss)
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Pairs of strengths, from strong to weak.
+
+    Parameters
+    ----------
+    l1, l2 : ndarray of shape (n_pairs,)
+    """
+
+    l1: FloatArray
+    l2: FloatArray
+
+    @classmethod
+    def of(
+        cls, l1_grid: Any, l2_grid: Any, problem: JointProblem, units: PenaltyUnits
+    ) -> Grid:
+        """All pairs, of strengths as given or on the data's own scale."""
+        l1, l2 = _given("l1_grid", l1_grid), _given("l2_grid", l2_grid)
+        if isinstance(l1, int):
+            unit = 1.0 if units.l1 is None else units.l1
+            largest = float((np.abs(problem.start_gradient()) / unit).max())
+            l1 = np.geomspace(*L1_SPAN, l1) * (largest or 1.0)
+        if isinstance(l2, int):
+            curvature = problem.denominator_variance()
+            if units.l2 is not None:
+                unit = np.diagonal(units.l2) if units.l2.ndim == 2 else units.l2
+                curvature = curvature / unit
+            l2 = np.geomspace(*L2_SPAN, l2) * (float(np.median(curvature)) or 1.0)
+        pairs = np.array([(a, b) for a in _falling(l1) for b in _falling(l2)])
+        return cls(pairs[:, 0], pairs[:, 1])
+
+    def strength(self, i: int, n_features: int) -> Strength:
+        """One pair, for every feature."""
+        return Strength(
+            np.full(n_features, self.l1[i]), np.full(n_features, self.l2[i])
+        )
+
+
+def _given(name: str, grid: Any) -> int | FloatArray:
+    """How many strengths to try, or the strengths."""
+    if isinstance(grid, Integral):
+        return int(check_scalar(grid, name, Integral, min_val=1))
+    strengths = np.asarray(grid, dtype=np.float64)
+    if strengths.ndim != 1 or not len(strengths):
+        raise ValueError(
+            f"{name} must be a number of strengths to try, or a list of them; got "
+            f"{grid!r}."
+        )
+    if not (np.isfinite(strengths) & (strengths >= 0.0)).all():
+        raise ValueError(f"{name} must be finite and not negative, got {grid!r}.")
+    return strengths
+
+
+def _falling(strengths: FloatArray) -> FloatArray:
+    return np.unique(strengths)[::-1]
+
+
+def fold_numbers(
+    rows: ClassRows, n_folds: int, random: np.random.RandomState
+) -> IntArray:
+    """The fold of each row: at random, with as many observed rows in every fold."""
+    if rows.n_rows < n_folds:
+        raise ValueError(
+            f"cv={n_folds} folds need as many rows of each class; class "
+            f"{rows.label!r} has {rows.n_rows}. Lower cv, or bring more rows."
+        )
+    order = random.permutation(rows.n_rows)
+    if rows.weights is not None:
+        observed = np.asarray(rows.weights.reshape(rows.n_rows, -1).all(axis=1))
+        order = order[np.argsort(~observed[order], kind="stable")]
+    numbers = np.empty(rows.n_rows, dtype=np.intp)
+    numbers[order] = np.arange(rows.n_rows) % n_folds
+    return numbers
+
+
+def _results(grid: Grid, scores: FloatArray) -> dict[str, Any]:
+    """Scores under the names that scikit-learn's searches give them."""
+    mean = scores.mean(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = scores.std(axis=0)
+    return {
+        "param_l1": grid.l1,
+        "param_l2": grid.l2,
+        **{f"split{i}_test_score": split for i, split in enumerate(scores)},
+        "mean_test_score": mean,
+        "std_test_score": spread,
+        "rank_test_score": 1 + (mean[None, :] > mean[:, None]).sum(axis=1),
+    }

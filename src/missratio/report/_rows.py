@@ -1,0 +1,121 @@
+"""The rows that a report is about, class by class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
+from sklearn.utils import _safe_indexing
+
+from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.classifier import NeymanPearsonClassifier, complete_mask
+from missratio.missingness import Missingness
+from missratio.weights import complete_row_weight_edges
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows of both classes, and what a classifier makes of them.
+
+    Parameters
+    ----------
+    classifier : NeymanPearsonClassifier
+    X : array or dataframe of shape (n_rows, n_columns)
+    y : ndarray of shape (n_rows,)
+    calibration_share : float
+        Of the controlled class's rows, how many the classifier calibrates with.
+    lossy : frozenset
+        The labels of classes of which rows had lost values when they were read.
+    """
+
+    classifier: NeymanPearsonClassifier
+    X: Any
+    y: Any
+    calibration_share: float
+    lossy: frozenset[Any] = frozenset()
+
+    @classmethod
+    def read(
+        cls, classifier: NeymanPearsonClassifier, X: Any, y: ArrayLike
+    ) -> LabelledRows:
+        """Check rows against what the classifier was fitted with."""
+        if not hasattr(X, "columns") and not issparse(X):
+            X = np.asarray(X)
+        labels = np.asarray(y)
+        unknown = set(np.unique(labels).tolist()) - set(classifier.classes_.tolist())
+        if unknown:
+            raise ValueError(
+                f"y has labels {sorted(map(str, unknown))} that the classifier doesn't "
+                f"know: it has the classes {classifier.classes_.tolist()}."
+            )
+        n_controlled = int((labels == classifier.certificate_.controlled_class).sum())
+        share = classifier.certificate_.rows / max(n_controlled, 1)
+        rows = cls(classifier, X, labels, share)
+        lost = set(labels[~rows.complete()].tolist())
+        return replace(rows, lossy=frozenset(lost))
+
+    @property
+    def controlled(self) -> Any:
+        """The label of the controlled class."""
+        return self.classifier.certificate_.controlled_class
+
+    @property
+    def other(self) -> Any:
+        """The label of the other class."""
+        labels = self.classifier.classes_.tolist()
+        return next(label for label in labels if label != self.controlled)
+
+    @property
+    def labels(self) -> tuple[Any, Any]:
+        """Both labels, the controlled one first."""
+        return self.controlled, self.other
+
+    def index(self, label: Any) -> IntArray:
+        """Where rows of a class are."""
+        return np.flatnonzero(self.y == label)
+
+    def rows(self, label: Any) -> Any:
+        """The rows of a class."""
+        return _safe_indexing(self.X, self.index(label))
+
+    def take(self, index: IntArray) -> LabelledRows:
+        """Some of the rows."""
+        chosen = _safe_indexing(self.X, index)
+        return replace(self, X=chosen, y=self.y[index])
+
+    def complete(self) -> BoolArray:
+        """Which rows have no missing value."""
+        if issparse(self.X):
+            return np.ones(self.X.shape[0], dtype=bool)
+        return complete_mask(self.X)
+
+    def model(self, label: Any) -> Missingness | None:
+        """Why rows of a class are missing; None where no model was given."""
+        models = self.classifier._resolve_missingness() or {}
+        return models.get(label)
+
+    def weights(self, label: Any) -> FloatArray | None:
+        """What rows of a class stand for where complete rows are meant.
+
+        None where all count the same: none of them has lost values, or those to be
+        classified lose values as they did.
+        """
+        if self.classifier.deployment == "as-observed" or label not in self.lossy:
+            return None
+        rows, model = self.rows(label), self.model(label)
+        if model is None:
+            return complete_mask(rows).astype(np.float64)
+        return complete_row_weight_edges(rows, model, delta=None)[0]
+
+    def sampled(self, most: int, rng: np.random.Generator) -> LabelledRows:
+        """At most so many rows of each class, drawn at random, in their order."""
+        chosen = []
+        for label in self.labels:
+            index = self.index(label)
+            if len(index) > most:
+                index = rng.choice(index, most, replace=False)
+            chosen.append(index)
+        return self.take(np.sort(np.concatenate(chosen)))

@@ -1,0 +1,183 @@
+"""Cells of a column as numbers or as texts, and which of them are missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from missratio._typing import BoolArray, FloatArray
+
+BLANKS = ("", "na", "n/a", "#n/a", "nan", "null", "none")
+"""What stands for a missing cell, in lower case."""
+
+_USUAL = ("", "NA", "NaN", "nan", "null", "NULL")
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_WHOLE = r"^[+-]?\d{1,15}$"
+
+
+@dataclass(frozen=True)
+class Cells:
+    """How cells are read: which are missing, and the decimal mark of texts.
+
+    Parameters
+    ----------
+    missing_values : tuple of str
+        What stands for a missing cell beside a blank, NA, NaN and null, such as -999.
+    decimal_comma : bool
+    """
+
+    missing_values: tuple[str, ...] = ()
+    decimal_comma: bool = False
+
+    @property
+    def _missing_numbers(self) -> FloatArray:
+        """Those of the values told that are numbers."""
+        found = []
+        for value in self.missing_values:
+            try:
+                found.append(float(value))
+            except ValueError:
+                continue
+        return np.array(found)
+
+    def texts(self, column: Any) -> Any:
+        """A column as texts without surrounding space, null where missing.
+
+        Parameters
+        ----------
+        column : PyArrow array
+            Of text, numbers or booleans. A whole number has no decimal point.
+        """
+        import pyarrow
+        from pyarrow import compute
+
+        if pyarrow.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pyarrow.types.is_floating(column.type):
+            numbers = self.numbers(column)
+            known = numbers[~np.isnan(numbers)]
+            if np.array_equal(known, np.round(known)):
+                column = pyarrow.array(numbers, from_pandas=True).cast(pyarrow.int64())
+        column = column.cast(pyarrow.string())
+        column = compute.utf8_trim_whitespace(column)
+        missing = compute.is_in(
+            compute.utf8_lower(column), value_set=pyarrow.array(BLANKS)
+        )
+        if self.missing_values:
+            told = pyarrow.array(self.missing_values)
+            missing = compute.or_(missing, compute.is_in(column, value_set=told))
+        return compute.if_else(missing, None, column)
+
+    def numbers(self, column: Any) -> FloatArray:
+        """A column as numbers, NaN where missing.
+
+        Parameters
+        ----------
+        column : PyArrow array
+            Of numbers or booleans, or of texts that are numbers.
+
+        Raises
+        ------
+        NotNumbersError
+            Where there are texts that aren't.
+        """
+        import pyarrow
+        from pyarrow import compute
+
+        types = pyarrow.types
+        if types.is_null(column.type):
+            return np.full(len(column), np.nan)
+        if is_text(column.type):
+            column = self._plain(column)
+        elif types.is_boolean(column.type) or types.is_decimal(column.type):
+            column = column.cast(pyarrow.float64())
+        elif not types.is_float64(column.type):
+            column = compute.cast(column, pyarrow.float64(), safe=False)
+        values = column.to_numpy(zero_copy_only=False)
+        if self.missing_values:
+            told = np.isin(values, self._missing_numbers)
+            values = np.where(told, np.nan, values) if told.any() else values
+        return np.asarray(values, dtype=np.float64)
+
+    def _plain(self, column: Any) -> Any:
+        """Numbers of texts; those that are blank in the usual spellings at once."""
+        import pyarrow
+        from pyarrow import compute
+
+        if pyarrow.types.is_string(column.type) and not self.decimal_comma:
+            usual = compute.is_in(column, value_set=pyarrow.array(_USUAL))
+            try:
+                return compute.if_else(usual, None, column).cast(pyarrow.float64())
+            except pyarrow.ArrowInvalid:
+                pass
+        return self._parsed(self.texts(column))
+
+    def _parsed(self, texts: Any) -> Any:
+        import pyarrow
+        from pyarrow import compute
+
+        if self.decimal_comma:
+            texts = compute.replace_substring(texts, ",", ".", max_replacements=1)
+        numeric = compute.match_substring_regex(texts, _NUMBER)
+        wrong = compute.invert(compute.fill_null(numeric, True))
+        if compute.any(wrong).as_py():
+            raise NotNumbersError(
+                texts, np.asarray(wrong.to_numpy(zero_copy_only=False), dtype=bool)
+            )
+        return compute.cast(texts, pyarrow.float64())
+
+
+class NotNumbersError(ValueError):
+    """Texts that aren't numbers, where numbers were wanted.
+
+    Parameters
+    ----------
+    texts : PyArrow array
+    wrong : ndarray of bool
+    """
+
+    def __init__(self, texts: Any, wrong: BoolArray) -> None:
+        super().__init__("Some texts are not numbers.")
+        self.row = int(np.argmax(wrong))
+        self.text: str = texts[self.row].as_py()
+        self.n_wrong = int(wrong.sum())
+        self.n_known = len(texts) - texts.null_count
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is that of texts, dictionaries of them included."""
+    import pyarrow
+
+    types = pyarrow.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_string_view(kind)
+    )
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is that of numbers or booleans."""
+    import pyarrow
+
+    types = pyarrow.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_boolean(kind)
+    )
+
+
+def whole_numbers(texts: Iterable[str]) -> list[int] | None:
+    """Texts as whole numbers, None where some aren't."""
+    found = list(texts)
+    if all(re.match(_WHOLE, text) for text in found):
+        return [int(text) for text in found]
+    return None

@@ -1,0 +1,230 @@
+"""From rows to the covariance of a class's means, its weights' estimation included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.learning import Influence, LearnedMissingness, influence_of
+from missratio.missingness.arrays import row_blocks
+from missratio.ratio import ClassRows, Optimum, feature_weights
+from missratio.uncertainty._expansion import Means
+
+# A row that has all of the weight can't be left out: no row counts for more than this.
+LARGEST_LEVERAGE = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some rows of a class.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_rows, n_columns)
+    features : ndarray of shape (n_rows, n_features)
+    weights : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+    sample_weight : ndarray of shape (n_rows,), or None
+    """
+
+    table: FloatArray
+    features: FloatArray
+    weights: FloatArray | None
+    sample_weight: FloatArray | None
+
+    def weights_of(self, means: Means) -> FloatArray:
+        """Of shape (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
+        weights = self.weights
+        if weights is None:
+            weights = np.ones((len(self.table), 1))
+        elif weights.ndim == 1:
+            weights = weights[:, None]
+        elif means.by_feature:
+            # Where there is an intercept, its mean of ones has no weights.
+            needed = means.mask[means.mask.any(axis=1)]
+            weights = feature_weights(weights, needed)
+            lacking = len(means.mask) - len(needed)
+            weights = np.pad(weights, ((0, 0), (0, lacking)), constant_values=1.0)
+        else:
+            weights = weights[:, means.mask[0]].prod(axis=1, keepdims=True)
+        if self.sample_weight is not None:
+            weights = weights * self.sample_weight[:, None]
+        return weights
+
+
+def class_blocks(optimum: Optimum, rows: ClassRows) -> Iterator[Block]:
+    """One class's rows, in blocks that fit the cache."""
+    index = rows.index
+    width = 1 + max(optimum.table.shape[1], optimum.features.shape[1])
+    for part in row_blocks((rows.n_rows, width)):
+        where: slice | IntArray
+        if isinstance(index, slice):
+            where = slice(index.start + part.start, index.start + part.stop)
+        else:
+            where = index[part]
+        yield Block(
+            optimum.table[where],
+            optimum.features[where].astype(np.float64, copy=False),
+            None if rows.weights is None else rows.weights[part],
+            None if rows.sample_weight is None else rows.sample_weight[part],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClassMeans:
+    """All means of one class, of one factor of the ratio after the other.
+
+    Parameters
+    ----------
+    rows : ClassRows
+    factors : sequence of (slice, Means)
+        The columns of each factor's features, and its means.
+    """
+
+    rows: ClassRows
+    factors: Sequence[tuple[slice, Means]]
+
+    def covariance(
+        self, optimum: Optimum, model: LearnedMissingness | None, shared: bool
+    ) -> FloatArray:
+        """The means' covariance.
+
+        Parameters
+        ----------
+        optimum : Optimum
+        model : LearnedMissingness, or None
+            Where the class's φ was learned.
+        shared : bool
+            Whether it was learned from these rows (or from more than these): the
+            errors of φ̂ and of the means then go together.
+        """
+        totals = self._totals(optimum)
+        size = sum(len(means.mean) for _, means in self.factors)
+        meat = np.zeros((size, size))
+        learning = None if model is None else _Learning.of(model, size)
+        for block in class_blocks(optimum, self.rows):
+            plain, left_out, moved = self._influences(block, totals)
+            meat += moved.T @ moved
+            if learning is not None:
+                learning.add(block, plain, left_out)
+        if learning is None or model is None:
+            return meat
+        mask = np.concatenate([means.mask for _, means in self.factors])
+        return meat + learning.covariance(mask, None if shared else model.covariance)
+
+    def _totals(self, optimum: Optimum) -> list[FloatArray]:
+        """What each factor's weighted sums are divided by."""
+        if self.rows.normalize != "hajek":
+            return [self.rows.total(None)] * len(self.factors)
+        totals: list[FloatArray] = [np.zeros(1)] * len(self.factors)
+        for block in class_blocks(optimum, self.rows):
+            for i, (_, means) in enumerate(self.factors):
+                totals[i] = totals[i] + block.weights_of(means).sum(axis=0)
+        return totals
+
+    def _influences(
+        self, block: Block, totals: Sequence[FloatArray]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What each row does to the means.
+
+        Returns
+        -------
+        plain : ndarray of shape (n_rows, n_means)
+            w ∂(mean)/∂w, for a change of the row's weight.
+        left_out : ndarray of shape (n_rows, n_means)
+            The same divided by 1 − leverage.
+        moved : ndarray of shape (n_rows, n_means)
+            The row's influence, which is what the sampling of rows moves.
+        """
+        hajek = self.rows.normalize == "hajek"
+        everything = self.rows.total(None)
+        plain, left_out, moved = [], [], []
+        for (place, means), total in zip(self.factors, totals, strict=True):
+            share = block.weights_of(means) / total
+            u, leverage = means.rows(block.features[:, place])
+            change = share * (u - means.mean if hajek else u)
+            lever = share if leverage is None else share * leverage[:, None]
+            factor = 1.0 / (1.0 - np.clip(lever, 0.0, LARGEST_LEVERAGE))
+            plain.append(change)
+            left_out.append(factor * change)
+            if hajek:
+                moved.append(left_out[-1])
+                continue
+            each = block.sample_weight
+            each = np.ones(len(u)) if each is None else each
+            moved.append(left_out[-1] - (each / everything)[:, None] * means.mean)
+        return (
+            np.concatenate(plain, axis=1),
+            np.concatenate(left_out, axis=1),
+            np.concatenate(moved, axis=1),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Learning:
+    """How means depend on a learned φ, and go together with its error.
+
+    Parameters
+    ----------
+    rowwise : bool
+    influence : Influence
+    slope : ndarray of shape (width, n_means, n_groups)
+        The means' derivatives in the parameters of φ: Σ w ∂mean/∂w φ x, x = (1, z).
+    overlap : ndarray of shape (width, n_means, n_groups)
+        Σ w ∂mean/∂w p x over observed rows.
+    """
+
+    rowwise: bool
+    influence: Influence
+    slope: FloatArray
+    overlap: FloatArray
+
+    @classmethod
+    def of(cls, model: LearnedMissingness, n_means: int) -> _Learning:
+        influence = influence_of(model)
+        n_groups, width, _ = influence.variance.shape
+        slope, overlap = np.zeros((2, width, n_means, n_groups))
+        return cls(model.rowwise, influence, slope, overlap)
+
+    def add(self, block: Block, plain: FloatArray, left_out: FloatArray) -> None:
+        """Add some rows."""
+        weights = block.weights
+        assert weights is not None
+        if self.rowwise:
+            weights = weights[:, None]
+        odds = np.maximum(weights - 1.0, 0.0)
+        known_odds = self.influence.revealed_share * odds
+        values = np.where(np.isnan(block.table), 0.0, block.table)
+        design = values.T[:, :, None] if self.rowwise else values[None]
+        for total, moved, odd in (
+            (self.slope, plain, odds),
+            (self.overlap, left_out, known_odds),
+        ):
+            probability = odd / (1.0 + odd)
+            total[0] += moved.T @ probability
+            total[1:] += moved.T @ (probability * design)
+
+    def covariance(self, mask: BoolArray, independent: FloatArray | None) -> FloatArray:
+        """What the estimation of φ adds to the means' covariance (or takes from it).
+
+        Parameters
+        ----------
+        mask : ndarray of bool of shape (n_means, n_columns)
+            A mean depends only on the φ of these.
+        independent : ndarray, or None
+            The covariance of φ's parameters where they were learned from other rows.
+        """
+        width, n_means, n_groups = self.slope.shape
+        used = np.ones((n_means, 1)) if self.rowwise else mask
+        # (n_groups, n_means, width)
+        slope = (self.slope * used).transpose(2, 1, 0)
+        overlap = (self.overlap * used).transpose(2, 1, 0)
+        if independent is not None:
+            variance = independent.reshape(n_groups, width, width)
+            return np.asarray((slope @ variance @ slope.swapaxes(1, 2)).sum(axis=0))
+        inverse = self.influence.information_inverse
+        cross = (slope @ inverse @ overlap.swapaxes(1, 2)).sum(axis=0)
+        own = (slope @ self.influence.variance @ slope.swapaxes(1, 2)).sum(axis=0)
+        return np.asarray(own - cross - cross.T)

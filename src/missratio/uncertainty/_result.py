@@ -1,0 +1,315 @@
+"""Standard errors of a fitted ratio, and intervals on what it predicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+from sklearn.utils.validation import check_is_fitted
+
+from missratio._threads import one_blas_thread
+from missratio._typing import FloatArray
+from missratio.learning import LearnedMissingness, was_learned_from
+from missratio.missingness.arrays import row_blocks
+from missratio.ratio import (
+    ClassRows,
+    JointRatio,
+    NaiveBayesRatio,
+    Optimum,
+    basis_features,
+    check_choice,
+    class_model,
+    feature_names,
+    missingness_of,
+    optimum,
+)
+from missratio.uncertainty._covariance import ClassMeans
+from missratio.uncertainty._expansion import Expansion, expand
+
+LEARNED_ON = ("auto", "same", "other")
+SCALES = ("log", "ratio")
+LearnedOn = Literal["auto", "same", "other"]
+Backend = Literal["pandas", "polars", "pyarrow"]
+BOOTSTRAP = (
+    "For others draw rows with replacement within each class, fit again, and take the "
+    "spread of the results (the bootstrap)."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RatioUncertainty:
+    """How far (θ̂, log N̂) and log r̂ may be off: what `ratio_uncertainty` returns.
+
+    Parameters
+    ----------
+    ratio : KLIEP, FDivergenceRatio, ObjectiveRatio or NaiveBayesRatio
+        The fitted ratio.
+    covariance : ndarray of shape (n_basis_features + 1, n_basis_features + 1)
+        Of (θ̂, log N̂), the coefficients and the log normaliser.
+    learned_on : dict from class to {"same", "other"}
+        For each class whose missingness was learned, whether its rows are taken to be
+        those that it was learned from.
+    """
+
+    ratio: JointRatio | NaiveBayesRatio
+    covariance: FloatArray
+    learned_on: dict[Any, LearnedOn]
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Of the coefficients and, last, of the log normaliser."""
+        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+
+    def log_ratio(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """The estimated log ratio at each row, and its standard error.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        estimate, standard_error : ndarray of shape (n_rows,)
+            NaN for a row that has a missing value.
+        """
+        features = basis_features(self.ratio, X)
+        variance = np.empty(len(features))
+        size = features.shape[1]
+        first, cross = self.covariance[:size, :size], self.covariance[:size, size]
+        for rows in row_blocks((len(features), size)):
+            block = features[rows].astype(np.float64, copy=False)
+            variance[rows] = ((block @ first - 2.0 * cross) * block).sum(axis=1)
+        variance += self.covariance[size, size]
+        error = np.sqrt(np.maximum(variance, 0.0))
+        return self.ratio.predict_log_ratio(X), error
+
+    def interval(
+        self, X: Any, level: float = 0.95, scale: Literal["log", "ratio"] = "log"
+    ) -> tuple[FloatArray, FloatArray]:
+        """Bounds that hold the ratio at a row with probability `level`, row by row.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        level : float, default=0.95
+        scale : {"log", "ratio"}, default="log"
+            Bounds on log r, or on r itself: their exponentials.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_rows,)
+            NaN for a row that has a missing value.
+        """
+        check_choice("scale", scale, SCALES)
+        quantile = _quantile(level)
+        estimate, error = self.log_ratio(X)
+        bounds = estimate - quantile * error, estimate + quantile * error
+        if scale == "log":
+            return bounds
+        with np.errstate(over="ignore"):
+            return np.exp(bounds[0]), np.exp(bounds[1])
+
+    def summary_frame(self, level: float = 0.95, backend: Backend = "pandas") -> Any:
+        """Coefficients with their uncertainty, a row for each basis feature.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Of the intervals.
+        backend : {"pandas", "polars", "pyarrow"}
+            The kind of dataframe.
+
+        Returns
+        -------
+        dataframe
+            Columns: `feature`, `coefficient`, `standard_error`, `z` (their quotient),
+            `lower` and `upper`, the ends of the interval.
+        """
+        quantile = _quantile(level)
+        coef, error = self.ratio.coef_, self.standard_errors[:-1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = coef / error
+        columns = {
+            "feature": feature_names(self.ratio),
+            "coefficient": coef.tolist(),
+            "standard_error": error.tolist(),
+            "z": z.tolist(),
+            "lower": (coef - quantile * error).tolist(),
+            "upper": (coef + quantile * error).tolist(),
+        }
+        return nw.from_dict(columns, backend=backend).to_native()
+
+
+def _quantile(level: float) -> float:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie strictly between 0 and 1: got {level}.")
+    return float(ndtri(0.5 + level / 2.0))
+
+
+def ratio_uncertainty(
+    ratio: JointRatio | NaiveBayesRatio,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    learned_on: LearnedOn = "auto",
+) -> RatioUncertainty:
+    """Estimate the covariance of a fitted ratio's (θ̂, log N̂) by the sandwich formula.
+
+    The sum over rows, in both classes, of the outer product of what each row does to
+    the estimates, divided by 1 − its leverage as if it had been left out (the
+    infinitesimal jackknife, with HC3's correction). Rows are independent and drawn
+    within their class; the basis and the penalty are taken as given, so that under a
+    penalty intervals are for what the penalised fit tends to.
+
+    Where φ was learned (`learn_missingness`), the error of its parameters is included.
+    Learned from the same rows, it goes together with the rows' own, and more often than
+    not lowers the variance, unless few values were looked up.
+
+    Parameters
+    ----------
+    ratio : KLIEP, FDivergenceRatio, ObjectiveRatio or NaiveBayesRatio
+        Fitted, and with a log link.
+    X : array-like or dataframe of shape (n_rows, n_columns)
+        The rows of the fit.
+    y : array-like of shape (n_rows,)
+        Their labels.
+    sample_weight : array-like of shape (n_rows,), optional
+        Where the fit had them.
+    learned_on : {"auto", "same", "other"}, default="auto"
+        Whether a learned φ comes from these rows (or these and more of the same class),
+        or from others. "auto" finds out whether it is just these, by counts and sums,
+        and else takes them for others. `RatioUncertainty.learned_on` says what was
+        found.
+
+    Returns
+    -------
+    RatioUncertainty
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> Z1, Z0 = rng.normal(0.5, 1, (2000, 1)), rng.normal(0, 1, (2000, 1))
+    >>> phi = mr.StepMissingness(direction=1.0, threshold=0.0, probability=0.8)
+    >>> X = np.concatenate([mr.corrupt(Z1, phi, random_state=0), Z0])
+    >>> y = np.repeat([1, 0], 2000)
+    >>> ratio = mr.KLIEP(missingness={1: phi}).fit(X, y)
+    >>> uncertainty = mr.ratio_uncertainty(ratio, X, y)
+    >>> uncertainty.standard_errors.round(3)
+    array([0.046, 0.019])
+    >>> lower, upper = uncertainty.interval([[1.0]])
+    >>> lower.round(2), upper.round(2)
+    (array([0.32]), array([0.44]))
+    """
+    _check(ratio)
+    check_choice("learned_on", learned_on, LEARNED_ON)
+    rows = optimum(ratio, X, y, sample_weight)
+    with one_blas_thread(rows.features.size):
+        expansions = [expand(factor) for factor in rows.factors]
+        _check_solved(ratio, expansions, rows)
+        size = len(ratio.coef_) + 1
+        covariance = np.zeros((size, size))
+        found: dict[Any, LearnedOn] = {}
+        for side, is_upper in ((rows.upper, True), (rows.lower, False)):
+            model = class_model(missingness_of(ratio), side.label)
+            learned = model if isinstance(model, LearnedMissingness) else None
+            if learned is not None:
+                found[side.label] = _source(learned, rows, side, learned_on)
+            means = [(e.features, e.upper if is_upper else e.lower) for e in expansions]
+            inner = ClassMeans(side, means).covariance(
+                rows, learned, found.get(side.label) == "same"
+            )
+            outer = _to_results(expansions, size, is_upper)
+            covariance += outer @ inner @ outer.T
+    return RatioUncertainty(ratio, _positive(covariance), found)
+
+
+def _check(ratio: Any) -> None:
+    if not isinstance(ratio, JointRatio | NaiveBayesRatio):
+        raise TypeError(
+            "ratio must be a fitted KLIEP, FDivergenceRatio, ObjectiveRatio or "
+            f"NaiveBayesRatio, got {ratio!r}. {BOOTSTRAP}"
+        )
+    check_is_fitted(ratio)
+    if isinstance(ratio, JointRatio) and not ratio._is_log_linear():
+        raise ValueError(
+            f"{ratio!r} models the ratio itself, not its logarithm. Use link='log'. "
+            f"{BOOTSTRAP}"
+        )
+    if isinstance(ratio, JointRatio) and ratio._fitted_strength[0].any():
+        raise ValueError(
+            "Under an L1 penalty some coefficients are held at zero, and the sandwich "
+            f"formula does not apply. Use a ridge penalty (l2). {BOOTSTRAP}"
+        )
+    inner = ratio if isinstance(ratio, JointRatio) else ratio._inner()
+    if inner.normalize == "regression":
+        raise ValueError(
+            "Means that are adjusted by regression move with the regression too, which "
+            f"the sandwich formula here leaves out. Use normalize='hajek'. {BOOTSTRAP}"
+        )
+    if isinstance(ratio, JointRatio) and ratio.fallback_used_:
+        raise ValueError(
+            "Class 0 had too few complete rows, and its columns were taken as "
+            f"independent. {BOOTSTRAP}"
+        )
+    if not getattr(ratio, "converged_", True):
+        raise ValueError(
+            f"{type(ratio).__name__} did not converge, and standard errors hold at an "
+            "optimum only. Add a ridge penalty (l2=0.01 is a start), or raise max_iter."
+        )
+
+
+def _check_solved(
+    ratio: JointRatio | NaiveBayesRatio, expansions: list[Expansion], rows: Optimum
+) -> None:
+    """Refuse rows that the ratio was not fitted to."""
+    inner = ratio if isinstance(ratio, JointRatio) else ratio._inner()
+    worst = max(expansion.decrement for expansion in expansions)
+    few = min(rows.upper.n_rows, rows.lower.n_rows)
+    if worst > max(10.0 * inner.tol, 0.01 / np.sqrt(few)):
+        raise ValueError(
+            "X and y are not the rows that the ratio was fitted to: its coefficients "
+            f"are not optimal for them (decrement {worst:.2g}). Give the rows of the "
+            "fit, and its sample_weight where it had any."
+        )
+
+
+def _source(
+    model: LearnedMissingness, rows: Optimum, side: ClassRows, learned_on: LearnedOn
+) -> LearnedOn:
+    if learned_on != "auto":
+        return learned_on
+    return "same" if was_learned_from(model, rows.table[side.index]) else "other"
+
+
+def _to_results(expansions: list[Expansion], size: int, is_upper: bool) -> FloatArray:
+    """What the means of one class do to (θ, log N̂): log normalisers add up."""
+    columns = []
+    for expansion in expansions:
+        means = expansion.upper if is_upper else expansion.lower
+        block = np.zeros((size, means.to_result.shape[1]))
+        block[expansion.features] = means.to_result[:-1]
+        block[-1] = means.to_result[-1]
+        columns.append(block)
+    return np.concatenate(columns, axis=1)
+
+
+def _positive(covariance: FloatArray) -> FloatArray:
+    """The nearest matrix that is positive semi-definite.
+
+    With φ learned for several features, what is taken off for each by the model can in
+    a small sample exceed what is there by the rows.
+    """
+    covariance = (covariance + covariance.T) / 2.0
+    scale = np.sqrt(np.maximum(np.diagonal(covariance), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    if values[0] >= 0.0:
+        return covariance
+    half = vectors * np.sqrt(np.maximum(values, 0.0)) * scale[:, None]
+    return np.asarray(half @ half.T)

@@ -1,0 +1,188 @@
+"""Γ: by what factor the odds of being missing may be wrong."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+import missratio as mr
+from missratio.classifier._certify import (
+    FACTOR_PRECISION,
+    LARGEST_FACTOR,
+    ScoredRows,
+    Trust,
+    largest_factor,
+)
+from missratio.missingness import LogisticMissingness, StepMissingness
+
+STEP = StepMissingness(1.0, 0.0, 0.6)
+
+
+class First(ClassifierMixin, BaseEstimator):
+    """Scores rows by their first column."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return np.asarray(X)[:, 0]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def certified(model, **options):
+    options = {"alpha": 0.2, "delta": 0.1, "random_state": 0} | options
+    return mr.NeymanPearsonClassifier(First(), missingness={0: model}, **options)
+
+
+def problem(n=3000, m=200, rowwise=False):
+    """Class 0 that loses values, class 1, and φ⁰ as learned and as it is."""
+    rng = np.random.default_rng(0)
+    Z0, X1 = rng.normal(size=(n, 1)), rng.normal(1.5, 1.0, (400, 1))
+    truth = LogisticMissingness(-1.5, [1.0], rowwise)
+    X0 = mr.corrupt(Z0, truth, rng)
+    lost = np.isnan(X0)
+    revealed = np.where(lost & (np.cumsum(lost) <= m)[:, None], Z0, np.nan)
+    learned = mr.learn_missingness(X0, revealed, rowwise=rowwise)
+    return np.concatenate([X0, X1]), np.repeat([0, 1], [n, 400]), learned, truth
+
+
+def stepped(n=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    X0 = mr.corrupt(rng.normal(size=(n, 1)), STEP, rng)
+    X = np.concatenate([X0, rng.normal(1.5, 1.0, (400, 1))])
+    return X, np.repeat([0, 1], [n, 400])
+
+
+@given(st.floats(1.0, 900.0))
+def test_the_largest_factor_is_found(limit):
+    found = largest_factor(lambda factor: factor <= limit)
+    assert limit / (1 + 2 * FACTOR_PRECISION) <= found <= limit
+
+
+def test_what_holds_for_all_factors_is_infinite_and_for_none_one():
+    assert largest_factor(lambda _: True) == np.inf
+    assert largest_factor(lambda factor: factor <= LARGEST_FACTOR) == np.inf
+    assert largest_factor(lambda factor: factor <= 1.0) == 1.0
+    assert largest_factor(lambda _: False) == 1.0
+
+
+@pytest.mark.parametrize("rule", ["auto", "thinning", "betting", "bernstein"])
+@pytest.mark.parametrize("factor", [1.0, 1.2, 1.5])
+def test_what_was_allowed_for_is_what_can_be_borne(rule, factor):
+    X, y = stepped()
+    model = certified(STEP, rule=rule, odds_factor=factor).fit(X, y)
+    gamma = model.certificate_.sensitivity
+    assert gamma >= factor * (1 - 2 * FACTOR_PRECISION)
+    # A threshold is a score: there is slack up to the next, and not more.
+    assert gamma <= factor * 1.1
+
+
+@pytest.mark.parametrize("rule", ["thinning", "betting", "tuned-betting"])
+def test_odds_wrong_by_a_larger_factor_cost_power(rule):
+    X, y = stepped()
+    thresholds = [
+        certified(STEP, rule=rule, odds_factor=factor).fit(X, y).threshold_
+        for factor in (1.0, 1.3, 2.0)
+    ]
+    assert thresholds[0] < thresholds[1] < thresholds[2]
+
+
+def test_the_factor_is_the_largest_at_which_the_rule_chooses_as_much():
+    X, y = stepped()
+    model = certified(STEP, rule="betting").fit(X, y)
+    gamma = model.certificate_.sensitivity
+    at_it = certified(STEP, rule="betting", odds_factor=gamma).fit(X, y)
+    beyond = certified(STEP, rule="betting", odds_factor=1.01 * gamma).fit(X, y)
+    assert at_it.threshold_ == model.threshold_
+    assert beyond.threshold_ > model.threshold_
+
+
+@pytest.mark.parametrize("rowwise", [False, True])
+def test_a_learned_phi_may_be_wrong_by_about_what_its_band_allows(rowwise):
+    X, y, learned, truth = problem(rowwise=rowwise)
+    gamma = certified(learned).fit(X, y).certificate_.sensitivity
+    assert gamma > 1.05 * certified(truth).fit(X, y).certificate_.sensitivity
+    rows = X[y == 0]
+    rows = rows[~np.isnan(rows[:, 0])]
+    lower, upper = learned.probability_band(rows, 0.05)
+    odds = [p / (1 - p) for p in (lower, *learned.probability_band(rows, None), upper)]
+    most = max((odds[1] / odds[0]).max(), (odds[3] / odds[1]).max())
+    assert gamma < most
+
+
+def test_less_evidence_is_borne_by_a_larger_factor():
+    gammas = []
+    for m in (40, 400):
+        X, y, learned, _ = problem(m=m)
+        gammas.append(certified(learned).fit(X, y).certificate_.sensitivity)
+    assert gammas[0] > gammas[1] > 1.0
+
+
+def test_slack_in_alpha_is_slack_in_the_odds():
+    # A certificate for α on scores with few values, where the next one is far away.
+    X, y = stepped()
+    rounded = np.where(np.isnan(X), X, np.rint(X))
+    tied = certified(STEP, rule="betting").fit(rounded, y).certificate_
+    smooth = certified(STEP, rule="betting").fit(X, y).certificate_
+    assert tied.estimated_error < smooth.estimated_error
+    assert tied.sensitivity > 1.2 * smooth.sensitivity
+
+
+def test_nothing_is_said_where_nothing_is_missing_or_certified(two_normals):
+    X, y = two_normals(400, 1, shift=1.5)
+    complete = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.2, random_state=0)
+    certificate = complete.fit(X, y).certificate_
+    assert certificate.sensitivity is None
+    assert "Γ" not in str(certificate)
+    X, y = stepped(60)
+    model = certified(STEP, alpha=0.01, on_infeasible="reject_all").fit(X, y)
+    assert model.certificate_.sensitivity is None
+
+
+def test_odds_of_nothing_may_be_wrong_by_any_factor():
+    # φ is 0 where there is data: however wrong, it stays 0.
+    never = StepMissingness(1.0, 50.0, 0.5)
+    X, y = stepped()
+    X[y == 0] = np.random.default_rng(0).normal(size=(3000, 1))
+    certificate = certified(never, rule="flipped-betting").fit(X, y).certificate_
+    assert certificate.sensitivity == np.inf
+    assert certificate.to_dict()["sensitivity"] is None
+    assert "Γ = inf" in str(certificate)
+
+
+def test_the_draws_of_thinning_are_those_of_the_certificate():
+    X, y = stepped()
+    first, second = (certified(STEP, rule="thinning").fit(X, y) for _ in range(2))
+    assert first.certificate_ == second.certificate_
+    assert first.certificate_.sensitivity >= 1.0
+
+
+@pytest.mark.parametrize("rowwise", [False, True])
+@pytest.mark.parametrize("cap", [1.5, 1e3, 1e15])
+@pytest.mark.parametrize("factor", [1.0, 2.0, 1024.0])
+def test_rows_within_reach_stay_within_reach_of_wider_odds(rowwise, cap, factor):
+    phi = LogisticMissingness(-1.0, [1.0, 1.0], rowwise)
+    rows = np.random.default_rng(0).normal(size=(200, 2))
+    trust = Trust(phi, cap=cap)
+    wider = trust.widened(factor)
+    assert np.isfinite(wider.cap)
+    within = trust.edges(rows)[1] <= cap
+    assert (wider.edges(rows)[1][within] <= wider.cap * (1 + 1e-9)).all()
+    sample = ScoredRows(rows, trust.score(ScoredRows(rows, rows[:, 0]))).sample(wider)
+    assert sample.n_scored == within.sum()
+
+
+def test_widened_odds_are_those_of_the_estimate():
+    learned = problem(300)[2]
+    wider = Trust(learned, 0.05, 1.2, 9.0).widened(1.1)
+    assert (wider.delta, wider.odds_factor, wider.cap) == (
+        None,
+        1.1,
+        pytest.approx(9.0),
+    )

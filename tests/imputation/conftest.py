@@ -1,0 +1,55 @@
+"""Tables whose missing values are known."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from threadpoolctl import threadpool_limits
+
+from missratio import FunctionMissingness, corrupt
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Boosted trees of small tables are slow on threads that others use too."""
+    with threadpool_limits(1):
+        yield
+
+
+@dataclass(frozen=True)
+class Lossy:
+    """A table that lost values, and what they were."""
+
+    Z: np.ndarray
+    X: np.ndarray
+    phi: FunctionMissingness
+
+    def lost(self, column):
+        return np.isnan(self.X[:, column])
+
+
+@pytest.fixture
+def skewed():
+    """Correlated columns, a normal, a lognormal and a discrete one; half is lost.
+
+    Large values of the first and the last are lost, and small ones of the second.
+    """
+
+    def draw(n=6000, seed=0, slope=1.5):
+        rng = np.random.default_rng(seed)
+        covariance = 0.6 * np.ones((3, 3)) + 0.4 * np.eye(3)
+        scores = rng.multivariate_normal(np.zeros(3), covariance, n)
+        Z = np.column_stack(
+            [scores[:, 0], np.exp(scores[:, 1]), np.floor(2 * scores[:, 2])]
+        )
+
+        def probability(X):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                column = [X[:, 0], -np.log(X[:, 1]), X[:, 2] / 2]
+            return np.column_stack([expit(slope * each) for each in column])
+
+        phi = FunctionMissingness(probability, rowwise=False)
+        return Lossy(Z, corrupt(Z, phi, rng), phi)
+
+    return draw

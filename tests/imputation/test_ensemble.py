@@ -1,0 +1,160 @@
+"""Any learner on imputed tables, alone and under a certificate."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from missratio import (
+    ImputationEnsemble,
+    LogisticMissingness,
+    NeymanPearsonClassifier,
+    TiltedImputer,
+    corrupt,
+)
+
+PHI = LogisticMissingness(0.0, [2.0, -2.0])
+
+
+def draw(n, seed, labels=(0, 1), lose=True):
+    """Classes that differ in how the columns go together; the last one loses values."""
+    rng = np.random.default_rng(seed)
+    Z0 = rng.multivariate_normal([0, 0], [[1, -0.8], [-0.8, 1]], n)
+    Z1 = rng.multivariate_normal([1, 1], [[1, 0.8], [0.8, 1]], n)
+    X1 = corrupt(Z1, PHI, rng) if lose else Z1
+    return np.concatenate([Z0, X1]), np.repeat(labels, n)
+
+
+def ensemble(estimator, n_imputations=3, **options):
+    imputer = TiltedImputer(n_imputations=n_imputations, random_state=0, **options)
+    return ImputationEnsemble(imputer, estimator)
+
+
+def test_scores_are_means_over_the_imputations():
+    X, y = draw(200, 0)
+    model = ensemble(LogisticRegression()).set_params(imputer__missingness={1: PHI})
+    model.fit(X, y)
+    rows, _ = draw(20, 1, lose=False)
+    tables = TiltedImputer({1: PHI}, n_imputations=3, random_state=0).fit_impute(X, y)
+    members = [LogisticRegression().fit(table, y) for table in tables]
+    for method in ("decision_function", "predict_proba"):
+        expected = np.mean([getattr(m, method)(rows) for m in members], axis=0)
+        np.testing.assert_allclose(getattr(model, method)(rows), expected)
+    assert model.predict(rows).shape == (40,)
+
+
+def test_probabilities_serve_where_there_is_no_decision_function():
+    X, y = draw(200, 0)
+    forest = RandomForestClassifier(10, random_state=0)
+    model = ensemble(forest).set_params(imputer__missingness={1: PHI}).fit(X, y)
+    assert not hasattr(model, "decision_function")
+    rows, truth = draw(200, 1, lose=False)
+    assert (model.predict(rows) == truth).mean() > 0.75
+
+
+def test_weights_reach_the_members():
+    X, y = draw(200, 0, lose=False)
+    model = ensemble(LogisticRegression())
+    plain = model.fit(X, y).decision_function(X).mean()
+    heavy = model.fit(X, y, sample_weight=np.where(y == 1, 9.0, 1.0))
+    assert heavy.decision_function(X).mean() > plain + 1
+
+
+def test_each_member_scores_an_imputation_of_its_own():
+    X, y = draw(300, 0)
+    model = ensemble(LogisticRegression(), unlabelled=1)
+    model.set_params(imputer__missingness={1: PHI}).fit(X, y)
+    row = np.array([[np.nan, 0.0]])
+    scores = [
+        member.decision_function(table)[0]
+        for member, table in zip(
+            model.estimators_, model.imputer_.impute(row), strict=True
+        )
+    ]
+    assert len(set(scores)) > 1
+    assert model.decision_function(row)[0] == pytest.approx(np.mean(scores))
+
+
+TREES = HistGradientBoostingClassifier(max_iter=20, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        make_pipeline(TiltedImputer(random_state=0), TREES),
+        ensemble(TREES),
+        make_pipeline(ensemble(make_pipeline(StandardScaler(), TREES))),
+    ],
+    ids=["pipeline", "ensemble", "ensemble in a pipeline"],
+)
+@pytest.mark.parametrize("labels", [(0, 1), (1, 0), ("a", "b")])
+def test_any_learner_under_a_certificate(estimator, labels):
+    X, y = draw(600, 0, labels)
+    model = NeymanPearsonClassifier(
+        estimator,
+        alpha=0.1,
+        controlled_class=labels[0],
+        missingness={labels[1]: PHI},
+        random_state=0,
+    ).fit(X, y)
+    assert model.certificate_.certified
+    rows, truth = draw(5000, 1, labels, lose=False)
+    predicted = model.predict(rows)
+    error = (predicted[truth == labels[0]] == labels[1]).mean()
+    power = (predicted[truth == labels[1]] == labels[1]).mean()
+    # The bound, and what complete data give.
+    assert error < 0.1
+    assert power > 0.6
+    assert model.predict([[np.nan, 0.0]]).tolist() == [labels[0]]
+
+
+def test_knowing_phi_gives_power():
+    rows, truth = draw(5000, 99, lose=False)
+
+    def power(missingness):
+        X, y = draw(600, 0)
+        model = NeymanPearsonClassifier(
+            ensemble(TREES, missingness=missingness), alpha=0.1, random_state=0
+        ).fit(X, y)
+        return (model.predict(rows)[truth == 1] == 1).mean()
+
+    assert power({1: PHI}) > power("ignore") + 0.02
+
+
+def test_dataframes_and_categories_reach_the_learner():
+    rng = np.random.default_rng(0)
+    X, y = draw(300, 0)
+    word = np.where(rng.random(600) < np.where(y == 1, 0.8, 0.3), "x", "y")
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "word": pd.Categorical(word)})
+    phi = LogisticMissingness([0.0, 0.0, -np.inf], [2.0, -2.0, 0.0])
+    trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
+    model = NeymanPearsonClassifier(
+        ensemble(trees), alpha=0.2, missingness={1: phi}, random_state=0
+    ).fit(frame, y)
+    member = model.estimator_.estimators_[0]
+    assert member.is_categorical_.tolist() == [False, False, True]
+    assert model.certificate_.certified
+
+
+@pytest.mark.parametrize("options", [{}, {"unlabelled": 0}])
+def test_rows_as_observed_are_scored_where_a_class_is_named(options):
+    rng = np.random.default_rng(0)
+    Z, y = draw(600, 0, lose=False)
+    X = corrupt(Z, LogisticMissingness(-1.0, [1.0, -1.0]), rng)
+    model = LogisticMissingness(-1.0, [1.0, -1.0])
+    classifier = NeymanPearsonClassifier(
+        ensemble(LogisticRegression(), **options),
+        alpha=0.2,
+        missingness={0: model, 1: model},
+        deployment="as-observed",
+        random_state=0,
+    )
+    if not options:
+        with pytest.raises(ValueError, match="unlabelled"):
+            classifier.fit(X, y)
+        return
+    assert classifier.fit(X, y).certificate_.certified
+    assert np.isfinite(classifier.score_samples(X)).all()

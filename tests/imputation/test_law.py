@@ -1,0 +1,244 @@
+"""Imputed values have the law of the values that went missing."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import ks_2samp, spearmanr, t
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.tree import DecisionTreeRegressor
+
+from missratio import (
+    FunctionMissingness,
+    LogisticMissingness,
+    StepMissingness,
+    TiltedImputer,
+    corrupt,
+)
+from missratio.imputation import _chain, _population
+from missratio.imputation._population import Design
+
+
+def discrepancies(lossy, completed):
+    """How far imputed entries are from the lost ones, marginally and jointly."""
+    marginal, joint = [], []
+    for j in range(lossy.X.shape[1]):
+        lost = lossy.lost(j)
+        marginal.append(ks_2samp(completed[lost, j], lossy.Z[lost, j]).statistic)
+        # With the other columns, both of them completed and both of them true.
+        ours = spearmanr(completed[lost]).statistic
+        truth = spearmanr(lossy.Z[lost]).statistic
+        joint.append(np.abs(np.asarray(ours) - truth).max())
+    return max(marginal), max(joint)
+
+
+def is_right(lossy, completed):
+    marginal, joint = discrepancies(lossy, completed)
+    return marginal < 0.08 and joint < 0.1
+
+
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_imputed_values_are_distributed_as_those_that_went_missing(skewed, bootstrap):
+    lossy = skewed()
+    imputer = TiltedImputer(lossy.phi, bootstrap=bootstrap, random_state=0)
+    assert is_right(lossy, imputer.fit_transform(lossy.X))
+
+
+def test_moments_and_quantiles_of_what_went_missing(skewed):
+    lossy = skewed()
+    completed = TiltedImputer(lossy.phi, random_state=0).fit_transform(lossy.X)
+    for j in range(3):
+        lost = lossy.lost(j)
+        ours, truth = completed[lost, j], lossy.Z[lost, j]
+        scale = truth.std()
+        assert ours.mean() == pytest.approx(truth.mean(), abs=0.1 * scale)
+        assert ours.std() == pytest.approx(scale, rel=0.15)
+        for q in (0.1, 0.5, 0.9):
+            gap = np.quantile(ours, q) - np.quantile(truth, q)
+            # One step of the discrete column is half of its score's unit.
+            assert abs(gap) <= 0.15 * scale + (j == 2)
+
+
+def test_without_the_tilt_it_is_wrong(skewed, monkeypatch):
+    lossy = skewed()
+    monkeypatch.setattr(_population, "_tilt", lambda places, chance, n: np.ones(n))
+    completed = TiltedImputer(lossy.phi, random_state=0).fit_transform(lossy.X)
+    assert not is_right(lossy, completed)
+
+
+def test_without_the_weights_it_is_wrong(skewed, monkeypatch):
+    lossy = skewed()
+    monkeypatch.setattr(
+        _chain, "_weigh", lambda column, share: share[column.observed].copy()
+    )
+    completed = TiltedImputer(lossy.phi, random_state=0).fit_transform(lossy.X)
+    assert not is_right(lossy, completed)
+
+
+def test_whatever_the_reason_is_wrong_where_there_is_one(skewed):
+    lossy = skewed()
+    completed = TiltedImputer("ignore", random_state=0).fit_transform(lossy.X)
+    assert not is_right(lossy, completed)
+
+
+def test_without_regressions_it_is_right_marginally_and_wrong_jointly(
+    skewed, monkeypatch
+):
+    lossy = skewed()
+    others = Design.others
+    monkeypatch.setattr(Design, "others", lambda *given: 0 * others(*given))
+    completed = TiltedImputer(lossy.phi, random_state=0).fit_transform(lossy.X)
+    marginal, joint = discrepancies(lossy, completed)
+    assert marginal < 0.12
+    assert joint > 0.2
+
+
+def test_it_is_consistent(skewed):
+    few, many = (
+        np.mean(
+            [
+                discrepancies(
+                    lossy := skewed(n, seed, slope=1.0),
+                    TiltedImputer(lossy.phi, random_state=0).fit_transform(lossy.X),
+                )
+                for seed in range(3)
+            ],
+            axis=0,
+        )
+        for n in (300, 20_000)
+    )
+    assert (many < few / 2).all()
+
+
+@pytest.mark.parametrize("probability", [0.2, 0.7])
+def test_with_phi_constant_it_is_ordinary_multiple_imputation(skewed, probability):
+    X = skewed(500).X
+    phi = FunctionMissingness(lambda X: np.full(X.shape, probability), rowwise=False)
+    tilted = TiltedImputer(phi, n_imputations=2, random_state=0).fit_impute(X)
+    plain = TiltedImputer("ignore", n_imputations=2, random_state=0).fit_impute(X)
+    np.testing.assert_array_equal(tilted, plain)
+
+
+def test_imputed_values_lie_where_values_can_go_missing():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(10_000, 2)) + rng.normal(size=(10_000, 1))
+    phi = StepMissingness([1.0, -1.0], 0.5, 0.8, rowwise=False)
+    X = corrupt(Z, phi, rng)
+    completed = TiltedImputer(phi, random_state=0).fit_transform(X)
+    lost = np.isnan(X)
+    assert (completed[lost[:, 0], 0] > 0.5).all()
+    assert (completed[lost[:, 1], 1] < -0.5).all()
+    for j in range(2):
+        gap = ks_2samp(completed[lost[:, j], j], Z[lost[:, j], j]).statistic
+        assert gap < 0.07
+
+
+def test_a_prediction_far_from_where_values_go_missing_gets_one_that_can():
+    # z₂ = z₁ by all observed rows, but z₂ = −3 can't go missing, and did.
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=500)
+    X = np.column_stack([z, z])
+    X[(z > 0) & (rng.random(500) < 0.5), 1] = np.nan
+    X[0] = [-3.0, np.nan]
+    phi = StepMissingness([0.0, 1.0], 0.0, [0.0, 0.5], rowwise=False)
+    completed = TiltedImputer(phi, random_state=0).fit_transform(X)
+    assert completed[0, 1] > 0.0
+
+
+def parabola(n, seed):
+    """z₂ = z₁² + noise, of which the large ones are lost."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    Z = np.column_stack([z, z**2 + 0.3 * rng.normal(size=n)])
+    phi = LogisticMissingness([-np.inf, 0.0], [0.0, 1.0])
+    return Z, corrupt(Z, phi, rng), phi
+
+
+@pytest.mark.parametrize(
+    ("regressor", "fits"),
+    [
+        (None, False),
+        (HistGradientBoostingRegressor(max_iter=30, random_state=0), True),
+        (DecisionTreeRegressor(min_samples_leaf=20, random_state=0), True),
+    ],
+)
+def test_trees_follow_what_lines_do_not(regressor, fits):
+    Z, X, phi = parabola(3000, 0)
+    imputer = TiltedImputer(phi, n_rounds=2, regressor=regressor, random_state=0)
+    lost = np.isnan(X[:, 1])
+    error = np.median(np.abs(imputer.fit_transform(X) - Z)[lost, 1])
+    # The distance of two draws about the parabola, or of two about a line.
+    assert (error < 0.5) == fits
+    assert (error > 0.8) != fits
+
+
+def test_flexible_models_keep_the_spread():
+    # Nothing is known of z₂ from z₁: a model that overfits would see too little spread.
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(400, 2))
+    phi = LogisticMissingness([-np.inf, 0.0], 0.0)
+    X = corrupt(Z, phi, rng)
+    deep = DecisionTreeRegressor(random_state=0)
+    completed = TiltedImputer(
+        phi, regressor=deep, n_rounds=2, random_state=0
+    ).fit_transform(X)
+    lost = np.isnan(X[:, 1])
+    assert completed[lost, 1].std() > 0.9
+
+
+def test_near_donors_follow_a_spread_that_varies():
+    rng = np.random.default_rng(0)
+    z = rng.uniform(0, 1, 4000)
+    Z = np.column_stack([z, 3 * z + (0.1 + z) * rng.normal(size=4000)])
+    phi = LogisticMissingness([-np.inf, 0.0], [0.0, 0.5])
+    X = corrupt(Z, phi, rng)
+    lost = np.isnan(X[:, 1])
+
+    def spread(n_donors):
+        completed = TiltedImputer(
+            phi, n_donors=n_donors, n_rounds=1, random_state=0
+        ).fit_transform(X)
+        gap = completed[:, 1] - 3 * z
+        return gap[lost & (z < 0.2)].std() / gap[lost & (z > 0.8)].std()
+
+    truth = (Z[:, 1] - 3 * z)[lost & (z < 0.2)].std()
+    truth /= (Z[:, 1] - 3 * z)[lost & (z > 0.8)].std()
+    assert abs(spread(100) - truth) < 0.1 < abs(spread(None) - truth)
+
+
+@pytest.mark.parametrize("categorical", [[], [1]], ids=["number", "category"])
+def test_an_indicator_goes_with_the_other_columns(categorical):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=8000)
+    rare = (rng.random(8000) < expit(2 * z - 3)).astype(float)
+    phi = FunctionMissingness(
+        lambda X: np.column_stack([0 * X[:, 0], 0.3 + 0.4 * X[:, 1]]), rowwise=False
+    )
+    X = corrupt(np.column_stack([z, rare]), phi, rng)
+    lost = np.isnan(X[:, 1])
+    completed = TiltedImputer(
+        phi, categorical_features=categorical, n_rounds=2, random_state=0
+    ).fit_transform(X)
+    assert set(completed[lost, 1]) == {0.0, 1.0}
+    for half in (lost & (z > 0.5), lost & (z < -0.5)):
+        ours, truth = completed[half, 1].mean(), rare[half].mean()
+        assert ours == pytest.approx(truth, abs=0.08)
+
+
+@pytest.mark.validity
+def test_rubins_intervals_cover():
+    covered, n_imputations, n = [], 10, 500
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        Z = rng.multivariate_normal(np.zeros(3), 0.5 + 0.5 * np.eye(3), n)
+        phi = LogisticMissingness(-0.5, [1.0, -1.0, 0.5])
+        tables = TiltedImputer(
+            phi, n_imputations=n_imputations, random_state=seed
+        ).fit_impute(corrupt(Z, phi, rng))
+        means = np.array([table.mean(axis=0) for table in tables])
+        within = np.mean([table.var(axis=0, ddof=1) / n for table in tables], axis=0)
+        between = (1 + 1 / n_imputations) * means.var(axis=0, ddof=1)
+        freedom = (n_imputations - 1) * (1 + within / between) ** 2
+        half = t.ppf(0.975, freedom) * np.sqrt(within + between)
+        covered.append(np.abs(means.mean(axis=0)) < half)
+    # The tails that were hardly observed are what 0.95 is missed by.
+    assert 0.89 < np.mean(covered) < 0.98

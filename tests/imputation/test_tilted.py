@@ -1,0 +1,316 @@
+"""The imputer as a transformer: labels, kinds of tables, refusals."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.tree import DecisionTreeClassifier
+
+from missratio import (
+    FunctionMissingness,
+    LogisticMissingness,
+    StepMissingness,
+    TiltedImputer,
+    WeightConcentrationWarning,
+    corrupt,
+)
+
+PHI = LogisticMissingness(0.0, [1.0, -1.0])
+ROWWISE = StepMissingness([1.0, 0.0], 0.0, 0.5)
+
+
+def two_classes(n=300, seed=0):
+    """Class 1 loses values; class 0 lies elsewhere."""
+    rng = np.random.default_rng(seed)
+    Z = np.concatenate([rng.normal(-9, 1, (n, 2)), rng.normal(0, 1, (n, 2))])
+    X, y = Z.copy(), np.repeat([0, 1], n)
+    X[y == 1] = corrupt(Z[y == 1], PHI, rng)
+    return X, y
+
+
+def test_each_class_is_a_population_of_its_own():
+    X, y = two_classes()
+    completed = TiltedImputer({1: PHI}, random_state=0).fit_transform(X, y)
+    assert completed[y == 1].min() > -5
+    alone = TiltedImputer(PHI, random_state=0).fit_transform(X[y == 1])
+    np.testing.assert_array_equal(completed[y == 1], alone)
+
+
+def test_what_is_observed_stays():
+    X, y = two_classes()
+    before = X.copy()
+    imputer = TiltedImputer({1: PHI}, n_imputations=3, random_state=0)
+    for table in imputer.fit_impute(X, y):
+        assert not np.isnan(table).any()
+        np.testing.assert_array_equal(table[~np.isnan(X)], X[~np.isnan(X)])
+    np.testing.assert_array_equal(X, before)
+
+
+def test_imputed_values_are_observed_ones_and_imputations_differ():
+    X, y = two_classes()
+    first, second = TiltedImputer({1: PHI}, n_imputations=2, random_state=0).fit_impute(
+        X, y
+    )
+    assert np.isin(first[y == 1], X[y == 1]).all()
+    assert (first != second).any()
+
+
+def test_the_same_seed_gives_the_same_tables():
+    X, y = two_classes()
+    imputer = TiltedImputer({1: PHI}, n_imputations=2, random_state=3)
+    tables = imputer.fit_impute(X, y)
+    np.testing.assert_array_equal(tables, clone(imputer).fit_impute(X, y))
+    np.testing.assert_array_equal(tables[0], clone(imputer).fit_transform(X, y))
+    for state in (np.random.RandomState(0), np.random.default_rng(0)):
+        assert not np.isnan(
+            TiltedImputer({1: PHI}, random_state=state).fit_transform(X, y)
+        ).any()
+
+
+def test_complete_rows_pass_through():
+    X, y = two_classes()
+    imputer = TiltedImputer({1: PHI}, n_imputations=2, random_state=0).fit(X, y)
+    rows = np.random.default_rng(1).normal(size=(5, 2))
+    np.testing.assert_array_equal(imputer.transform(rows), rows)
+    assert len(imputer.impute(rows)) == 2
+
+
+def test_rows_without_labels_are_refused_unless_a_class_is_named():
+    X, y = two_classes()
+    row = np.array([[np.nan, 0.5], [0.1, 0.2]])
+    with pytest.raises(ValueError, match="depends on the class") as error:
+        TiltedImputer({1: PHI}, random_state=0).fit(X, y).transform(row)
+    assert "unlabelled" in str(error.value)
+    named = TiltedImputer({1: PHI}, n_imputations=2, unlabelled=1, random_state=0)
+    completed = named.fit(X, y).transform(row)
+    assert -5 < completed[0, 0] < 5
+    np.testing.assert_array_equal(completed[1], row[1])
+    np.testing.assert_array_equal(named.transform(row), completed)
+    np.testing.assert_array_equal(named.impute(row)[0], completed)
+
+
+def test_a_class_without_missing_values_can_impute_no_others():
+    X, y = two_classes()
+    imputer = TiltedImputer({1: PHI}, unlabelled=0, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"of class 0 that were fitted had none"):
+        imputer.transform([[np.nan, 0.0]])
+
+
+def test_new_rows_have_the_law_of_the_old(skewed):
+    old, new = skewed(6000, 0), skewed(6000, 1)
+    imputer = TiltedImputer(old.phi, random_state=0).fit(old.X)
+    completed = imputer.transform(new.X)
+    for j in range(3):
+        lost = new.lost(j)
+        scale = new.Z[lost, j].std()
+        gap = completed[lost, j].mean() - new.Z[lost, j].mean()
+        assert abs(gap) < 0.12 * scale
+    for a, b in ((0, 1), (0, 2)):
+        ours = np.corrcoef(np.argsort(np.argsort(completed[:, [a, b]].T)))[0, 1]
+        truth = np.corrcoef(np.argsort(np.argsort(new.Z[:, [a, b]].T)))[0, 1]
+        assert ours == pytest.approx(truth, abs=0.08)
+
+
+def test_donors_that_are_kept_are_few(skewed, monkeypatch):
+    monkeypatch.setattr("missratio.imputation._donors.KEPT_DONORS", 200)
+    lossy = skewed(2000)
+    for n_donors in (None, 100):
+        imputer = TiltedImputer(lossy.phi, n_donors=n_donors, random_state=0)
+        completed = imputer.fit(lossy.X).transform(lossy.X)
+        law = imputer._fitted.conditionals[0][0].donors
+        assert len(law.location) == 200
+        lost = lossy.lost(0)
+        assert completed[lost, 0].mean() == pytest.approx(
+            lossy.Z[lost, 0].mean(), abs=0.2
+        )
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_dataframes_give_dataframes_of_their_kind(library):
+    X, y = two_classes()
+    frame = library({"a": X[:, 0], "b": X[:, 1]})
+    imputer = TiltedImputer({1: PHI}, random_state=0)
+    completed = imputer.fit_transform(frame, y)
+    assert isinstance(completed, library)
+    plain = TiltedImputer({1: PHI}, random_state=0).fit_transform(X, y)
+    np.testing.assert_array_equal(completed.to_numpy(), plain)
+    assert imputer.get_feature_names_out().tolist() == ["a", "b"]
+    assert imputer.convergence_[1].feature_names in (("a", "b"), ("b", "a"))
+
+
+def test_set_output_is_followed():
+    X, y = two_classes()
+    frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    imputer = TiltedImputer({1: PHI}, random_state=0).set_output(transform="pandas")
+    for table in (X, frame):
+        completed = imputer.fit_transform(table, y)
+        assert isinstance(completed, pd.DataFrame)
+        assert not completed.isna().any().any()
+    assert list(completed.columns) == ["a", "b"]
+
+
+def mixed(n=3000, seed=0):
+    """A number and a category that depends on it; "high" goes missing most."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    word = np.where(z + rng.normal(size=n) > 0, "high", "low").astype(object)
+    chance = np.where(word == "high", 0.7, 0.2)
+    lost = rng.random(n) < chance
+    lossy = word.copy()
+    lossy[lost] = None
+    z_lossy = np.where(rng.random(n) < 0.3, np.nan, z)
+    return z, word, z_lossy, lossy, lost
+
+
+def by_category(X):
+    # Places among the sorted categories: "high" is 0 and "low" is 1.
+    return np.column_stack([np.full(len(X), 0.3), np.where(X[:, 1] == 0, 0.7, 0.2)])
+
+
+CATEGORY = FunctionMissingness(by_category, rowwise=False)
+
+
+TREE = DecisionTreeClassifier(min_samples_leaf=50, random_state=0)
+
+
+@pytest.mark.parametrize("classifier", [None, TREE], ids=["linear", "tree"])
+@pytest.mark.parametrize("kind", ["object", "category", "polars", "array"])
+def test_categories_have_the_law_of_those_that_went_missing(kind, classifier):
+    z, word, z_lossy, lossy, lost = mixed()
+    if kind == "array":
+        X = np.column_stack([z_lossy.astype(object), lossy])
+    elif kind == "polars":
+        X = pl.DataFrame({"z": z_lossy, "word": lossy.tolist()})
+    else:
+        X = pd.DataFrame({"z": z_lossy, "word": lossy}).astype({"word": kind})
+    options = {"categorical_features": [1]} if kind == "array" else {}
+    completed = TiltedImputer(
+        CATEGORY, classifier=classifier, random_state=0, **options
+    ).fit_transform(X)
+    assert type(completed) is type(X)
+    if kind == "category":
+        assert completed["word"].dtype == X["word"].dtype
+    values = np.asarray(completed)
+    assert set(values[lost, 1]) == {"high", "low"}
+    ours, truth = values[lost, 1] == "high", word[lost] == "high"
+    assert ours.mean() == pytest.approx(truth.mean(), abs=0.08)
+    numbers = values[lost, 0].astype(float)
+    assert numbers[ours].mean() == pytest.approx(z[lost][truth].mean(), abs=0.15)
+    assert numbers[~ours].mean() == pytest.approx(z[lost][~truth].mean(), abs=0.2)
+
+
+def test_categories_that_are_numbers_are_seen_as_they_are():
+    rng = np.random.default_rng(0)
+    Z = np.column_stack([rng.normal(size=2000), rng.choice([1.0, 2.0, 5.0], 2000)])
+    phi = FunctionMissingness(
+        lambda X: np.column_stack([0 * X[:, 0], 0.8 * (X[:, 1] == 5) + 0.1]),
+        rowwise=False,
+    )
+    X = corrupt(Z, phi, rng)
+    lost = np.isnan(X[:, 1])
+    for given in ([1], [False, True]):
+        imputer = TiltedImputer(phi, categorical_features=given, random_state=0)
+        imputed = imputer.fit_transform(X)[lost, 1]
+        assert (imputed == 5).mean() == pytest.approx(0.82, abs=0.05)
+    frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1]}).with_columns(
+        pl.col("b").fill_nan(None).cast(pl.Int64)
+    )
+    imputer = TiltedImputer(phi, categorical_features=["b"], random_state=0)
+    assert imputer.fit_transform(frame).schema["b"] == pl.Int64
+
+
+def test_truth_values_are_categories():
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"z": rng.normal(size=400), "b": rng.random(400) < 0.3}
+    ).with_columns(
+        pl.when(pl.col("z") > 1).then(None).otherwise(pl.col("b")).alias("b")
+    )
+    completed = TiltedImputer("ignore", random_state=0).fit_transform(frame)
+    assert completed.schema["b"] == pl.Boolean
+    assert completed["b"].null_count() == 0
+
+
+def test_a_category_with_one_value_and_a_constant_column():
+    X = pd.DataFrame({"a": ["x", None] * 20, "b": [1.0, np.nan] * 20})
+    completed = TiltedImputer("ignore", random_state=0).fit_transform(X)
+    assert set(completed["a"]) == {"x"}
+    assert set(completed["b"]) == {1.0}
+
+
+def test_how_the_chains_went_is_kept(skewed):
+    lossy = skewed(1500, slope=0.5)
+    imputer = TiltedImputer(lossy.phi, n_imputations=4, n_rounds=12, random_state=0)
+    trace = imputer.fit(lossy.X).convergence_[None]
+    assert trace.mean.shape == trace.spread.shape == (4, 12, 3)
+    assert trace.r_hat.shape == (3,)
+    assert (trace.r_hat < 1.5).all()
+    assert TiltedImputer(PHI).fit(np.zeros((3, 2))).convergence_ == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_imputations": 0}, "n_imputations must be an integer"),
+        ({"n_rounds": 2.5}, "n_rounds must be an integer"),
+        ({"n_donors": -1}, "n_donors must be an integer"),
+        ({"regressor": KNeighborsRegressor()}, "regressor must take sample_weight"),
+        ({"categorical_features": ["c"]}, "got 'c', and X has '0', '1'"),
+        ({"missingness": {1: ROWWISE}}, "loses whole rows.*sample_weight"),
+        ({"missingness": {7: PHI}}, "class 7"),
+        ({"missingness": None}, r"Class 1 has missing values.*ignore"),
+        ({"missingness": {0: PHI}}, r"Class 1 has missing values.*\{1: model\}"),
+        (
+            {"missingness": {1: StepMissingness(1.0, 99, 0.5, rowwise=False)}},
+            "none of the values that were observed can go",
+        ),
+    ],
+)
+def test_refusals_say_what_to_do(options, message):
+    X, y = two_classes()
+    with pytest.raises(ValueError, match=message):
+        TiltedImputer(**{"missingness": {1: PHI}, **options}).fit(X, y)
+
+
+def test_labels_are_needed_where_models_depend_on_them():
+    X, y = two_classes()
+    with pytest.raises(ValueError, match="y must say"):
+        TiltedImputer({1: PHI}).fit(X)
+    with pytest.raises(TypeError, match="missingness must be"):
+        TiltedImputer(missingness=3).fit(X, y)
+
+
+def test_a_column_that_is_never_observed_is_refused():
+    X, y = two_classes()
+    X[y == 1, 1] = np.nan
+    with pytest.raises(ValueError, match=r"Class 1: column '1' is never observed"):
+        TiltedImputer({1: PHI}).fit(X, y)
+
+
+def test_a_category_that_was_not_there_is_refused():
+    X = pd.DataFrame({"a": ["x", "y", None] * 20, "b": np.arange(60.0)})
+    imputer = TiltedImputer("ignore", random_state=0).fit(X)
+    with pytest.raises(ValueError, match="category 'z'"):
+        imputer.transform(pd.DataFrame({"a": ["z"], "b": [1.0]}))
+    mixture = pd.DataFrame({"a": ["x", 1, None], "b": [0.0, 1.0, 2.0]})
+    with pytest.raises(ValueError, match="of one type"):
+        TiltedImputer("ignore").fit(mixture)
+
+
+def test_few_entries_that_stand_for_many_are_warned_of():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    X[:100, 0] = np.nan
+    X[-1, 0] = 9.0
+    phi = StepMissingness([1.0, 0.0], 8.0, [0.999, 0.0], rowwise=False)
+    with pytest.warns(WeightConcentrationWarning, match="column '0'") as caught:
+        TiltedImputer(phi, random_state=0).fit(X)
+    assert caught[0].filename == __file__
+
+
+def test_any_regressor_with_weights_will_do():
+    X, y = two_classes(100)
+    imputer = TiltedImputer({1: PHI}, regressor=LinearRegression(), random_state=0)
+    assert not np.isnan(imputer.fit_transform(X, y)).any()

@@ -1,0 +1,59 @@
+"""Rows move a learned φ by as much as its covariance says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from missratio import LogisticMissingness, corrupt, learn_missingness
+from missratio.learning import influence_of, was_learned_from
+
+
+def learned(n, rowwise, revealed_share, seed=0):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(n, 2))
+    truth = LogisticMissingness(-1.0, np.array([1.0, -1.0]), rowwise)
+    X = corrupt(Z, truth, rng)
+    known = np.isnan(X) & (rng.random((n, 1)) < revealed_share)
+    return learn_missingness(X, np.where(known, Z, np.nan), rowwise=rowwise), X
+
+
+@pytest.mark.parametrize("rowwise", [False, True])
+@pytest.mark.parametrize("revealed_share", [0.05, 0.5, 1.0])
+def test_movements_of_all_rows_add_up_to_the_covariance(rowwise, revealed_share):
+    model, _ = learned(30_000, rowwise, revealed_share)
+    influence = influence_of(model)
+    expected = model.covariance.reshape(influence.variance.shape)
+    np.testing.assert_allclose(
+        influence.variance, expected, rtol=0.1, atol=0.03 * expected.max()
+    )
+    np.testing.assert_allclose(influence.revealed_share, revealed_share, rtol=0.15)
+
+
+@pytest.mark.parametrize("rowwise", [False, True])
+@pytest.mark.parametrize("revealed_share", [0.2, 1.0])
+def test_their_sum_is_a_covariance_with_a_handful_of_rows(rowwise, revealed_share):
+    for seed in range(20):
+        model, _ = learned(150, rowwise, revealed_share, seed)
+        values = np.linalg.eigvalsh(influence_of(model).variance)
+        assert (values > 0.0).all()
+
+
+@pytest.mark.parametrize("rowwise", [False, True])
+@pytest.mark.parametrize("n", [500, 40_000])
+def test_a_model_knows_the_rows_that_it_was_learned_from(rowwise, n):
+    model, X = learned(n, rowwise, 0.5)
+    _, others = learned(n, rowwise, 0.5, seed=1)
+    assert was_learned_from(model, X)
+    assert was_learned_from(model, pd.DataFrame(X))
+    assert not was_learned_from(model, X[:-1])
+    assert not was_learned_from(model, X + 1e-6)
+    assert not was_learned_from(model, others)
+
+
+def test_without_anything_missing_nothing_moves():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    model = learn_missingness(X, np.full_like(X, np.nan))
+    influence = influence_of(model)
+    assert not influence.variance.any()
+    assert not influence.information_inverse.any()
+    assert was_learned_from(model, X)

@@ -1,0 +1,56 @@
+"""A model that is saved and loaded is the model that it was."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+import missratio as mr
+
+
+def test_saved_and_loaded_it_predicts_the_same(classifier, rows, tmp_path):
+    path = tmp_path / "model.skops"
+    mr.save_model(classifier, path)
+    loaded = mr.load_model(path)
+    assert loaded.certificate_ == classifier.certificate_
+    np.testing.assert_array_equal(
+        loaded.score_samples(rows), classifier.score_samples(rows)
+    )
+    np.testing.assert_array_equal(loaded.predict(rows), classifier.predict(rows))
+
+
+def test_nothing_is_overwritten(saved):
+    before = saved.read_bytes()
+    with pytest.raises(FileExistsError):
+        mr.save_model(mr.load_model(saved), saved)
+    assert saved.read_bytes() == before
+    mr.save_model(mr.load_model(saved), saved, force=True)
+
+
+def test_functions_cannot_be_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 1)), np.repeat([0, 1], 200)
+    phi = mr.FunctionMissingness(lambda X: 0.5 * (X[:, 0] > 0), maximum=0.5)
+    X[:200] = mr.corrupt(X[:200], phi, 0)
+    model = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), alpha=0.3, missingness={0: phi}, random_state=0
+    ).fit(X, y)
+    with pytest.raises(mr.ModelFileError, match=r"FunctionMissingness.*no code"):
+        mr.save_model(model, tmp_path / "model.skops")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_estimators_cannot_be_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 1)), np.repeat([0, 1], 200)
+    model = mr.NeymanPearsonClassifier(
+        RandomForestClassifier(5, random_state=0), alpha=0.3, random_state=0
+    ).fit(X, y)
+    with pytest.raises(mr.ModelFileError, match=r"can't hold .*RandomForest"):
+        mr.save_model(model, tmp_path / "model.skops")
+
+
+def test_folders_and_absent_files_are_refused(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        mr.load_model(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        mr.load_model(tmp_path / "absent.skops")

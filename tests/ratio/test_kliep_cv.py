@@ -1,0 +1,246 @@
+"""KLIEPCV: what a fold's score is, what is chosen, and what is refused."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
+
+from missratio import (
+    KLIEP,
+    KLIEPCV,
+    ColumnwiseBasis,
+    FunctionMissingness,
+    LogisticMissingness,
+    NeymanPearsonClassifier,
+    PolynomialBasis,
+    StepMissingness,
+    corrupt,
+    density_ratio,
+)
+from missratio.ratio._kliep_cv import fold_numbers
+from missratio.ratio._rows import read_class
+
+ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
+HALF = FunctionMissingness(lambda z: 0.5 * (z > 0), rowwise=False, maximum=0.5)
+
+
+def sparse_table(n=150, d=15, shift=1.0, seed=0):
+    """Two classes that differ in the first column."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2 * n, d))
+    X[:n, 0] += shift
+    return X, np.repeat([1, 0], n)
+
+
+# Scores.
+
+
+@pytest.mark.parametrize("units", ["uniform", "standard-error", "covariance"])
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_a_fold_is_scored_by_kliep_fitted_to_the_others(units, penalty):
+    X, y = sparse_table(60, 3, shift=0.5)
+    grid = {"l1_grid": [0.0], "l2_grid": [0.0], f"{penalty}_grid": [3.0, 1.0]}
+    search = KLIEPCV(penalty_weights=units, cv=3, random_state=0, tol=1e-10, **grid)
+    search.fit(X, y)
+    random = np.random.RandomState(0)
+    folds = np.concatenate([random.permutation(60).argsort() % 3 for _ in range(2)])
+    results = search.cv_results_
+    np.testing.assert_array_equal(results[f"param_{penalty}"], [3.0, 1.0])
+    for i, strength in enumerate([3.0, 1.0]):
+        plain = KLIEP(penalty_weights=units, **{penalty: strength})
+        for fold in range(3):
+            fitted = clone(plain).fit(X[folds != fold], y[folds != fold])
+            above, below = (X[(folds == fold) & (y == label)] for label in (1, 0))
+            score = fitted.predict_log_ratio(above).mean()
+            score += 1.0 - fitted.predict_ratio(below).mean()
+            found = results[f"split{fold}_test_score"][i]
+            assert found == pytest.approx(score, abs=2e-3)
+
+
+def test_the_best_mean_score_is_chosen_and_fitted_to_all_rows():
+    X, y = sparse_table()
+    search = KLIEPCV(l1_grid=[0.5, 1.0], random_state=0).fit(X, y)
+    results = search.cv_results_
+    best = results["mean_test_score"].argmax()
+    assert results["rank_test_score"][best] == 1
+    assert (search.l1_, search.l2_) == (
+        results["param_l1"][best],
+        results["param_l2"][best],
+    )
+    plain = KLIEP(l1=search.l1_, l2=search.l2_, penalty_weights="covariance").fit(X, y)
+    np.testing.assert_array_equal(search.coef_, plain.coef_)
+    assert len(results["mean_test_score"]) == 18
+    splits = [results[f"split{i}_test_score"] for i in range(5)]
+    np.testing.assert_allclose(results["mean_test_score"], np.mean(splits, axis=0))
+    np.testing.assert_allclose(results["std_test_score"], np.std(splits, axis=0))
+
+
+def test_the_same_seed_gives_the_same_choice():
+    X, y = sparse_table()
+    first, second = (KLIEPCV(random_state=3).fit(X, y) for _ in range(2))
+    assert first.l2_ == second.l2_
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+    third = KLIEPCV(random_state=4).fit(X, y)
+    assert (
+        first.cv_results_["mean_test_score"][0]
+        != third.cv_results_["mean_test_score"][0]
+    )
+
+
+def test_the_rows_order_only_matters_through_the_folds():
+    X, y = sparse_table(2000, 3)
+    forwards = KLIEPCV(random_state=0).fit(X, y)
+    backwards = KLIEPCV(random_state=0).fit(X[::-1], y[::-1])
+    np.testing.assert_allclose(
+        forwards.cv_results_["mean_test_score"][:5],
+        backwards.cv_results_["mean_test_score"][:5],
+        atol=0.05,
+    )
+
+
+@pytest.mark.parametrize(
+    "missing", ["entries", "rows", "both"], ids=["entries", "rows", "both classes"]
+)
+def test_every_fold_has_its_share_of_observed_rows(missing):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(101, 2))
+    phi = StepMissingness([1.0, 0.0], 0.0, 0.9) if missing == "rows" else HALF
+    X = corrupt(Z, phi, 0)
+    rows = read_class(X, slice(0, 101), 0, phi, None, "hajek", complete=False)
+    numbers = fold_numbers(rows, 5, np.random.RandomState(0))
+    complete = ~np.isnan(X).any(axis=1)
+    for counted in (np.ones(101, dtype=bool), complete, ~complete):
+        counts = np.bincount(numbers[counted], minlength=5)
+        assert counts.max() - counts.min() <= 1
+
+
+# What is chosen.
+
+
+def test_noise_calls_for_strong_penalties_and_plenty_of_rows_for_weak_ones():
+    X, y = sparse_table(60, 15, shift=0.0)
+    nothing = KLIEPCV(random_state=0).fit(X, y)
+    assert nothing.cv_results_["param_l2"].argmax() == 0
+    assert nothing.l2_ >= nothing.cv_results_["param_l2"][2]
+    assert np.abs(nothing.predict_log_ratio(X)).mean() < 0.3
+    X, y = sparse_table(5000, 2)
+    plenty = KLIEPCV(random_state=0).fit(X, y)
+    np.testing.assert_allclose(plenty.coef_, [1.0, 0.0], atol=0.1)
+
+
+def test_l1_finds_the_column_that_matters():
+    X, y = sparse_table(300)
+    search = KLIEPCV(l1_grid=12, l2_grid=[0.0], random_state=0).fit(X, y)
+    assert np.abs(search.coef_).argmax() == 0
+    assert np.count_nonzero(search.coef_) < 12
+    assert search.coef_[0] == pytest.approx(1.0, abs=0.3)
+    first = KLIEPCV(l1_grid=1, l2_grid=[0.0], random_state=0).fit(X, y)
+    assert not first.coef_.any()
+
+
+def test_it_comes_closer_to_the_truth_than_a_weak_penalty_and_a_strong_one():
+    errors = {"search": [], "weak": [], "strong": []}
+    for seed in range(8):
+        X, y = sparse_table(120, 12, seed=seed)
+        fits = {
+            "search": KLIEPCV(random_state=0),
+            "weak": KLIEP(l2=1e-3),
+            "strong": KLIEP(l2=1e4, penalty_weights="covariance"),
+        }
+        for name, estimator in fits.items():
+            coef = estimator.fit(X, y).coef_
+            errors[name].append(((coef - np.eye(12)[0]) ** 2).sum())
+    mean = {name: np.mean(values) for name, values in errors.items()}
+    assert mean["search"] < 0.7 * mean["weak"]
+    assert mean["search"] < 0.7 * mean["strong"]
+
+
+def test_products_seen_in_few_rows_do_no_harm():
+    # The ratio is linear: all products of six columns only add noise.
+    rng = np.random.default_rng(0)
+    phi = FunctionMissingness(lambda z: 0.7 * (z > 0), rowwise=False, maximum=0.7)
+    gains = []
+    for seed in range(4):
+        Z1, Z0 = rng.normal(0.3, 1, (600, 6)), rng.normal(size=(600, 6))
+        X = np.concatenate([corrupt(Z1, phi, seed), Z0])
+        y = np.repeat([1, 0], 600)
+        basis = PolynomialBasis(2, interactions="all")
+        search = KLIEPCV(basis, missingness={1: phi}, random_state=0).fit(X, y)
+        plain = KLIEP(basis, missingness={1: phi}, l2=1e-3).fit(X, y)
+        truth = 0.3 * Z0.sum(axis=1)
+        gains.append(
+            [np.corrcoef(e.predict_log_ratio(Z0), truth)[0, 1] for e in (search, plain)]
+        )
+    search_mean, plain_mean = np.mean(gains, axis=0)
+    assert search_mean > plain_mean + 0.03
+
+
+# Around it.
+
+
+def test_it_takes_missing_values_in_both_classes_and_a_certificate():
+    rng = np.random.default_rng(0)
+    Z = np.concatenate([rng.normal(0.8, 1, (900, 2)), rng.normal(size=(900, 2))])
+    y = np.repeat([1, 0], 900)
+    X = Z.copy()
+    for label in (0, 1):
+        X[y == label] = corrupt(Z[y == label], HALF, label)
+    search = KLIEPCV(missingness={0: HALF, 1: HALF}, random_state=0).fit(X, y)
+    np.testing.assert_allclose(search.coef_, 0.8, atol=0.25)
+    classifier = NeymanPearsonClassifier(
+        KLIEPCV(random_state=0),
+        alpha=0.2,
+        missingness={0: HALF, 1: HALF},
+        random_state=0,
+    ).fit(X, y)
+    assert classifier.certificate_.alpha == 0.2
+    assert (classifier.predict(Z[y == 1]) == 1).mean() > 0.0
+
+
+def test_two_samples_and_weights_will_do():
+    X, y = sparse_table()
+    two = density_ratio(X[y == 1], X[y == 0], KLIEPCV(random_state=0))
+    one = KLIEPCV(random_state=0).fit(X, y)
+    np.testing.assert_allclose(two.coef_, one.coef_, atol=1e-9)
+    weighted = KLIEPCV(random_state=0).fit(X, y, sample_weight=np.full(len(y), 3.0))
+    np.testing.assert_allclose(weighted.coef_, one.coef_, atol=1e-9)
+
+
+def test_above_a_thousand_features_it_takes_l_bfgs():
+    X, y = sparse_table(40, 1001)
+    search = KLIEPCV(l2_grid=[100.0, 30.0], cv=2, random_state=0).fit(X, y)
+    assert search.converged_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"cv": 1}, "cv == 1, must be >= 2"),
+        ({"cv": 200}, "cv=200 folds need as many rows of each class; class 1 has 150"),
+        ({"l2_grid": []}, "l2_grid must be a number of strengths to try, or a list"),
+        ({"l1_grid": [-1.0]}, "l1_grid must be finite and not negative"),
+        ({"l2_grid": 0}, "l2_grid == 0, must be >= 1"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        KLIEPCV(**parameters).fit(*sparse_table())
+
+
+def test_strengths_at_which_a_fold_has_no_optimum_are_not_chosen():
+    X, y = sparse_table(20, 3, shift=8.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search = KLIEPCV(l2_grid=[0.0, 0.1], penalty_weights="uniform", random_state=0)
+        assert search.fit(X, y).l2_ == 0.1
+    assert search.cv_results_["mean_test_score"][1] == -np.inf
+    with pytest.raises(ValueError, match="No pair of strengths gives a finite score"):
+        KLIEPCV(l2_grid=[0.0], random_state=0).fit(X, y)
+
+
+def test_additive_bases_are_told_apart_column_by_column():
+    X, y = sparse_table(200, 3)
+    search = KLIEPCV(ColumnwiseBasis(StandardScaler()), random_state=0).fit(X, y)
+    assert search.basis_.get_feature_names_out().tolist() == ["x0", "x1", "x2"]

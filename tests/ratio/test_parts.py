@@ -1,0 +1,150 @@
+"""Values missing in both classes: complete denominator rows, or a fallback."""
+
+import numpy as np
+import pytest
+
+from missratio import (
+    KLIEP,
+    KLIEPCV,
+    FunctionMissingness,
+    LogisticMissingness,
+    NaiveBayesRatio,
+    PolynomialBasis,
+    corrupt,
+)
+
+ABOVE = FunctionMissingness(lambda z: 0.6 * (z > 0), rowwise=False, maximum=0.6)
+BELOW = FunctionMissingness(lambda z: 0.5 * (z < 0), rowwise=False, maximum=0.5)
+NEARLY_ALL = LogisticMissingness([3.0, 3.0, 3.0], 0.5)
+
+
+def correlated(n, seed=0):
+    """N(μ, Σ) over N(0, Σ), Σ far from diagonal; θ = Σ⁻¹μ."""
+    rng = np.random.default_rng(seed)
+    sigma = np.array([[1.0, 0.8], [0.8, 1.0]])
+    mean = np.array([0.5, 0.0])
+    root = np.linalg.cholesky(sigma)
+    Z1 = rng.normal(size=(n, 2)) @ root.T + mean
+    Z0 = rng.normal(size=(n, 2)) @ root.T
+    return Z1, Z0, np.linalg.solve(sigma, mean)
+
+
+def lossy(n, seed=0):
+    Z1, Z0, truth = correlated(n, seed)
+    X = np.concatenate([corrupt(Z1, ABOVE, seed), corrupt(Z0, BELOW, seed + 1)])
+    return X, np.repeat([1, 0], n), truth
+
+
+def scarce(n=400, seed=0):
+    """Three columns, of which class 0 keeps a few entries only."""
+    rng = np.random.default_rng(seed)
+    Z1, Z0 = rng.normal(0.4, 1, (n, 3)), rng.normal(size=(n, 3))
+    X = np.concatenate([Z1, corrupt(Z0, NEARLY_ALL, seed)])
+    return X, np.repeat([1, 0], n)
+
+
+def test_with_both_classes_lossy_the_joint_fit_finds_the_truth_and_others_do_not():
+    X, y, truth = lossy(40_000)
+    models = {1: ABOVE, 0: BELOW}
+    np.testing.assert_allclose(
+        KLIEP(missingness=models).fit(X, y).coef_, truth, atol=0.06
+    )
+    complete_case = KLIEP(missingness="ignore").fit(X, y).coef_
+    assert np.abs(complete_case - truth).max() > 0.2
+    apart = NaiveBayesRatio(missingness=models).fit(X, y).coef_
+    assert np.abs(apart - truth).max() > 0.3
+
+
+def test_its_error_shrinks_with_the_rows():
+    models = {1: ABOVE, 0: BELOW}
+    errors = []
+    for n in (500, 8000):
+        squares = []
+        for seed in range(10):
+            X, y, truth = lossy(n, seed)
+            coef = KLIEP(missingness=models).fit(X, y).coef_
+            squares.append(((coef - truth) ** 2).sum())
+        errors.append(np.mean(squares))
+    assert errors[1] < errors[0] / 6
+
+
+def test_products_work_in_both_classes():
+    rng = np.random.default_rng(0)
+    n = 40_000
+    # log r = 0.4 z0 z1 + const for a change of correlation, up to the marginals' shape.
+    Z0 = rng.normal(size=(n, 2))
+    rho = 0.4
+    Z1 = rng.normal(size=(n, 2)) @ np.linalg.cholesky([[1, rho], [rho, 1]]).T
+    X = np.concatenate([corrupt(Z1, ABOVE, 0), corrupt(Z0, BELOW, 1)])
+    y = np.repeat([1, 0], n)
+    basis = PolynomialBasis(2, interactions="all")
+    coef = KLIEP(basis, missingness={1: ABOVE, 0: BELOW}).fit(X, y).coef_
+    precision = np.linalg.inv([[1, rho], [rho, 1]])
+    expected = [0, (1 - precision[0, 0]) / 2, 0, (1 - precision[1, 1]) / 2]
+    expected.append(-precision[0, 1])
+    np.testing.assert_allclose(coef, expected, atol=0.07)
+
+
+def test_too_few_complete_rows_are_an_error_that_names_the_choices():
+    X, y = scarce()
+    with pytest.raises(
+        ValueError, match=r"Class 0 has \d+ row.* needs more than 3"
+    ) as e:
+        KLIEP(missingness={0: NEARLY_ALL}, l2=0.1).fit(X, y)
+    assert "fallback='naive-bayes'" in str(e.value)
+
+
+@pytest.mark.parametrize("basis", ["linear", "polynomial"])
+def test_the_fallback_is_the_naive_bayes_ratio(basis):
+    X, y = scarce()
+    fitted = KLIEP(
+        basis, missingness={0: NEARLY_ALL}, l2=0.1, fallback="naive-bayes"
+    ).fit(X, y)
+    apart = NaiveBayesRatio(KLIEP(basis, l2=0.1), missingness={0: NEARLY_ALL})
+    apart.fit(X, y)
+    assert fitted.fallback_used_
+    assert fitted.converged_
+    np.testing.assert_allclose(fitted.coef_, apart.coef_, atol=1e-6)
+    assert fitted.log_normalizer_ == pytest.approx(apart.log_normalizer_, abs=1e-7)
+    assert fitted.score(X, y) == pytest.approx(apart.score(X, y), abs=1e-7)
+    names = fitted.summary_frame()["feature"]
+    assert len(names) == len(fitted.coef_)
+
+
+def test_the_fallback_is_left_alone_where_rows_are_enough():
+    X, y, _ = lossy(500)
+    models = {1: ABOVE, 0: BELOW}
+    plain = KLIEP(missingness=models).fit(X, y)
+    careful = KLIEP(missingness=models, fallback="naive-bayes").fit(X, y)
+    assert not careful.fallback_used_
+    np.testing.assert_array_equal(careful.coef_, plain.coef_)
+
+
+def test_penalties_and_their_choice_work_in_the_fallback():
+    X, y = scarce(800)
+    models = {0: NEARLY_ALL}
+    for penalty in ({"l1": 2.0}, {"l2": 20.0}):
+        fitted = KLIEP(
+            missingness=models,
+            penalty_weights="covariance",
+            fallback="naive-bayes",
+            **penalty,
+        ).fit(X, y)
+        assert fitted.fallback_used_
+        assert fitted.converged_
+    search = KLIEPCV(missingness=models, fallback="naive-bayes", random_state=0)
+    assert search.fit(X, y).fallback_used_
+    assert np.isfinite(search.cv_results_["mean_test_score"]).any()
+
+
+def test_products_have_no_place_in_the_fallback():
+    X, y = scarce()
+    basis = PolynomialBasis(1, interactions=[(0, 1)])
+    with pytest.raises(ValueError, match=r"one column each, and \['x0 x1'\] are not"):
+        KLIEP(basis, missingness={0: NEARLY_ALL}, fallback="naive-bayes").fit(X, y)
+
+
+def test_fallbacks_are_listed():
+    X, y = correlated(50)[0], np.repeat([1, 0], 25)
+    with pytest.raises(ValueError, match=r"fallback must be one of \['raise', 'nai"):
+        KLIEP(fallback="median").fit(X, y)

@@ -1,0 +1,278 @@
+"""Penalties: boxes around the means, units of standard errors, invariance."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from missratio import (
+    KLIEP,
+    KLIEPCV,
+    FunctionMissingness,
+    LogisticMissingness,
+    NaiveBayesRatio,
+    NoFiniteOptimumWarning,
+    PolynomialBasis,
+    StepMissingness,
+    corrupt,
+    fit_batch,
+    inverse_probability_weights,
+)
+from missratio.ratio._adjusted import adjust
+from missratio.ratio._means import weighted_mean
+from missratio.ratio._penalty import mean_covariance
+from missratio.ratio._rows import read_class
+
+ENTRIES = LogisticMissingness([-0.5, 0.0, 0.5], [1.0, -1.0, 0.5])
+ROWS = StepMissingness([1.0, 1.0, 0.0], 0.0, 0.6)
+UNITS = ["uniform", "standard-error", "covariance"]
+PRODUCTS = PolynomialBasis(2, interactions="all")
+
+
+@pytest.fixture
+def table(two_normals):
+    """Two classes of three columns, of which class 1 loses single values."""
+    X, y = two_normals(300, 3, n1=500)
+    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
+    return X, y
+
+
+def ratio(**parameters):
+    return KLIEP(PRODUCTS, missingness={1: ENTRIES}, **parameters)
+
+
+def tilted_mismatch(fitted, X, y):
+    """Tilted class-0 mean less weighted class-1 mean, from scratch."""
+    features = fitted.basis_.transform(X)
+    below = features[y == 0]
+    tilt = np.exp(fitted.predict_log_ratio(X[y == 0]))
+    weights = inverse_probability_weights(X[y == 1], ENTRIES)
+    required = fitted.basis_.required_columns_
+    own = np.array([weights[:, need].prod(axis=1) for need in required]).T
+    above = np.where(own > 0.0, features[y == 1], 0.0)
+    return (tilt @ below) / tilt.sum() - (own * above).sum(axis=0) / own.sum(axis=0)
+
+
+# Boxes.
+
+
+@pytest.mark.parametrize("units", ["standard-error", "covariance"])
+@pytest.mark.parametrize("strength", [0.1, 0.5, 2.0])
+def test_l1_matches_every_mean_to_so_many_standard_errors(table, units, strength):
+    fitted = ratio(l1=strength, penalty_weights=units).fit(*table)
+    assert fitted.converged_
+    mismatch = tilted_mismatch(fitted, *table)
+    box = strength * fitted.standard_error_
+    assert (np.abs(mismatch) <= box * (1 + 1e-6)).all()
+    active = fitted.coef_ != 0.0
+    np.testing.assert_allclose(
+        mismatch[active], (-np.sign(fitted.coef_) * box)[active], rtol=1e-5
+    )
+    np.testing.assert_allclose(fitted.summary_frame()["mismatch"], mismatch, atol=1e-9)
+
+
+def test_l1_finds_the_optimum_that_scipy_finds(table):
+    X, y = table
+    fitted = ratio(l1=0.03, l2=0.02).fit(X, y)
+    below = fitted.basis_.transform(X[y == 0])
+    mean = fitted.summary_frame()["numerator_mean"].to_numpy()
+    n = len(mean)
+
+    def split(point):
+        theta = point[:n] - point[n:]
+        score = below @ theta
+        value = logsumexp(score) - np.log(len(score)) - mean @ theta
+        slope = np.exp(score - logsumexp(score)) @ below - mean + 0.02 * theta
+        value += 0.03 * point.sum() + 0.01 * theta @ theta
+        return value, np.r_[slope + 0.03, 0.03 - slope]
+
+    bounds = [(0, None)] * (2 * n)
+    options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000, "maxfun": 20_000}
+    found = minimize(split, np.zeros(2 * n), jac=True, bounds=bounds, options=options)
+    assert fitted.objective_value_ == pytest.approx(found.fun, abs=1e-9)
+    np.testing.assert_allclose(fitted.coef_, found.x[:n] - found.x[n:], atol=1e-4)
+
+
+def test_the_ratio_is_normalised_under_an_l1_penalty(table):
+    X, y = table
+    fitted = ratio(l1=0.5, penalty_weights="standard-error").fit(X, y)
+    assert fitted.predict_ratio(X[y == 0]).mean() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_no_penalty_is_no_penalty_in_any_unit(table, units):
+    plain = ratio().fit(*table)
+    np.testing.assert_array_equal(
+        ratio(penalty_weights=units).fit(*table).coef_, plain.coef_
+    )
+    faint = ratio(l1=1e-9, penalty_weights=units).fit(*table)
+    np.testing.assert_allclose(faint.coef_, plain.coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_huge_penalties_leave_a_ratio_of_one(table, units):
+    sparse = ratio(l1=1e4, penalty_weights=units).fit(*table)
+    assert not sparse.coef_.any()
+    np.testing.assert_allclose(sparse.predict_ratio(table[0][table[1] == 0]), 1.0)
+    ridge = ratio(l2=1e12, penalty_weights=units).fit(*table)
+    np.testing.assert_allclose(ridge.coef_, 0.0, atol=1e-6)
+
+
+def test_l1_at_which_a_coefficient_appears_is_its_mismatch_at_zero(table):
+    X, y = table
+    none = ratio(l1=1e4, penalty_weights="standard-error").fit(X, y)
+    needed = (np.abs(tilted_mismatch(none, X, y)) / none.standard_error_).max()
+    for factor, expected in ((1.001, 0), (0.999, 1)):
+        fitted = ratio(l1=factor * needed, penalty_weights="standard-error").fit(X, y)
+        assert np.count_nonzero(fitted.coef_) == expected
+
+
+# Units.
+
+
+@given(exponents=st.lists(st.floats(-3, 3), min_size=3, max_size=3))
+@settings(max_examples=15)
+@pytest.mark.parametrize("units", ["standard-error", "covariance"])
+def test_the_scale_of_a_column_does_not_matter(units, exponents):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(80, 3)), rng.normal(0.4, 1, (120, 3))])
+    y = np.repeat([0, 1], [80, 120])
+    scale = 10.0 ** np.array(exponents)
+    ridge = KLIEP(PRODUCTS, l2=30.0, penalty_weights=units)
+    sparse = KLIEP(PRODUCTS, l1=0.7, penalty_weights=units)
+    for estimator in (ridge, sparse):
+        plain = estimator.fit(X, y).predict_log_ratio(X)
+        scaled = estimator.fit(X * scale, y).predict_log_ratio(X * scale)
+        np.testing.assert_allclose(scaled, plain, atol=1e-5)
+
+
+def test_under_the_covariance_no_linear_map_of_the_columns_matters(two_normals):
+    X, y = two_normals(2000, 3)
+    mixed = X @ np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -3.0], [0.5, 0.0, 1.0]])
+    estimator = KLIEP(l2=300.0, penalty_weights="covariance")
+    plain = estimator.fit(X, y).predict_log_ratio(X)
+    turned = estimator.fit(mixed, y).predict_log_ratio(mixed)
+    # But for the one row that is reckoned with besides.
+    np.testing.assert_allclose(turned, plain, atol=2e-3)
+
+
+HALF = FunctionMissingness(lambda z: 0.6 * (z > 0), rowwise=False, maximum=0.6)
+
+
+@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson", "regression"])
+@pytest.mark.parametrize("phi", [HALF, ROWS, None], ids=["entries", "rows", "none"])
+def test_standard_errors_are_those_of_repeated_samples(normalize, phi):
+    rng = np.random.default_rng(0)
+    basis = PolynomialBasis(1, interactions=[(0, 1)]).fit(np.zeros((1, 3)))
+    means, covariances = [], []
+    for seed in range(400):
+        Z = rng.normal(0.5, 1, (300, 3))
+        X = Z if phi is None else corrupt(Z, phi, seed)
+        features = basis.transform(X)
+        rows = read_class(
+            X, slice(0, 300), 1, phi, None, normalize, complete=phi is None
+        )
+        rows = adjust(X, features, rows, basis.required_columns_)
+        mean, _, weights = weighted_mean(features, rows, basis.required_columns_)
+        means.append(mean)
+        covariances.append(
+            mean_covariance(features, rows, weights, mean, diagonal=False)
+        )
+        diagonal = mean_covariance(features, rows, weights, mean, diagonal=True)
+        np.testing.assert_allclose(diagonal, np.diagonal(covariances[-1]))
+    expected, found = np.cov(means, rowvar=False), np.mean(covariances, axis=0)
+    scale = np.sqrt(np.diagonal(expected))
+    np.testing.assert_allclose(
+        found / np.outer(scale, scale), expected / np.outer(scale, scale), atol=0.15
+    )
+
+
+def test_what_is_observed_less_is_held_back_more(two_normals):
+    X, y = two_normals(1000, 2, shift=0.5)
+    phi = LogisticMissingness([-10.0, 2.0], [0.0, 1.0])
+    X[y == 1] = corrupt(X[y == 1], phi, 0)
+    fitted = KLIEP(missingness={1: phi}, l2=200.0, penalty_weights="standard-error")
+    fitted.fit(X, y)
+    assert fitted.standard_error_[1] > 2 * fitted.standard_error_[0]
+    assert 0.0 < fitted.coef_[1] < 0.8 * fitted.coef_[0]
+
+
+@pytest.mark.parametrize("units", ["standard-error", "covariance"])
+@pytest.mark.parametrize("penalty", [{"l2": 10.0}, {"l1": 0.5}, {"l1": 0.5, "l2": 1.0}])
+def test_features_constant_in_a_class_get_finite_coefficients(
+    two_normals, units, penalty
+):
+    X, y = two_normals(100, 4)
+    X[y == 1, 1] = 0.0
+    X[y == 0, 2] = 0.0
+    X[:, 3] = 5.0
+    fitted = KLIEP(penalty_weights=units, **penalty).fit(X, y)
+    assert fitted.converged_
+    assert np.abs(fitted.coef_).max() < 10.0
+    np.testing.assert_allclose(fitted.coef_[2:], 0.0, atol=1e-6)
+
+
+def test_sample_weights_count_like_repeated_rows_in_the_means_not_their_errors(table):
+    X, y = table
+    twice = ratio(l2=10.0, penalty_weights="standard-error")
+    twice.fit(X, y, sample_weight=np.full(len(y), 2.0))
+    once = ratio(l2=10.0, penalty_weights="standard-error").fit(X, y)
+    np.testing.assert_allclose(twice.coef_, once.coef_, atol=1e-9)
+
+
+# Optima that don't exist, and what is refused.
+
+
+def test_a_box_that_misses_the_hull_has_no_optimum(two_normals):
+    X, y = two_normals(50, 2)
+    X[y == 1] += 10.0
+    with pytest.warns(NoFiniteOptimumWarning):
+        assert not KLIEP(l1=0.5).fit(X, y).converged_
+    assert KLIEP(l1=20.0).fit(X, y).converged_
+
+
+def test_some_coefficients_may_be_free(table):
+    X, y = table
+    fitted = KLIEP(missingness={1: ENTRIES}, l1=[0.0, 1e3, 1e3]).fit(X, y)
+    assert fitted.coef_[0] != 0.0
+    assert not fitted.coef_[1:].any()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"l1": -1.0}, "l1 must be finite and not negative"),
+        ({"l1": [1.0, 2.0]}, "l1 must be a number, or one for each of the 3"),
+        ({"l1": "strong"}, "l1 must be a number"),
+        ({"penalty_weights": "se"}, r"one of \['uniform', 'standard-error', 'cov"),
+        ({"l2": [1.0] * 3, "penalty_weights": "covariance"}, "l2 must be one number"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(two_normals, parameters, message):
+    X, y = two_normals(50, 3)
+    with pytest.raises(ValueError, match=message):
+        KLIEP(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [KLIEP(l1=0.1), KLIEP(penalty_weights="covariance"), KLIEPCV()],
+    ids=str,
+)
+def test_batches_take_a_plain_ridge_alone(two_normals, estimator):
+    X, y = two_normals(50, 3)
+    with pytest.raises(ValueError, match="NaiveBayesRatio takes a ridge penalty alone"):
+        NaiveBayesRatio(estimator).fit(X, y)
+    with pytest.raises(ValueError, match="fit_batch takes a ridge penalty alone"):
+        fit_batch(estimator, X[None, y == 1], X[None, y == 0])
+
+
+def test_batches_take_plain_means_alone(two_normals):
+    X, y = two_normals(50, 3)
+    estimator = KLIEP(normalize="regression")
+    with pytest.raises(ValueError, match="NaiveBayesRatio takes normalize='hajek' or"):
+        NaiveBayesRatio(estimator).fit(X, y)
+    with pytest.raises(ValueError, match="fit_batch takes normalize='hajek' or"):
+        fit_batch(estimator, X[None, y == 1], X[None, y == 0])

@@ -1,0 +1,400 @@
+"""What a report says is what the classifier, its certificate and its rows say."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_array
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import missratio as mr
+
+STEP = mr.StepMissingness([1.0, 1.0], 0.0, 0.7)
+ENTRIES = mr.StepMissingness([1.0, 1.0], 0.0, 0.5, rowwise=False)
+
+
+def two_samples(n=800, shift=1.5, seed=0):
+    rng = np.random.default_rng(seed)
+    Z0, Z1 = rng.normal(0, 1, (n, 2)), rng.normal(shift, 1, (n, 2))
+    return np.concatenate([Z0, Z1]), np.repeat([0, 1], n)
+
+
+def lossy(model, n=800, classes=(0,), seed=0):
+    X, y = two_samples(n, seed=seed)
+    for label in classes:
+        X[y == label] = mr.corrupt(X[y == label], model, random_state=seed + label)
+    return X, y
+
+
+def classifier(estimator, **parameters):
+    return mr.NeymanPearsonClassifier(
+        estimator, **{"alpha": 0.1, "random_state": 0, **parameters}
+    )
+
+
+def complete_kliep():
+    X, y = two_samples()
+    return classifier(mr.KLIEP()).fit(X, y), X, y
+
+
+def whole_rows():
+    X, y = lossy(STEP)
+    return classifier(mr.KLIEP(), missingness={0: STEP}).fit(X, y), X, y
+
+
+def rows_of_the_other_class():
+    X, y = lossy(STEP, classes=(1,))
+    return classifier(mr.KLIEP(), missingness={1: STEP}).fit(X, y), X, y
+
+
+def single_values():
+    X, y = lossy(ENTRIES, classes=(0, 1))
+    models = {0: ENTRIES, 1: ENTRIES}
+    return classifier(mr.KLIEP(), missingness=models).fit(X, y), X, y
+
+
+def models_within_the_estimator():
+    X, y = lossy(STEP)
+    return classifier(mr.KLIEP(missingness={0: STEP})).fit(X, y), X, y
+
+
+def product_of_ratios():
+    X, y = lossy(ENTRIES)
+    ratio = mr.NaiveBayesRatio(mr.KLIEP(basis="polynomial"))
+    return classifier(ratio, missingness={0: ENTRIES}).fit(X, y), X, y
+
+
+def as_observed():
+    X, y = lossy(ENTRIES)
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0)
+    return classifier(tree, deployment="as-observed").fit(X, y), X, y
+
+
+def weighted_pipeline():
+    X, y = lossy(STEP)
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    frame = pl.DataFrame(X, schema=["age", "dose"], nan_to_null=True)
+    return classifier(model, missingness={0: STEP}).fit(frame, y), frame, y
+
+
+def reject_all():
+    X, y = two_samples(60)
+    few = classifier(mr.KLIEP(l2=0.1), alpha=0.01, on_infeasible="reject_all")
+    return few.fit(X, y), X, y
+
+
+def calibrated():
+    X, y = lossy(STEP)
+    model = LogisticRegression().fit(*two_samples(seed=1))
+    rows = classifier(model, missingness={0: STEP}).calibrate(X[y == 0])
+    return rows, X, y
+
+
+def unbounded():
+    phi = mr.LogisticMissingness(-1.0, [1.0, 1.0], rowwise=True)
+    X, y = lossy(phi, n=2000)
+    return classifier(mr.KLIEP(), missingness={0: phi}).fit(X, y), X, y
+
+
+def sparse_table():
+    X, y = two_samples()
+    return classifier(LogisticRegression()).fit(csr_array(X), y), csr_array(X), y
+
+
+def words_among_numbers():
+    X, y = two_samples()
+    frame = pd.DataFrame(X, columns=["age", "dose"])
+    frame["ward"] = np.where(X[:, 0] > 0, "north", "south")
+    encode = make_column_transformer(
+        (OneHotEncoder(), ["ward"]), remainder="passthrough"
+    )
+    model = make_pipeline(encode, LogisticRegression())
+    return classifier(model).fit(frame, y), frame, y
+
+
+def second_label_controlled():
+    X, y = lossy(STEP, classes=(1,))
+    model = classifier(
+        mr.KLIEP(), missingness={1: STEP}, controlled_class=1, random_state=None
+    )
+    return model.fit(X, y), X, y
+
+
+def no_finite_optimum():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.uniform(0, 1, (300, 1)), rng.uniform(2, 3, (300, 1))])
+    y = np.repeat([0, 1], 300)
+    with pytest.warns(mr.NoFiniteOptimumWarning):
+        return classifier(mr.KLIEP()).fit(X, y), X, y
+
+
+def chosen_penalty():
+    X, y = lossy(STEP)
+    return classifier(mr.KLIEPCV(), missingness={0: STEP}).fit(X, y), X, y
+
+
+CASES = [
+    complete_kliep,
+    whole_rows,
+    rows_of_the_other_class,
+    single_values,
+    models_within_the_estimator,
+    product_of_ratios,
+    as_observed,
+    weighted_pipeline,
+    reject_all,
+    calibrated,
+    unbounded,
+    sparse_table,
+    words_among_numbers,
+    second_label_controlled,
+    chosen_penalty,
+]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.__name__)
+def case(request):
+    fitted, X, y = request.param()
+    return fitted, X, y, mr.build_report(fitted, X, y, folds=3).data
+
+
+def test_data_is_plain(case):
+    data = case[-1]
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+
+
+def test_the_classifiers_own_level_is_its_certificate(case):
+    fitted, _, _, data = case
+    curve, certificate = data["curve"], fitted.certificate_
+    own = curve["own"]
+    assert curve["alpha"][own] == fitted.alpha
+    assert curve["rule"][own] == certificate.rule
+    if certificate.certified:
+        assert curve["threshold"][own] == pytest.approx(fitted.threshold_, rel=1e-6)
+        assert curve["error_bound"][own] <= fitted.alpha
+    else:
+        assert curve["threshold"][own] is None
+        assert curve["power"][own] == 0.0
+
+
+def test_without_a_threshold_nothing_is_recognised(case):
+    curve = case[-1]["curve"]
+    for threshold, high in zip(curve["threshold"], curve["power_high"], strict=True):
+        assert threshold is not None or high == 0.0
+
+
+def test_no_bound_exceeds_its_level_and_intervals_hold_their_estimates(case):
+    curve = case[-1]["curve"]
+    for alpha, bound in zip(curve["alpha"], curve["error_bound"], strict=True):
+        assert bound <= alpha + 1e-9
+    for low, power, high in zip(
+        curve["power_low"], curve["power"], curve["power_high"], strict=True
+    ):
+        assert 0.0 <= low <= power <= high <= 1.0
+
+
+def test_missing_values_are_counted(case):
+    _, X, y, data = case
+    if not isinstance(X, np.ndarray):
+        return
+    for feature in data["missingness"]["features"]:
+        j = int(feature["name"][1:])
+        for label, count in zip(
+            data["missingness"]["classes"], feature["missing"], strict=True
+        ):
+            assert count == np.isnan(X[y == int(label["label"]), j]).sum()
+
+
+def test_a_profile_holds_phi_within_its_band(case):
+    for profile in case[-1]["missingness"]["profiles"]:
+        for low, phi, high in zip(
+            profile["low"], profile["phi"], profile["high"], strict=True
+        ):
+            assert 0.0 <= low <= phi + 1e-6
+            assert phi <= high + 1e-6
+        assert sum(profile["observed"]) == pytest.approx(1.0, abs=0.03)
+
+
+def test_weights_are_those_of_the_certificates_rows(case):
+    fitted, _, _, data = case
+    entry = data["weights"][0]
+    assert entry["kish"] <= entry["observed"] <= entry["rows"]
+    if hasattr(fitted, "calibration_index_"):
+        assert entry["observed"] >= fitted.certificate_.observed
+
+
+def test_every_report_can_be_read_as_text(case):
+    assert mr.Report(case[-1]).markdown().startswith("# Certified classifier")
+
+
+@pytest.mark.parametrize("make", [as_observed, reject_all, calibrated, sparse_table])
+def test_every_report_can_be_a_page(make):
+    pytest.importorskip("vl_convert")
+    page = mr.build_report(*make(), folds=0).html()
+    assert page.startswith("<!doctype html>")
+
+
+def test_a_known_profile_is_phi_itself():
+    data = mr.build_report(*single_values(), folds=0).data
+    profile = data["missingness"]["profiles"][0]
+    at, phi = np.array(profile["at"]), np.array(profile["phi"])
+    away = np.abs(at) > 0.01
+    assert phi[away] == pytest.approx(np.where(at > 0, 0.5, 0.0)[away])
+
+
+def test_power_is_that_of_test_rows_where_there_are_some():
+    fitted, X, y = whole_rows()
+    X_test, y_test = two_samples(seed=9)
+    data = mr.build_report(fitted, X, y, X_test=X_test, y_test=y_test).data
+    said = fitted.predict(X_test)
+    own = data["curve"]["own"]
+    assert data["curve"]["source"] == "test"
+    assert data["curve"]["power"][own] == pytest.approx(mr.power(y_test, said))
+    interval = mr.power_interval(y_test, said)
+    assert data["curve"]["power_low"][own] == pytest.approx(interval.low, rel=1e-6)
+    assert data["type_i"]["estimate"] == pytest.approx(mr.type_i_error(y_test, said))
+    bounds = mr.type_i_interval(y_test, said)
+    assert data["type_i"]["high"] == pytest.approx(bounds.high, rel=1e-6)
+
+
+def test_cross_validated_power_is_close_to_that_of_fresh_rows():
+    fitted, X, y = whole_rows()
+    curve = mr.build_report(fitted, X, y).data["curve"]
+    fresh, labels = two_samples(20_000, seed=5)
+    real = mr.power(labels, fitted.predict(fresh))
+    assert curve["power"][curve["own"]] == pytest.approx(real, abs=0.08)
+
+
+def test_complete_cases_are_found_to_break_their_claim():
+    phi = mr.StepMissingness([1.0, 1.0], 0.5, 0.8)
+    X, y = lossy(phi, n=4000)
+    fitted = classifier(mr.KLIEP(), missingness={0: phi}).fit(X, y)
+    case = mr.build_report(fitted, X, y, folds=0).data["complete_case"]
+    assert case["claimed"] == 0.1
+    assert case["low"] > 0.1
+    # Complete rows of the same law say the same.
+    kept = ~np.isnan(X).any(axis=1)
+    naive = classifier(mr.KLIEP()).fit(X[kept], y[kept])
+    fresh, labels = two_samples(50_000, seed=7)
+    real = mr.type_i_error(labels, naive.predict(fresh))
+    assert case["low"] - 0.01 <= real <= case["high"] + 0.01
+
+
+def test_complete_cases_are_right_where_phi_is_constant():
+    phi = mr.LogisticMissingness(0.0, [0.0, 0.0], rowwise=True)
+    X, y = lossy(phi, n=2000)
+    fitted = classifier(mr.KLIEP(), missingness={0: phi}).fit(X, y)
+    case = mr.build_report(fitted, X, y, folds=0).data["complete_case"]
+    assert case["estimate"] <= 0.1
+
+
+def test_nothing_missing_needs_no_comparison():
+    data = mr.build_report(*complete_kliep()).data
+    assert data["complete_case"] is None
+    assert not data["missingness"]["any"]
+    assert data["words"]["robustness"] is None
+
+
+def test_coefficients_are_those_of_the_score():
+    fitted, X, y = weighted_pipeline()
+    found = mr.build_report(fitted, X, y, folds=0).data["coefficients"]
+    coef = fitted.estimator_[-1].coef_[0]
+    expected = dict(zip(["age", "dose"], coef, strict=True))
+    assert dict(zip(found["names"], found["values"], strict=True)) == pytest.approx(
+        expected, rel=1e-6
+    )
+
+
+def test_intervals_of_coefficients_are_those_of_the_fits_own_rows():
+    fitted, X, y = whole_rows()
+    found = mr.build_report(fitted, X, y, folds=0, confidence=0.9).data["coefficients"]
+    rows = np.setdiff1d(np.arange(len(y)), fitted.calibration_index_)
+    uncertainty = mr.ratio_uncertainty(fitted.estimator_, X[rows], y[rows])
+    told = uncertainty.summary_frame(level=0.9).set_index("feature").loc[found["names"]]
+    assert found["low"] == pytest.approx(told["lower"].tolist(), rel=1e-5)
+    assert found["high"] == pytest.approx(told["upper"].tolist(), rel=1e-5)
+
+
+def test_without_an_optimum_coefficients_have_no_intervals():
+    data = mr.build_report(*no_finite_optimum(), folds=0).data
+    assert data["coefficients"]["low"] is None
+
+
+def test_a_tree_has_no_coefficients():
+    assert mr.build_report(*as_observed(), folds=0).data["coefficients"] is None
+
+
+def titles(data):
+    return [caution["title"] for caution in data["cautions"]]
+
+
+def test_cautions_name_what_is_wrong(report):
+    assert "Nothing is certified" in titles(mr.build_report(*reject_all()).data)
+    assert "Rows out of reach" in titles(report.data)
+    assert "Power is too good" in titles(mr.build_report(*whole_rows(), folds=0).data)
+
+
+def test_concentrated_weights_are_a_caution():
+    phi = mr.StepMissingness([1.0, 1.0], -0.4, 0.98)
+    X, y = lossy(phi, n=3000)
+    fitted = classifier(
+        LogisticRegression(), missingness={0: phi}, on_infeasible="reject_all"
+    ).fit(X, y)
+    assert "Concentrated weights" in titles(mr.build_report(fitted, X, y, folds=0).data)
+
+
+def test_no_finite_optimum_is_a_caution():
+    data = mr.build_report(*no_finite_optimum(), folds=0).data
+    assert "No finite optimum" in titles(data)
+
+
+def test_values_beyond_all_that_were_looked_up_are_a_caution():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(0, 1, (2000, 1))
+    X0 = mr.corrupt(Z, mr.LogisticMissingness(-1.0, 2.0), random_state=0)
+    revealed = np.full_like(X0, np.nan)
+    chosen = rng.choice(np.flatnonzero(np.isnan(X0[:, 0])), 30, replace=False)
+    revealed[chosen] = Z[chosen]
+    X = np.concatenate([X0, rng.normal(2, 1, (2000, 1))])
+    y = np.repeat([0, 1], 2000)
+    phi = mr.learn_missingness(X0, revealed)
+    fitted = classifier(
+        mr.KLIEP(l2=0.1), missingness={0: phi}, on_infeasible="reject_all"
+    ).fit(X, y)
+    assert "φ is extrapolated" in titles(mr.build_report(fitted, X, y, folds=0).data)
+
+
+def test_many_columns_are_cut_to_those_that_miss_most():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3000))
+    X[:200, 7] = np.where(rng.uniform(size=200) < 0.3, np.nan, X[:200, 7])
+    y = np.repeat([0, 1], 200)
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0)
+    fitted = classifier(tree, deployment="as-observed").fit(X, y)
+    missing = mr.build_report(fitted, X, y, folds=0).data["missingness"]
+    assert missing["features"][0]["name"] == "x7"
+    assert len(missing["features"]) + missing["left_out"] == 3000
+    assert len(missing["features"]) < 100
+
+
+def test_other_rows_than_the_certificates_are_refused():
+    fitted, X, y = whole_rows()
+    for wrong in (slice(None, None, -1), slice(10, None), slice(0, 500)):
+        with pytest.raises(ValueError, match="not the rows"):
+            mr.build_report(fitted, X[wrong], y[wrong])
+
+
+def test_half_of_a_test_set_is_refused():
+    with pytest.raises(ValueError, match="go together"):
+        mr.build_report(*complete_kliep(), X_test=np.zeros((3, 2)))
+
+
+def test_unknown_labels_are_refused():
+    with pytest.raises(ValueError, match=r"labels \['7'\]"):
+        mr.build_report(*complete_kliep(), X_test=np.zeros((1, 2)), y_test=[7])

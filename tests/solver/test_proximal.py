@@ -1,0 +1,186 @@
+"""The proximal Newton method: known optima, optimality conditions, honest statuses."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
+
+from missratio.solver import Evaluation, Status, newton, proximal_newton
+from missratio.solver._proximal import minimise_quadratic, shortest_subgradient
+
+
+def quadratic(matrix, target):
+    """½ θᵀMθ − targetᵀθ."""
+
+    def evaluate(theta, *, second_order):
+        return Evaluation(
+            0.5 * np.einsum("bi,ij,bj->b", theta, matrix, theta) - theta @ target,
+            theta @ matrix - target,
+            matrix[None].copy() if second_order else None,
+            np.zeros(1, dtype=bool),
+        )
+
+    return evaluate
+
+
+def tilted(features, mean):
+    """log mean exp(fᵀθ) − meanᵀθ: KLIEP with a single class-1 mean."""
+
+    def evaluate(theta, *, second_order):
+        score = features @ theta[0]
+        mass = softmax(score)
+        tilted_mean = mass @ features
+        centred = features - tilted_mean
+        value = logsumexp(score) - np.log(len(score)) - mean @ theta[0]
+        hessian = (centred.T * mass) @ centred
+        return Evaluation(
+            np.array([value]),
+            (tilted_mean - mean)[None],
+            hessian[None] if second_order else None,
+            np.zeros(1, dtype=bool),
+        )
+
+    return evaluate
+
+
+def draw_tilted(seed, n=60, d=5):
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n, d)) @ rng.normal(size=(d, d))
+    return tilted(features, softmax(rng.normal(size=n)) @ features)
+
+
+def by_scipy(evaluate, l1):
+    """The same optimum, with θ = u − v and u, v ≥ 0, by bounded L-BFGS."""
+    n = len(l1)
+
+    def split(point):
+        result = evaluate((point[:n] - point[n:])[None], second_order=False)
+        slope = result.gradient[0]
+        return result.value[0] + l1 @ (point[:n] + point[n:]), np.r_[
+            slope + l1, l1 - slope
+        ]
+
+    result = minimize(
+        split,
+        np.zeros(2 * n),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * (2 * n),
+        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000, "maxfun": 20_000},
+    )
+    return result.x[:n] - result.x[n:], result.fun
+
+
+def test_with_a_unit_hessian_it_is_soft_thresholding():
+    target = np.array([3.0, -0.5, -2.0, 0.1])
+    l1 = np.array([1.0, 1.0, 0.5, 0.0])
+    solution = proximal_newton(quadratic(np.eye(4), target), np.zeros((1, 4)), l1)
+    assert solution.status[0] == Status.CONVERGED
+    np.testing.assert_allclose(solution.theta[0], [2.0, 0.0, -1.5, 0.1], atol=1e-8)
+
+
+@given(seed=st.integers(0, 10_000), strength=st.floats(0.0, 3.0))
+@settings(max_examples=50)
+def test_the_quadratic_models_optimum_satisfies_its_conditions(seed, strength):
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(12, 8))
+    matrix, target = root.T @ root / 12 + 1e-6 * np.eye(8), rng.normal(size=8)
+    l1 = strength * rng.uniform(size=8)
+    start = rng.normal(size=8) * rng.integers(0, 2, 8)
+    beta = minimise_quadratic(matrix, target, l1, start, 1e-10)
+    slope = matrix @ beta - target
+    assert (np.abs(slope) <= l1 + 1e-7).all()
+    np.testing.assert_allclose(
+        (slope + l1 * np.sign(beta))[beta != 0.0], 0.0, atol=1e-7
+    )
+
+
+@given(seed=st.integers(0, 10_000), strength=st.floats(1e-3, 1.0))
+@settings(max_examples=12)
+def test_it_ends_where_an_independent_solver_does(seed, strength):
+    evaluate = draw_tilted(seed)
+    l1 = np.full(5, strength)
+    solution = proximal_newton(evaluate, np.zeros((1, 5)), l1)
+    assert solution.status[0] == Status.CONVERGED
+    theta, value = by_scipy(evaluate, l1)
+    assert solution.value[0] <= value + 1e-9
+    np.testing.assert_allclose(solution.value[0], value, atol=1e-6)
+    np.testing.assert_allclose(solution.theta[0], theta, atol=1e-2)
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=20)
+def test_its_claim_to_have_converged_is_measured(seed):
+    evaluate = draw_tilted(seed)
+    l1 = np.array([0.0, 0.05, 0.1, 0.2, 0.4])
+    solution = proximal_newton(evaluate, np.zeros((1, 5)), l1)
+    theta, slope = solution.theta[0], solution.gradient[0]
+    np.testing.assert_array_equal(
+        slope, evaluate(theta[None], second_order=False).gradient[0]
+    )
+    assert (np.abs(slope) <= l1 + 1e-7).all()
+    at_bound = slope + l1 * np.sign(theta)
+    np.testing.assert_allclose(at_bound[theta != 0.0], 0.0, atol=1e-7)
+
+
+def test_without_a_penalty_it_is_newtons_method():
+    evaluate = draw_tilted(0)
+    plain = newton(evaluate, np.zeros((1, 5)))
+    solution = proximal_newton(evaluate, np.zeros((1, 5)), np.zeros(5))
+    np.testing.assert_allclose(solution.theta, plain.theta, atol=1e-7)
+    assert solution.n_iter[0] <= plain.n_iter[0] + 1
+
+
+def test_a_penalty_above_every_slope_leaves_zero_at_once():
+    evaluate = draw_tilted(1)
+    slope = np.abs(evaluate(np.zeros((1, 5)), second_order=False).gradient[0])
+    solution = proximal_newton(evaluate, np.zeros((1, 5)), slope)
+    assert solution.status[0] == Status.CONVERGED
+    assert solution.n_iter[0] == 0
+    assert not solution.theta.any()
+
+
+def test_it_begins_where_it_is_told():
+    evaluate = draw_tilted(2)
+    l1 = np.full(5, 0.05)
+    cold = proximal_newton(evaluate, np.zeros((1, 5)), l1)
+    warm = proximal_newton(evaluate, cold.theta, l1)
+    assert warm.n_iter[0] == 0
+    np.testing.assert_array_equal(warm.theta, cold.theta)
+
+
+def test_collinear_parameters_do_no_harm():
+    rng = np.random.default_rng(3)
+    features = rng.normal(size=(80, 2))[:, [0, 1, 0]]
+    evaluate = tilted(features, np.array([0.3, 0.2, 0.3]))
+    solution = proximal_newton(evaluate, np.zeros((1, 3)), np.full(3, 0.01))
+    assert solution.status[0] == Status.CONVERGED
+
+
+def test_steps_out_and_unbounded_functions_are_reported():
+    out = proximal_newton(
+        draw_tilted(4), np.zeros((1, 5)), np.full(5, 0.01), max_iter=1
+    )
+    assert out.status[0] == Status.OUT_OF_ITERATIONS
+    assert out.decrement[0] > 1e-8
+
+    def falls(theta, *, second_order):
+        proof = theta[:, 0] > 10.0
+        hessian = np.ones((1, 1, 1)) if second_order else None
+        return Evaluation(-theta[:, 0], -np.ones((1, 1)), hessian, proof)
+
+    endless = proximal_newton(falls, np.zeros((1, 1)), np.array([0.5]))
+    assert endless.status[0] == Status.NO_OPTIMUM
+
+
+@pytest.mark.parametrize(
+    ("theta", "gradient", "expected"),
+    [(0.0, 0.5, 0.0), (0.0, -1.5, -0.5), (0.0, 1.5, 0.5), (2.0, -1.0, 0.0)],
+)
+def test_the_shortest_subgradient_is_zero_at_an_optimum_alone(
+    theta, gradient, expected
+):
+    found = shortest_subgradient(np.array([theta]), np.array([gradient]), np.ones(1))
+    assert found[0] == expected

@@ -1,0 +1,249 @@
+"""Uncertain weights: every rule takes the worst that they may be."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from missratio import CalibrationSample
+from missratio.classifier import make_rule
+from missratio.threshold._bets import (
+    Bet,
+    Doubt,
+    hopeful_tail,
+    largest_bet,
+    largest_tail,
+    log_capital,
+    mixture,
+    tune_bet,
+)
+
+WEIGHTED = (
+    "paper",
+    "bernstein",
+    "hoeffding-bentkus",
+    "thinning",
+    "betting",
+    "flipped-betting",
+    "tuned-betting",
+    "auto",
+)
+BOUND = 12.0
+
+
+def draw(n, seed, kind="up", ties=False):
+    """Scores of N(0, 1) and weights 1/(1 − φ), zero where missing."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    phi = {
+        "up": 0.7 / (1 + np.exp(-2 * z)),
+        "down": 0.7 / (1 + np.exp(2 * z)),
+        "constant": np.full(n, 0.3),
+    }[kind]
+    weights = np.where(rng.uniform(size=n) < phi, 0.0, 1.0 / (1.0 - phi))
+    return np.rint(2 * z) / 2 if ties else z, weights
+
+
+def widened(weights, factor):
+    """Edges at which the odds of being missing are wrong by a factor."""
+    odds = np.maximum(weights - 1.0, 0.0)
+    seen = weights > 0.0
+    return seen * (1.0 + odds / factor), seen * (1.0 + odds * factor)
+
+
+def sample_of(n, seed, factor=None, kind="up", ties=False, bound=BOUND):
+    scores, weights = draw(n, seed, kind, ties)
+    edges = None if factor is None else widened(weights, factor)
+    return CalibrationSample.build(scores, weights, bound, edges)
+
+
+def select(name, sample, training, alpha=0.2, delta=0.1, seed=0):
+    rule = make_rule(name, training=training, complete=False)
+    rng = np.random.default_rng(seed)
+    threshold = rule.select(sample, alpha, delta, rng).threshold
+    return np.inf if threshold is None else threshold
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("ties", [False, True])
+@settings(deadline=None, max_examples=15)
+@given(
+    n=st.integers(1, 1500),
+    seed=st.integers(0, 2**32),
+    kind=st.sampled_from(["up", "down", "constant"]),
+)
+def test_edges_that_meet_change_nothing(name, ties, n, seed, kind):
+    plain = sample_of(n, seed, None, kind, ties)
+    met = sample_of(n, seed, 1.0, kind, ties)
+    training = sample_of(400, 1, None, kind)
+    if plain.n_observed:
+        assert select(name, met, training) == select(name, plain, training)
+
+
+@pytest.mark.parametrize("name", [rule for rule in WEIGHTED if rule != "auto"])
+@settings(deadline=None, max_examples=25)
+@given(
+    n=st.integers(50, 3000),
+    seed=st.integers(0, 2**32),
+    factors=st.tuples(st.floats(1.0, 3.0), st.floats(1.0, 3.0)),
+    kind=st.sampled_from(["up", "down", "constant"]),
+    ties=st.booleans(),
+)
+def test_wider_edges_never_lower_the_threshold(name, n, seed, factors, kind, ties):
+    # The training rows, and so the bet, are the same.
+    training = sample_of(400, 1, None, kind)
+    narrow, wide = sorted(factors)
+    thresholds = [
+        select(name, sample_of(n, seed, factor, kind, ties), training)
+        for factor in (None, narrow, wide)
+    ]
+    assert thresholds == sorted(thresholds)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    n=st.integers(1, 200),
+    seed=st.integers(0, 2**32),
+    factor=st.floats(1.0, 3.0),
+    ratio=st.floats(0.0, 1.0),
+    share=st.floats(0.0, 1.0),
+    boldness=st.floats(0.01, 0.98),
+)
+def test_capital_is_at_most_what_any_weights_between_would_make(
+    n, seed, factor, ratio, share, boldness
+):
+    alpha = 0.1
+    scores, weights = draw(n, seed)
+    low, high = widened(weights, factor)
+    # Each row somewhere else between its edges.
+    place = np.random.default_rng(seed).uniform(size=n) ** (4 * share)
+    between = low + place * (high - low)
+    on_tail = boldness * largest_bet(ratio, alpha, BOUND)
+    bet = Bet(on_tail, ratio * on_tail)
+    worst = CalibrationSample.build(scores, weights, BOUND, (low, high))
+    true = CalibrationSample.build(scores, between, BOUND)
+    n_tail = worst.n_observed
+    lower = log_capital(worst, bet, alpha, n_tail)
+    assert (lower <= log_capital(true, bet, alpha, n_tail) + 1e-9).all()
+    # And it falls along the tail, as it does for known weights.
+    assert (np.diff(lower) <= 1e-12).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    n=st.integers(1, 400),
+    seed=st.integers(0, 2**32),
+    factor=st.floats(1.0, 3.0),
+    ratio=st.sampled_from([0.0, 0.3, 1.0]),
+)
+def test_no_tail_beyond_the_hopeful_one_makes_capital(n, seed, factor, ratio):
+    sample = sample_of(n, seed, factor)
+    bets = mixture(ratio, 0.1, BOUND)
+    n_tail = hopeful_tail(sample, ratio, 0.1)
+    everywhere = [log_capital(sample, bet, 0.1, sample.n_observed) for bet in bets]
+    assert (np.array(everywhere)[:, n_tail + 1 :] <= 1e-9).all()
+    assert largest_tail(sample, bets, 0.1, 0.05) <= n_tail
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    n=st.integers(1, 400),
+    seed=st.integers(0, 2**32),
+    factor=st.floats(1.0, 3.0),
+    share=st.floats(0.0, 1.0),
+)
+def test_thinning_by_edges_is_stricter_than_by_any_weights_between(
+    n, seed, factor, share
+):
+    scores, weights = draw(n, seed)
+    low, high = widened(weights, factor)
+    between = low + share * (high - low)
+    worst = CalibrationSample.build(scores, weights, BOUND, (low, high))
+    true = CalibrationSample.build(scores, between, BOUND)
+    if worst.n_observed:
+        assert select("thinning", worst, None) >= select("thinning", true, None)
+
+
+@pytest.mark.parametrize("name", ["paper", "bernstein", "hoeffding-bentkus"])
+def test_rules_of_the_mean_use_the_upper_edge_alone(name):
+    scores, weights = draw(20_000, 0)
+    low, high = widened(weights, 1.5)
+    edged = CalibrationSample.build(scores, weights, BOUND, (low, high))
+    upper = CalibrationSample.build(scores, high, BOUND)
+    assert select(name, edged, None) == select(name, upper, None) < np.inf
+
+
+def test_flipped_betting_uses_the_lower_edge_alone():
+    scores, weights = draw(5000, 0)
+    low, high = widened(weights, 1.1)
+    edged = CalibrationSample.build(scores, weights, None, (low, high))
+    lower = CalibrationSample.build(scores, low, None)
+    chosen = select("flipped-betting", edged, None)
+    assert chosen == select("flipped-betting", lower, None) < np.inf
+
+
+def test_edges_are_sorted_with_the_scores_and_lose_the_missing_rows():
+    scores = np.array([1.0, 3.0, 2.0, 0.0])
+    weights = np.array([1.5, 2.0, 0.0, 1.0])
+    low, high = np.array([1.2, 1.9, 0.0, 1.0]), np.array([2.0, 4.0, 0.0, 1.0])
+    sample = CalibrationSample.build(scores, weights, 5.0, (low, high))
+    assert sample.scores.tolist() == [3.0, 1.0, 0.0]
+    assert sample.weights.tolist() == [2.0, 1.5, 1.0]
+    assert sample.low_weights.tolist() == [1.9, 1.2, 1.0]
+    assert sample.high_weights.tolist() == [4.0, 2.0, 1.0]
+    assert sample.n_rows == 4
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        (([1.0, 1.6], [2.0, 2.0]), "between their edges"),
+        (([1.0, 1.0], [2.0, 1.2]), "between their edges"),
+        (([1.0, 1.0], [2.0, 9.0]), "exceeds the bound"),
+        (([1.0], [2.0]), "one for each score"),
+        (([1.0, 1.0], [2.0, np.inf]), "finite"),
+    ],
+)
+def test_edges_that_make_no_sense_are_refused(edges, message):
+    edges = tuple(np.array(edge) for edge in edges)
+    with pytest.raises(ValueError, match=message):
+        CalibrationSample.build([0.0, 1.0], [1.5, 1.5], 5.0, edges)
+
+
+def test_a_row_without_a_score_may_weigh_more_than_the_bound():
+    scores, weights = np.array([-np.inf, 1.0]), np.array([80.0, 2.0])
+    edges = np.array([50.0, 1.5]), np.array([100.0, 3.0])
+    sample = CalibrationSample.build(scores, weights, 5.0, edges)
+    assert sample.n_scored == 1
+    for name in WEIGHTED[:6]:
+        make_rule(name, training=None, complete=False).select(
+            sample, 0.4, 0.4, np.random.default_rng(0)
+        )
+
+
+def test_the_bet_is_tuned_to_what_the_edges_leave():
+    certain, doubtful = sample_of(2000, 0), sample_of(2000, 0, 1.3)
+    bet, promise = tune_bet(certain, 0.1, 0.1, 2000, BOUND)
+    cautious, less = tune_bet(doubtful, 0.1, 0.1, 2000, BOUND)
+    assert less < promise
+    assert cautious.on_weight / cautious.on_tail <= bet.on_weight / bet.on_tail
+    none = Doubt.of(certain, 0.1)
+    assert (none.shortfall, none.low, none.low_tail, none.high_tail) == (0, 1, 1, 1)
+    some = Doubt.of(doubtful, 0.1)
+    assert some.shortfall > 0.0
+    assert some.low < 1.0
+    assert some.low_tail < 1.0 < some.high_tail
+
+
+@pytest.mark.parametrize("kind", ["up", "down", "constant"])
+def test_auto_is_about_as_good_under_doubt_as_the_best_of_its_choices(kind):
+    # By the mean over draws; which rule that is differs between the kinds.
+    training = sample_of(3000, 99, 1.2, kind)
+    thresholds = {
+        name: np.mean(
+            [select(name, sample_of(3000, s, 1.2, kind), training) for s in range(20)]
+        )
+        for name in ("auto", "thinning", "tuned-betting")
+    }
+    best = min(thresholds["thinning"], thresholds["tuned-betting"])
+    assert thresholds["auto"] <= best + 0.05

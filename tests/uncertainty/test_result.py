@@ -1,0 +1,178 @@
+"""Intervals follow from the covariance, and wrong rows are refused."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from missratio import (
+    KLIEP,
+    FDivergenceRatio,
+    LogisticMissingness,
+    NaiveBayesRatio,
+    NoFiniteOptimumWarning,
+    corrupt,
+    ratio_uncertainty,
+)
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import ratio_coverage
+from ratio_coverage import Setting
+
+
+@pytest.fixture
+def fitted(two_normals):
+    X, y = two_normals(200, 2)
+    return KLIEP().fit(X, y), X, y
+
+
+def test_the_standard_error_of_a_log_ratio_is_that_of_its_linear_form(fitted):
+    ratio, X, y = fitted
+    uncertainty = ratio_uncertainty(ratio, X, y)
+    form = np.column_stack([X[:5], -np.ones(5)])
+    expected = np.sqrt(np.einsum("ij,jk,ik->i", form, uncertainty.covariance, form))
+    estimate, error = uncertainty.log_ratio(X[:5])
+    np.testing.assert_allclose(error, expected)
+    np.testing.assert_allclose(estimate, ratio.predict_log_ratio(X[:5]))
+    lower, upper = uncertainty.interval(X[:5], level=0.9)
+    np.testing.assert_allclose(upper - lower, 2 * 1.6448536 * expected)
+    on_ratio = uncertainty.interval(X[:5], level=0.9, scale="ratio")
+    np.testing.assert_allclose(np.log(on_ratio), (lower, upper))
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+def test_the_summary_has_a_row_for_each_feature(fitted, backend):
+    ratio, X, y = fitted
+    kind = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[backend]
+    uncertainty = ratio_uncertainty(ratio, X, y)
+    frame = uncertainty.summary_frame(level=0.9, backend=backend)
+    assert isinstance(frame, kind)
+    assert list(frame["feature"]) == ["x0", "x1"]
+    error = uncertainty.standard_errors[:2]
+    np.testing.assert_allclose(frame["standard_error"], error)
+    np.testing.assert_allclose(frame["z"], ratio.coef_ / error)
+    np.testing.assert_allclose(frame["upper"], ratio.coef_ + 1.6448536 * error)
+
+
+def test_names_of_columns_are_kept_and_nan_gives_nan(two_normals):
+    X, y = two_normals(300, 2)
+    frame = pd.DataFrame(X, columns=["age", "dose"])
+    phi = LogisticMissingness([-1.0, -np.inf], [1.0, 0.0])
+    frame[y == 1] = corrupt(X[y == 1], phi, 0)
+    estimator = KLIEP("polynomial", missingness={1: phi}, l2=0.01)
+    for ratio in (estimator, NaiveBayesRatio(estimator)):
+        uncertainty = ratio_uncertainty(ratio.fit(frame, y), frame, y)
+        features = uncertainty.summary_frame()["feature"]
+        assert len(features) == len(ratio.coef_)
+        assert features[0] == "age"
+        lower, _ = uncertainty.interval(frame)
+        assert (np.isnan(lower) == frame.isna().any(axis=1)).all()
+
+
+def test_the_order_of_rows_and_the_units_of_columns_change_nothing(fitted):
+    ratio, X, y = fitted
+    before = ratio_uncertainty(ratio, X, y)
+    order = np.random.default_rng(0).permutation(len(y))
+    scale = np.array([100.0, 0.01])
+    moved = X[order] * scale + 5.0
+    after = ratio_uncertainty(KLIEP().fit(moved, y[order]), moved, y[order])
+    np.testing.assert_allclose(
+        after.standard_errors[:2] * scale, before.standard_errors[:2], rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        after.log_ratio(moved)[1], before.log_ratio(X[order])[1], rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("estimator", [KLIEP(solver="lbfgs"), KLIEP()], ids=str)
+def test_single_precision_and_another_solver_give_the_same(fitted, estimator):
+    ratio, X, y = fitted
+    expected = ratio_uncertainty(ratio, X, y).standard_errors
+    small = X.astype(np.float32)
+    found = ratio_uncertainty(estimator.fit(small, y), small, y).standard_errors
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+def test_doubling_the_rows_halves_the_variance():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 1)), np.repeat([0, 1], 1000)
+    once = ratio_uncertainty(KLIEP().fit(X, y), X, y).covariance
+    X, y = np.tile(X, (2, 1)), np.tile(y, 2)
+    twice = ratio_uncertainty(KLIEP().fit(X, y), X, y).covariance
+    np.testing.assert_allclose(twice, once / 2.0, rtol=0.02)
+
+
+def test_other_rows_than_those_of_the_fit_are_refused(fitted, two_normals):
+    ratio, X, y = fitted
+    with pytest.raises(ValueError, match="not the rows that the ratio was fitted to"):
+        ratio_uncertainty(ratio, *two_normals(200, 2, seed=1))
+    with pytest.raises(ValueError, match="sample_weight where it had any"):
+        ratio_uncertainty(ratio, X, y, np.linspace(0.1, 2.0, len(y)))
+
+
+def test_what_has_no_log_linear_form_is_referred_to_the_bootstrap(fitted):
+    _, X, y = fitted
+    with pytest.raises(TypeError, match=r"KLIEP, FDivergenceRatio.*bootstrap"):
+        ratio_uncertainty(LogisticRegression().fit(X, y), X, y)
+    identity = FDivergenceRatio("pearson", link="identity").fit(X, y)
+    with pytest.raises(ValueError, match=r"link='log'.*bootstrap"):
+        ratio_uncertainty(identity, X, y)
+
+
+def test_without_an_optimum_there_is_no_standard_error():
+    X, y = np.array([[0.0], [1.0], [2.0], [5.0], [6.0]]), np.array([0, 0, 0, 1, 1])
+    with pytest.warns(NoFiniteOptimumWarning):
+        ratio = KLIEP().fit(X, y)
+    with pytest.raises(ValueError, match="did not converge"):
+        ratio_uncertainty(ratio, X, y)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda u, X: u.interval(X, level=95), "level must lie strictly between"),
+        (lambda u, X: u.interval(X, scale="odds"), r"one of \['log', 'ratio'\]"),
+    ],
+)
+def test_wrong_choices_are_named(fitted, call, message):
+    ratio, X, y = fitted
+    with pytest.raises(ValueError, match=message):
+        call(ratio_uncertainty(ratio, X, y), X)
+
+
+def test_a_phi_learned_from_all_missing_values_gives_less_variance_than_a_known_one():
+    setting = Setting("entries", 0.5, queried=10_000, n_rows=4000)
+    rng = np.random.default_rng(0)
+    data = ratio_coverage.draw(setting, rng)
+    models = ratio_coverage.learn(setting, data)
+    ratio = setting.make(models).fit(data.X, data.y)
+    included = ratio_coverage.standard_errors(ratio, data)
+    known = setting.make(ratio_coverage.as_if_known(models))
+    left_out = ratio_coverage.standard_errors(known.fit(data.X, data.y), data)
+    assert (included[:2] < 0.95 * left_out[:2]).all()
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Setting("entries", 0.5, None, n_rows=400),
+        Setting("entries", 0.5, 20, n_rows=400),
+        Setting("rows", 0.5, 20, n_rows=400),
+    ],
+    ids=["known", "entries", "rows"],
+)
+def test_intervals_hold_the_truth_about_as_often_as_they_say(setting):
+    outcome = ratio_coverage.simulate(setting, repeats=100)
+    # Three binomial standard deviations are 0.065.
+    assert outcome.coverage()[:2].min() > 0.88
+    assert outcome.coverage()[3:].min() > 0.88
+
+
+def test_without_the_error_of_phi_intervals_are_too_short():
+    outcome = ratio_coverage.simulate(Setting("entries", 0.5, 10), repeats=60)
+    assert outcome.coverage(outcome.left_out)[3:].max() < 0.8
+    assert (outcome.left_out < outcome.included).mean() > 0.99

@@ -1,0 +1,50 @@
+"""Certificates hold where categories are many and rare, seen and unseen."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy.stats import binom
+
+from missratio.tables import Wanted, open_table, read_labelled
+from missratio.workflow import FitOptions, fit_table
+
+pytestmark = pytest.mark.validity
+
+RUNS, ALPHA, DELTA = 300, 0.15, 0.1
+LEVELS = 40
+
+
+def draw(n, shift, rng):
+    """A number and a category, of which the later ones are rare, and telling."""
+    weights = 0.85 ** np.arange(LEVELS) * np.exp(shift * 0.05 * np.arange(LEVELS))
+    level = rng.choice(LEVELS, n, p=weights / weights.sum())
+    x = rng.normal(shift, 1, n)
+    return pa.array(x), pa.array([f"level {k:02}" for k in level])
+
+
+@pytest.mark.parametrize("method", ["kliep", "naive-bayes", "logistic"])
+def test_rare_categories_keep_the_guarantee(tmp_path, method):
+    rng = np.random.default_rng(0)
+    fresh = draw(20_000, 0.0, rng)
+    path, failures = tmp_path / "t.parquet", 0
+    for run in range(RUNS):
+        samples = [draw(200, shift, rng) for shift in (0.0, 1.0)]
+        table = pa.table(
+            {
+                "x": pa.concat_arrays([sample[0] for sample in samples]),
+                "c": pa.concat_arrays([sample[1] for sample in samples]),
+                "y": np.repeat([0, 1], 200),
+            }
+        )
+        pq.write_table(table, path)
+        source, wanted = open_table(path), Wanted("y")
+        model = fit_table(
+            read_labelled(source, wanted),
+            source,
+            wanted,
+            FitOptions("0", alpha=ALPHA, delta=DELTA, method=method, seed=run),
+        ).model
+        X = model.encoder.encode(pa.table({"x": fresh[0], "c": fresh[1]}))
+        failures += model.score(X)[1].mean() > ALPHA
+    assert failures <= binom.ppf(0.999, RUNS, DELTA)

@@ -1,0 +1,137 @@
+"""Bands hold φ as often as they say, and certificates that rest on them keep theirs.
+
+The simulation is that of the page "Validity of what is learned" in the docs.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+import missratio as mr
+
+# Worker processes import it by this name as well.
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import learning_simulation as learning
+
+pytestmark = pytest.mark.validity
+
+
+@pytest.fixture(scope="module")
+def results():
+    return learning.simulate_all()
+
+
+# The band
+
+
+def test_the_settings_are_as_many_as_promised():
+    settings = learning.all_settings()
+    assert {each.n_revealed for each in settings} == {10, 20, 50, 200}
+    assert {each.proportion for each in settings} == {0.1, 0.3, 0.5, 0.7, 0.9}
+    assert {each.slope for each in settings} == {-2.0, 0.0, 1.0}
+    assert len(settings) == 3 * 3 * 5 * 4
+
+
+def test_the_band_covers_as_often_as_it_says(results):
+    assert learning.too_low(results.coverage, tolerance=0.01) == []
+    for delta in learning.LEVELS:
+        count, total = learning.pooled(results.coverage, delta)
+        assert binomtest(count, total, 1 - delta - 0.005, "less").pvalue > 1e-3
+
+
+def test_the_band_is_no_wider_than_it_has_to_be(results):
+    for delta in learning.LEVELS:
+        count, total = learning.pooled(results.coverage, delta)
+        assert binomtest(count, total, 1 - delta + 0.015, "greater").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("delta", learning.LEVELS)
+def test_no_law_and_no_slope_is_left_out(results, delta):
+    for law in learning.LAWS:
+        for slope in learning.SLOPES:
+            found = learning.pooled(results.coverage, delta, law=law, slope=slope)
+            nominal = 1 - delta - 0.01
+            assert binomtest(*found, nominal, "less").pvalue > 1e-3
+
+
+def test_errors_are_about_as_large_as_they_say(results):
+    # 1.96 of them either way; with 10 values looked up not yet quite normal.
+    for m in learning.REVEALED:
+        chosen = [c.wald for c in results.coverage if c.setting.n_revealed == m]
+        covered = np.concatenate(chosen)
+        for k in range(2):
+            count = int(covered[:, k].sum())
+            assert binomtest(count, len(covered), 0.935, "less").pvalue > 1e-3
+            assert binomtest(count, len(covered), 0.97, "greater").pvalue > 1e-3
+
+
+def test_bands_of_whole_rows_are_on_the_safe_side(results):
+    for each in results.rowwise:
+        count = int(each.covered.sum())
+        assert binomtest(count, len(each.covered), 0.95, "less").pvalue > 1e-3
+
+
+def test_a_band_that_makes_too_much_of_its_evidence_is_caught():
+    # As if four times as many values had been looked up.
+    setting = learning.Setting("normal", 1.0, 0.3, 20)
+    law, repeats = learning.LAWS["normal"], 150
+    rng = np.random.default_rng(0)
+    truth = law.model(setting.slope, setting.proportion)
+    parameters = np.array([np.ravel(truth.intercept)[0], setting.slope])
+    values = law.draw(rng, (setting.n_rows, repeats))
+    learned = mr.learn_missingness(
+        *learning.lose_and_reveal(values, parameters, 20, rng)
+    )
+    phi = truth.missing_probability(law.grid)
+    covered = 0
+    for j in range(repeats):
+        overconfident = learning.feature(learned, j).at_budget(80)
+        low, high = overconfident.probability_band(law.grid, 0.05)
+        covered += bool(((low <= phi) & (phi <= high)).all())
+    assert binomtest(covered, repeats, 0.94, "less").pvalue < 1e-3
+
+
+# Certificates
+
+
+def test_certificates_under_a_learned_phi_keep_their_promise(results):
+    outcomes = [*results.certificates, results.example]
+    for outcome in outcomes:
+        assert outcome.p_value("learned") > 1e-3, outcome.cell
+        assert outcome.p_value("known") > 1e-3, outcome.cell
+    # All of them together; δ is at most 0.2.
+    violations = sum(outcome.violations("learned") for outcome in outcomes)
+    allowed = sum(
+        outcome.cell.delta * len(outcome.error["learned"]) for outcome in outcomes
+    )
+    assert violations <= allowed
+
+
+def test_an_estimate_taken_at_its_word_is_caught(results):
+    assert results.example.p_value("plug-in") < 1e-6
+    assert results.example.p_value("learned") > 1e-3
+
+
+def test_not_to_know_phi_costs_power_and_leaves_some(results):
+    for outcome in results.certificates:
+        known, learned = (outcome.power[kind].mean() for kind in ("known", "learned"))
+        if not outcome.cell.ties:
+            assert learned < known + 0.02
+        if outcome.cell.n_revealed == 200:
+            assert learned > 0.4 * known
+    assert results.example.power["learned"].mean() > 0.3
+
+
+# Ratios
+
+
+def test_ratios_under_a_learned_phi_are_close_to_those_under_a_known_one(results):
+    for each in results.distances:
+        mean = {kind: values.mean() for kind, values in each.by_kind.items()}
+        if each.phi == "logistic":
+            assert mean["learned"] < 2.0 * mean["known"]
+        # Far better than complete cases, even of the form that isn't logistic.
+        assert mean["learned"] < 0.6 * mean["complete case"]

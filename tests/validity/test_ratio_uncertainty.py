@@ -1,0 +1,78 @@
+"""Intervals of a ratio hold the truth, and standard errors are the bootstrap's.
+
+The simulation is that of the page "Coverage of a ratio's intervals" in the docs.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+# Worker processes import it by this name as well.
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import ratio_coverage
+from ratio_coverage import Setting
+
+pytestmark = pytest.mark.validity
+
+COEFFICIENTS, POINTS = slice(0, 2), slice(3, None)
+# Three binomial standard deviations of 1000 repeats.
+NOISE = 0.021
+
+
+@pytest.mark.parametrize("queried", [None, 10, 50, 200])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("losing", ["rows", "entries"])
+def test_coverage_is_near_nominal(losing, share, queried):
+    outcome = ratio_coverage.simulate(Setting(losing, share, queried), 1000, jobs=-1)
+    coverage = outcome.coverage()
+    # With nine tenths missing a hundred rows are left, whose weights have long tails.
+    slack = 0.05 if share == 0.9 else 0.0
+    for part in (COEFFICIENTS, POINTS):
+        assert coverage[part].min() > 0.95 - NOISE - slack
+        assert coverage[part].max() < 0.95 + NOISE + 0.025
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"both": True},
+        {"normalize": "horvitz-thompson"},
+        {"estimator": "naive-bayes"},
+        {"n_rows": 300},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("losing", ["rows", "entries"])
+@pytest.mark.parametrize("queried", [None, 50])
+def test_coverage_is_near_nominal_for_other_fits(losing, queried, options):
+    setting = Setting(losing, 0.5, queried, **options)
+    coverage = ratio_coverage.simulate(setting, 1000, jobs=-1).coverage()
+    for part in (COEFFICIENTS, POINTS):
+        assert coverage[part].min() > 0.95 - NOISE - 0.01
+        assert coverage[part].max() < 0.95 + NOISE + 0.01
+
+
+@pytest.mark.parametrize("losing", ["rows", "entries"])
+def test_a_learned_phi_taken_for_known_gives_too_short_or_too_long_intervals(losing):
+    few = ratio_coverage.simulate(Setting(losing, 0.5, 10), 500, jobs=-1)
+    assert few.coverage(few.left_out)[POINTS].max() < 0.8
+    assert few.inflation(few.left_out)[POINTS].max() < 0.6
+    many = ratio_coverage.simulate(Setting(losing, 0.9, 200), 500, jobs=-1)
+    assert many.inflation(many.left_out)[POINTS].min() > 1.1
+
+
+@pytest.mark.parametrize("queried", [None, 30, 200])
+@pytest.mark.parametrize("losing", ["rows", "entries"])
+@pytest.mark.parametrize("estimator", ["joint", "naive-bayes"])
+def test_standard_errors_agree_with_the_bootstrap(losing, queried, estimator):
+    setting = Setting(losing, 0.5, queried, estimator=estimator)
+    ratios = []
+    for seed in range(5):
+        data = ratio_coverage.draw(setting, np.random.default_rng(seed))
+        expected = ratio_coverage.bootstrap(setting, data, 300, seed)
+        found = ratio_coverage.standard_errors(ratio_coverage.fit(setting, data), data)
+        ratios.append(found / expected)
+    # The spread of 300 draws is known to 5 %, of five tables' mean to 2.5 %.
+    np.testing.assert_allclose(np.mean(ratios, axis=0), 1.0, atol=0.12)

@@ -24,7 +24,7 @@ share the draws, splits and losses of a run.
 - **Iterative imputation** is scikit-learn's `IterativeImputer` as it comes, on the
   training rows of class 1. On the weather, by default, as many runs as fit into a
   quarter of an hour for each of the two experiments; the tables say how many those
-  were."""
+  were. A table without its column is of a run that left it out, by `--methods`."""
 
 DISAGREE = """\
 What has to be run to meet the published curves differs from the text in these places.

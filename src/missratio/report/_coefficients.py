@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.special import ndtri
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
+from missratio._hints import with_column_names
 from missratio._typing import FloatArray
 from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.report._rows import LabelledRows
@@ -48,7 +48,7 @@ def coefficients(
     values = values * rows.classifier._sign
     names = _names(estimator, last, len(values))
     if not hasattr(estimator, "feature_names_in_"):
-        names = [_renamed(name, columns) for name in names]
+        names = [with_column_names(name, columns) for name in names]
     order = np.argsort(-np.abs(values), kind="stable")[:MOST_LISTED]
     errors = _standard_errors(rows)
     reach = None if errors is None else ndtri(0.5 + confidence / 2.0) * errors[order]
@@ -81,16 +81,6 @@ def _standard_errors(rows: LabelledRows) -> FloatArray | None:
         return ratio_uncertainty(ratio, fitted.X, labels).standard_errors[:-1]
     except (ValueError, np.linalg.LinAlgError):
         return None
-
-
-def _renamed(name: str, columns: list[str]) -> str:
-    """A feature's name with the columns' own for x0, x1, …."""
-
-    def named(found: re.Match[str]) -> str:
-        place = int(found[1])
-        return columns[place] if place < len(columns) else found[0]
-
-    return re.sub(r"\bx(\d+)\b", named, name)
 
 
 def _names(estimator: Any, last: Any, width: int) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._hints import did_you_mean, listed
+from missratio._hints import did_you_mean, listed, with_column_names
 from missratio._typing import FloatArray
 from missratio.classifier import NeymanPearsonClassifier, NoCertificateError
 from missratio.missingness import Missingness
@@ -289,12 +288,7 @@ def in_options(text: str, names: Sequence[str]) -> str:
     """
     for parameter, option in _IN_OPTIONS.items():
         text = text.replace(parameter, option)
-
-    def named(found: re.Match[str]) -> str:
-        place = int(found[1])
-        return names[place] if place < len(names) else found[0]
-
-    return re.sub(r"\bx(\d+)\b", named, text)
+    return with_column_names(text, names)
 
 
 def _check_columns(table: LabelledTable) -> None:

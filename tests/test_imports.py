@@ -30,7 +30,7 @@ PATH = [
     "datasets",
     "report",
 ]
-BASE = {"_hints", "_typing", "_threads"}
+BASE = {"_blocks", "_hints", "_typing", "_threads"}
 ALLOWED = {
     **{part: set() for part in BASE},
     **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from missratio._blocks import rows_with_nan
 from missratio._typing import BoolArray, FloatArray
 from missratio.missingness import Missingness
 from missratio.missingness.arrays import (
-    any_by_row,
     as_numeric_array,
     check_no_partial_row,
     column_name,
@@ -84,7 +84,7 @@ def inverse_probability_weights(
         )
     if missingness.rowwise:
         for rows, block in float_blocks(as_numeric_array(X), X):
-            check_no_partial_row(np.isnan(block), rows.start)
+            check_no_partial_row(block, rows.start)
     weights = missingness.missing_probability(X)
     for rows in row_blocks((len(weights), weights[:1].size or 1)):
         block = weights[rows]
@@ -187,7 +187,7 @@ def complete_row_weights(
         table = as_numeric_array(X)
         weights = np.empty(len(table))
         for rows, block in float_blocks(table, X):
-            weights[rows] = ~any_by_row(np.isnan(block))
+            weights[rows] = ~rows_with_nan(block)
         return weights
     weights = inverse_probability_weights(X, missingness)
     return weights if weights.ndim == 1 else row_weights(weights)
@@ -365,6 +365,9 @@ def warn_if_concentrated(weights: ArrayLike, label: str, stacklevel: int = 2) ->
     few = max(1, n_observed // _CONCENTRATED_SHARE)
     scaled = positive / positive.max()
     half = scaled.sum() / 2
+    # Even if all of these few weighed as much as the heaviest.
+    if few < half:
+        return
     heaviest = np.partition(scaled, n_observed - few)[n_observed - few :]
     if heaviest.sum() < half:
         return

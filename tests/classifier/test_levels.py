@@ -30,7 +30,7 @@ def test_a_level_is_a_fit_at_that_level(rule, alpha):
     X, y = rows(model=STEP)
     model = {"missingness": {0: STEP}, "rule": rule, "on_infeasible": "reject_all"}
     levels = Levels.of(fitted(X, y, **model), X, y)
-    chosen = levels.select(alpha).threshold
+    chosen = levels.select([alpha])[0].threshold
     again = fitted(X, y, alpha=alpha, **model)
     assert (np.inf if chosen is None else chosen) == again.threshold_
 
@@ -38,7 +38,7 @@ def test_a_level_is_a_fit_at_that_level(rule, alpha):
 def test_thresholds_fall_as_the_level_rises():
     X, y = rows(model=STEP)
     levels = Levels.of(fitted(X, y, missingness={0: STEP}, rule="thinning"), X, y)
-    thresholds = [levels.select(alpha).threshold for alpha in (0.1, 0.2, 0.3, 0.5)]
+    thresholds = [c.threshold for c in levels.select([0.1, 0.2, 0.3, 0.5])]
     assert thresholds == sorted(thresholds, reverse=True)
 
 
@@ -46,7 +46,7 @@ def test_a_split_that_was_not_seeded_is_found_all_the_same():
     X, y = rows()
     model = fitted(X, y, random_state=None)
     levels = Levels.of(model, X, y)
-    assert levels.select(0.1).threshold == model.threshold_
+    assert levels.select([0.1])[0].threshold == model.threshold_
     assert np.array_equal(levels.held, model.calibration_index_)
 
 
@@ -57,7 +57,7 @@ def test_after_calibrate_all_rows_of_the_class_are_held():
     model.calibrate(X[y == 0])
     levels = Levels.of(model, X, y)
     assert np.array_equal(levels.held, np.flatnonzero(y == 0))
-    assert levels.select(0.1).threshold == model.threshold_
+    assert levels.select([0.1])[0].threshold == model.threshold_
 
 
 def test_other_rows_are_refused():

@@ -22,7 +22,7 @@ from missratio import (
     corrupt,
 )
 from missratio.classifier import make_rule
-from missratio.threshold import _rules
+from missratio.threshold import _weighted
 from missratio.weights import complete_row_weights
 
 STEP0 = StepMissingness([1.0, 0.0], 0.0, 0.5)
@@ -242,13 +242,13 @@ def test_bets_are_tuned_on_rows_that_take_no_part_in_calibration(
     corrupted, monkeypatch
 ):
     X, y = corrupted({0: STEP0}, n=2000)
-    seen, original = [], _rules.tune_bet
+    seen, original = [], _weighted.tune_bet
 
     def spy(training, *others):
         seen.append(training)
         return original(training, *others)
 
-    monkeypatch.setattr(_rules, "tune_bet", spy)
+    monkeypatch.setattr(_weighted, "tune_bet", spy)
     model = certified(Recorder(), {0: STEP0}, rule="tuned-betting").fit(X, y)
     _, training = scored(model, X, y, STEP0)
     assert all(sample is seen[0] for sample in seen)

@@ -16,7 +16,7 @@ from scipy.stats import kstest, norm
 
 from missratio import CalibrationSample
 from missratio.classifier import make_rule
-from missratio.threshold import FIXED_RULES, RULES, AutoRule, _rules
+from missratio.threshold import FIXED_RULES, RULES, AutoRule, _weighted, binomial_tail
 
 BOUND = 5.0
 DETERMINISTIC = [
@@ -123,7 +123,7 @@ def test_the_enumeration_can_tell_a_broken_rule():
     lost = (mass * phi).sum()
     broken = 0.0
     for n_observed in range(1, n + 1):
-        n_tail = _rules.binomial_tail(n_observed, alpha, 0.25)
+        n_tail = binomial_tail(n_observed, alpha, 0.25)
         weight = math.comb(n, n_observed) * (1 - lost) ** n_observed
         weight *= lost ** (n - n_observed)
         for k in range(n_tail + 1):
@@ -163,8 +163,8 @@ def test_a_heaviest_row_on_top_lowers_no_threshold_below_it(name, n, seed, ties)
     )
     # A bet is tuned for one number of rows: it is the same here within rounding only.
     if name == "tuned-betting":
-        bet, _ = _rules.tune_bet(TRAINING, 0.4, 0.4, n, BOUND)
-        tails = [_rules.largest_tail(s, [bet], 0.4, 0.4) for s in (sample, more)]
+        bet, _ = _weighted.tune_bet(TRAINING, 0.4, 0.4, n, BOUND)
+        tails = [_weighted.largest_tail(s, [bet], 0.4, 0.4) for s in (sample, more)]
         before, after = (
             s.threshold(t) if t >= 0 else math.inf
             for s, t in zip((sample, more), tails, strict=True)
@@ -302,13 +302,13 @@ def test_thinning_complete_rows_keeps_them_all():
 
 def test_the_rows_that_thinning_keeps_are_distributed_as_complete_ones(monkeypatch):
     kept = []
-    original = _rules._order_statistic
+    original = _weighted.order_statistic
 
     def spy(sample, *arguments):
         kept.append(sample.scores)
         return original(sample, *arguments)
 
-    monkeypatch.setattr(_rules, "_order_statistic", spy)
+    monkeypatch.setattr(_weighted, "order_statistic", spy)
     for seed in range(20):
         select("thinning", mnar_sample(5000, seed), seed=seed)
     assert kstest(np.concatenate(kept), norm.cdf).pvalue > 0.001
@@ -345,13 +345,13 @@ def test_other_rules_need_no_bound(name):
 
 def test_a_bet_is_tuned_on_training_rows_alone(monkeypatch):
     seen = []
-    original = _rules.tune_bet
+    original = _weighted.tune_bet
 
     def spy(*arguments):
         seen.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(_rules, "tune_bet", spy)
+    monkeypatch.setattr(_weighted, "tune_bet", spy)
     for name in ("tuned-betting", "auto"):
         select(name, mnar_sample(700, seed=0))
     assert seen

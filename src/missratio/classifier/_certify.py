@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,23 +55,29 @@ class ScoredRows:
         """Rows of the controlled class, as a rule sees them."""
         if trust.model is None:
             return CalibrationSample.build(self.scores)
+        bound = trust.bound(self.rows.shape[1])
         if self.probability is None:
             weights = complete_row_weights(self.rows, trust.model)
+            if trust.is_certain and trust.cap is None:
+                return CalibrationSample.build(self.scores, weights, bound)
             low, high = trust.edges(self.rows)
         else:
-            weights, _ = weight_edges(self.probability, self.probability, 1.0)
+            weights = self._weights
             low, high = weight_edges(
                 self.probability, self.probability, trust.odds_factor
             )
-        if not trust.is_certain:
-            # The edges are kept from being huge; rounding apart, this is all it does.
-            weights = np.clip(weights, low, high)
-        return CalibrationSample.build(
-            trust.apply(self.scores, high),
-            weights,
-            trust.bound(self.rows.shape[1]),
-            None if trust.is_certain else (low, high),
-        )
+        scores = trust.apply(self.scores, high)
+        if trust.is_certain:
+            return CalibrationSample.build(scores, weights, bound)
+        # The edges are kept from being huge; rounding apart, this is all clipping does.
+        weights = np.clip(weights, low, high)
+        return CalibrationSample.build(scores, weights, bound, (low, high))
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        """By the probability that was computed already."""
+        assert self.probability is not None
+        return weight_edges(self.probability, self.probability, 1.0)[0]
 
 
 @dataclass(frozen=True)
@@ -170,7 +177,7 @@ class Calibration:
         self,
         calibration: ScoredRows,
         training: ScoredRows | None,
-        other: ScoredRows | None,
+        other: Callable[[], ScoredRows] | None,
         model: Missingness | None,
         rng: np.random.Generator,
     ) -> tuple[Certificate, Trust]:
@@ -180,9 +187,11 @@ class Calibration:
         ----------
         calibration : ScoredRows
             Of the controlled class.
-        training, other : ScoredRows or None
-            Rows of the controlled and of the other class that take no part in
-            calibration, to choose a bet and a cap by.
+        training : ScoredRows or None
+            Rows of the controlled class that take no part in calibration, to choose a
+            bet by.
+        other : callable or None
+            Gives rows of the other class, where a cap has to be chosen by them.
         model : Missingness or None
             Why rows are missing; None where none can be.
         rng : Generator
@@ -248,7 +257,7 @@ class Calibration:
         self,
         trust: Trust,
         training: ScoredRows | None,
-        other: ScoredRows | None,
+        other: Callable[[], ScoredRows] | None,
         delta: float,
     ) -> Trust:
         """A cap where φ has no bound: the one that promises most power.
@@ -266,7 +275,7 @@ class Calibration:
             return trust
         if other is None:
             return replace(trust, cap=float(heaviest.max()))
-        rng = np.random.default_rng(0)
+        rng, detected = np.random.default_rng(0), other()
         best, most = replace(trust, cap=float(heaviest.max())), -1.0
         caps = np.unique(np.quantile(heaviest, CAP_LEVELS))[::-1].tolist()
         for candidate in [replace(trust, cap=cap) for cap in (None, *caps)]:
@@ -276,7 +285,7 @@ class Calibration:
             sample = training.sample(candidate)
             threshold = rule.select(sample, self.alpha, delta, rng).threshold
             if threshold is not None:
-                power = float(np.mean(candidate.score(other) > threshold))
+                power = float(np.mean(candidate.score(detected) > threshold))
                 best, most = (candidate, power) if power > most else (best, most)
         return best
 
@@ -296,11 +305,11 @@ class Calibration:
         """
         if trust.model is None:
             return None
-        reached = ScoredRows(
-            calibration.rows,
-            trust.score(calibration),
-            trust.model.missing_probability(calibration.rows),
-        )
+        scores = trust.score(calibration)
+        # Sorted once, so that the sample of every factor need not be.
+        order = np.argsort(-scores)
+        probability = trust.model.missing_probability(calibration.rows)
+        reached = ScoredRows(calibration.rows, scores[order], probability[order])
 
         def holds(factor: float) -> bool:
             sample = reached.sample(trust.widened(factor))

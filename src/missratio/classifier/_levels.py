@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
 )
 
+from missratio._blocks import take_rows
 from missratio._typing import IntArray
 from missratio.classifier._calibration import make_rule
 from missratio.classifier._certify import ScoredRows, Trust
@@ -93,19 +93,19 @@ class Levels:
         delta = classifier.delta - classifier.certificate_.missingness_delta
         return cls(sample, held, trust, rule, delta, rng)
 
-    def select(self, alpha: float) -> Selection:
-        """The threshold that the rule certifies at a level.
+    def select(self, alphas: Sequence[float]) -> list[Selection]:
+        """The thresholds that the rule certifies at some levels.
 
         Parameters
         ----------
-        alpha : float
+        alphas : sequence of float
         """
-        return self.rule.select(self.sample, alpha, self.delta, deepcopy(self.rng))
+        return self.rule.select_levels(self.sample, alphas, self.delta, self.rng)
 
 
 def _scored(classifier: NeymanPearsonClassifier, X: Any, index: IntArray) -> ScoredRows:
-    rows = _safe_indexing(X, index)
-    return ScoredRows(rows, classifier._score(rows))
+    rows = take_rows(X, index)
+    return classifier._scored(rows)
 
 
 def _check_same(classifier: NeymanPearsonClassifier, sample: CalibrationSample) -> None:

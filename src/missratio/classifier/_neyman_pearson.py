@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from missratio._blocks import take_rows
 from missratio._typing import BoolArray, FloatArray
 from missratio.classifier._calibration import check_levels
 from missratio.classifier._certify import Calibration, ScoredRows
@@ -281,7 +282,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         check_is_fitted(self, "threshold_")
         X = read_rows(self, X, reset=False)
-        return self._trust.score(ScoredRows(X, self._score(X)))
+        return self._trust.score(self._scored(X))
 
     def calibration_sample(self, X0: Any) -> CalibrationSample:
         """Scored rows of the controlled class, weighted as the certificate does.
@@ -298,7 +299,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         check_is_fitted(self, "threshold_")
         X0 = read_rows(self, X0, reset=False)
-        return ScoredRows(X0, self._score(X0)).sample(self._trust)
+        return self._scored(X0).sample(self._trust)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Fit parameters go to the estimator.
@@ -373,6 +374,9 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_missingness(missingness, self.classes_)
         return missingness  # type: ignore[no-any-return]
 
+    def _scored(self, X: Any) -> ScoredRows:
+        return ScoredRows(X, self._score(X))
+
     def _score(self, X: Any) -> FloatArray:
         if self.deployment == "complete" and not issparse(X):
             rows = complete_mask(X)
@@ -391,9 +395,9 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         held = np.zeros(len(is_other), dtype=bool)
         held[self.calibration_index_] = True
         return self._calibrate(
-            _safe_indexing(X, np.flatnonzero(held)),
-            _safe_indexing(X, np.flatnonzero(~held & ~is_other)),
-            _safe_indexing(X, np.flatnonzero(is_other)),
+            take_rows(X, np.flatnonzero(held)),
+            take_rows(X, np.flatnonzero(~held & ~is_other)),
+            lambda: take_rows(X, np.flatnonzero(is_other)),
             missingness,
             rng or np.random.default_rng(self._seed()),
         )
@@ -402,17 +406,14 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self,
         X0: Any,
         training_rows: Any,
-        other_rows: Any,
+        other_rows: Callable[[], Any] | None,
         missingness: Mapping[Any, Missingness] | None,
         rng: np.random.Generator,
     ) -> Self:
         model = self._calibration_model(X0, missingness)
-        training = other = None
-        if model is not None:
-            training, other = (
-                ScoredRows(rows, self._score(rows)) if rows is not None else None
-                for rows in (training_rows, other_rows)
-            )
+        training = None
+        if model is not None and training_rows is not None:
+            training = self._scored(training_rows)
         calibration = Calibration(
             alpha=self.alpha,
             delta=self.delta,
@@ -423,9 +424,9 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             on_infeasible=self.on_infeasible,
             controlled=self._controlled(),
         )
-        calibrated = ScoredRows(X0, self._score(X0))
+        other = None if other_rows is None else lambda: self._scored(other_rows())
         self.certificate_, self._trust = calibration.certify(
-            calibrated, training, other, model, rng
+            self._scored(X0), training, other, model, rng
         )
         self.threshold_ = self.certificate_.threshold
         return self

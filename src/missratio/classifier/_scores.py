@@ -6,10 +6,9 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from sklearn.utils import _safe_indexing
 
+from missratio._blocks import rows_with_nan, take_rows
 from missratio._typing import BoolArray, FloatArray
-from missratio.missingness.arrays import any_by_row
 
 
 def complete_mask(X: Any) -> BoolArray:
@@ -26,7 +25,7 @@ def complete_mask(X: Any) -> BoolArray:
     table = np.asarray(X)
     if table.dtype.kind != "f":
         return np.ones(len(table), dtype=bool)
-    return ~any_by_row(np.isnan(table))
+    return ~rows_with_nan(table)
 
 
 def score_rows(estimator: Any, X: Any, rows: BoolArray, sign: float) -> FloatArray:
@@ -45,7 +44,7 @@ def score_rows(estimator: Any, X: Any, rows: BoolArray, sign: float) -> FloatArr
     scores = np.full(len(rows), -np.inf)
     if not rows.any():
         return scores
-    chosen = X if rows.all() else _safe_indexing(X, np.flatnonzero(rows))
+    chosen = X if rows.all() else take_rows(X, np.flatnonzero(rows))
     if hasattr(estimator, "decision_function"):
         raw = np.asarray(estimator.decision_function(chosen), dtype=np.float64)
     elif hasattr(estimator, "predict_proba"):

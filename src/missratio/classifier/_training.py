@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from missratio._blocks import take_rows
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import Missingness
 from missratio.weights import inverse_probability_weights
@@ -42,8 +43,9 @@ def split_rows(
             "to calibrate on; both need some. Give a share between 0 and 1, or a "
             "smaller number."
         )
-    held, rest = np.sort(controlled[:count]), controlled[count:]
-    return np.sort(np.concatenate([rest, np.flatnonzero(is_other)])), held
+    held = np.zeros(len(is_other), dtype=bool)
+    held[controlled[:count]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
 
 
 def missingness_parameters(estimator: Any) -> dict[str, Any]:
@@ -109,7 +111,7 @@ def fit_estimator(
         name = _weight_parameter(estimator)
         given = chosen.pop("sample_weight", 1.0)
         chosen[name] = weights * np.asarray(chosen.get(name, given))
-    return estimator.fit(_safe_indexing(X, rows), labels[rows], **chosen)
+    return estimator.fit(take_rows(X, rows), labels[rows], **chosen)
 
 
 def _training_weights(
@@ -135,7 +137,7 @@ def _training_weights(
     for label, model in missingness.items():
         of_class = labels[rows] == label
         if model is not None and of_class.any():
-            chosen = _safe_indexing(X, rows[of_class])
+            chosen = take_rows(X, rows[of_class])
             weights[of_class] = inverse_probability_weights(chosen, model)
     return weights
 

@@ -139,13 +139,12 @@ def np_roc(
     for level in levels:
         check_levels(float(level), delta)
     chooser = make_rule(rule, training=training, complete=sample.masses is None)
-    thresholds, rules = np.full(len(levels), np.inf), []
-    for i, alpha in enumerate(levels):
-        rng = np.random.default_rng(random_state)
-        chosen = chooser.select(sample, float(alpha), delta, rng)
-        rules.append(chosen.rule)
-        if chosen.threshold is not None:
-            thresholds[i] = chosen.threshold
+    chosen = chooser.select_levels(
+        sample, levels.tolist(), delta, np.random.default_rng(random_state)
+    )
+    thresholds = np.array(
+        [np.inf if c.threshold is None else c.threshold for c in chosen]
+    )
     above = len(other) - np.searchsorted(other, thresholds, side="right")
     bands = [exact_interval(int(n), len(other), 1.0 - delta) for n in above]
     return NPROC(
@@ -155,7 +154,7 @@ def np_roc(
         np.array([band.low for band in bands]),
         np.array([band.high for band in bands]),
         delta,
-        tuple(rules),
+        tuple(c.rule for c in chosen),
         name,
     )
 

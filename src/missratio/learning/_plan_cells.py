@@ -88,7 +88,7 @@ class MissingCells:
 
     def check_whole_rows(self) -> None:
         """Refuse a table with rows of which a part is missing."""
-        check_no_partial_row(self.missing, 0)
+        check_no_partial_row(np.where(self.missing, np.nan, 0.0), 0)
 
 
 def table_word(fingerprint: str, *, rowwise: bool) -> str:

@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from missratio._blocks import rows_with_nan
 from missratio._typing import BoolArray, FloatArray
 
 BLOCK_ENTRIES = 2**18
@@ -144,17 +145,19 @@ def any_by_row(mask: BoolArray) -> BoolArray:
     return reduce(np.logical_or, mask.T)
 
 
-def check_no_partial_row(missing: BoolArray, first_row: int) -> None:
+def check_no_partial_row(block: FloatArray, first_row: int) -> None:
     """Refuse rows of which some entries are missing and some are not.
 
-    `missing` marks the missing entries of a block of rows that starts at `first_row`.
+    The block of rows starts at `first_row`.
     """
-    partial = any_by_row(missing) & any_by_row(~missing)
+    rows = np.flatnonzero(rows_with_nan(block))
+    missing = np.isnan(block[rows])
+    partial = ~missing.all(axis=1)
     if partial.any():
-        row = int(np.argmax(partial))
+        at = int(np.argmax(partial))
         raise ValueError(
-            f"A rowwise missingness model loses whole rows: row {first_row + row} has "
-            f"{missing[row].sum()} of {missing.shape[1]} entries missing. Use a "
+            f"A rowwise missingness model loses whole rows: row {first_row + rows[at]} "
+            f"has {missing[at].sum()} of {missing.shape[1]} entries missing. Use a "
             "per-feature model (rowwise=False), or set the whole row to NaN."
         )
 

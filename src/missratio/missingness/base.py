@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from missratio._blocks import rows_with_nan
 from missratio._typing import BoolArray, FloatArray
 from missratio.missingness.arrays import (
-    any_by_row,
     as_numeric_array,
     column_name,
     float_blocks,
@@ -143,12 +143,12 @@ class Missingness(ABC):
         shape = table.shape[:1] if self.rowwise else table.shape
         probability = np.full(shape, np.nan)
         for rows, block in float_blocks(table, X):
-            observed = ~np.isnan(block)
             out = probability[rows]
             if self.rowwise:
-                observed = ~any_by_row(~observed)
+                observed = ~rows_with_nan(block)
                 self._fill_rows(out, block, observed)
             else:
+                observed = ~np.isnan(block)
                 self._fill_entries(out, block, observed)
             self._check_range(out, observed, may_be_one, rows.start, X)
         return probability

@@ -88,7 +88,7 @@ def _lose(
     blocks = list(row_blocks((lossy.shape[0], lossy.shape[1])))
     if missingness.rowwise:
         for rows in blocks:
-            check_no_partial_row(np.isnan(lossy[rows]), rows.start)
+            check_no_partial_row(lossy[rows], rows.start)
     probability = missingness.missing_probability(source)
     for rows in blocks:
         # A comparison with NaN, where φ is not known, is False: what is missing stays

@@ -41,7 +41,7 @@ def pack(objects: bytes, header: Mapping[str, Any]) -> bytes:
     buffer = io.BytesIO()
     with (
         ZipFile(io.BytesIO(objects)) as source,
-        ZipFile(buffer, "w", ZIP_DEFLATED) as archive,
+        ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=1) as archive,
     ):
         members = {name: source.read(name) for name in source.namelist()}
         full = {

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from missratio._blocks import rows_with_nan
 from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.engine import BLOCK_ELEMENTS, Sample
@@ -160,7 +161,7 @@ def read_class(
         except ValueError as error:
             raise ValueError(f"Class {label!r}: {error}") from error
     elif not complete:
-        _refuse_nan(X[index], label, names)
+        _refuse_nan(X, index, label, names)
     if isinstance(model, Missingness):
         maximum = model.maximum
     else:
@@ -191,16 +192,21 @@ def read_class(
     )
 
 
-def _refuse_nan(X: FloatArray, label: Any, names: Sequence[str] | None) -> None:
-    columns = np.flatnonzero(np.isnan(X).any(axis=0))
-    if len(columns):
-        shown = ", ".join(str(j if names is None else names[j]) for j in columns[:10])
-        more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
-        raise ValueError(
-            f"Class {label!r} has NaN in column(s) {shown}{more} and no missingness "
-            f"model. Say why values are missing, missingness={{{label!r}: model}}, or "
-            'take complete cases by missingness="ignore".'
-        )
+def _refuse_nan(
+    X: FloatArray, index: IntArray | slice, label: Any, names: Sequence[str] | None
+) -> None:
+    # To look through all rows in their order is quicker than to gather the class's.
+    lacking = rows_with_nan(X)[index]
+    if not lacking.any():
+        return
+    columns = np.flatnonzero(np.isnan(X[index][lacking]).any(axis=0))
+    shown = ", ".join(str(j if names is None else names[j]) for j in columns[:10])
+    more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
+    raise ValueError(
+        f"Class {label!r} has NaN in column(s) {shown}{more} and no missingness "
+        f"model. Say why values are missing, missingness={{{label!r}: model}}, or "
+        'take complete cases by missingness="ignore".'
+    )
 
 
 def class_model(missingness: Any, label: Any) -> ClassModel:

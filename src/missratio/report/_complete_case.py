@@ -40,7 +40,7 @@ def complete_case(
         None where no complete row is weighted, or none is missing.
     """
     classifier = rows.classifier
-    complete = rows.complete()
+    complete = rows.complete
     if classifier.deployment == "as-observed" or complete.all():
         return None
     kept = rows.take(np.flatnonzero(complete))

@@ -38,11 +38,8 @@ def missing_values(
         first, with counts by class. `profiles`: what is drawn. `left_out`: how many
         features are not listed.
     """
-    tables = {label: list(columns_of(rows.rows(label), names)) for label in rows.labels}
-    width = len(tables[rows.controlled])
-    counts = np.array(
-        [[int(column.missing.sum()) for column in tables[k]] for k in rows.labels]
-    ).reshape(2, width)
+    counts = np.array([_missing_counts(rows, label, names) for label in rows.labels])
+    width = counts.shape[1]
     totals = np.array([max(1, len(rows.index(label))) for label in rows.labels])
     shares = counts / totals[:, None]
     order = np.argsort(-shares.max(axis=0, initial=0.0), kind="stable")
@@ -68,6 +65,14 @@ def missing_values(
     }
 
 
+def _missing_counts(rows: LabelledRows, label: Any, names: list[str]) -> list[int]:
+    """How many values of each feature are missing in a class."""
+    # Complete rows, most of them as a rule, lack none.
+    lossy = np.flatnonzero((rows.y == label) & ~rows.complete)
+    columns = columns_of(rows.take(lossy).X, names)
+    return [int(column.missing.sum()) for column in columns]
+
+
 def band_delta(rows: LabelledRows, label: Any) -> float:
     """At which level φ's band is shown: the certificate's, where that rests on it."""
     part = rows.classifier.certificate_.missingness_delta
@@ -76,12 +81,11 @@ def band_delta(rows: LabelledRows, label: Any) -> float:
 
 def _class_model(rows: LabelledRows, label: Any) -> dict[str, Any]:
     model, index = rows.model(label), rows.index(label)
-    complete = rows.take(index).complete() if len(index) else np.ones(0, dtype=bool)
     kind = "none" if model is None else "learned" if model.learned else "known"
     return {
         "label": label,
         "rows": len(index),
-        "complete": int(complete.sum()),
+        "complete": int(rows.complete[index].sum()),
         "kind": kind,
         "whole_rows": None if model is None else model.rowwise,
         "model": None if model is None else repr(model),
@@ -124,9 +128,19 @@ def _edges(values: FloatArray) -> FloatArray:
     return np.linspace(low, high, BINS + 1)
 
 
-def _histogram(values: FloatArray, mass: FloatArray, edges: FloatArray) -> FloatArray:
-    counts, _ = np.histogram(values, edges, weights=mass)
-    return np.asarray(counts / max(float(mass.sum()), np.finfo(float).tiny))
+def _histograms(
+    values: FloatArray, weights: FloatArray, edges: FloatArray
+) -> dict[str, FloatArray]:
+    """Shares of values in each bin, as observed and by their weights."""
+    inside = (values >= edges[0]) & (values <= edges[-1])
+    place = np.searchsorted(edges, values[inside], side="right")
+    place = np.minimum(place, BINS) - 1
+    tiny = np.finfo(float).tiny
+    return {
+        "observed": np.bincount(place, minlength=BINS) / max(len(values), 1),
+        "reweighted": np.bincount(place, weights[inside], BINS)
+        / max(float(weights.sum()), tiny),
+    }
 
 
 def _along_features(
@@ -155,10 +169,7 @@ def _along_features(
         profiles.append(
             {
                 "edges": grid[:, j],
-                "observed": _histogram(
-                    values[~missing], np.ones((~missing).sum()), grid[:, j]
-                ),
-                "reweighted": _histogram(values[~missing], weights, grid[:, j]),
+                **_histograms(values[~missing], weights, grid[:, j]),
                 "at": grid[:, j],
                 "phi": phi[:, j],
                 "low": low[:, j],
@@ -183,6 +194,7 @@ def _along_rows(
     phi = phi[observed]
     # Observed rows stand for all of them, so the mean is over rows before any was lost.
     weights = 1.0 / (1.0 - phi)
+    kish = effective_sample_size(weights)
     profiles = []
     for j in drawn:
         values = columns[j].values
@@ -199,13 +211,12 @@ def _along_rows(
         profiles.append(
             {
                 "edges": edges,
-                "observed": _histogram(known, np.ones(len(known)), edges),
-                "reweighted": _histogram(known, weights, edges),
+                **_histograms(known, weights, edges),
                 "at": ((edges[1:] + edges[:-1]) / 2.0)[some],
                 "phi": means[0],
                 "low": means[1],
                 "high": means[2],
-                "kish": effective_sample_size(weights),
+                "kish": kish,
             }
         )
     return profiles

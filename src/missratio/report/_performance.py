@@ -49,7 +49,7 @@ def thresholds(classifier: Any, levels: Levels, alphas: FloatArray) -> dict[str,
     At the classifier's own level this is its certificate.
     """
     certificate = classifier.certificate_
-    chosen = [levels.select(float(alpha)) for alpha in alphas]
+    chosen = levels.select(alphas.tolist())
     own = int(np.searchsorted(alphas, classifier.alpha))
     threshold = np.array(
         [np.inf if c.threshold is None else c.threshold for c in chosen]

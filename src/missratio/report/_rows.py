@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.utils import _safe_indexing
 
+from missratio._blocks import take_rows
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.classifier import NeymanPearsonClassifier, complete_mask
 from missratio.missingness import Missingness
@@ -45,8 +46,9 @@ class LabelledRows:
         if not hasattr(X, "columns") and not issparse(X):
             X = np.asarray(X)
         labels = np.asarray(y)
-        unknown = set(np.unique(labels).tolist()) - set(classifier.classes_.tolist())
-        if unknown:
+        known = np.isin(labels, classifier.classes_)
+        if not known.all():
+            unknown = set(labels[~known].tolist())
             raise ValueError(
                 f"y has labels {sorted(map(str, unknown))} that the classifier doesn't "
                 f"know: it has the classes {classifier.classes_.tolist()}."
@@ -54,7 +56,7 @@ class LabelledRows:
         n_controlled = int((labels == classifier.certificate_.controlled_class).sum())
         share = classifier.certificate_.rows / max(n_controlled, 1)
         rows = cls(classifier, X, labels, share)
-        lost = set(labels[~rows.complete()].tolist())
+        lost = set(labels[~rows.complete].tolist())
         return replace(rows, lossy=frozenset(lost))
 
     @property
@@ -79,13 +81,13 @@ class LabelledRows:
 
     def rows(self, label: Any) -> Any:
         """The rows of a class."""
-        return _safe_indexing(self.X, self.index(label))
+        return take_rows(self.X, self.index(label))
 
     def take(self, index: IntArray) -> LabelledRows:
         """Some of the rows."""
-        chosen = _safe_indexing(self.X, index)
-        return replace(self, X=chosen, y=self.y[index])
+        return replace(self, X=take_rows(self.X, index), y=self.y[index])
 
+    @cached_property
     def complete(self) -> BoolArray:
         """Which rows have no missing value."""
         if issparse(self.X):
@@ -103,12 +105,19 @@ class LabelledRows:
         None where all count the same: none of them has lost values, or those to be
         classified lose values as they did.
         """
+        return self._weights[label == self.other]
+
+    @cached_property
+    def _weights(self) -> tuple[FloatArray | None, FloatArray | None]:
+        return self._class_weights(self.controlled), self._class_weights(self.other)
+
+    def _class_weights(self, label: Any) -> FloatArray | None:
         if self.classifier.deployment == "as-observed" or label not in self.lossy:
             return None
-        rows, model = self.rows(label), self.model(label)
+        model = self.model(label)
         if model is None:
-            return complete_mask(rows).astype(np.float64)
-        return complete_row_weight_edges(rows, model, delta=None)[0]
+            return self.complete[self.index(label)].astype(np.float64)
+        return complete_row_weight_edges(self.rows(label), model, delta=None)[0]
 
     def sampled(self, most: int, rng: np.random.Generator) -> LabelledRows:
         """At most so many rows of each class, drawn at random, in their order."""

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from missratio._hints import did_you_mean, listed
+from missratio._threads import one_blas_thread, share
 from missratio._typing import FloatArray
 from missratio.tables._cells import Cells, NotNumbersError
 from missratio.tables._files import TableError
+from missratio.tables._survey import BLOCK_ROWS
 
 BLANK = ""
 """The level of a missing category, where that is a level of its own."""
-
-# Rows are put together in blocks that fit the cache.
-_BLOCK_ROWS = 2**13
 
 
 @dataclass(frozen=True)
@@ -121,8 +120,9 @@ class Encoder:
                 parts.append(self._numbers(column, cells, first_row))
             else:
                 parts.extend(self._indicators(column, cells))
-        X = stacked(parts, len(table))
-        self._check_finite(X, first_row)
+        X, infinite = stacked(parts, len(table))
+        if infinite:
+            raise self._not_finite(X, infinite[0], first_row)
         return X
 
     def _numbers(self, column: Column, cells: Any, first_row: int) -> FloatArray:
@@ -151,18 +151,14 @@ class Encoder:
             for place in range(1, len(column.levels))
         ]
 
-    def _check_finite(self, X: FloatArray, first_row: int) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(X.sum()):
-                return
-        infinite = np.isinf(X)
-        if infinite.any():
-            row, place = np.argwhere(infinite)[0]
-            raise TableError(
-                f"Column {self.encoded_names[place]!r} must be finite: got "
-                f"{X[row, place]} in row {first_row + row + 1}. Correct it, or leave "
-                "it blank if it is missing."
-            )
+    def _not_finite(self, X: FloatArray, start: int, first_row: int) -> TableError:
+        """The first infinite cell, which is in a block that begins at a row."""
+        row, place = np.argwhere(np.isinf(X[start:]))[0] + (start, 0)
+        return TableError(
+            f"Column {self.encoded_names[place]!r} must be finite: got "
+            f"{X[row, place]} in row {first_row + row + 1}. Correct it, or leave "
+            "it blank if it is missing."
+        )
 
     def check_columns(self, found: Sequence[str], allowed: Sequence[str]) -> None:
         """Refuse a table that lacks columns, or has others.
@@ -199,14 +195,21 @@ def flat(column: Any) -> Any:
     )
 
 
-def stacked(parts: Sequence[FloatArray], n_rows: int) -> FloatArray:
-    """Columns side by side, in blocks of rows."""
+def stacked(parts: Sequence[FloatArray], n_rows: int) -> tuple[FloatArray, list[int]]:
+    """Columns side by side, and where blocks of rows begin that have an infinity."""
     X = np.empty((n_rows, len(parts)))
-    for start in range(0, n_rows, _BLOCK_ROWS):
-        block = X[start : start + _BLOCK_ROWS]
+
+    def fill(start: int) -> bool:
+        block = X[start : start + BLOCK_ROWS]
         for place, part in enumerate(parts):
-            block[:, place] = part[start : start + _BLOCK_ROWS]
-    return X
+            block[:, place] = part[start : start + BLOCK_ROWS]
+        with np.errstate(over="ignore", invalid="ignore"):
+            return not np.isfinite(block.sum()) and bool(np.isinf(block).any())
+
+    starts = range(0, n_rows, BLOCK_ROWS)
+    with one_blas_thread(X.size) as threads:
+        found = share(fill, starts, threads)
+    return X, [start for start, infinite in zip(starts, found, strict=True) if infinite]
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

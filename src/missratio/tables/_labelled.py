@@ -23,6 +23,7 @@ from missratio.tables._cells import (
 from missratio.tables._encoder import BLANK, Column, Encoder, flat
 from missratio.tables._files import TableError
 from missratio.tables._source import Source
+from missratio.tables._survey import Survey
 
 MOST_LEVELS = 100
 # Of a column of which so many are numbers, the rest are taken for slips.
@@ -88,22 +89,18 @@ class LabelledTable:
         return pyarrow.table({name: self.X[:, j] for j, name in enumerate(names)})
 
     @cached_property
-    def _missing(self) -> dict[Any, IntArray]:
-        """How many cells of each column of X are missing, class by class."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(self.X.sum()):
-                return {}
-        missing = np.isnan(self.X)
-        return {label: missing[self.y == label].sum(axis=0) for label in self.counts}
+    def survey(self) -> Survey:
+        """What is missing, and how far values reach."""
+        return Survey.of(self.X, self.y, self.counts)
 
     @property
     def has_missing(self) -> bool:
         """Whether any cell is missing."""
-        return any(counts.any() for counts in self._missing.values())
+        return any(self.survey.incomplete.values())
 
     def missing_counts(self, label: Any) -> dict[str, int]:
         """How many cells of each column are missing in a class, where some are."""
-        of_class = self._missing.get(label, np.zeros(self.encoder.width, dtype=np.intp))
+        of_class = self.survey.missing[label]
         counts, place = {}, 0
         for column in self.encoder.columns:
             if of_class[place]:

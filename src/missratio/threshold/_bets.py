@@ -24,6 +24,7 @@ test at the smallest threshold that passes is enough.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,10 +98,14 @@ def hopeful_tail(sample: CalibrationSample, ratio: float, alpha: float) -> int:
     Capital is at most what the average row would make of it, which is above one only if
     α − mean L + (γ/λ)(mean W − 1) is above zero, the weights as a bet takes them.
     """
-    low, high = sample.low_weights, sample.high_weights
-    allowed = sample.n_rows * alpha + ratio * (float(low.sum()) - sample.n_rows)
-    sums = np.cumsum(ratio * low + (1.0 - ratio) * high)
-    return min(int(np.searchsorted(sums, allowed)), sample.n_scored)
+    low, high = sample.low_tail_masses, sample.high_tail_masses
+    allowed = sample.n_rows * alpha + ratio * (float(low[-1]) - sample.n_rows)
+
+    def mass(n_tail: int) -> float:
+        return float(ratio * low[n_tail] + (1.0 - ratio) * high[n_tail])
+
+    n_tail = bisect_left(range(1, len(low)), allowed, key=mass)
+    return min(n_tail, sample.n_scored)
 
 
 def largest_tail(
@@ -155,11 +160,10 @@ def tune_bet(
         The mean of √μ over the draw of the calibration rows, μ the type I error at the
         threshold that is certified, and 0 where none is.
     """
-    weights, total = training.weights, training.n_rows
-    in_tail = np.cumsum(weights) <= alpha * total
-    loss_square = max(float((weights[in_tail] ** 2).sum()) / total, alpha)
+    squares, total = training.tail_squares, training.n_rows
+    loss_square = max(float(squares[training.tail_of(alpha)]) / total, alpha)
     loss_weight = loss_square - alpha
-    weight_variance = max(float((weights**2).sum()) / total - 1.0, 1e-12)
+    weight_variance = max(float(squares[-1]) / total - 1.0, 1e-12)
     needed = math.log(1.0 / delta)
     # 1. The variance, the bet and the error to expect of it, for each γ/λ.
     ratios = np.ones(1)
@@ -213,14 +217,13 @@ class Doubt:
         """Measured on training rows; none where the weights are certain."""
         if training.edges is None:
             return cls(0.0, 1.0, 1.0, 1.0)
-        weights, low = training.weights, training.low_weights
-        tail = max(int(np.sum(np.cumsum(weights) <= alpha * training.n_rows)), 1)
-        mass = float(weights[:tail].sum())
+        masses, low = training.tail_masses, training.low_tail_masses
+        tail = max(training.tail_of(alpha), 1)
         return cls(
-            float((weights - low).sum()) / training.n_rows,
-            float(low.sum() / weights.sum()),
-            float(low[:tail].sum()) / mass,
-            float(training.high_weights[:tail].sum()) / mass,
+            float(masses[-1] - low[-1]) / training.n_rows,
+            float(low[-1] / masses[-1]),
+            float(low[tail] / masses[tail]),
+            float(training.high_tail_masses[tail] / masses[tail]),
         )
 
 
@@ -228,7 +231,6 @@ def _own_error(
     training: CalibrationSample, bet: Bet, alpha: float, needed: float, scale: float
 ) -> float:
     """The error that a bet certifies on the training rows, were they scale as many."""
-    weights = training.weights
     n_tail = hopeful_tail(training, bet.on_weight / bet.on_tail, alpha)
     capital = log_capital(training, bet, alpha, n_tail) * scale
     passed = int(np.count_nonzero(capital >= needed)) - 1
@@ -238,5 +240,5 @@ def _own_error(
     part = 0.0
     if passed < n_tail:
         part = (capital[passed] - needed) / (capital[passed] - capital[passed + 1])
-        part *= weights[passed]
-    return (float(weights[:passed].sum()) + part) / training.n_rows
+        part *= training.weights[passed]
+    return (float(training.tail_masses[passed]) + part) / training.n_rows

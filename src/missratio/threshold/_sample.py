@@ -89,7 +89,8 @@ class CalibrationSample:
                 "An observed calibration row has a score of NaN. Score complete rows, "
                 "or give rows that can't be scored a weight of zero."
             )
-        return cls(values, masses, n_rows, bound, ordered=False, edges=edges)
+        ordered = bool((values[1:] <= values[:-1]).all())
+        return cls(values, masses, n_rows, bound, ordered=ordered, edges=edges)
 
     @cached_property
     def _sorted(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -127,6 +128,31 @@ class CalibrationSample:
         """The largest that these may be."""
         return self._sorted[3]
 
+    @cached_property
+    def tail_masses(self) -> FloatArray:
+        """The sums of the weights of the 0, 1, …, n_observed highest rows."""
+        return _running(self.weights)
+
+    @cached_property
+    def tail_squares(self) -> FloatArray:
+        """The sums of their squares."""
+        return _running(self.weights**2)
+
+    @cached_property
+    def low_tail_masses(self) -> FloatArray:
+        """The least that the sums of the weights may be."""
+        return self.tail_masses if self.edges is None else _running(self.low_weights)
+
+    @cached_property
+    def high_tail_masses(self) -> FloatArray:
+        """The largest that these may be."""
+        return self.tail_masses if self.edges is None else _running(self.high_weights)
+
+    def tail_of(self, share: float) -> int:
+        """How many of the highest rows weigh at most this share of all rows."""
+        masses = self.tail_masses[1:]
+        return int(np.searchsorted(masses, share * self.n_rows, side="right"))
+
     @property
     def is_complete(self) -> bool:
         """Whether no row is missing, and all weigh the same."""
@@ -139,7 +165,7 @@ class CalibrationSample:
         """How many rows are observed."""
         return len(self.values)
 
-    @property
+    @cached_property
     def n_scored(self) -> int:
         """How many of these have a score above −∞, and so can be in a tail."""
         return int(np.count_nonzero(self.values > -np.inf))
@@ -168,6 +194,10 @@ class CalibrationSample:
         if self.masses is None:
             return float(above.mean())
         return float(self.masses[above].sum()) / float(self.masses.sum())
+
+
+def _running(values: FloatArray) -> FloatArray:
+    return np.concatenate([[0.0], np.cumsum(values)])
 
 
 def _largest(values: FloatArray, place: int) -> float:

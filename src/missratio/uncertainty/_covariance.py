@@ -64,9 +64,12 @@ def class_blocks(optimum: Optimum, rows: ClassRows) -> Iterator[Block]:
             where = slice(index.start + part.start, index.start + part.stop)
         else:
             where = index[part]
+        table = optimum.table[where]
+        linear = optimum.features is optimum.table
+        features = table if linear else optimum.features[where]
         yield Block(
-            optimum.table[where],
-            optimum.features[where].astype(np.float64, copy=False),
+            table,
+            features.astype(np.float64, copy=False),
             None if rows.weights is None else rows.weights[part],
             None if rows.sample_weight is None else rows.sample_weight[part],
         )
@@ -118,6 +121,10 @@ class ClassMeans:
         """What each factor's weighted sums are divided by."""
         if self.rows.normalize != "hajek":
             return [self.rows.total(None)] * len(self.factors)
+        weights = self.rows.weights
+        if weights is None or weights.ndim == 1:
+            total = self.rows.total(self.rows.combined(weights))
+            return [total] * len(self.factors)
         totals: list[FloatArray] = [np.zeros(1)] * len(self.factors)
         for block in class_blocks(optimum, self.rows):
             for i, (_, means) in enumerate(self.factors):
@@ -155,11 +162,11 @@ class ClassMeans:
             each = block.sample_weight
             each = np.ones(len(u)) if each is None else each
             moved.append(left_out[-1] - (each / everything)[:, None] * means.mean)
-        return (
-            np.concatenate(plain, axis=1),
-            np.concatenate(left_out, axis=1),
-            np.concatenate(moved, axis=1),
-        )
+        return _beside(plain), _beside(left_out), _beside(moved)
+
+
+def _beside(parts: list[FloatArray]) -> FloatArray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True, slots=True)

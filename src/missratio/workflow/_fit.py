@@ -294,7 +294,7 @@ def in_options(text: str, names: Sequence[str]) -> str:
 def _check_columns(table: LabelledTable) -> None:
     """Refuse columns of numbers that are the same in every row."""
     names = table.encoder.names[: table.encoder.n_numeric]
-    low, high = np.fmin.reduce(table.X), np.fmax.reduce(table.X)
+    low, high = table.survey.low, table.survey.high
     for j, name in enumerate(names):
         if not low[j] < high[j]:
             raise TableError(
@@ -309,10 +309,7 @@ def _situation(
     models: Mapping[Any, Missingness],
     options: FitOptions,
 ) -> Situation:
-    complete = table.counts[controlled]
-    if table.missing_counts(controlled):
-        of_class = table.X[table.y == controlled]
-        complete = int((~np.isnan(of_class).any(axis=1)).sum())
+    complete = table.counts[controlled] - table.survey.incomplete[controlled]
     size = options.calibration_size
     share = 1.0 - size if size < 1 else 1.0 - size / table.counts[controlled]
     if options.as_observed:

@@ -1,0 +1,5 @@
+"""``python -m missratio``."""
+
+from missratio.cli import main
+
+main()

@@ -1,0 +1,63 @@
+"""Rows of large tables: which have a NaN, and some of them as a table of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from missratio._threads import THREADED_ELEMENTS, one_blas_thread, share
+from missratio._typing import BoolArray, FloatArray, IntArray
+
+# Elements of a block of rows: half a megabyte, which fits a core's cache.
+_BLOCK_ELEMENTS = 2**16
+
+
+def rows_with_nan(X: FloatArray) -> BoolArray:
+    """Say which rows of a floating table hold a NaN.
+
+    A NaN reaches the sum of its row, so that only rows whose sum is NaN have to be
+    looked at: one product with a vector instead of a mask as large as the table.
+
+    Examples
+    --------
+    >>> rows_with_nan(np.array([[1.0, np.nan], [np.inf, -np.inf], [0.0, 2.0]]))
+    array([ True, False, False])
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspect: BoolArray = np.isnan(X @ np.ones(X.shape[1], dtype=X.dtype))
+    if suspect.any():
+        suspect[suspect] = np.isnan(X[suspect]).any(axis=1)
+    return suspect
+
+
+def take_rows(X: Any, index: IntArray) -> Any:
+    """Some rows of an array, sparse matrix or dataframe; threads share a large array.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or dataframe of shape (n_rows, n_columns)
+    index : ndarray of int
+
+    Examples
+    --------
+    >>> take_rows(np.array([[1.0], [2.0], [3.0]]), np.array([2, 0]))
+    array([[3.],
+           [1.]])
+    """
+    large = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"
+    if not large or len(index) * X.shape[1] < THREADED_ELEMENTS:
+        return _safe_indexing(X, index)
+    taken: NDArray[Any] = np.empty((len(index), X.shape[1]), dtype=X.dtype)
+    length = max(1, _BLOCK_ELEMENTS // X.shape[1])
+
+    def gather(start: int) -> None:
+        chosen = slice(start, start + length)
+        # An index out of range was refused before: clipping only saves the check.
+        np.take(X, index[chosen], axis=0, out=taken[chosen], mode="clip")
+
+    with one_blas_thread(taken.size) as threads:
+        share(gather, range(0, len(index), length), threads)
+    return taken

@@ -36,6 +36,7 @@ ALLOWED = {
     **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},
     "solver": {*BASE, *PATH[: PATH.index("engine")]},
 }
+ALLOWED["_blocks"] = {"_threads", "_typing"}
 ALLOWED["datasets"] = {*BASE, "missingness"}
 # What stands on the path's end: an application may use all of it.
 ALLOWED["reproduce"] = {*BASE, *PATH, "datasets", "solver"}

@@ -28,6 +28,17 @@ def test_version():
     assert invoke("--version").stdout.strip() == f"missratio {missratio.__version__}"
 
 
+@pytest.mark.parametrize("module", ["missratio", "missratio.cli"])
+def test_python_runs_it_as_a_module(module):
+    run = subprocess.run(
+        [sys.executable, "-m", module, "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == f"missratio {missratio.__version__}"
+
+
 def test_help_loads_nothing_heavy():
     code = (
         "import sys; from missratio.cli import app; "

@@ -421,3 +421,34 @@ def test_a_bet_can_not_be_tuned_without_training_rows(training):
 def test_where_nothing_is_observed_nothing_is_certified(name):
     sample = CalibrationSample.build(np.full(50_000, np.nan), np.zeros(50_000), 2.0)
     assert select(name, sample, 0.3, 0.3).threshold is None
+
+
+@pytest.mark.parametrize("uncertain", [False, True])
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_many_levels_at_once_are_each_level_by_itself(name, uncertain):
+    sample = mnar_sample(3000, seed=4)
+    if uncertain:
+        scores, weights = rows_of(sample)
+        edges = np.maximum(weights * 0.9, np.minimum(weights, 1.0)), weights * 1.1
+        sample = CalibrationSample.build(scores, weights, 1.1 * BOUND, edges)
+    rule = make_rule(name, training=TRAINING, complete=False)
+    alphas = [0.01, 0.05, 0.1, 0.3, 0.5]
+    rng = np.random.default_rng(7)
+    together = rule.select_levels(sample, alphas, 0.1, rng)
+    each = [
+        rule.select(sample, alpha, 0.1, np.random.default_rng(7)) for alpha in alphas
+    ]
+    assert together == each
+    # The generator was left as it was found.
+    assert rng.uniform() == np.random.default_rng(7).uniform()
+
+
+def test_the_sums_of_tails_are_those_of_their_rows():
+    sample = mnar_sample(500, seed=2)
+    for n_tail in (0, 1, 17, sample.n_observed):
+        tail = sample.weights[:n_tail]
+        assert math.isclose(sample.tail_masses[n_tail], tail.sum())
+        assert math.isclose(sample.tail_squares[n_tail], (tail**2).sum())
+    n_tail = sample.tail_of(0.2)
+    assert sample.tail_masses[n_tail] <= 0.2 * sample.n_rows
+    assert sample.tail_masses[n_tail + 1] > 0.2 * sample.n_rows

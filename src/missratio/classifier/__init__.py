@@ -7,6 +7,7 @@ from missratio.classifier._calibration import (
     sorted_scores,
 )
 from missratio.classifier._certificate import Certificate
+from missratio.classifier._find_levels import find_levels
 from missratio.classifier._levels import Levels
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier._planner import (
@@ -26,6 +27,7 @@ __all__ = [
     "check_levels",
     "complete_mask",
     "expected_power",
+    "find_levels",
     "make_rule",
     "missingness_parameters",
     "query_budget",

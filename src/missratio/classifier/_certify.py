@@ -14,6 +14,7 @@ import numpy as np
 from missratio._typing import FloatArray
 from missratio.classifier._calibration import make_rule
 from missratio.classifier._certificate import Certificate, assumptions
+from missratio.classifier._levels import Levels
 from missratio.classifier._planner import infeasible
 from missratio.missingness import Missingness
 from missratio.threshold import CalibrationSample, Rule
@@ -180,7 +181,7 @@ class Calibration:
         other: Callable[[], ScoredRows] | None,
         model: Missingness | None,
         rng: np.random.Generator,
-    ) -> tuple[Certificate, Trust]:
+    ) -> tuple[Certificate, Levels]:
         """Choose a threshold and say what it guarantees.
 
         Parameters
@@ -201,15 +202,15 @@ class Calibration:
         trust = self._with_cap(trust, training, other, delta)
         sample = calibration.sample(trust)
         rule = self._rule(trust, training)
+        levels = Levels(sample, trust, rule, delta, deepcopy(rng))
         name, threshold, error_bound, factor = rule.name, None, 0.0, None
         if sample.n_observed:
-            before = deepcopy(rng)
             chosen = rule.select(sample, self.alpha, delta, rng)
             name, threshold = chosen.rule, chosen.threshold
             if threshold is not None:
                 error_bound = chosen.error_bound
                 factor = self._sensitivity(
-                    calibration, trust, rule, threshold, delta, before
+                    calibration, trust, rule, threshold, delta, levels.rng
                 )
         if threshold is None and self.on_infeasible == "raise":
             known = training.sample(trust) if training is not None else None
@@ -235,7 +236,7 @@ class Calibration:
             missingness_delta=trust.delta or 0.0,
             sensitivity=factor,
         )
-        return certificate, trust
+        return certificate, levels
 
     def _trust(self, model: Missingness | None) -> tuple[Trust, float]:
         """What the weights are trusted to be, and the part of δ that is the rule's."""

@@ -25,6 +25,7 @@ from missratio._blocks import take_rows
 from missratio._typing import BoolArray, FloatArray
 from missratio.classifier._calibration import check_levels
 from missratio.classifier._certify import Calibration, ScoredRows
+from missratio.classifier._levels import Levels
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._training import (
@@ -165,6 +166,22 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         Self
             The fitted classifier.
         """
+        self._fit_levels(X, y, **params)
+        return self
+
+    def _fit_levels(self, X: Any, y: ArrayLike, **params: Any) -> Levels:
+        """Fit, and give what the threshold was chosen from.
+
+        Parameters
+        ----------
+        X, y, **params
+            As for `fit`.
+
+        Returns
+        -------
+        Levels
+            To choose thresholds at other levels without another look at the rows.
+        """
         self._check_parameters()
         X, y = read_labelled(self, X, y)
         self.classes_ = two_classes(y)
@@ -224,7 +241,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self._sign = 1.0 if self.classes_[0] == self._controlled() else -1.0
         missingness = self._resolve_missingness()
         rng = np.random.default_rng(self._seed())
-        return self._calibrate(X0, X0_training, None, missingness, rng)
+        self._calibrate(X0, X0_training, None, missingness, rng)
+        return self
 
     def decision_function(self, X: Any) -> FloatArray:
         """The score's distance from the threshold, positive for the second class.
@@ -390,7 +408,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         is_other: BoolArray,
         missingness: Mapping[Any, Missingness] | None,
         rng: np.random.Generator | None = None,
-    ) -> Self:
+    ) -> Levels:
         """Choose the threshold on the calibration rows of the table fitted on."""
         held = np.zeros(len(is_other), dtype=bool)
         held[self.calibration_index_] = True
@@ -409,7 +427,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         other_rows: Callable[[], Any] | None,
         missingness: Mapping[Any, Missingness] | None,
         rng: np.random.Generator,
-    ) -> Self:
+    ) -> Levels:
         model = self._calibration_model(X0, missingness)
         training = None
         if model is not None and training_rows is not None:
@@ -425,11 +443,12 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             controlled=self._controlled(),
         )
         other = None if other_rows is None else lambda: self._scored(other_rows())
-        self.certificate_, self._trust = calibration.certify(
+        self.certificate_, levels = calibration.certify(
             self._scored(X0), training, other, model, rng
         )
+        self._trust = levels.trust
         self.threshold_ = self.certificate_.threshold
-        return self
+        return levels
 
     def _calibration_model(
         self, X0: Any, missingness: Mapping[Any, Missingness] | None

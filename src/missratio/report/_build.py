@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from missratio.classifier import Levels, NeymanPearsonClassifier
+from missratio.classifier import Levels, NeymanPearsonClassifier, find_levels
 from missratio.report._cautions import cautions
 from missratio.report._coefficients import coefficients
 from missratio.report._complete_case import complete_case
@@ -76,12 +76,45 @@ def build_report(
     >>> report.data["words"]["headline"]
     'At most 10% of class 0 is taken for class 1, with 95% confidence.'
     """
-    levels = Levels.of(classifier, X, y)
-    rows = LabelledRows.read(classifier, X, y)
-    test = _read_test(classifier, X_test, y_test)
+    levels = find_levels(classifier, X, y)
+    return describe(
+        LabelledRows.read(classifier, X, y),
+        levels,
+        _read_test(classifier, X_test, y_test),
+        title=title,
+        folds=folds,
+        confidence=confidence,
+        names=_feature_names(classifier, feature_names),
+    )
+
+
+def describe(
+    rows: LabelledRows,
+    levels: Levels,
+    test: LabelledRows | None = None,
+    *,
+    title: str | None,
+    names: list[str],
+    folds: int = 5,
+    confidence: float = 0.95,
+) -> Report:
+    """What `build_report` gives, for rows of which the calibration sample is at hand.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    levels : Levels
+        Of the same rows.
+    test : LabelledRows, optional
+    title : str or None
+    names : list of str
+        Of the features.
+    folds : int, default=5
+    confidence : float, default=0.95
+    """
+    classifier = rows.classifier
     rng = np.random.default_rng(0)
     few = rows.sampled(MOST_ROWS, rng)
-    names = _feature_names(classifier, feature_names)
     certificate = classifier.certificate_
     data: dict[str, Any] = {
         "format": FORMAT,

@@ -89,12 +89,13 @@ def _threshold(
             f"estimator__{name}": None
             for name in missingness_parameters(classifier.estimator)
         }
-        ignoring = refit(
+        found = refit(
             rows, kept.X, kept.y, **unaware, missingness=None, rule="auto",
             missingness_delta=None, odds_factor=1.0,
         )  # fmt: skip
-        if ignoring is None:
+        if found is None:
             return None
+        ignoring = found[0]
         held = np.searchsorted(of_class, ignoring.calibration_index_)
         return ignoring, ignoring.threshold_, held
     scores = classifier.score_samples(kept.rows(rows.controlled))

@@ -119,10 +119,10 @@ def _cross_validated(
     measured = np.zeros(len(rows.y), dtype=bool)
     for k in range(min(folds, len(other))):
         kept = rows.take(np.flatnonzero(fold != k))
-        refitted = refit(rows, kept.X, kept.y)
-        if refitted is None:
+        found = refit(rows, kept.X, kept.y)
+        if found is None:
             continue
-        levels = Levels.of(refitted, kept.X, kept.y)
+        refitted, levels = found
         chosen = thresholds(refitted, levels, alphas)["threshold"]
         left_out = np.flatnonzero(fold == k)
         measured[left_out] = True
@@ -136,8 +136,12 @@ def _cross_validated(
     )
 
 
-def refit(rows: LabelledRows, X: Any, y: Any, **parameters: Any) -> Any:
-    """The same classifier on other rows; None where that can't be fitted.
+def refit(
+    rows: LabelledRows, X: Any, y: Any, **parameters: Any
+) -> tuple[Any, Levels] | None:
+    """The same classifier on other rows, and what its threshold was chosen from.
+
+    None where that can't be fitted.
 
     Parameters
     ----------
@@ -160,7 +164,7 @@ def refit(rows: LabelledRows, X: Any, y: Any, **parameters: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return again.fit(X, y)
+            return again, again._fit_levels(X, y)
         except (ValueError, np.linalg.LinAlgError):
             return None
 

@@ -16,6 +16,7 @@ from missratio.tables._labelled import (
     read_labelled,
 )
 from missratio.tables._source import Source, open_table
+from missratio.tables._survey import varies
 
 __all__ = [
     "BLANK",
@@ -32,5 +33,6 @@ __all__ = [
     "open_table",
     "read_labelled",
     "sha256",
+    "varies",
     "written_whole",
 ]

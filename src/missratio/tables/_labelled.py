@@ -90,7 +90,7 @@ class LabelledTable:
 
     @cached_property
     def survey(self) -> Survey:
-        """What is missing, and how far values reach."""
+        """What is missing of each class."""
         return Survey.of(self.X, self.y, self.counts)
 
     @property
@@ -257,14 +257,16 @@ def _labels(column: Any, cells: Cells) -> tuple[IntArray, list[Any]]:
             f"The target must hold labels, whole numbers or texts: it is of type "
             f"{column.type}."
         )
-    encoded = cells.texts(column).dictionary_encode()
-    texts = encoded.dictionary.to_pylist()
-    whole = whole_numbers(texts)
-    labels: list[Any] = texts if whole is None else whole
+    if not pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    # Different cells may have one text, such as with and without a space.
+    texts = cells.texts(column.dictionary).to_pylist()
+    known = [text for text in dict.fromkeys(texts) if text is not None]
+    labels: list[Any] = whole_numbers(known) or known
     order = sorted(range(len(labels)), key=lambda place: labels[place])
-    places = np.empty(len(labels) + 1, dtype=np.intp)
-    places[order], places[-1] = np.arange(len(labels)), -1
-    raw = compute.fill_null(encoded.indices, pyarrow.scalar(-1, pyarrow.int32()))
+    code_of = {known[place]: code for code, place in enumerate(order)}
+    places = np.array([*(code_of.get(text, -1) for text in texts), -1], dtype=np.intp)
+    raw = compute.fill_null(column.indices, pyarrow.scalar(-1, column.indices.type))
     codes = raw.to_numpy(zero_copy_only=False)
     return places[codes], [labels[place] for place in order]
 

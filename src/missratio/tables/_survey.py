@@ -1,4 +1,4 @@
-"""What is missing of a labelled table, and how far its values reach, in one reading."""
+"""What is missing of a labelled table, and whether its columns vary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from missratio._blocks import rows_with_nan
 from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._typing import FloatArray, IntArray
 
 # Rows are read in blocks that fit the cache.
 BLOCK_ROWS = 2**13
@@ -19,26 +19,22 @@ BLOCK_ROWS = 2**13
 
 @dataclass(frozen=True)
 class Survey:
-    """A look at every cell of a labelled table.
+    """What is missing of each class.
 
     Parameters
     ----------
-    low, high : ndarray of shape (n_columns,)
-        The least and the largest value of each column; NaN where it has none.
     missing : dict from label to ndarray of shape (n_columns,)
         How many cells are missing.
     incomplete : dict from label to int
         How many rows have a missing cell.
     """
 
-    low: FloatArray
-    high: FloatArray
     missing: dict[Any, IntArray]
     incomplete: dict[Any, int]
 
     @classmethod
     def of(cls, X: FloatArray, y: NDArray[Any], labels: Iterable[Any]) -> Survey:
-        """Look over a table.
+        """Look over a table, in one reading.
 
         Parameters
         ----------
@@ -47,26 +43,35 @@ class Survey:
         y : ndarray of shape (n_rows,)
         labels : iterable
         """
-        starts = range(0, len(X), BLOCK_ROWS)
+
+        def lossy(start: int) -> IntArray:
+            found = rows_with_nan(X[start : start + BLOCK_ROWS])
+            return start + np.flatnonzero(found)
+
         with one_blas_thread(X.size) as threads:
-            lows, highs, gaps, owners = zip(
-                *share(lambda start: _look(X, y, start), starts, threads), strict=True
-            )
-        gap, owner = np.concatenate(gaps), np.concatenate(owners)
+            found = share(lossy, range(0, len(X), BLOCK_ROWS), threads)
+        rows = np.concatenate(found)
+        gaps, owner = np.isnan(X[rows]), y[rows]
         of_label = {label: owner == label for label in labels}
         return cls(
-            np.fmin.reduce(np.array(lows)),
-            np.fmax.reduce(np.array(highs)),
-            {label: gap[mine].sum(axis=0) for label, mine in of_label.items()},
+            {label: gaps[mine].sum(axis=0) for label, mine in of_label.items()},
             {label: int(mine.sum()) for label, mine in of_label.items()},
         )
 
 
-def _look(
-    X: FloatArray, y: NDArray[Any], start: int
-) -> tuple[FloatArray, FloatArray, BoolArray, NDArray[Any]]:
-    """Extremes of a block; which cells its incomplete rows lack, and their labels."""
-    block = X[start : start + BLOCK_ROWS]
-    rows = np.flatnonzero(rows_with_nan(block))
-    low, high = np.fmin.reduce(block), np.fmax.reduce(block)
-    return low, high, np.isnan(block[rows]), y[start + rows]
+def varies(column: FloatArray) -> bool:
+    """Whether a column has two different values, missing ones apart.
+
+    Looks no further than it has to.
+    """
+    first = np.nan
+    for start in range(0, len(column), BLOCK_ROWS):
+        block = column[start : start + BLOCK_ROWS]
+        known = block[~np.isnan(block)]
+        if not len(known):
+            continue
+        if np.isnan(first):
+            first = known[0]
+        if (known != first).any():
+            return True
+    return False

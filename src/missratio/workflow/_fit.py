@@ -17,8 +17,15 @@ from missratio.classifier import NeymanPearsonClassifier, NoCertificateError
 from missratio.missingness import Missingness
 from missratio.modelfile import TableModel, TrainingData
 from missratio.ratio import BaseRatio
-from missratio.report import build_report
-from missratio.tables import LabelledTable, Source, TableError, Wanted, sha256
+from missratio.report import LabelledRows, describe
+from missratio.tables import (
+    LabelledTable,
+    Source,
+    TableError,
+    Wanted,
+    sha256,
+    varies,
+)
 from missratio.uncertainty import ratio_uncertainty
 from missratio.workflow._explained import check_explained, find_missingness
 from missratio.workflow._methods import METHODS, Situation, choose_method
@@ -190,7 +197,7 @@ def _fit_table(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            classifier.fit(table.X, table.y)
+            levels = classifier._fit_levels(table.X, table.y)
         except NoCertificateError as error:
             raise NoCertificateError(in_options(str(error), names)) from error
         except ValueError as error:
@@ -202,12 +209,11 @@ def _fit_table(
         step("Estimating standard errors")
         covariance = _covariance(classifier, table, method)
     step("Describing it for a report")
-    report = build_report(
-        classifier,
-        table.X,
-        table.y,
+    report = describe(
+        LabelledRows.read(classifier, table.X, table.y),
+        levels,
         title=f"{wanted.target} in {file}",
-        feature_names=names,
+        names=names,
     )
     model = TableModel(
         classifier,
@@ -294,9 +300,8 @@ def in_options(text: str, names: Sequence[str]) -> str:
 def _check_columns(table: LabelledTable) -> None:
     """Refuse columns of numbers that are the same in every row."""
     names = table.encoder.names[: table.encoder.n_numeric]
-    low, high = table.survey.low, table.survey.high
     for j, name in enumerate(names):
-        if not low[j] < high[j]:
+        if not varies(table.X[:, j]):
             raise TableError(
                 f"Column {name!r} has one value only, in every row: nothing can be "
                 f"learned from it. Leave it out (--drop {name})."

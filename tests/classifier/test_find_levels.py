@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.classifier import Levels
+from missratio.classifier import find_levels
 
 STEP = mr.StepMissingness([1.0, 1.0], 0.0, 0.7)
 
@@ -29,15 +29,26 @@ def fitted(X, y, **parameters):
 def test_a_level_is_a_fit_at_that_level(rule, alpha):
     X, y = rows(model=STEP)
     model = {"missingness": {0: STEP}, "rule": rule, "on_infeasible": "reject_all"}
-    levels = Levels.of(fitted(X, y, **model), X, y)
+    levels = find_levels(fitted(X, y, **model), X, y)
     chosen = levels.select([alpha])[0].threshold
     again = fitted(X, y, alpha=alpha, **model)
     assert (np.inf if chosen is None else chosen) == again.threshold_
 
 
+@pytest.mark.parametrize("rule", ["auto", "thinning", "tuned-betting"])
+def test_what_a_fit_gives_is_what_is_found_again(rule):
+    X, y = rows(model=STEP)
+    model = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), alpha=0.1, missingness={0: STEP}, rule=rule, random_state=0
+    )
+    levels = model._fit_levels(X, y)
+    alphas = [0.05, 0.1, 0.2, 0.4]
+    assert levels.select(alphas) == find_levels(model, X, y).select(alphas)
+
+
 def test_thresholds_fall_as_the_level_rises():
     X, y = rows(model=STEP)
-    levels = Levels.of(fitted(X, y, missingness={0: STEP}, rule="thinning"), X, y)
+    levels = find_levels(fitted(X, y, missingness={0: STEP}, rule="thinning"), X, y)
     thresholds = [c.threshold for c in levels.select([0.1, 0.2, 0.3, 0.5])]
     assert thresholds == sorted(thresholds, reverse=True)
 
@@ -45,9 +56,9 @@ def test_thresholds_fall_as_the_level_rises():
 def test_a_split_that_was_not_seeded_is_found_all_the_same():
     X, y = rows()
     model = fitted(X, y, random_state=None)
-    levels = Levels.of(model, X, y)
+    levels = find_levels(model, X, y)
     assert levels.select([0.1])[0].threshold == model.threshold_
-    assert np.array_equal(levels.held, model.calibration_index_)
+    assert levels.sample.n_rows == len(model.calibration_index_)
 
 
 def test_after_calibrate_all_rows_of_the_class_are_held():
@@ -55,8 +66,8 @@ def test_after_calibrate_all_rows_of_the_class_are_held():
     estimator = LogisticRegression().fit(*rows())
     model = mr.NeymanPearsonClassifier(estimator, alpha=0.1).fit(X, y)
     model.calibrate(X[y == 0])
-    levels = Levels.of(model, X, y)
-    assert np.array_equal(levels.held, np.flatnonzero(y == 0))
+    levels = find_levels(model, X, y)
+    assert levels.sample.n_rows == np.count_nonzero(y == 0)
     assert levels.select([0.1])[0].threshold == model.threshold_
 
 
@@ -65,6 +76,6 @@ def test_other_rows_are_refused():
     model = fitted(X, y)
     for wrong in (X[::-1], X + 1.0):
         with pytest.raises(ValueError, match="not the rows"):
-            Levels.of(model, wrong, y)
+            find_levels(model, wrong, y)
     with pytest.raises(ValueError, match="not the rows"):
-        Levels.of(model, X[:300], y[:300])
+        find_levels(model, X[:300], y[:300])

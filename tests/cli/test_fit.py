@@ -61,7 +61,9 @@ def test_inputs_are_never_overwritten(run, patients, name):
     assert patients.with_name(name).read_bytes() == before
 
 
-@pytest.mark.parametrize("method", ["kliep", "kliep-cv", "naive-bayes", "trees"])
+@pytest.mark.parametrize(
+    "method", ["kliep", "kliep-cv", "naive-bayes", "trees", "imputed-trees"]
+)
 def test_methods_bound_the_error(fit, complete, method):
     path, facts = fit("--method", method)
     model = mr.load_model(path)

@@ -59,6 +59,13 @@ KINDS = {
     "learned": learned,
     "logistic": lambda: fit(make_pipeline(StandardScaler(), LogisticRegression())),
     "trees": lambda: fit(HistGradientBoostingClassifier(max_iter=10, random_state=0)),
+    "imputed-trees": lambda: fit(
+        mr.ImputationEnsemble(
+            mr.TiltedImputer(n_imputations=2, random_state=0),
+            HistGradientBoostingClassifier(max_iter=10, random_state=0),
+        ),
+        PHI,
+    ),
 }
 
 
@@ -79,8 +86,8 @@ def saved(tmp_path):
     return path
 
 
-@pytest.fixture
-def saved_trees(tmp_path):
+@pytest.fixture(params=["trees", "imputed-trees"])
+def saved_trees(tmp_path, request):
     path = tmp_path / "trees.skops"
-    mr.save_model(KINDS["trees"](), path)
+    mr.save_model(KINDS[request.param](), path)
     return path

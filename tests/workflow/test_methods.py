@@ -30,6 +30,18 @@ def test_logistic_regression_needs_complete_rows(missing):
         choose_method("logistic", situation(missing))
 
 
+@pytest.mark.parametrize("missing", ["rows", "ignored"])
+def test_imputation_needs_single_values_and_a_reason(missing):
+    with pytest.raises(TableError, match=r"nothing to draw from.*'trees'\.$"):
+        choose_method("imputed-trees", situation(missing))
+
+
+def test_a_complete_table_is_imputed_once():
+    for missing, times in (("nothing", 1), ("values", 5)):
+        made = METHODS["imputed-trees"].make(situation(missing))
+        assert made.imputer.n_imputations == times
+
+
 def test_misspelt_methods_are_refused():
     with pytest.raises(TableError, match="Did you mean 'trees'"):
         choose_method("tree", situation())

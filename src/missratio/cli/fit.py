@@ -61,7 +61,11 @@ def fit(
     ] = None,
     method: Annotated[
         str,
-        typer.Option(help="auto, kliep, kliep-cv, naive-bayes, logistic or trees."),
+        typer.Option(
+            help="auto; kliep, kliep-cv or naive-bayes: density ratios; logistic; "
+            "trees: boosted trees; imputed-trees: the same, missing values drawn by "
+            "why they are missing."
+        ),
     ] = "auto",
     deployment: Annotated[
         str,

@@ -255,7 +255,8 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 for column in population.incomplete:
                     at = rows[column.missing]
                     whole[at, column.position] = chain.values[column.position]
-        self._redraw_seed = seeds.spawn(1)[0]
+        # As plain numbers, which a model file can hold.
+        self._redraw_seed = seeds.spawn(1)[0].state
         return [self._columns.complete(X, whole, missing) for whole in completed]
 
     def _check_parameters(self) -> None:
@@ -344,8 +345,7 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tables = []
         for conditionals, seed in zip(
             fitted.conditionals[:n_imputations],
-            # A copy: spawning would give other seeds the next time.
-            np.random.SeedSequence(**self._redraw_seed.state).spawn(n_imputations),
+            np.random.SeedSequence(**self._redraw_seed).spawn(n_imputations),
             strict=True,
         ):
             rng = np.random.default_rng(seed)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from missratio.classifier import Certificate, NeymanPearsonClassifier, check_levels
+from missratio.imputation import ImputationEnsemble, TiltedImputer
 from missratio.missingness import Missingness
 from missratio.modelfile._model import TableModel, TrainingData
 from missratio.modelfile._types import ModelFileError
@@ -147,10 +148,17 @@ def _check_missingness(classifier: Any) -> None:
 def _check_trees(classifier: Any) -> None:
     """scikit-learn follows a tree's nodes without a look at where they lead."""
     estimator = classifier.estimator_
-    if not isinstance(estimator, HistGradientBoostingClassifier):
-        return
-    width = classifier.n_features_in_
-    for predictor in (tree for trees in estimator._predictors for tree in trees):
+    models = [estimator]
+    if isinstance(estimator, ImputationEnsemble):
+        _require(isinstance(estimator.imputer_, TiltedImputer), "it has no imputer")
+        models = estimator.estimators_
+    for model in models:
+        if isinstance(model, HistGradientBoostingClassifier):
+            _check_nodes(model, classifier.n_features_in_)
+
+
+def _check_nodes(model: HistGradientBoostingClassifier, width: int) -> None:
+    for predictor in (tree for trees in model._predictors for tree in trees):
         nodes = predictor.nodes
         places = np.arange(len(nodes))
         inner = nodes["is_leaf"] == 0

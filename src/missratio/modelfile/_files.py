@@ -34,8 +34,9 @@ def save_model(
     ----------
     model : TableModel or NeymanPearsonClassifier
         Over `KLIEP`, `NaiveBayesRatio` or `FDivergenceRatio` with a basis of
-        missratio's own, `LogisticRegression`, alone or behind a `StandardScaler`, or
-        `HistGradientBoostingClassifier`.
+        missratio's own, `LogisticRegression`, alone or behind a `StandardScaler`,
+        `HistGradientBoostingClassifier`, or an `ImputationEnsemble` of the latter two
+        over a `TiltedImputer` with linear regressions.
     path : str or Path
         By convention it ends in .skops.
     force : bool, default=False

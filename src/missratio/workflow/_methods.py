@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from missratio._hints import did_you_mean, listed
+from missratio.imputation import ImputationEnsemble, TiltedImputer
 from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio
 from missratio.tables import TableError
 
@@ -24,6 +25,8 @@ LEAST_ROWS = 200
 # And with a penalty.
 PENALISED_ROWS_PER_COLUMN = 2
 LEAST_PENALISED_ROWS = 50
+# What one imputation makes up, others make up differently, and it averages out.
+IMPUTATIONS = 5
 
 
 @dataclass(frozen=True)
@@ -64,11 +67,14 @@ class Method:
         From a situation to an estimator.
     deals_with : frozenset of str
         Which of the situations' `missing`.
+    refusal : str
+        Why it doesn't with others.
     """
 
     summary: str
     make: Callable[[Situation], Any]
-    deals_with: frozenset[str]
+    deals_with: frozenset[str] = frozenset({"nothing", "rows", "values", "ignored"})
+    refusal: str = ""
 
 
 def _kliep(situation: Situation) -> KLIEP:
@@ -88,6 +94,17 @@ def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
     return NaiveBayesRatio(KLIEP(l2=penalty), missingness=_ignored(situation))
 
 
+def _trees(situation: Situation) -> HistGradientBoostingClassifier:
+    return HistGradientBoostingClassifier(random_state=situation.seed)
+
+
+def _imputed_trees(situation: Situation) -> ImputationEnsemble:
+    # Of a complete table all imputations are the same.
+    times = IMPUTATIONS if situation.missing == "values" else 1
+    imputer = TiltedImputer(n_imputations=times, random_state=situation.seed)
+    return ImputationEnsemble(imputer, _trees(situation))
+
+
 def _ignored(situation: Situation) -> Any:
     return "ignore" if situation.missing == "ignored" else None
 
@@ -96,27 +113,32 @@ METHODS: dict[str, Method] = {
     "kliep": Method(
         "the density ratio of all columns jointly (M-KLIEP)",
         _kliep,
-        frozenset({"nothing", "rows", "values", "ignored"}),
     ),
     "kliep-cv": Method(
         "the same with a ridge penalty, chosen by cross-validation",
         _kliep_cv,
-        frozenset({"nothing", "rows", "values", "ignored"}),
     ),
     "naive-bayes": Method(
         "a product of one-dimensional density ratios, a column at a time",
         _naive_bayes,
-        frozenset({"nothing", "rows", "values", "ignored"}),
     ),
     "logistic": Method(
         "logistic regression, with weights where rows are missing",
         lambda _: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         frozenset({"nothing", "rows"}),
+        "needs complete rows, and single values are missing",
     ),
     "trees": Method(
         "boosted trees, with weights where rows are missing; they take blanks as such",
-        lambda situation: HistGradientBoostingClassifier(random_state=situation.seed),
-        frozenset({"nothing", "rows", "values", "ignored"}),
+        _trees,
+    ),
+    "imputed-trees": Method(
+        "boosted trees on tables whose missing values were drawn by why they are "
+        "missing (tilted imputation)",
+        _imputed_trees,
+        frozenset({"nothing", "values"}),
+        "draws single values by why they are missing; where whole rows are missing "
+        "there is nothing to draw from, and where they are to be ignored no reason",
     ),
 }
 """By the names that ``--method`` takes."""
@@ -142,8 +164,7 @@ def choose_method(name: str, situation: Situation) -> tuple[str, str]:
     if situation.missing not in METHODS[name].deals_with:
         able = [key for key, m in METHODS.items() if situation.missing in m.deals_with]
         raise TableError(
-            f"--method {name} needs complete rows, and single values are missing. "
-            f"Choose one of {listed(able)}."
+            f"--method {name} {METHODS[name].refusal}. Choose one of {listed(able)}."
         )
     return name, "as asked for"
 

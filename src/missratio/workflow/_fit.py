@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from missratio._hints import did_you_mean, listed, with_column_names
 from missratio._typing import FloatArray
@@ -33,6 +34,9 @@ from missratio.workflow._methods import METHODS, Situation, choose_method
 IGNORE = "ignore"
 DEPLOYMENTS = ("complete", "as-observed")
 INFEASIBLE = ("raise", "reject_all")
+# Cells of a table below which boosted trees lose by several threads: these wait for each
+# other busily, and on a machine with other work ten times as long as they work.
+THREADED_TREES = 1_000_000
 # How the library's messages call what has another name on the command line.
 _IN_OPTIONS = {
     "set on_infeasible='reject_all'": "take --on-infeasible reject_all",
@@ -157,7 +161,12 @@ def fit_table(
     step : callable
         Told what is done next.
     """
-    with ThreadPoolExecutor(max_workers=1) as beside:
+    # None leaves the number of threads as it is.
+    threads = 1 if table.X.size < THREADED_TREES else None
+    with (
+        ThreadPoolExecutor(max_workers=1) as beside,
+        threadpool_limits(threads, user_api="openmp"),
+    ):
         digest = beside.submit(sha256, source.path)
         return _fit_table(table, source.path.name, digest, wanted, options, step)
 

@@ -1,9 +1,14 @@
 """Configuration of Sphinx."""
 
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
+
+sys.path.insert(0, str(Path(__file__).parent))
+from pictures import make_pictures
 
 project = "missratio"
 author = "the missratio developers"
@@ -60,6 +65,7 @@ def visit_displayed_formula(translator, node):
 
 
 def setup(app):
+    app.connect("builder-inited", make_pictures)
     app.connect("autodoc-skip-member", skip_member)
     app.add_html_math_renderer(
         "mathml", (visit_inline_formula, None), (visit_displayed_formula, None)

@@ -34,8 +34,8 @@ from missratio.workflow._methods import METHODS, Situation, choose_method
 IGNORE = "ignore"
 DEPLOYMENTS = ("complete", "as-observed")
 INFEASIBLE = ("raise", "reject_all")
-# Cells of a table below which boosted trees lose by several threads: these wait for each
-# other busily, and on a machine with other work ten times as long as they work.
+# Cells of a table below which boosted trees lose by several threads: these wait for
+# each other busily, and on a machine with other work much longer than they work.
 THREADED_TREES = 1_000_000
 # How the library's messages call what has another name on the command line.
 _IN_OPTIONS = {

@@ -1,0 +1,113 @@
+"""Pictures of report pages, made by the documentation's build.
+
+Each is of what its own page shows: the first example of report.md, and the commands of
+command_line.md. Chromium takes them; where there is none, the NP-ROC alone is
+drawn. `python docs/pictures.py` makes them without the rest.
+"""
+
+import doctest
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+FOLDER = DOCS / "generated" / "pictures"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SIZE = (1100, 2400)
+
+
+def of_example():
+    """The report of the first example of report.md."""
+    text = (DOCS / "report.md").read_text(encoding="utf-8")
+    code = next(body for kind, body in BLOCK.findall(text) if kind == "python")
+    names = {}
+    for example in doctest.DocTestParser().get_examples(code):
+        exec(compile(example.source, "report.md", "exec"), names)
+    return names["report"]
+
+
+def of_tutorial():
+    """The report that the commands of command_line.md lead to."""
+    from missratio import Report, load_model
+
+    text = (DOCS / "command_line.md").read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, body in BLOCK.findall(text):
+            if kind != "console":
+                name, content = body.split("\n", 1)
+                (Path(folder) / name.removeprefix("# ")).write_text(content)
+                continue
+            for line in re.findall(r"^\$ (.*)$", body, re.MULTILINE):
+                _perform(shlex.split(line), folder)
+                if line.startswith("missratio report"):
+                    model = load_model(Path(folder) / shlex.split(line)[2])
+                    return Report.from_json(model.report)
+    raise ValueError("command_line.md has no command that writes a report.")
+
+
+def _perform(words, folder):
+    if words[0] == "head":
+        return
+    module = ["-m", "missratio"] if words[0] == "missratio" else []
+    command = [sys.executable, *module, *words[1:]]
+    # The page shows a refusal too: a command may fail, and then what follows does.
+    subprocess.run(command, cwd=folder, capture_output=True, check=False)
+
+
+def photograph(report, picture, browser):
+    """The page's upper part, as a browser shows it."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "report.html"
+        page.write_text(report.html(), encoding="utf-8")
+        command = [
+            browser, "--headless", "--no-sandbox", "--disable-gpu",
+            "--disable-dev-shm-usage", "--hide-scrollbars",
+            f"--user-data-dir={folder}/profile", "--virtual-time-budget=10000",
+            f"--window-size={SIZE[0]},{SIZE[1]}", f"--screenshot={picture}",
+            page.as_uri(),
+        ]  # fmt: skip
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+
+
+def draw(report, picture):
+    """The page's NP-ROC, without a browser."""
+    import vl_convert
+
+    from missratio.report._level_figures import roc_figure
+
+    figure = roc_figure(report.data)
+    # The page's colours, of which the first are those by day.
+    colours = dict(reversed(re.findall(r"--(\w+):\s*(#\w+)", report.html())))
+    text = re.sub(
+        r"var\(--(\w+)\)", lambda m: colours[m.group(1)], json.dumps(figure.spec)
+    )
+    spec = json.loads(text) | {
+        "width": SIZE[0] // 2, "height": figure.height, "background": "white",
+    }  # fmt: skip
+    picture.write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
+
+
+def make_pictures(app=None):
+    """Make all of them; a build's `builder-inited` calls it."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    for name, find in (("report", of_example), ("tutorial", of_tutorial)):
+        report, picture = find(), FOLDER / f"{name}.png"
+        if browser is None:
+            draw(report, picture)
+            continue
+        try:
+            photograph(report, picture, browser)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"{browser} took no picture, the NP-ROC is drawn: {error}")
+            draw(report, picture)
+
+
+if __name__ == "__main__":
+    make_pictures()

@@ -60,6 +60,11 @@ def _perform(words, folder):
     subprocess.run(command, cwd=folder, capture_output=True, check=False)
 
 
+def find_browser():
+    """Where there is one; None where there is none."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 def photograph(report, picture, browser):
     """The page's upper part, as a browser shows it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +101,7 @@ def draw(report, picture):
 def make_pictures(app=None):
     """Make all of them; a build's `builder-inited` calls it."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    browser = find_browser()
     for name, find in (("report", of_example), ("tutorial", of_tutorial)):
         report, picture = find(), FOLDER / f"{name}.png"
         if browser is None:

@@ -165,9 +165,8 @@ def _of_features(
 def _of_rows(
     table: NDArray[Any], answers: NDArray[Any], names: tuple[str, ...]
 ) -> list[Evidence | None]:
-    missing = np.isnan(table)
-    check_no_partial_row(missing, 0)
-    lost = any_by_row(missing)
+    check_no_partial_row(table, 0)
+    lost = any_by_row(np.isnan(table))
     known = ~any_by_row(np.isnan(answers))
     partial = ~known & any_by_row(~np.isnan(answers))
     if partial.any():

@@ -17,6 +17,8 @@ from missratio.reproduce._methods import METHODS
 from missratio.reproduce._table import CodedTable
 from missratio.threshold import binomial_tail
 
+Outcome = Callable[..., float]
+"""From the scores of calibration and test rows, alpha and strict to a number."""
 DELTA = 0.05
 ALPHA = 0.1
 LOADERS: dict[str, Callable[..., tuple[FloatArray, FloatArray]]] = {
@@ -60,6 +62,14 @@ def power(
     return float(beyond.mean())
 
 
+def type_one_error(
+    scores: tuple[FloatArray, FloatArray], alpha: float, *, strict: bool
+) -> float:
+    """The error on fresh class-0 rows: half of those held out calibrate, half test."""
+    calibrating, fresh = np.array_split(scores[0], 2)
+    return power((calibrating, fresh), alpha, strict=strict)
+
+
 @dataclass(frozen=True)
 class RealData:
     """Runs on a data set, by alpha or by the share that is missing.
@@ -70,11 +80,14 @@ class RealData:
     varies : {"alpha", "missing"}
         Experiment 1, in which φ has no shift, or experiment 2.
     design : Design
+    outcome : callable
+        What is measured of a run's scores.
     """
 
     name: str
     varies: Literal["alpha", "missing"]
     design: Design
+    outcome: Outcome = power
 
     def unavailable(self) -> str | None:
         """Say so where the file is not at hand."""
@@ -116,19 +129,19 @@ class RealData:
         methods: Sequence[str],
         conditions: Conditions,
     ) -> dict[str, FloatArray]:
-        """Out-of-sample power of some runs; as of `Procedure`."""
+        """Outcomes of some runs; as of `Procedure`."""
         if self.varies == "alpha":
             drawn = self.draw(None, runs, conditions)
-            return {m: self._powers(m, drawn, points, conditions) for m in methods}
+            return {m: self._outcomes(m, drawn, points, conditions) for m in methods}
         parts = []
         for share in points:
             drawn = self.draw(share, runs, conditions)
             parts.append(
-                {m: self._powers(m, drawn, [ALPHA], conditions) for m in methods}
+                {m: self._outcomes(m, drawn, [ALPHA], conditions) for m in methods}
             )
         return {m: np.concatenate([part[m] for part in parts], axis=1) for m in methods}
 
-    def _powers(
+    def _outcomes(
         self,
         method: str,
         runs: Sequence[Run],
@@ -138,5 +151,8 @@ class RealData:
         strict = conditions.corrects("threshold")
         scores = METHODS[method](runs, conditions)
         return np.array(
-            [[power(own, alpha, strict=strict) for alpha in alphas] for own in scores]
+            [
+                [self.outcome(own, alpha, strict=strict) for alpha in alphas]
+                for own in scores
+            ]
         )

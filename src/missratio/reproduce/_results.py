@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,10 @@ class Result:
             method: overlap(ours[method], theirs)
             for method, theirs in self.published.items()
         }
+
+    def only(self, methods: Sequence[str]) -> Result:
+        """The same without other methods."""
+        return replace(self, values={m: self.values[m] for m in methods})
 
     def as_json(self) -> dict[str, Any]:
         """The experiment's entry of the command's JSON output."""

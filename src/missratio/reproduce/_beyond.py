@@ -34,7 +34,8 @@ Method = Callable[[Sequence[Run], Conditions], Scores]
 Make = Callable[[Run, LogisticMissingness], Any]
 """From a run and class 1's φ to a learner."""
 
-N_IMPUTATIONS = 5
+# What imputations differ by matters less, and costs more, the more rows there are.
+FEW_ROWS, N_IMPUTATIONS = 20_000, (5, 2)
 NOTHING = np.array([np.nan]), np.array([np.nan])
 """Scores where a method has nothing to do."""
 
@@ -56,8 +57,11 @@ def with_products(run: Run, phi: LogisticMissingness) -> Any:
 
 def tilted(run: Run, phi: LogisticMissingness) -> Any:
     """Boosted trees on imputations that know φ, their scores averaged."""
-    seed = int(run.numerator_train[0])
-    imputer = TiltedImputer({1: phi}, n_imputations=N_IMPUTATIONS, random_state=seed)
+    rows = run.numerator_train
+    n_imputations = N_IMPUTATIONS[len(rows) > FEW_ROWS]
+    imputer = TiltedImputer(
+        {1: phi}, n_imputations=n_imputations, random_state=int(rows[0])
+    )
     return ImputationEnsemble(imputer, trees())
 
 

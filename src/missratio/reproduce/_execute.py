@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 
 from missratio._threads import single_threaded
 from missratio._typing import FloatArray
-from missratio.reproduce._experiment import Conditions, Experiment
+from missratio.reproduce._experiment import Conditions, Experiment, fits_of
 from missratio.reproduce._registry import EXPERIMENTS
 from missratio.reproduce._results import Result
 from missratio.reproduce._store import Finished, Store, Task
@@ -79,8 +79,15 @@ class Plan:
         )
 
     def _one_by_one(self, methods: Sequence[str], conditions: Conditions) -> list[Task]:
-        """Tasks of one run and one method, all methods of a run before the next."""
-        tasks = [task for m in methods for task in self._tasks((m,), 1, conditions)]
+        """Tasks of one run and one method's fits, all of a run before the next."""
+        groups: dict[str, list[str]] = {}
+        for method in methods:
+            groups.setdefault(fits_of(method), []).append(method)
+        tasks = [
+            task
+            for group in groups.values()
+            for task in self._tasks(tuple(group), 1, conditions)
+        ]
         return sorted(tasks, key=lambda task: task.runs.start)
 
     def tasks(self, conditions: Conditions) -> list[Task]:

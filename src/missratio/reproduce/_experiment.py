@@ -32,7 +32,7 @@ IMPUTED_TREES, NAN_TREES = "Iterative imputation and trees", "Trees on NaN"
 FULL_TREES = "Trees (full data)"
 
 
-POWER, TYPE_ONE = "out-of-sample power", "type I error"
+TYPE_ONE = "Type I error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,16 @@ def known(name: str) -> str:
 def learned(name: str) -> str:
     """The name of a curve with φ learned."""
     return f"{name} (learned)"
+
+
+def type_one(name: str) -> str:
+    """The name of the curve of a curve's error on fresh class-0 rows."""
+    return f"{TYPE_ONE}: {name}"
+
+
+def fits_of(name: str) -> str:
+    """The name of the curve whose fits a curve is made of."""
+    return name.removeprefix(type_one(""))
 
 
 class Procedure(Protocol):

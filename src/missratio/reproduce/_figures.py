@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,7 @@ from missratio.reproduce._experiment import (
     TYPE_ONE,
     WEIGHTED_TREES,
     Conditions,
+    fits_of,
     known,
     learned,
 )
@@ -90,7 +92,7 @@ def figures(result: Result) -> dict[str, dict[str, bytes]]:
 
 
 def parts(result: Result) -> dict[str, Result]:
-    """The curves of each figure: the paper's; and those past it beside a few of them.
+    """The curves of each figure: the paper's; those past it beside a few; errors.
 
     A figure that the paper hasn't got has the experiment's name alone.
     """
@@ -100,15 +102,21 @@ def parts(result: Result) -> dict[str, Result]:
     if not past or not paper:
         return {experiment.id: result}
     beside = [m for m in paper if m in REFERENCES]
-    return {
+    errors = [m for m in past if m != fits_of(m)]
+    powers = [m for m in past if m == fits_of(m)]
+    named = replace(result, experiment=replace(experiment, y_name=TYPE_ONE))
+    made = {
         experiment.id: result.only(paper),
-        f"{experiment.id}_beyond": result.only([*beside, *past]),
+        f"{experiment.id}_beyond": result.only([*beside, *powers]),
+        f"{experiment.id}_type_one": named.only(errors),
     }
+    return {name: part for name, part in made.items() if part.values}
 
 
 def colour(method: str) -> str:
     """The colour of a curve, the same in all figures, and with φ known or learned."""
-    return COLOURS.get(method) or COLOURS[_without_phi(method)]
+    fits = fits_of(method)
+    return COLOURS.get(fits) or COLOURS[_without_phi(fits)]
 
 
 def _without_phi(method: str) -> str:
@@ -168,7 +176,7 @@ def _draw_curves(result: Result, ax: Any) -> None:
 def _draw_curve(ax: Any, x: FloatArray, curve: Curve, method: str, marker: str) -> None:
     mean, low, high = (_array(part) for part in (curve.mean, curve.lo, curve.hi))
     bars = np.nan_to_num(np.array([mean - low, high - mean]))
-    again = method not in COLOURS and method.endswith(learned(""))
+    again = fits_of(method) not in COLOURS and method.endswith(learned(""))
     ax.errorbar(
         x,
         mean,

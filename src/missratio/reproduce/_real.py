@@ -11,14 +11,12 @@ import numpy as np
 
 from missratio import datasets
 from missratio._typing import FloatArray
-from missratio.reproduce._experiment import Conditions
+from missratio.reproduce._experiment import Conditions, fits_of
 from missratio.reproduce._loss import Design, Loss, Run, draw_run
 from missratio.reproduce._methods import METHODS
 from missratio.reproduce._table import CodedTable
 from missratio.threshold import binomial_tail
 
-Outcome = Callable[..., float]
-"""From the scores of calibration and test rows, alpha and strict to a number."""
 DELTA = 0.05
 ALPHA = 0.1
 LOADERS: dict[str, Callable[..., tuple[FloatArray, FloatArray]]] = {
@@ -80,14 +78,11 @@ class RealData:
     varies : {"alpha", "missing"}
         Experiment 1, in which φ has no shift, or experiment 2.
     design : Design
-    outcome : callable
-        What is measured of a run's scores.
     """
 
     name: str
     varies: Literal["alpha", "missing"]
     design: Design
-    outcome: Outcome = power
 
     def unavailable(self) -> str | None:
         """Say so where the file is not at hand."""
@@ -132,27 +127,30 @@ class RealData:
         """Outcomes of some runs; as of `Procedure`."""
         if self.varies == "alpha":
             drawn = self.draw(None, runs, conditions)
-            return {m: self._outcomes(m, drawn, points, conditions) for m in methods}
+            return _outcomes(methods, drawn, points, conditions)
         parts = []
         for share in points:
             drawn = self.draw(share, runs, conditions)
-            parts.append(
-                {m: self._outcomes(m, drawn, [ALPHA], conditions) for m in methods}
-            )
+            parts.append(_outcomes(methods, drawn, [ALPHA], conditions))
         return {m: np.concatenate([part[m] for part in parts], axis=1) for m in methods}
 
-    def _outcomes(
-        self,
-        method: str,
-        runs: Sequence[Run],
-        alphas: Sequence[float],
-        conditions: Conditions,
-    ) -> FloatArray:
-        strict = conditions.corrects("threshold")
-        scores = METHODS[method](runs, conditions)
-        return np.array(
+
+def _outcomes(
+    methods: Sequence[str],
+    runs: Sequence[Run],
+    alphas: Sequence[float],
+    conditions: Conditions,
+) -> dict[str, FloatArray]:
+    """The outcomes of each method; those of the same fits are fitted once."""
+    strict = conditions.corrects("threshold")
+    scores = {fit: METHODS[fit](runs, conditions) for fit in set(map(fits_of, methods))}
+    outcomes = {}
+    for method in methods:
+        measure = power if method == fits_of(method) else type_one_error
+        outcomes[method] = np.array(
             [
-                [self.outcome(own, alpha, strict=strict) for alpha in alphas]
-                for own in scores
+                [measure(own, alpha, strict=strict) for alpha in alphas]
+                for own in scores[fits_of(method)]
             ]
         )
+    return outcomes

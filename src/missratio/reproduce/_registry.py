@@ -19,18 +19,17 @@ from missratio.reproduce._experiment import (
     LEARNED,
     M_KLIEP,
     NAN_TREES,
-    POWER,
     PRODUCTS,
     TILTED,
     TRUE_RATIO,
-    TYPE_ONE,
     WEIGHTED_TREES,
     Experiment,
     known,
     learned,
+    type_one,
 )
 from missratio.reproduce._loss import Design
-from missratio.reproduce._real import RealData, type_one_error
+from missratio.reproduce._real import RealData
 from missratio.reproduce._simulated import Simulated, squared_distance
 
 SIZES = tuple(float(n) for n in range(100, 1501, 100))
@@ -194,8 +193,9 @@ DATA_SETS = (
 
 def _real(data: _DataSet) -> list[Experiment]:
     design = replace(data.design, queries=data.fewer_queries)
-    alphas = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+    learners = [kind(name) for name in LEARNERS for kind in (known, learned)]
     shared: dict[str, Any] = {
+        "y_name": "out-of-sample power",
         "confidence": 0.95,
         "beyond_runs": data.beyond_runs,
         "runs_per_task": data.runs_per_task,
@@ -207,17 +207,17 @@ def _real(data: _DataSet) -> list[Experiment]:
             id=f"{data.name}_vary_alpha",
             title=f"{data.title}: power by the bound on the type I error",
             x_name="alpha",
-            y_name=POWER,
-            x=alphas,
+            x=(0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
             methods=(FULL_DATA, KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
             runs=data.runs[0],
             procedure=RealData(data.name, "alpha", data.design),
             shares_fits=True,
             beyond=(
-                *(kind(name) for name in LEARNERS for kind in (known, learned)),
+                *learners,
                 IMPUTED_TREES,
                 NAN_TREES,
                 FULL_TREES,
+                *map(type_one, (KNOWN, *learners)),
             ),
             **shared,
         ),
@@ -225,25 +225,11 @@ def _real(data: _DataSet) -> list[Experiment]:
             id=f"{data.name}_vary_missing",
             title=f"{data.title}: power by the share that is missing",
             x_name="target missing proportion",
-            y_name=POWER,
             x=tuple(step / 10 for step in range(10)),
             methods=(KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
             runs=data.runs[1],
             procedure=RealData(data.name, "missing", design),
             beyond=(*(known(name) for name in LEARNERS), IMPUTED_TREES),
-            **shared,
-        ),
-        Experiment(
-            id=f"{data.name}_type_one",
-            title=f"{data.title}: type I error on fresh rows",
-            x_name="alpha",
-            y_name=TYPE_ONE,
-            x=alphas,
-            methods=(),
-            runs=data.runs[0],
-            procedure=RealData(data.name, "alpha", data.design, type_one_error),
-            shares_fits=True,
-            beyond=(KNOWN, *(known(name) for name in LEARNERS), learned(TILTED)),
             **shared,
         ),
     ]

@@ -104,11 +104,12 @@ def parts(result: Result) -> dict[str, Result]:
     beside = [m for m in paper if m in REFERENCES]
     errors = [m for m in past if m != fits_of(m)]
     powers = [m for m in past if m == fits_of(m)]
-    named = replace(result, experiment=replace(experiment, y_name=TYPE_ONE))
+    title = experiment.title.replace("power", "type I error on fresh rows")
+    renamed = replace(experiment, title=title, y_name=TYPE_ONE)
     made = {
         experiment.id: result.only(paper),
         f"{experiment.id}_beyond": result.only([*beside, *powers]),
-        f"{experiment.id}_type_one": named.only(errors),
+        f"{experiment.id}_type_one": replace(result.only(errors), experiment=renamed),
     }
     return {name: part for name, part in made.items() if part.values}
 

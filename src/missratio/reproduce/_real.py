@@ -49,7 +49,7 @@ def power(
     the certificate is proved where scores may be tied.
     """
     calibration, test = scores
-    if np.isnan(test).any():
+    if np.isnan(calibration).any():
         return float("nan")
     n_tail = binomial_tail(len(calibration), alpha, DELTA)
     if n_tail < 0:

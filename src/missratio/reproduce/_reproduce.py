@@ -173,6 +173,27 @@ def reproduce(
     return reproduction
 
 
+def load_results(folder: Path) -> dict[str, Result]:
+    """Read back what `reproduce` wrote, by experiment.
+
+    Parameters
+    ----------
+    folder : Path
+        What it wrote to.
+
+    Returns
+    -------
+    dict from id to Result
+    """
+    seconds = json.loads((folder / "run.json").read_text())["seconds"]
+    return {
+        name: Result.from_parquet(
+            EXPERIMENTS[name], folder / f"{name}.parquet", seconds[name]
+        )
+        for name in seconds
+    }
+
+
 def _no_curve(experiment: Experiment, wanted: Sequence[str]) -> str:
     if wanted:
         return (

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import missratio as mr
-from missratio._threads import single_threaded
 from missratio.datasets import simulations
 from missratio.reproduce import EXPERIMENTS, Conditions
 from missratio.reproduce._boundary import boundary
@@ -125,7 +125,7 @@ def test_a_joint_fit_knows_what_naive_bayes_does_not():
 
 def test_weighted_trees_have_power_and_no_more_than_the_oracle():
     drawn = draws("diff_variance", n_rows=300, n_runs=2)
-    with single_threaded():
+    with threadpool_limits(1):
         power = certified_power(METHODS["Weighted trees"](drawn))
     oracle = drawn.simulation.oracle_power(0.1)
     assert (power > 0.5 * oracle).all()

@@ -7,9 +7,9 @@ Laws are known, so that a classifier's true error is all but known too: it is co
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
 
 import missratio as mr
-from missratio._threads import single_threaded
 from missratio.datasets import simulations
 
 pytestmark = pytest.mark.validity
@@ -51,9 +51,10 @@ def violations(simulation, learner, missingness):
             alpha=ALPHA,
             delta=DELTA,
             missingness=missingness,
+            on_infeasible="reject_all",
             random_state=repeat,
         )
-        with single_threaded():
+        with threadpool_limits(1):
             classifier.fit(X, y)
             broken += classifier.predict(fresh_0).mean() > ALPHA
             power += classifier.predict(fresh_1).mean() / REPEATS

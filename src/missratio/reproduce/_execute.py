@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from missratio._threads import single_threaded
 from missratio._typing import FloatArray
@@ -115,7 +116,7 @@ def compute(task: Task) -> tuple[Task, Finished]:
     """Compute a task on one core, so that how many there are changes no digit."""
     began = time.process_time()
     experiment = EXPERIMENTS[task.experiment]
-    with single_threaded():
+    with single_threaded(), threadpool_limits(1, user_api="openmp"):
         values = experiment.procedure.measure(
             task.points, task.runs, task.methods, task.conditions
         )

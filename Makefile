@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format bench validity reproduce docs clean
+.PHONY: help demo test lint format bench validity reproduce beyond docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' \
@@ -49,6 +49,10 @@ validity: $(VENV)/.installed-dev ## run the long statistical suites
 reproduce: $(VENV)/.installed-report ## run every experiment of the paper, both variants
 	$(VENV)/bin/missratio reproduce --variant published --out reproduction/published
 	$(VENV)/bin/missratio reproduce --variant corrected --out reproduction/corrected
+
+beyond: $(VENV)/.installed-report ## the same with curves past the paper, corrected
+	$(VENV)/bin/missratio reproduce --variant corrected --beyond \
+		--out reproduction/corrected
 
 docs: $(VENV)/.installed-docs ## build the documentation in docs/_build/html
 	rm -rf docs/generated

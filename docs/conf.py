@@ -26,7 +26,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 
-exclude_patterns = ["_build", "sg_execution_times.rst"]
+exclude_patterns = ["_build", "sg_execution_times.rst", "choosing_figures.md"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]

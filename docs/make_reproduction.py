@@ -15,9 +15,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import reproduction_prose as prose
-from pyarrow import parquet
 
 from missratio import KLIEP, fit_batch
 from missratio.reproduce import (
@@ -26,6 +24,7 @@ from missratio.reproduce import (
     Result,
     _columns,
     count_overlaps,
+    load_results,
     published_curves,
 )
 from missratio.reproduce._execute import Plan, Runner
@@ -62,7 +61,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     published, corrected = (
-        load(options.folder / variant) for variant in ("published", "corrected")
+        load_results(options.folder / variant) for variant in ("published", "corrected")
     )
     single = {
         correction: run_quick(
@@ -76,25 +75,6 @@ def main() -> None:
     for source in sorted((options.folder / "published").glob("*.png")):
         shutil.copy(source, DOCS / FIGURES / source.name)
     (DOCS / "reproduction.md").write_text(text, encoding="utf-8")
-
-
-def load(folder: Path) -> dict[str, Result]:
-    """The results that a run of the command wrote."""
-    seconds = json.loads((folder / "run.json").read_text())["seconds"]
-    results = {}
-    for name in seconds:
-        table = parquet.read_table(folder / f"{name}.parquet")
-        settings = json.loads(table.schema.metadata[b"missratio"])
-        conditions = Conditions(settings["variant"], settings["seed"])
-        experiment = EXPERIMENTS[name]
-        columns = table.to_pydict()
-        methods = [m for m in experiment.methods if m in set(columns["method"])]
-        n_runs = 1 + max(columns["run"])
-        values = {m: np.full((n_runs, len(experiment.x)), np.nan) for m in methods}
-        for x, method, run, value in zip(*columns.values(), strict=True):
-            values[method][run, experiment.x.index(x)] = value
-        results[name] = Result(experiment, conditions, values, seconds[name])
-    return results
 
 
 def run_quick(

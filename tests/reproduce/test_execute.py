@@ -179,6 +179,23 @@ def test_with_runs_given_slow_methods_make_them_all(tmp_path, slow_experiment):
     assert result.curves["Iterative imputation"].runs == (20, 20)
 
 
+def test_curves_past_the_paper_have_their_own_number_of_runs():
+    experiment = EXPERIMENTS["ctg_vary_alpha"]
+    plan = Plan(experiment, experiment.curves)
+    assert plan.n_runs("M-KLIEP (known)") == 1000
+    assert plan.n_runs("Joint M-KLIEP (known)") == 200
+    assert Plan(experiment, experiment.curves, 7).n_runs("Trees on NaN") == 7
+
+
+def test_what_is_made_of_the_same_fits_is_one_task():
+    experiment = EXPERIMENTS["ctg_vary_alpha"]
+    power, error = "Joint M-KLIEP (known)", "Type I error: Joint M-KLIEP (known)"
+    plan = Plan(experiment, (power, error), 3)
+    assert [(t.methods, t.runs.start) for t in plan.tasks(Conditions())] == [
+        ((power, error), run) for run in range(3)
+    ]
+
+
 @pytest.mark.data
 def test_the_number_of_jobs_changes_nothing_on_a_data_set(tmp_path):
     names = ("ctg_vary_alpha",)

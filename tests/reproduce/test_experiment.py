@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from missratio.reproduce import EXPERIMENTS, Conditions, chosen
+from missratio.reproduce._experiment import fits_of
 
 IDS = [
     "msd_5dim", "np_boundary", "np_power", "naive_bayes", "diff_variance",
@@ -13,7 +14,18 @@ IDS = [
 
 
 def test_every_experiment_of_the_paper_is_there():
-    assert list(EXPERIMENTS) == IDS
+    assert [each.id for each in EXPERIMENTS.values() if each.methods] == IDS
+
+
+def test_what_the_paper_has_not_got_is_all_past_it():
+    others = [name for name in EXPERIMENTS if name not in IDS]
+    assert others == ["naive_bayes_large"]
+    assert EXPERIMENTS["naive_bayes_large"].beyond
+
+
+def test_an_error_is_made_of_the_fits_of_its_curve():
+    for experiment in EXPERIMENTS.values():
+        assert {fits_of(method) for method in experiment.beyond} <= {*experiment.curves}
 
 
 def test_runs_and_confidence_are_the_papers():

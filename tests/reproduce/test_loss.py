@@ -7,6 +7,12 @@ from scipy.special import expit
 from missratio.reproduce._loss import Loss
 
 
+def probability(loss, grid, upward):
+    """φ at a grid, for signs as zeros and ones."""
+    intercept, slope = loss.log_odds(upward)[:, :, None]
+    return expit(intercept + slope * grid)
+
+
 def test_a_split_uses_every_row_once(table, make_run):
     run = make_run()
     classes = [run.train, run.calibration], [run.numerator_train, run.test]
@@ -40,7 +46,7 @@ def test_training_rows_are_normalised(make_run):
 def test_a_shift_gives_the_share_for_both_signs(table, share):
     loss = Loss.with_share(table, share)
     for upward in (0, 1):
-        phi = loss.probability(table.grid, np.full(3, upward))[:, :-1]
+        phi = probability(loss, table.grid, np.full(3, upward))[:, :-1]
         counts = table.counts[:, :-1]
         mean = (phi * counts).sum(axis=1) / counts.sum(axis=1)
         np.testing.assert_allclose(mean, share, rtol=1e-8)
@@ -50,10 +56,10 @@ def test_without_a_shift_phi_is_one_half_at_the_mean_and_falls_or_rises(table):
     loss = Loss.centred(table)
     at = np.stack([table.mean, table.mean + table.spread], axis=1)
     np.testing.assert_allclose(
-        loss.probability(at, np.array([1, 1, 1])), [[0.5, expit(-1)]] * 3
+        probability(loss, at, np.array([1, 1, 1])), [[0.5, expit(-1)]] * 3
     )
     np.testing.assert_allclose(
-        loss.probability(at, np.array([0, 0, 0])), [[0.5, expit(1)]] * 3
+        probability(loss, at, np.array([0, 0, 0])), [[0.5, expit(1)]] * 3
     )
 
 

@@ -3,10 +3,18 @@
 import json
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 from pyarrow import parquet
 
-from missratio.reproduce import EXPERIMENTS, Options, reproduce
+from missratio.reproduce import (
+    EXPERIMENTS,
+    Conditions,
+    Options,
+    Result,
+    reproduce,
+)
+from missratio.reproduce._figures import parts
 
 SIMULATED = [
     "msd_5dim", "np_boundary", "np_power", "naive_bayes", "diff_variance",
@@ -89,7 +97,42 @@ def test_an_unknown_variant_is_refused():
 
 def test_a_figure_of_one_run_stays_one():
     plans, _ = Options(["np_boundary"], runs=50).plans()
-    assert plans[0].n_runs == 1
+    assert plans[0].n_runs("M-KLIEP") == 1
+
+
+def test_beyond_adds_curves_and_figures(tmp_path):
+    made = reproduce(
+        Options(["naive_bayes", "naive_bayes_large"], runs=2, beyond=True), tmp_path
+    )
+    small, large = made.results
+    assert list(small.values) == ["True ratio", "M-KLIEP", "CC-KLIEP", "Joint M-KLIEP"]
+    assert list(large.values) == list(small.values)
+    figures = sorted(path.stem for path in tmp_path.glob("*.png"))
+    assert figures == ["naive_bayes", "naive_bayes_beyond", "naive_bayes_large"]
+    page = (tmp_path / "summary.html").read_text(encoding="utf-8")
+    assert page.count("<img") == 3
+
+
+def test_a_curve_past_the_paper_may_be_named_instead():
+    plans, _ = Options(["naive_bayes"], methods=["joint m-kliep"]).plans()
+    assert plans[0].methods == ("Joint M-KLIEP",)
+
+
+def test_an_experiment_past_the_paper_waits_to_be_asked_for():
+    assert "naive_bayes_large" not in {p.experiment.id for p in Options().plans()[0]}
+    with pytest.raises(ValueError, match=r"naive_bayes_large .*--beyond"):
+        Options(["naive_bayes_large"]).plans()
+
+
+def test_errors_are_drawn_apart_and_under_their_own_name():
+    experiment = EXPERIMENTS["ctg_vary_alpha"]
+    values = {method: np.full((2, 6), 0.5) for method in experiment.curves}
+    made = parts(Result(experiment, Conditions(), values, {}))
+    assert list(made) == [
+        f"ctg_vary_alpha{end}" for end in ("", "_beyond", "_type_one")
+    ]
+    assert tuple(made["ctg_vary_alpha"].values) == experiment.methods
+    assert made["ctg_vary_alpha_type_one"].experiment.y_name == "Type I error"
 
 
 def test_without_matplotlib_nothing_is_begun(tmp_path, monkeypatch):

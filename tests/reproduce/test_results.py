@@ -22,6 +22,16 @@ def result():
     return Result(experiment, Conditions(seed=3), values, {"M-KLIEP (known)": 1.0})
 
 
+def test_what_is_written_is_read_back(result, tmp_path):
+    path = tmp_path / "table.parquet"
+    path.write_bytes(result.as_parquet())
+    again = Result.from_parquet(result.experiment, path, result.seconds)
+    assert again.conditions == result.conditions
+    assert again.seconds == result.seconds
+    for method, values in result.values.items():
+        np.testing.assert_array_equal(again.values[method], values)
+
+
 def test_intervals_are_mean_and_z_standard_errors():
     values = np.array([[1.0], [2.0], [4.0]])
     curve = make_curve(values, 1.96)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import missratio as mr
 from missratio.datasets import simulations
@@ -111,3 +112,30 @@ def test_m_kliep_comes_nearer_the_true_parameter():
         [1500.0], range(10), experiment.methods, Conditions()
     )
     assert values["M-KLIEP"].mean() < 0.02 < 0.06 < values["CC-KLIEP"].mean()
+
+
+def test_a_joint_fit_knows_what_naive_bayes_does_not():
+    drawn = draws("naive_bayes", n_rows=1000, n_runs=5, rho=0.9)
+    joint, product = (
+        certified_power(METHODS[m](drawn)) for m in ("Joint M-KLIEP", "M-KLIEP")
+    )
+    assert joint.mean() > product.mean() + 0.2
+    assert joint.mean() < drawn.simulation.oracle_power(0.1) + 0.01
+
+
+def test_weighted_trees_have_power_and_no_more_than_the_oracle():
+    drawn = draws("diff_variance", n_rows=300, n_runs=2)
+    with threadpool_limits(1):
+        power = certified_power(METHODS["Weighted trees"](drawn))
+    oracle = drawn.simulation.oracle_power(0.1)
+    assert (power > 0.5 * oracle).all()
+    assert (power < oracle + 0.05).all()
+
+
+def test_products_find_a_quadratic_ratio():
+    drawn = draws("diff_variance", n_rows=1000, n_runs=10)
+    methods = ("True ratio", "Joint M-KLIEP with products", "M-KLIEP")
+    truth, products, linear = (
+        certified_power(METHODS[m](drawn)).mean() for m in methods
+    )
+    assert linear < products < truth + 0.005

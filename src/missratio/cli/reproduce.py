@@ -42,10 +42,17 @@ def reproduce(
         list[str] | None,
         typer.Option(
             help="Curves, by name; may be repeated, or several with commas between. "
-            "Default: all.",
+            "Default: all of the paper's.",
             show_default=False,
         ),
     ] = None,
+    beyond: Annotated[
+        bool,
+        typer.Option(
+            "--beyond",
+            help="Add curves past the paper: joint fits, and learners on imputations.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
     jobs: Annotated[
         int | None,
@@ -76,6 +83,7 @@ def reproduce(
             [name.strip() for word in methods or () for name in word.split(",")],
             seed,
             jobs or _cores(),
+            beyond,
         )
         command = shlex.join(["missratio", *sys.argv[1:]])
         with _Progress() as progress:
@@ -143,15 +151,26 @@ def _show(made: Reproduction, out: Path) -> None:
             title=f"{experiment.id}: {experiment.title}",
             caption="! apart from the published interval" if overlaps else None,
         )
-        table.add_column(experiment.x_name, justify="right")
-        for method in result.curves:
-            table.add_column(method, justify="right")
-        for place, point in enumerate(experiment.x):
-            cells = []
-            for method, curve in result.curves.items():
-                apart = method in overlaps and overlaps[method][place] is False
-                cells.append(_cell(curve, place) + (" [red]![/]" if apart else ""))
-            table.add_row(f"{point:g}", *cells)
+        points = [f"{point:g}" for point in experiment.x]
+        rows = []
+        for method, curve in result.curves.items():
+            verdicts = overlaps.get(method, [None] * len(points))
+            rows.append(
+                [
+                    _cell(curve, place) + (" [red]![/]" if verdict is False else "")
+                    for place, verdict in enumerate(verdicts)
+                ]
+            )
+        # The longer of points and methods goes down the page.
+        if len(rows) > len(points):
+            corner, across, down = experiment.x_name, points, list(result.curves)
+        else:
+            corner, across, down = experiment.x_name, list(result.curves), points
+            rows = [list(cells) for cells in zip(*rows, strict=True)]
+        for heading in (corner, *across):
+            table.add_column(heading, justify="right")
+        for heading, cells in zip(down, rows, strict=True):
+            table.add_row(heading, *cells)
         console.print(table)
 
     for result in made.results:

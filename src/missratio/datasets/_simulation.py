@@ -174,7 +174,7 @@ class Simulation:
         return self._scores(self.denominator)
 
     def _scores(self, law: GaussianMixture) -> _Scores:
-        rows, masses = _spread_points(law)
+        rows, masses = spread_points(law)
         values = self.log_ratio(rows)
         order = np.argsort(values)
         beyond = np.cumsum(masses[order][::-1])[::-1]
@@ -220,8 +220,23 @@ def _covariances(law: GaussianMixture) -> FloatArray:
     return np.asarray(law.covariances)[np.asarray(law.weights) > 0]
 
 
-def _spread_points(law: GaussianMixture) -> tuple[FloatArray, FloatArray]:
-    """Points that stand for a law, evenly spread, and the mass of each."""
+def spread_points(
+    law: GaussianMixture, log2_points: int = _LOG2_POINTS
+) -> tuple[FloatArray, FloatArray]:
+    """Points that stand for a law, evenly spread, and the mass of each.
+
+    Parameters
+    ----------
+    law : GaussianMixture
+    log2_points : int
+        For each component, the same points every time.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_points, d)
+    masses : ndarray of shape (n_points,)
+        Which add up to one.
+    """
     from scipy.stats.qmc import Sobol
 
     rows, masses = [], []
@@ -232,7 +247,7 @@ def _spread_points(law: GaussianMixture) -> tuple[FloatArray, FloatArray]:
         strict=True,
     ):
         if weight > 0:
-            cube = Sobol(law.n_features, rng=_SEED).random_base2(_LOG2_POINTS)
+            cube = Sobol(law.n_features, rng=_SEED).random_base2(log2_points)
             # The sequence may hold an exact 0, whose quantile is infinite.
             inner = np.clip(cube, 2.0**-33, 1 - 2.0**-33)
             with one_blas_thread(inner.size):

@@ -12,7 +12,12 @@ from missratio.reproduce._experiment import (
 )
 from missratio.reproduce._published import Curve, overlap, published_curves
 from missratio.reproduce._registry import EXPERIMENTS
-from missratio.reproduce._reproduce import Options, Reproduction, reproduce
+from missratio.reproduce._reproduce import (
+    Options,
+    Reproduction,
+    load_results,
+    reproduce,
+)
 from missratio.reproduce._results import Result, count_overlaps
 
 __all__ = [
@@ -27,6 +32,7 @@ __all__ = [
     "Variant",
     "chosen",
     "count_overlaps",
+    "load_results",
     "overlap",
     "published_curves",
     "reproduce",

@@ -9,15 +9,8 @@ import numpy as np
 
 from missratio._typing import FloatArray
 from missratio.reproduce._experiment import Conditions
-from missratio.reproduce._simulated import (
-    ALPHA,
-    DELTA,
-    METHODS,
-    Draws,
-    LinearScore,
-    Simulated,
-    thresholds,
-)
+from missratio.reproduce._scores import METHODS, Draws, LinearScore
+from missratio.reproduce._simulated import ALPHA, DELTA, Simulated, thresholds
 
 FAR = 1e3
 BISECTIONS = 60

@@ -9,16 +9,33 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from missratio._threads import single_threaded
 from missratio._typing import FloatArray
-from missratio.reproduce._experiment import Conditions, Experiment
+from missratio.reproduce._experiment import Conditions, Experiment, fits_of
 from missratio.reproduce._registry import EXPERIMENTS
 from missratio.reproduce._results import Result
 from missratio.reproduce._store import Finished, Store, Task
 
 Tick = Callable[[Task, int], None]
 """Told of a task that is done, and of how many runs at a point that makes."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Tasks that are shared out together.
+
+    Parameters
+    ----------
+    tasks : list of Task
+        In an order in which points advance together.
+    seconds : float, optional
+        For how long they are begun; None: until all are done.
+    """
+
+    tasks: list[Task]
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -30,65 +47,67 @@ class Plan:
     experiment : Experiment
     methods : tuple of str
     runs : int, optional
-        How many; None for as many as the paper made, or of slow methods for as many as
-        fit into the time set aside for them.
+        How many; None for as many as the paper made, of slow methods for as many as fit
+        into the time set aside for them, and of curves past the paper for as many as
+        the experiment says.
     """
 
     experiment: Experiment
     methods: tuple[str, ...]
     runs: int | None = None
 
-    @property
-    def n_runs(self) -> int:
-        """How many runs are made of methods that are not slow."""
+    def n_runs(self, method: str) -> int:
+        """How many runs are made of a method."""
+        experiment = self.experiment
+        past = method in experiment.beyond
+        limit = (experiment.beyond_runs if past else None) or experiment.runs
         # A figure of one run stays one.
-        limit = self.experiment.runs
         return limit if self.runs is None or limit == 1 else self.runs
 
-    @property
-    def quick_methods(self) -> tuple[str, ...]:
-        """Methods that are computed together."""
-        slow = self.experiment.slow_methods
-        return tuple(method for method in self.methods if method not in slow)
+    def stages(self, conditions: Conditions) -> tuple[Stage, Stage, Stage]:
+        """What is quick and computed together; what is slow; what is past the paper."""
+        experiment = self.experiment
+        past = [m for m in self.methods if m in experiment.beyond]
+        slow = [m for m in self.methods if m in experiment.slow_methods]
+        quick = [m for m in self.methods if m not in past and m not in slow]
+        size = experiment.runs_per_task
+        together = self._tasks(tuple(quick), size, conditions) if quick else []
+        seconds = experiment.slow_seconds if self.runs is None else None
+        return (
+            Stage(together),
+            Stage(self._one_by_one(slow, conditions), seconds),
+            Stage(self._one_by_one(past, conditions)),
+        )
 
-    @property
-    def slow_methods(self) -> tuple[str, ...]:
-        """Methods that are computed one by one."""
-        return tuple(m for m in self.methods if m not in self.quick_methods)
-
-    @property
-    def seconds_for_slow(self) -> float | None:
-        """For how long slow runs are begun."""
-        return self.experiment.slow_seconds if self.runs is None else None
-
-    def quick_tasks(self, conditions: Conditions) -> list[Task]:
-        """Tasks of all methods that are computed together."""
-        if not self.quick_methods:
-            return []
-        size = self.experiment.runs_per_task
-        return self._tasks(self.quick_methods, size, conditions)
-
-    def slow_tasks(self, conditions: Conditions) -> list[Task]:
-        """Tasks of one run each, in an order in which points advance together."""
-        return [
+    def _one_by_one(self, methods: Sequence[str], conditions: Conditions) -> list[Task]:
+        """Tasks of one run and one method's fits, all of a run before the next."""
+        groups: dict[str, list[str]] = {}
+        for method in methods:
+            groups.setdefault(fits_of(method), []).append(method)
+        tasks = [
             task
-            for method in self.slow_methods
-            for task in self._tasks((method,), 1, conditions)
+            for group in groups.values()
+            for task in self._tasks(tuple(group), 1, conditions)
         ]
+        return sorted(tasks, key=lambda task: task.runs.start)
+
+    def tasks(self, conditions: Conditions) -> list[Task]:
+        """The tasks of all stages."""
+        return [task for stage in self.stages(conditions) for task in stage.tasks]
 
     def _tasks(
         self, methods: tuple[str, ...], size: int, conditions: Conditions
     ) -> list[Task]:
-        starts = range(0, self.n_runs, size)
+        n_runs = self.n_runs(methods[0])
         return [
             Task(
                 self.experiment.id,
                 points,
-                range(start, min(start + size, self.n_runs)),
+                range(start, min(start + size, n_runs)),
                 methods,
                 conditions,
             )
-            for start in starts
+            for start in range(0, n_runs, size)
             for points in self.experiment.blocks
         ]
 
@@ -97,7 +116,7 @@ def compute(task: Task) -> tuple[Task, Finished]:
     """Compute a task on one core, so that how many there are changes no digit."""
     began = time.process_time()
     experiment = EXPERIMENTS[task.experiment]
-    with single_threaded():
+    with single_threaded(), threadpool_limits(1, user_api="openmp"):
         values = experiment.procedure.measure(
             task.points, task.runs, task.methods, task.conditions
         )
@@ -134,23 +153,17 @@ class Runner:
             plan.experiment.id: plan.experiment.procedure.fingerprint(self.conditions)
             for plan in plans
         }
-        quick = [task for plan in plans for task in plan.quick_tasks(self.conditions)]
-        self._work(quick, store, fingerprints, None)
-        for plan in plans:
-            slow = plan.slow_tasks(self.conditions)
-            self._work(slow, store, fingerprints, plan.seconds_for_slow)
+        stages = [plan.stages(self.conditions) for plan in plans]
+        quick = Stage([task for first, *_ in stages for task in first.tasks])
+        later = [stage for _, *rest in stages for stage in rest]
+        for stage in (quick, *later):
+            self._work(stage, store, fingerprints)
         return [self._result(plan) for plan in plans]
 
-    def _work(
-        self,
-        tasks: Sequence[Task],
-        store: Store,
-        fingerprints: dict[str, str],
-        seconds: float | None,
-    ) -> None:
-        """Do tasks; with a bound in seconds, begin none after it."""
-        todo, spent = [], 0.0
-        for task in tasks:
+    def _work(self, stage: Stage, store: Store, fingerprints: dict[str, str]) -> None:
+        """Do a stage's tasks; with a bound in seconds, begin none after it."""
+        todo, spent, seconds = [], 0.0, stage.seconds
+        for task in stage.tasks:
             finished = store.load(task, fingerprints[task.experiment])
             if finished is None:
                 todo.append(task)
@@ -179,11 +192,11 @@ class Runner:
         """All values of an experiment, in an order that no job had a say in."""
         x = plan.experiment.x
         values: dict[str, FloatArray] = {
-            method: np.full((plan.n_runs, len(x)), np.nan) for method in plan.methods
+            method: np.full((plan.n_runs(method), len(x)), np.nan)
+            for method in plan.methods
         }
         seconds: dict[str, float] = {}
-        tasks = plan.quick_tasks(self.conditions) + plan.slow_tasks(self.conditions)
-        for task in tasks:
+        for task in plan.tasks(self.conditions):
             finished = self._finished.get(task)
             if finished is None:
                 continue

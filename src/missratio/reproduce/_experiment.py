@@ -24,6 +24,15 @@ M_KLIEP, CC_KLIEP, TRUE_RATIO = "M-KLIEP", "CC-KLIEP", "True ratio"
 FULL_DATA = "KLIEP (full data)"
 KNOWN, LEARNED = "M-KLIEP (known)", "M-KLIEP (learned)"
 IMPUTATION = "Iterative imputation"
+# Past the paper; the first three with φ known or learned.
+JOINT, PRODUCTS = "Joint M-KLIEP", "Joint M-KLIEP with products"
+TILTED = "Tilted imputation and trees"
+WEIGHTED_TREES = "Weighted trees"
+IMPUTED_TREES, NAN_TREES = "Iterative imputation and trees", "Trees on NaN"
+FULL_TREES = "Trees (full data)"
+
+
+TYPE_ONE = "Type I error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,26 @@ class Conditions:
         ]
         sequence = np.random.SeedSequence(self.seed, spawn_key=words)
         return np.random.default_rng(sequence)
+
+
+def known(name: str) -> str:
+    """The name of a curve with φ known."""
+    return f"{name} (known)"
+
+
+def learned(name: str) -> str:
+    """The name of a curve with φ learned."""
+    return f"{name} (learned)"
+
+
+def type_one(name: str) -> str:
+    """The name of the curve of a curve's error on fresh class-0 rows."""
+    return f"{TYPE_ONE}: {name}"
+
+
+def fits_of(name: str) -> str:
+    """The name of the curve whose fits a curve is made of."""
+    return name.removeprefix(type_one(""))
 
 
 class Procedure(Protocol):
@@ -107,7 +136,7 @@ class Experiment:
     x : tuple of float
         The points of the horizontal axis.
     methods : tuple of str
-        Its curves.
+        The curves that the paper draws; none where it has no such figure.
     runs : int
         How often the paper repeats it.
     confidence : float
@@ -121,6 +150,10 @@ class Experiment:
         Computed apart from the others.
     slow_seconds : float, optional
         For how long runs of slow methods are begun by default; None: without end.
+    beyond : tuple of str
+        Curves that go past the paper.
+    beyond_runs : int, optional
+        How often these are repeated; None: as often as the paper's.
     """
 
     id: str
@@ -136,6 +169,13 @@ class Experiment:
     shares_fits: bool = False
     slow_methods: tuple[str, ...] = ()
     slow_seconds: float | None = None
+    beyond: tuple[str, ...] = ()
+    beyond_runs: int | None = None
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """The paper's curves and those past it."""
+        return self.methods + self.beyond
 
     @property
     def blocks(self) -> tuple[tuple[float, ...], ...]:

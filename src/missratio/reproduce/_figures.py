@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,24 +15,28 @@ from missratio.reproduce._boundary import Boundary
 from missratio.reproduce._experiment import (
     CC_KLIEP,
     FULL_DATA,
+    FULL_TREES,
     IMPUTATION,
+    IMPUTED_TREES,
+    JOINT,
     KNOWN,
     LEARNED,
     M_KLIEP,
+    NAN_TREES,
+    PRODUCTS,
+    TILTED,
     TRUE_RATIO,
+    TYPE_ONE,
+    WEIGHTED_TREES,
     Conditions,
+    fits_of,
+    known,
+    learned,
 )
 from missratio.reproduce._published import Curve
 from missratio.reproduce._results import Result
-from missratio.reproduce._simulated import (
-    ALPHA,
-    DELTA,
-    METHODS,
-    Draws,
-    LinearScore,
-    Simulated,
-    thresholds,
-)
+from missratio.reproduce._scores import METHODS, Draws, LinearScore
+from missratio.reproduce._simulated import ALPHA, DELTA, Simulated, thresholds
 
 # Okabe and Ito's colours, which the colour-blind tell apart.
 COLOURS = {
@@ -41,9 +47,17 @@ COLOURS = {
     LEARNED: "#009E73",
     CC_KLIEP: "#D55E00",
     IMPUTATION: "#CC79A7",
+    JOINT: "#56B4E9",
+    PRODUCTS: "#009E73",
+    TILTED: "#E69F00",
+    WEIGHTED_TREES: "#E69F00",
+    IMPUTED_TREES: "#CC79A7",
+    NAN_TREES: "#D55E00",
+    FULL_TREES: "#000000",
 }
-MORE_COLOURS = ("#E69F00", "#56B4E9", "#8C564B")
+REFERENCES = (TRUE_RATIO, M_KLIEP, KNOWN)
 MARKERS = "os^Dvp"
+MANY = 6
 SIZE = (6.4, 4.2)
 SCATTER_SIZES = {"diff_variance": 500.0}
 GRID_POINTS = 241
@@ -59,7 +73,8 @@ def figures(result: Result) -> dict[str, dict[str, bytes]]:
             lambda ax: _draw_plane(ax, draws, tuple(result.values), experiment.title)
         )
         return made
-    made[experiment.id] = _rendered(lambda ax: _draw_curves(ax, result))
+    for name, part in parts(result).items():
+        made[name] = _rendered(partial(_draw_curves, part))
     if isinstance(procedure, Simulated) and experiment.id in SCATTER_SIZES:
         n_rows = SCATTER_SIZES[experiment.id]
         draws = procedure.draw(
@@ -69,17 +84,44 @@ def figures(result: Result) -> dict[str, dict[str, bytes]]:
             lambda ax: _draw_plane(
                 ax,
                 draws,
-                tuple(result.values),
+                experiment.methods,
                 f"Boundaries of one run, variances that differ, n = {n_rows:g}",
             )
         )
     return made
 
 
+def parts(result: Result) -> dict[str, Result]:
+    """The curves of each figure: the paper's; those past it beside a few; errors.
+
+    A figure that the paper hasn't got has the experiment's name alone.
+    """
+    experiment = result.experiment
+    paper = [m for m in result.values if m in experiment.methods]
+    past = [m for m in result.values if m in experiment.beyond]
+    if not past or not paper:
+        return {experiment.id: result}
+    beside = [m for m in paper if m in REFERENCES]
+    errors = [m for m in past if m != fits_of(m)]
+    powers = [m for m in past if m == fits_of(m)]
+    title = experiment.title.replace("power", "type I error on fresh rows")
+    renamed = replace(experiment, title=title, y_name=TYPE_ONE)
+    made = {
+        experiment.id: result.only(paper),
+        f"{experiment.id}_beyond": result.only([*beside, *powers]),
+        f"{experiment.id}_type_one": replace(result.only(errors), experiment=renamed),
+    }
+    return {name: part for name, part in made.items() if part.values}
+
+
 def colour(method: str) -> str:
-    """The colour of a curve, the same in all figures."""
-    others = sum(map(ord, method)) % len(MORE_COLOURS)
-    return COLOURS.get(method, MORE_COLOURS[others])
+    """The colour of a curve, the same in all figures, and with φ known or learned."""
+    fits = fits_of(method)
+    return COLOURS.get(fits) or COLOURS[_without_phi(fits)]
+
+
+def _without_phi(method: str) -> str:
+    return method.removesuffix(known("")).removesuffix(learned(""))
 
 
 def _rendered(draw: Callable[[Any], None]) -> dict[str, bytes]:
@@ -109,14 +151,16 @@ def _rendered(draw: Callable[[Any], None]) -> dict[str, bytes]:
     return made
 
 
-def _draw_curves(ax: Any, result: Result) -> None:
-    experiment, published = result.experiment, result.published
+def _draw_curves(result: Result, ax: Any) -> None:
+    experiment = result.experiment
+    past = any(method in experiment.beyond for method in result.values)
+    published = {} if past else result.published
     x = np.array(experiment.x)
     step = (x.max() - x.min()) / max(len(x) - 1, 1)
     curves = result.curves
     for place, (method, curve) in enumerate(curves.items()):
         # Curves that coincide are moved apart by a little.
-        shift = 0.08 * step * (place - (len(curves) - 1) / 2)
+        shift = min(0.08, 0.4 / len(curves)) * step * (place - (len(curves) - 1) / 2)
         _draw_curve(ax, x + shift, curve, method, MARKERS[place % len(MARKERS)])
         if method in published:
             _draw_published(ax, x + shift, published[method], method)
@@ -125,12 +169,15 @@ def _draw_curves(ax: Any, result: Result) -> None:
     ax.set_xlabel(experiment.x_name)
     ax.set_ylabel(experiment.y_name)
     ax.set_title(f"{experiment.title} ({result.conditions.variant})")
-    ax.legend(fontsize=8)
+    if experiment.y_name == TYPE_ONE:
+        ax.plot(x, x, color="0.4", linestyle=":", label="the bound")
+    ax.legend(fontsize=8 if len(curves) <= MANY else 6.5)
 
 
 def _draw_curve(ax: Any, x: FloatArray, curve: Curve, method: str, marker: str) -> None:
     mean, low, high = (_array(part) for part in (curve.mean, curve.lo, curve.hi))
     bars = np.nan_to_num(np.array([mean - low, high - mean]))
+    again = fits_of(method) not in COLOURS and method.endswith(learned(""))
     ax.errorbar(
         x,
         mean,
@@ -138,6 +185,8 @@ def _draw_curve(ax: Any, x: FloatArray, curve: Curve, method: str, marker: str) 
         color=colour(method),
         marker=marker,
         markersize=4,
+        markerfacecolor="white" if again else None,
+        linestyle=":" if again else "-",
         linewidth=1.2,
         capsize=2,
         label=method,

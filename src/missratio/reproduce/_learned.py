@@ -15,7 +15,14 @@ SEPARATED_SLOPE = 100.0
 
 
 def learned_weights(runs: Sequence[Run], *, corrected: bool) -> FloatArray:
-    """1/(1 − φ̂_j) at the distinct values of every run, φ̂ logistic.
+    """1/(1 − φ̂_j) at the distinct values, as (n_runs, n_columns, n_codes)."""
+    grid = np.stack([run.grids[1] for run in runs])
+    theta = learned_log_odds(runs, corrected=corrected)
+    return np.asarray(1.0 + np.exp(theta[:, 0, :, None] + theta[:, 1, :, None] * grid))
+
+
+def learned_log_odds(runs: Sequence[Run], *, corrected: bool) -> FloatArray:
+    """The log-odds of φ̂_j of every run, intercepts and slopes for normalised values.
 
     For each column a logistic regression of "was missing" on the normalised value, over
     the observed values and those looked up; the intercept is then lowered by log(m /
@@ -24,8 +31,8 @@ def learned_weights(runs: Sequence[Run], *, corrected: bool) -> FloatArray:
 
     Returns
     -------
-    ndarray of shape (n_runs, n_columns, n_codes)
-        Ones where nothing was lost.
+    ndarray of shape (n_runs, 2, n_columns)
+        φ̂ is zero where nothing was lost, or nothing was looked up.
     """
     grid = np.stack([run.grids[1] for run in runs])
     observed = np.stack([run.observed for run in runs])
@@ -33,9 +40,10 @@ def learned_weights(runs: Sequence[Run], *, corrected: bool) -> FloatArray:
     missing = np.stack([run.complete.sum(1) for run in runs]) - observed.sum(-1)
     n_revealed = (codes >= 0).sum(axis=-1)
     fitted = (n_revealed > 0) & observed.any(axis=-1)
-    weights = np.ones_like(grid)
+    log_odds = np.zeros((len(runs), 2, grid.shape[1]))
+    log_odds[:, 0] = -np.inf
     if not fitted.any():
-        return weights
+        return log_odds
     looked_up = np.take_along_axis(grid, np.maximum(codes, 0), axis=-1)
     problem = (
         grid[fitted],
@@ -47,8 +55,9 @@ def learned_weights(runs: Sequence[Run], *, corrected: bool) -> FloatArray:
     if not corrected:
         theta = _with_published_slopes(theta, *problem)
     intercept = theta[:, 0] - np.log(n_revealed[fitted] / missing[fitted])
-    weights[fitted] += np.exp(intercept[:, None] + theta[:, 1:] * grid[fitted])
-    return weights
+    log_odds[:, 0][fitted] = intercept
+    log_odds[:, 1][fitted] = theta[:, 1]
+    return log_odds
 
 
 def _fit(

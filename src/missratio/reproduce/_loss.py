@@ -11,6 +11,7 @@ from scipy.optimize.elementwise import find_root
 from scipy.special import expit
 
 from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.missingness import LogisticMissingness
 from missratio.reproduce._table import CodedTable
 
 STEEPEST = 40.0
@@ -75,11 +76,14 @@ class Loss:
         root = find_root(excess, (-reach, reach), args=(sign, column))
         return cls(table.mean, table.spread, root.x.reshape(2, table.n_columns))
 
-    def probability(self, grid: FloatArray, upward: IntArray) -> FloatArray:
-        """φ at a grid of shape (n_columns, n_codes), for signs as zeros and ones."""
-        slope = (2 * upward - 1)[:, None] * (grid - self.mean[:, None])
+    def log_odds(self, upward: IntArray) -> FloatArray:
+        """Intercepts and slopes of the log-odds of being missing, as (2, n_columns).
+
+        For signs as zeros and ones.
+        """
+        slope = (1 - 2 * upward) / self.spread
         shift = self.shift[upward, np.arange(len(upward))]
-        return np.asarray(expit(shift[:, None] - slope / self.spread[:, None]))
+        return np.stack([shift - slope * self.mean, slope])
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,8 @@ class Run:
         they lost anything, and after.
     revealed : ndarray of int of shape (n_columns, n_queries)
         Codes of lost values that were looked up; −1 where fewer were lost.
+    log_odds : ndarray of shape (2, n_columns)
+        Of φ_j: intercepts and slopes, before any scaling.
     missing_probability : ndarray of shape (n_columns, n_codes)
         φ at the distinct values.
     lost : ndarray of bool of shape (n_columns, n_numerator_train)
@@ -116,6 +122,7 @@ class Run:
     complete: FloatArray
     observed: FloatArray
     revealed: IntArray
+    log_odds: FloatArray
     missing_probability: FloatArray
     lost: BoolArray
 
@@ -151,12 +158,35 @@ class Run:
         )
         return low, high
 
-    def numerator_rows(self) -> FloatArray:
+    @property
+    def missingness(self) -> LogisticMissingness:
+        """φ of normalised rows."""
+        intercept, slope = self.log_odds
+        return LogisticMissingness(intercept + slope * self.centre, slope * self.scale)
+
+    def numerator_rows(self, *, complete: bool = False) -> FloatArray:
         """The class-1 training rows, normalised, NaN where lost, as (n_rows, d)."""
-        values = self.table.filled_values(self.numerator_train, self.fills[2])
-        values = (values - self.centre[:, None]) / self.scale[:, None]
-        values[self.lost] = np.nan
+        values = self._normalised(self.numerator_train, self.fills[2])
+        if not complete:
+            values[self.lost] = np.nan
         return values.T
+
+    def training_rows(self, numerator: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Class-1 rows, the class-0 training rows below them, and labels."""
+        lower = self._normalised(self.train, self.fills[0]).T
+        labels = np.repeat([1, 0], [len(numerator), len(lower)])
+        return np.concatenate([numerator, lower]), labels
+
+    def fresh_rows(self) -> tuple[FloatArray, FloatArray]:
+        """The calibration and the test rows, normalised."""
+        return (
+            self._normalised(self.calibration, self.fills[1]).T,
+            self._normalised(self.test, self.fills[3]).T,
+        )
+
+    def _normalised(self, rows: IntArray, fill: FloatArray) -> FloatArray:
+        values = self.table.filled_values(rows, fill)
+        return np.asarray((values - self.centre[:, None]) / self.scale[:, None])
 
     def scores(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Linear scores of the calibration and the test rows, but for a constant.
@@ -194,7 +224,9 @@ def draw_run(
     fills = _fills(table, splits, denominator + complete, corrected)
     # 3. Lose entries of class 1, column by column, by their value before any scaling.
     upward = rng.integers(0, 2, table.n_columns)
-    phi = loss.probability(table.filled_grid(fills[2]), upward)
+    log_odds = loss.log_odds(upward)
+    intercept, slope = log_odds[:, :, None]
+    phi = expit(intercept + slope * table.filled_grid(fills[2]))
     lost = np.empty((table.n_columns, len(numerator_train)), dtype=bool)
     missing = np.zeros_like(complete)
     revealed = np.full((table.n_columns, design.queries), -1)
@@ -208,7 +240,7 @@ def draw_run(
         revealed[j, : len(queried)] = queried
     return Run(
         table, *splits, fills, denominator, complete, complete - missing, revealed,
-        phi, lost,
+        log_odds, phi, lost,
     )  # fmt: skip
 
 

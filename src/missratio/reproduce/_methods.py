@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from missratio._typing import FloatArray
+from missratio.reproduce._beyond import BEYOND, NOTHING, Scores, iterative
 from missratio.reproduce._columns import fit_columns
 from missratio.reproduce._experiment import (
     CC_KLIEP,
@@ -19,9 +19,6 @@ from missratio.reproduce._experiment import (
 )
 from missratio.reproduce._learned import learned_weights
 from missratio.reproduce._loss import Run
-
-Scores = list[tuple[FloatArray, FloatArray]]
-"""For each run the scores of its calibration and of its test rows."""
 
 
 def full_data(runs: Sequence[Run], conditions: Conditions) -> Scores:
@@ -62,16 +59,9 @@ def imputed(runs: Sequence[Run], conditions: Conditions) -> Scores:
 
 def _imputed(run: Run) -> tuple[FloatArray, FloatArray]:
     """The scores of a run; NaN where nothing is to be imputed."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-    from sklearn.impute import IterativeImputer
-
     if not run.lost.any():
-        nothing = np.array([np.nan])
-        return nothing, nothing
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        completed = IterativeImputer().fit_transform(run.numerator_rows())
+        return NOTHING
+    completed = iterative(run)
     # Class 1 enters a fit through the means of its columns alone.
     return _naive_bayes([run], completed.mean(axis=0)[None])[0]
 
@@ -83,6 +73,7 @@ METHODS: dict[str, Callable[[Sequence[Run], Conditions], Scores]] = {
     LEARNED: learned,
     CC_KLIEP: complete_case,
     IMPUTATION: imputed,
+    **BEYOND,
 }
 
 

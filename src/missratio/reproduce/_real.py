@@ -11,7 +11,7 @@ import numpy as np
 
 from missratio import datasets
 from missratio._typing import FloatArray
-from missratio.reproduce._experiment import Conditions
+from missratio.reproduce._experiment import Conditions, fits_of
 from missratio.reproduce._loss import Design, Loss, Run, draw_run
 from missratio.reproduce._methods import METHODS
 from missratio.reproduce._table import CodedTable
@@ -49,7 +49,7 @@ def power(
     the certificate is proved where scores may be tied.
     """
     calibration, test = scores
-    if np.isnan(test).any():
+    if np.isnan(calibration).any():
         return float("nan")
     n_tail = binomial_tail(len(calibration), alpha, DELTA)
     if n_tail < 0:
@@ -58,6 +58,14 @@ def power(
     cut = np.partition(calibration, place)[place]
     beyond = test > cut if strict else test >= cut
     return float(beyond.mean())
+
+
+def type_one_error(
+    scores: tuple[FloatArray, FloatArray], alpha: float, *, strict: bool
+) -> float:
+    """The error on fresh class-0 rows: half of those held out calibrate, half test."""
+    calibrating, fresh = np.array_split(scores[0], 2)
+    return power((calibrating, fresh), alpha, strict=strict)
 
 
 @dataclass(frozen=True)
@@ -116,27 +124,33 @@ class RealData:
         methods: Sequence[str],
         conditions: Conditions,
     ) -> dict[str, FloatArray]:
-        """Out-of-sample power of some runs; as of `Procedure`."""
+        """Outcomes of some runs; as of `Procedure`."""
         if self.varies == "alpha":
             drawn = self.draw(None, runs, conditions)
-            return {m: self._powers(m, drawn, points, conditions) for m in methods}
+            return _outcomes(methods, drawn, points, conditions)
         parts = []
         for share in points:
             drawn = self.draw(share, runs, conditions)
-            parts.append(
-                {m: self._powers(m, drawn, [ALPHA], conditions) for m in methods}
-            )
+            parts.append(_outcomes(methods, drawn, [ALPHA], conditions))
         return {m: np.concatenate([part[m] for part in parts], axis=1) for m in methods}
 
-    def _powers(
-        self,
-        method: str,
-        runs: Sequence[Run],
-        alphas: Sequence[float],
-        conditions: Conditions,
-    ) -> FloatArray:
-        strict = conditions.corrects("threshold")
-        scores = METHODS[method](runs, conditions)
-        return np.array(
-            [[power(own, alpha, strict=strict) for alpha in alphas] for own in scores]
+
+def _outcomes(
+    methods: Sequence[str],
+    runs: Sequence[Run],
+    alphas: Sequence[float],
+    conditions: Conditions,
+) -> dict[str, FloatArray]:
+    """The outcomes of each method; those of the same fits are fitted once."""
+    strict = conditions.corrects("threshold")
+    scores = {fit: METHODS[fit](runs, conditions) for fit in set(map(fits_of, methods))}
+    outcomes = {}
+    for method in methods:
+        measure = power if method == fits_of(method) else type_one_error
+        outcomes[method] = np.array(
+            [
+                [measure(own, alpha, strict=strict) for alpha in alphas]
+                for own in scores[fits_of(method)]
+            ]
         )
+    return outcomes

@@ -11,12 +11,22 @@ from missratio.reproduce._boundary import Boundary
 from missratio.reproduce._experiment import (
     CC_KLIEP,
     FULL_DATA,
+    FULL_TREES,
     IMPUTATION,
+    IMPUTED_TREES,
+    JOINT,
     KNOWN,
     LEARNED,
     M_KLIEP,
+    NAN_TREES,
+    PRODUCTS,
+    TILTED,
     TRUE_RATIO,
+    WEIGHTED_TREES,
     Experiment,
+    known,
+    learned,
+    type_one,
 )
 from missratio.reproduce._loss import Design
 from missratio.reproduce._real import RealData
@@ -24,7 +34,9 @@ from missratio.reproduce._simulated import Simulated, squared_distance
 
 SIZES = tuple(float(n) for n in range(100, 1501, 100))
 COMPARED = (TRUE_RATIO, M_KLIEP, CC_KLIEP)
-ROWS, POWER = "n0=n1", "expected power"
+ROWWISE = (PRODUCTS, WEIGHTED_TREES)
+LEARNERS = (JOINT, PRODUCTS, TILTED)
+ROWS, EXPECTED = "n0=n1", "expected power"
 RUNS = 100
 
 
@@ -68,18 +80,19 @@ def _simulated() -> list[Experiment]:
             "np_power",
             "Power on a mixture, by sample size",
             ROWS,
-            POWER,
+            EXPECTED,
             SIZES,
             COMPARED,
             RUNS,
             0.99,
             Simulated("np_power", lambda _: _simulation("np_mixture"), int),
+            beyond=ROWWISE,
         ),
         Experiment(
             "naive_bayes",
             "Power of naive Bayes, by the correlation of its features",
             "correlation rho",
-            POWER,
+            EXPECTED,
             tuple(step / 10 for step in range(10)),
             COMPARED,
             RUNS,
@@ -90,23 +103,42 @@ def _simulated() -> list[Experiment]:
                 lambda _: 100,
                 naive_bayes=True,
             ),
+            beyond=(JOINT,),
+        ),
+        Experiment(
+            "naive_bayes_large",
+            "Power of naive Bayes and of joint fits, n = 1000",
+            "correlation rho",
+            EXPECTED,
+            tuple(step / 10 for step in range(10)),
+            (),
+            RUNS,
+            0.95,
+            Simulated(
+                "naive_bayes_large",
+                lambda rho: _simulation("naive_bayes", rho),
+                lambda _: 1000,
+                naive_bayes=True,
+            ),
+            beyond=(TRUE_RATIO, M_KLIEP, CC_KLIEP, JOINT),
         ),
         Experiment(
             "diff_variance",
             "Power where variances differ, by sample size",
             ROWS,
-            POWER,
+            EXPECTED,
             SIZES,
             COMPARED,
             RUNS,
             0.95,
             Simulated("diff_variance", lambda _: _simulation("diff_variance"), int),
+            beyond=ROWWISE,
         ),
         Experiment(
             "misspecification",
             "Power by the level of misspecification",
             "misspecification 2 rho",
-            POWER,
+            EXPECTED,
             (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
             COMPARED,
             RUNS,
@@ -116,6 +148,7 @@ def _simulated() -> list[Experiment]:
                 lambda level: _simulation("misspecification", level / 2),
                 lambda _: 500,
             ),
+            beyond=ROWWISE,
         ),
     ]
 
@@ -133,6 +166,10 @@ class _DataSet:
     runs : tuple of int
         Of experiments 1 and 2.
     runs_per_task : int
+    beyond_runs : int
+        Of curves past the paper.
+    beyond_missing : tuple of str
+        Curves past the paper in experiment 2, where each point has its own fits.
     slow_seconds : float, optional
         For how long iterative imputation is run in each experiment by default.
     """
@@ -143,21 +180,38 @@ class _DataSet:
     fewer_queries: int
     runs: tuple[int, int]
     runs_per_task: int
+    beyond_runs: int
+    beyond_missing: tuple[str, ...]
     slow_seconds: float | None = None
 
 
+BY_SHARE = (known(JOINT), known(PRODUCTS), known(TILTED), IMPUTED_TREES)
 DATA_SETS = (
-    _DataSet("ctg", "CTG", Design(237, 100, 10), 10, (1000, 1000), 25),
-    _DataSet("fire", "Fire", Design(20_000, 5_000, 50), 10, (100, 100), 2),
-    _DataSet("weather", "Weather", Design(15_000, 10_000, 50), 10, (100, 30), 2, 900.0),
+    _DataSet("ctg", "CTG", Design(237, 100, 10), 10, (1000, 1000), 25, 200, BY_SHARE),
+    _DataSet(
+        "fire", "Fire", Design(20_000, 5_000, 50), 10, (100, 100), 2, 10, BY_SHARE
+    ),
+    _DataSet(
+        "weather",
+        "Weather",
+        Design(15_000, 10_000, 50),
+        10,
+        (100, 30),
+        2,
+        10,
+        BY_SHARE[:1],
+        900.0,
+    ),
 )
 
 
 def _real(data: _DataSet) -> list[Experiment]:
     design = replace(data.design, queries=data.fewer_queries)
+    learners = [kind(name) for name in LEARNERS for kind in (known, learned)]
     shared: dict[str, Any] = {
         "y_name": "out-of-sample power",
         "confidence": 0.95,
+        "beyond_runs": data.beyond_runs,
         "runs_per_task": data.runs_per_task,
         "slow_methods": (IMPUTATION,),
         "slow_seconds": data.slow_seconds,
@@ -172,6 +226,13 @@ def _real(data: _DataSet) -> list[Experiment]:
             runs=data.runs[0],
             procedure=RealData(data.name, "alpha", data.design),
             shares_fits=True,
+            beyond=(
+                *learners,
+                IMPUTED_TREES,
+                NAN_TREES,
+                FULL_TREES,
+                *map(type_one, (KNOWN, *learners)),
+            ),
             **shared,
         ),
         Experiment(
@@ -182,6 +243,7 @@ def _real(data: _DataSet) -> list[Experiment]:
             methods=(KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
             runs=data.runs[1],
             procedure=RealData(data.name, "missing", design),
+            beyond=data.beyond_missing,
             **shared,
         ),
     ]

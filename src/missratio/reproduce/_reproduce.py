@@ -12,7 +12,13 @@ from typing import Any
 
 from missratio._hints import listed
 from missratio.reproduce._execute import Plan, Runner
-from missratio.reproduce._experiment import VARIANTS, Conditions, Variant, chosen
+from missratio.reproduce._experiment import (
+    VARIANTS,
+    Conditions,
+    Experiment,
+    Variant,
+    chosen,
+)
 from missratio.reproduce._registry import EXPERIMENTS
 from missratio.reproduce._results import Result
 from missratio.reproduce._store import Task, write_whole
@@ -38,10 +44,12 @@ class Options:
         Of each experiment; None for as many as the paper made, and of iterative
         imputation on the weather for as many as fit into half an hour.
     methods : sequence of str
-        Curves; none stands for all.
+        Curves; none stands for all of the paper's.
     seed : int
     jobs : int
         Processes.
+    beyond : bool
+        Whether curves past the paper are added.
     """
 
     ids: Sequence[str] = ()
@@ -50,6 +58,7 @@ class Options:
     methods: Sequence[str] = ()
     seed: int = 0
     jobs: int = 1
+    beyond: bool = False
 
     def plans(self) -> tuple[list[Plan], dict[str, str]]:
         """What can be run, and of the rest why not.
@@ -66,23 +75,24 @@ class Options:
                 f"variant must be one of {listed(VARIANTS)}: got {self.variant!r}."
             )
         ids = chosen(self.ids, list(EXPERIMENTS), "experiment")
-        curves = [method for each in EXPERIMENTS.values() for method in each.methods]
+        curves = [method for each in EXPERIMENTS.values() for method in each.curves]
         wanted = chosen(self.methods, list(dict.fromkeys(curves)), "method")
         plans, skipped = [], {}
         for experiment in (EXPERIMENTS[name] for name in ids or EXPERIMENTS):
             why = experiment.procedure.unavailable()
             if why is not None and ids:
                 raise FileNotFoundError(f"{experiment.id} can't be run: {why}")
-            methods = tuple(m for m in experiment.methods if not wanted or m in wanted)
+            if wanted:
+                methods = tuple(m for m in experiment.curves if m in wanted)
+            else:
+                methods = experiment.curves if self.beyond else experiment.methods
             if why is not None:
-                skipped[experiment.id] = why
+                if methods:
+                    skipped[experiment.id] = why
             elif methods:
                 plans.append(Plan(experiment, methods, self.runs))
             elif ids:
-                raise ValueError(
-                    f"{experiment.id} has no curve among {listed(wanted)}. It has: "
-                    f"{listed(experiment.methods)}."
-                )
+                raise ValueError(_no_curve(experiment, wanted))
         return plans, skipped
 
 
@@ -163,9 +173,41 @@ def reproduce(
     return reproduction
 
 
+def load_results(folder: Path) -> dict[str, Result]:
+    """Read back what `reproduce` wrote, by experiment.
+
+    Parameters
+    ----------
+    folder : Path
+        What it wrote to.
+
+    Returns
+    -------
+    dict from id to Result
+    """
+    seconds = json.loads((folder / "run.json").read_text())["seconds"]
+    return {
+        name: Result.from_parquet(
+            EXPERIMENTS[name], folder / f"{name}.parquet", seconds[name]
+        )
+        for name in seconds
+    }
+
+
+def _no_curve(experiment: Experiment, wanted: Sequence[str]) -> str:
+    if wanted:
+        return (
+            f"{experiment.id} has no curve among {listed(wanted)}. It has: "
+            f"{listed(experiment.curves)}."
+        )
+    return (
+        f"{experiment.id} is no figure of the paper. Add beyond=True (--beyond) to run "
+        "it."
+    )
+
+
 def _size(plan: Plan, conditions: Conditions) -> int:
-    tasks = plan.quick_tasks(conditions) + plan.slow_tasks(conditions)
-    return sum(len(task.runs) * len(task.points) for task in tasks)
+    return sum(len(task.runs) * len(task.points) for task in plan.tasks(conditions))
 
 
 def _write_result(result: Result, out: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,24 @@ class Result:
     values: dict[str, FloatArray]
     seconds: dict[str, float]
 
+    @classmethod
+    def from_parquet(
+        cls, experiment: Experiment, path: Path, seconds: dict[str, float]
+    ) -> Result:
+        """Read the table of every run."""
+        from pyarrow import parquet
+
+        table = parquet.read_table(path, page_checksum_verification=True)
+        settings = json.loads(table.schema.metadata[b"missratio"])
+        columns = table.to_pydict()
+        shape = (1 + max(columns["run"]), len(experiment.x))
+        found = set(columns["method"])
+        values = {m: np.full(shape, np.nan) for m in experiment.curves if m in found}
+        for x, method, run, value in zip(*columns.values(), strict=True):
+            values[method][run, experiment.x.index(x)] = value
+        conditions = Conditions(settings["variant"], settings["seed"])
+        return cls(experiment, conditions, values, seconds)
+
     @property
     def curves(self) -> dict[str, Curve]:
         """Means and intervals of each method."""
@@ -55,6 +74,10 @@ class Result:
             method: overlap(ours[method], theirs)
             for method, theirs in self.published.items()
         }
+
+    def only(self, methods: Sequence[str]) -> Result:
+        """The same without other methods."""
+        return replace(self, values={m: self.values[m] for m in methods})
 
     def as_json(self) -> dict[str, Any]:
         """The experiment's entry of the command's JSON output."""

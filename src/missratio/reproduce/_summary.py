@@ -6,6 +6,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from missratio.reproduce._figures import parts
 from missratio.reproduce._published import Curve, published_source
 from missratio.reproduce._results import Result, count_overlaps
 
@@ -60,7 +61,7 @@ class Summary:
             experiment = result.experiment
             pieces += [
                 f"## {experiment.id}: {experiment.title}",
-                f"![{experiment.id}]({experiment.id}.png)",
+                *(f"![{name}]({name}.png)" for name in parts(result)),
                 interval_note(result),
                 markdown_table(("", *HEADINGS), rows(result)),
             ]
@@ -84,7 +85,7 @@ class Summary:
 
     def html(self) -> str:
         """The page in HTML, figures beside it."""
-        parts = [
+        lines = [
             "<!doctype html><html lang=en><meta charset=utf-8>",
             f"<title>Reproduction</title><style>{_STYLE}</style>",
             "<h1>Reproduction</h1>",
@@ -93,23 +94,23 @@ class Summary:
         ]
         for result in self.results:
             name = html.escape(result.experiment.id)
-            parts += [
+            lines += [
                 f"<h2 id={name}>{name}: {html.escape(result.experiment.title)}</h2>",
-                f'<p><img src="{name}.svg" alt="{name}"></p>',
+                *(f'<p><img src="{own}.svg" alt="{own}"></p>' for own in parts(result)),
                 f"<p>{html.escape(interval_note(result))}</p>",
                 _html_table(("", *HEADINGS), rows(result)),
             ]
         for name, why in self.skipped.items():
-            parts.append(
+            lines.append(
                 f"<p>Not run: <b>{html.escape(name)}</b>: {html.escape(why)}</p>"
             )
-        parts += [
+        lines += [
             "<h2>Where the time went</h2>",
             f"<p>{self.wall_seconds:.1f} s in all. Computing, on one core each:</p>",
             _html_table(("experiment", "methods", "seconds"), time_rows(self.results)),
             f"<p>Published values: {html.escape(published_source())}</p></html>",
         ]
-        return "\n".join(parts) + "\n"
+        return "\n".join(lines) + "\n"
 
 
 def interval_note(result: Result) -> str:
@@ -158,10 +159,10 @@ def time_rows(results: Sequence[Result]) -> list[list[str]]:
     """Computing time of each experiment, slow methods apart."""
     listed = []
     for result in results:
-        slow = result.experiment.slow_methods
+        apart = result.experiment.slow_methods + result.experiment.beyond
         for method, seconds in result.seconds.items():
-            others = [name for name in result.values if name not in slow]
-            what = method if method in slow else ", ".join(others)
+            others = [name for name in result.values if name not in apart]
+            what = method if method in apart else ", ".join(others)
             listed.append([result.experiment.id, what, f"{seconds:.1f}"])
     total = sum(seconds for result in results for seconds in result.seconds.values())
     return [*listed, ["all", "", f"{total:.1f}"]]

@@ -1,0 +1,200 @@
+"""The figures behind "Which method should I use?".
+
+    missratio reproduce --beyond --variant corrected --out reproduction/corrected
+    python docs/make_choosing.py reproduction/corrected
+
+reads what the first command wrote and writes ``docs/choosing_figures.md``, which the
+guide includes, and its pictures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from missratio.reproduce import Result, load_results
+from missratio.reproduce._experiment import (
+    FULL_DATA,
+    FULL_TREES,
+    IMPUTATION,
+    IMPUTED_TREES,
+    JOINT,
+    KNOWN,
+    M_KLIEP,
+    NAN_TREES,
+    PRODUCTS,
+    TILTED,
+    TRUE_RATIO,
+    WEIGHTED_TREES,
+    known,
+    learned,
+    type_one,
+)
+from missratio.reproduce._real import DELTA
+from missratio.reproduce._results import make_curve
+from missratio.reproduce._summary import markdown_table
+
+DOCS = Path(__file__).parent
+PICTURES = Path("_static") / "choosing"
+LEARNERS = (JOINT, PRODUCTS, TILTED)
+POWERS = (
+    KNOWN,
+    *(known(name) for name in LEARNERS),
+    IMPUTATION,
+    IMPUTED_TREES,
+    NAN_TREES,
+    FULL_DATA,
+    FULL_TREES,
+)
+ROWWISE = ("np_power", "diff_variance", "misspecification")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="what the command wrote")
+    folder = parser.parse_args().folder
+    results = load_results(folder)
+    (DOCS / PICTURES).mkdir(parents=True, exist_ok=True)
+    for name in results:
+        for end in ("_beyond", "_type_one"):
+            picture = folder / f"{name}{end}.png"
+            if picture.exists():
+                shutil.copy(picture, DOCS / PICTURES / picture.name)
+    text = "\n\n".join(page(results, folder)) + "\n"
+    (DOCS / "choosing_figures.md").write_text(text, encoding="utf-8")
+
+
+def page(results: dict[str, Result], folder: Path) -> list[str]:
+    """The sections, of what there is."""
+    command = json.loads((folder / "run.json").read_text())["command"]
+    pieces = [
+        f"Made by `{command}` and `python docs/make_choosing.py`. Intervals are mean ± "
+        "1.96 sd/√runs; differences are within runs, so that what a run has in common "
+        "cancels.",
+    ]
+    for name, title in (("ctg", "CTG"), ("weather", "Weather")):
+        if f"{name}_vary_alpha" in results:
+            pieces += alpha_section(results[f"{name}_vary_alpha"], title)
+        if f"{name}_vary_missing" in results:
+            pieces += missing_section(results[f"{name}_vary_missing"], title)
+    if "naive_bayes_large" in results:
+        pieces += [
+            "### Correlated columns, n = 1000",
+            "The paper's `naive_bayes` experiment with ten times its rows.",
+            table(
+                results["naive_bayes_large"],
+                (M_KLIEP, JOINT, TRUE_RATIO),
+                (0.0, 0.3, 0.5, 0.7, 0.9),
+            ),
+        ]
+    for name in ROWWISE:
+        if name in results and PRODUCTS in results[name].values:
+            methods = (M_KLIEP, PRODUCTS, WEIGHTED_TREES, TRUE_RATIO)
+            x = results[name].experiment.x
+            pieces += [
+                f"### Whole rows missing: `{name}`",
+                f"{results[name].experiment.title}.",
+                table(results[name], methods, (x[0], x[len(x) // 2], x[-1])),
+            ]
+    return pieces
+
+
+def alpha_section(result: Result, title: str) -> list[str]:
+    name, points = result.experiment.id, (0.05, 0.1, 0.2, 0.3)
+    runs = f"{len(next(iter(finished(result, known(TILTED)))))} runs"
+    own = [kind(name) for name in LEARNERS for kind in (known, learned)]
+    return [
+        f"### {title}, half of class 1's values missing ({runs})",
+        f"![{result.experiment.title}]({PICTURES / name}_beyond.png)",
+        "Power by α:",
+        table(result, POWERS, points),
+        "What φ learned from a few looked-up values costs, learned less known:",
+        differences(
+            result, [(learned(each), known(each)) for each in LEARNERS], points
+        ),
+        f"{known(TILTED)}, ahead of:",
+        differences(
+            result,
+            [(known(TILTED), other) for other in (IMPUTED_TREES, NAN_TREES, KNOWN)],
+            points,
+            first=False,
+        ),
+        "Type I error on fresh class-0 rows, which must stay below α with probability "
+        f"{1 - DELTA:g}: half of the rows held out choose the threshold, and the error "
+        "is counted on the others.",
+        table(result, [type_one(each) for each in (KNOWN, *own)], points),
+    ]
+
+
+def missing_section(result: Result, title: str) -> list[str]:
+    points = tuple(x for x in result.experiment.x if x >= 0.1)
+    name = result.experiment.id
+    return [
+        f"### {title}, by the share that is missing",
+        f"![{result.experiment.title}]({PICTURES / name}_beyond.png)",
+        "Power at α = 0.1:",
+        table(result, POWERS, points),
+        f"{known(TILTED)}, ahead of:",
+        differences(result, [(known(TILTED), IMPUTED_TREES)], points, first=False),
+    ]
+
+
+def finished(result: Result, method: str) -> np.ndarray:
+    """The values of a method's runs, of shape (n_points, n_runs)."""
+    values = result.values[method]
+    return values[~np.isnan(values).all(axis=1)].T
+
+
+def table(result: Result, methods: Sequence[str], points: Sequence[float]) -> str:
+    """A row for each method, a column for each point."""
+    curves = result.curves
+    places = [result.experiment.x.index(point) for point in points]
+    body = []
+    for method in methods:
+        if method in curves:
+            curve = curves[method]
+            cells = [cell(curve.mean[i], curve.hi[i]) for i in places]
+            body.append([method.removeprefix(type_one("")), *cells])
+    return markdown_table(_headings(result, points), body)
+
+
+def differences(
+    result: Result,
+    pairs: Sequence[tuple[str, str]],
+    points: Sequence[float],
+    *,
+    first: bool = True,
+) -> str:
+    """The mean of one method less another, run by run."""
+    body = []
+    for one, other in pairs:
+        if one not in result.values or other not in result.values:
+            continue
+        n_runs = min(len(result.values[one]), len(result.values[other]))
+        gap = result.values[one][:n_runs] - result.values[other][:n_runs]
+        curve = make_curve(gap, result.experiment.z)
+        places = [result.experiment.x.index(point) for point in points]
+        cells = [cell(curve.mean[i], curve.hi[i], sign="+") for i in places]
+        body.append([one if first else other, *cells])
+    return markdown_table(_headings(result, points), body)
+
+
+def cell(mean: float | None, high: float | None, sign: str = "") -> str:
+    """A mean and half of its interval."""
+    if mean is None:
+        return "–"
+    half = "" if high is None else f" ± {high - mean:.3f}"
+    return f"{mean:{sign}.3f}{half}"
+
+
+def _headings(result: Result, points: Sequence[float]) -> list[str]:
+    return [result.experiment.x_name, *(f"{point:g}" for point in points)]
+
+
+if __name__ == "__main__":
+    main()

@@ -61,6 +61,16 @@ def test_products_are_of_columns_that_are_no_indicators():
     assert basis.interactions == [(0, 0), (0, 1), (1, 1)]
 
 
+def test_products_that_hardly_any_row_has_are_left_out(make_run):
+    run = make_run(share=0.9)
+    pairs = with_products(run, run.missingness).basis.interactions
+    together = (~run.lost).astype(int) @ (~run.lost).astype(int).T
+    assert pairs == [
+        (j, k) for j in range(3) for k in range(j, 3) if together[j, k] >= 20
+    ]
+    assert len(pairs) < 6
+
+
 @pytest.mark.parametrize("name", LEARNERS)
 def test_where_nothing_is_lost_known_and_learned_are_one(make_run, name):
     run = make_run(share=0.0)

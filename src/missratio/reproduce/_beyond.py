@@ -36,6 +36,7 @@ Make = Callable[[Run, LogisticMissingness], Any]
 
 # What imputations differ by matters less, and costs more, the more rows there are.
 FEW_ROWS, N_IMPUTATIONS = 20_000, (5, 2)
+LEAST_ROWS = 20
 NOTHING = np.array([np.nan]), np.array([np.nan])
 """Scores where a method has nothing to do."""
 
@@ -47,10 +48,19 @@ def joint(run: Run, phi: LogisticMissingness) -> Any:
 
 
 def with_products(run: Run, phi: LogisticMissingness) -> Any:
-    """The same with squares and products of columns that are not indicators."""
+    """The same with squares and products of columns that are not indicators.
+
+    Products that hardly any class-1 row has both columns of are left out.
+    """
     distinct = [len(np.unique(values[:-1])) for values in run.table.grid]
     numbers = [j for j, count in enumerate(distinct) if count > 2]
-    pairs = list(combinations_with_replacement(numbers, 2))
+    seen = (~run.lost).astype(np.int64)
+    together = seen @ seen.T
+    pairs = [
+        (j, k)
+        for j, k in combinations_with_replacement(numbers, 2)
+        if together[j, k] >= LEAST_ROWS
+    ]
     basis = PolynomialBasis(1, interactions=pairs)
     return KLIEPCV(basis, missingness={1: phi}, random_state=0)
 

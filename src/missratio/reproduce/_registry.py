@@ -87,6 +87,7 @@ def _simulated() -> list[Experiment]:
             0.99,
             Simulated("np_power", lambda _: _simulation("np_mixture"), int),
             beyond=ROWWISE,
+            beyond_runs=20,
         ),
         Experiment(
             "naive_bayes",
@@ -133,6 +134,7 @@ def _simulated() -> list[Experiment]:
             0.95,
             Simulated("diff_variance", lambda _: _simulation("diff_variance"), int),
             beyond=ROWWISE,
+            beyond_runs=20,
         ),
         Experiment(
             "misspecification",
@@ -149,6 +151,7 @@ def _simulated() -> list[Experiment]:
                 lambda _: 500,
             ),
             beyond=ROWWISE,
+            beyond_runs=20,
         ),
     ]
 

@@ -31,13 +31,15 @@ from missratio.reproduce._experiment import (
     TILTED,
     TRUE_RATIO,
     WEIGHTED_TREES,
+    fits_of,
     known,
     learned,
     type_one,
 )
-from missratio.reproduce._real import DELTA
+from missratio.reproduce._real import DELTA, RealData
 from missratio.reproduce._results import make_curve
 from missratio.reproduce._summary import markdown_table
+from missratio.threshold import binomial_tail
 
 DOCS = Path(__file__).parent
 PICTURES = Path("_static") / "choosing"
@@ -126,9 +128,26 @@ def alpha_section(result: Result, title: str) -> list[str]:
         ),
         "Type I error on fresh class-0 rows, which must stay below α with probability "
         f"{1 - DELTA:g}: half of the rows held out choose the threshold, and the error "
-        "is counted on the others.",
-        table(result, [type_one(each) for each in (KNOWN, *own)], points),
+        "is counted on the others. The last line is the mean error of the binomial "
+        "rule for scores without ties, whatever learned them: (k + 1)/(n + 1) with k of "
+        "n scores above the threshold.",
+        table(
+            result,
+            [type_one(each) for each in (KNOWN, *own)],
+            points,
+            [["in theory", *expected_errors(result, points)]],
+        ),
     ]
+
+
+def expected_errors(result: Result, points: Sequence[float]) -> list[str]:
+    """The mean type I error of the binomial rule, at each point."""
+    procedure = result.experiment.procedure
+    assert isinstance(procedure, RealData)
+    (run,) = procedure.draw(None, range(1), result.conditions)
+    n_rows = (len(run.calibration) + 1) // 2
+    tails = [binomial_tail(n_rows, alpha, DELTA) for alpha in points]
+    return [f"{(tail + 1) / (n_rows + 1):.3f}" for tail in tails]
 
 
 def missing_section(result: Result, title: str) -> list[str]:
@@ -150,8 +169,13 @@ def finished(result: Result, method: str) -> np.ndarray:
     return values[~np.isnan(values).all(axis=1)].T
 
 
-def table(result: Result, methods: Sequence[str], points: Sequence[float]) -> str:
-    """A row for each method, a column for each point."""
+def table(
+    result: Result,
+    methods: Sequence[str],
+    points: Sequence[float],
+    more: Sequence[Sequence[str]] = (),
+) -> str:
+    """A row for each method, a column for each point, and more rows."""
     curves = result.curves
     places = [result.experiment.x.index(point) for point in points]
     body = []
@@ -159,8 +183,8 @@ def table(result: Result, methods: Sequence[str], points: Sequence[float]) -> st
         if method in curves:
             curve = curves[method]
             cells = [cell(curve.mean[i], curve.hi[i]) for i in places]
-            body.append([method.removeprefix(type_one("")), *cells])
-    return markdown_table(_headings(result, points), body)
+            body.append([fits_of(method), *cells])
+    return markdown_table(_headings(result, points), [*body, *more])
 
 
 def differences(

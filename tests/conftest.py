@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 # How long an example takes says more about the machine than about the code.
-settings.register_profile("missratio")
+settings.register_profile("missratio", deadline=None)
 settings.load_profile("missratio")
 
 

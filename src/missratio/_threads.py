@@ -75,10 +75,22 @@ def one_blas_thread(size: int) -> Iterator[int]:
 def share(
     work: Callable[[_Item], _Result], items: Sequence[_Item], threads: int
 ) -> list[_Result]:
-    """Map work over items, in order, among threads."""
+    """Map work over items among threads, the caller's being one of them."""
     if threads == 1 or len(items) <= 1:
         return [work(item) for item in items]
-    return list(_workers(threads).map(work, items))
+    results: dict[int, _Result] = {}
+    left = iter(range(len(items)))
+
+    def work_off() -> None:
+        for i in left:
+            results[i] = work(items[i])
+
+    helpers = [_workers(threads - 1).submit(work_off) for _ in range(threads - 1)]
+    work_off()
+    for helper in helpers:
+        if not helper.cancel():
+            helper.result()
+    return [results[i] for i in range(len(items))]
 
 
 @cache

@@ -104,6 +104,25 @@ class Sample:
         total = self.total * (n_rows / self.n_rows)
         return Sample(features, total, weights, centred=True)
 
+    def draw(self, mass: FloatArray, n_rows: int) -> Sample:
+        """Rows drawn in proportion to their mass, one at every n-th part of the total.
+
+        They stand for all: what a row weighs, times its mass, is the same for all
+        drawn, and weighted sums keep their expectations. For one problem; all of its
+        rows are kept where they have no mass, or none that is a number.
+        """
+        cumulative = np.cumsum(mass[0], dtype=np.float64)
+        step = cumulative[-1] / n_rows
+        if not 0.0 < step < math.inf:
+            return self
+        drawn = np.searchsorted(cumulative, step * (np.arange(n_rows) + 0.5))
+        weights = step / mass[:, drawn].astype(np.float64)
+        if self.weights is not None:
+            weights *= self.weights[:, drawn]
+        weights = weights.astype(self.features.dtype, copy=False)
+        rows = drawn if self.rows is None else self.rows[drawn]
+        return replace(self, weights=weights, rows=rows)
+
     def peek(self) -> FloatArray:
         """Features of a few hundred rows from all over the sample."""
         stride = 1 + self.n_rows // 256

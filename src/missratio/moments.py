@@ -99,6 +99,8 @@ class Sums:
         Σ w g''(s) f̃ f̃ᵀ, where asked for.
     lowest, highest : ndarray of shape (n_problems,)
         The extreme scores.
+    mass : ndarray of shape (n_problems, n_rows), or None
+        |w g''(s)| of each row, where asked for.
     """
 
     log_scale: FloatArray
@@ -107,6 +109,7 @@ class Sums:
     curvature: FloatArray | None
     lowest: FloatArray
     highest: FloatArray
+    mass: FloatArray | None = None
 
     def merge(self, *others: Sums) -> Sums:
         """The sums over all sets of rows."""
@@ -117,6 +120,11 @@ class Sums:
         curvature = None
         if all(part.curvature is not None for part in parts):
             curvature = _combine(factors, [part.curvature for part in parts])
+        masses = [
+            factor[:, None] * part.mass
+            for factor, part in zip(factors, parts, strict=True)
+            if part.mass is not None
+        ]
         return Sums(
             log_scale,
             _combine(factors, [part.value for part in parts]),
@@ -124,6 +132,7 @@ class Sums:
             curvature,
             np.min([part.lowest for part in parts], axis=0),
             np.max([part.highest for part in parts], axis=0),
+            np.concatenate(masses, axis=1) if masses else None,
         )
 
 
@@ -142,6 +151,7 @@ def accumulate(
     at: Parameters,
     *,
     second_order: bool,
+    keep_mass: bool = False,
 ) -> list[Sums]:
     """Sum the terms of a block of rows.
 
@@ -156,6 +166,8 @@ def accumulate(
     at : Parameters
     second_order : bool
         Whether to sum the curvature, by far the dearest part.
+    keep_mass : bool
+        Whether to keep what each row has to do with the curvature.
 
     Returns
     -------
@@ -178,9 +190,16 @@ def accumulate(
             *_term_sums(term, features, weights, at, second_order=second_order),
             lowest,
             highest,
+            _mass(term, weights) if keep_mass else None,
         )
         for term in terms
     ]
+
+
+def _mass(term: Term, weights: FloatArray | None) -> FloatArray:
+    """|w g''| of each row."""
+    mass = np.abs(term.curvature)
+    return mass if weights is None else weights * mass
 
 
 def _term_sums(

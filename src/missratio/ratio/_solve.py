@@ -28,6 +28,10 @@ NEWTON_TOL = 1e-8
 PILOT_STRIDE = 10
 PILOT_ROWS = 2000
 PILOT_STEPS = 20
+# Where the objective over all rows lies so far above the pilot's, it has misled.
+PILOT_GAP = 1.0
+# What part of the rows the first Hessian after a pilot is estimated from.
+HESSIAN_SHARE = 0.1
 # From this many parameters on a Hessian is kept over several steps.
 FREEZE_PARAMETERS = 48
 # Small problems are solved together up to this many numbers, which fit the cache.
@@ -87,22 +91,24 @@ def _solve_newton(
     problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
 ) -> Solution:
     """Newton, begun by a pilot where that is worth its while."""
-    start, hessian = problem.start() if begin is None else begin, None
+    start, first = problem.start() if begin is None else begin, None
     pilot = _pilot(problem) if begin is None else None
     if pilot is not None:
-        # A pilot is not solved any further than to its own statistical error; its
-        # Hessian then serves for most of the steps.
+        # A pilot is not solved any further than to its own statistical error; a
+        # Hessian estimated where it ends then serves for most of the steps.
         coarse = _pilot_tolerance(pilot, tol)
         steps = min(max_iter, PILOT_STEPS)
         rough = _solve_newton(pilot, None, tol=coarse, max_iter=steps)
         if rough.status[0] == Status.CONVERGED:
-            start, hessian = rough.theta, rough.hessian
-            if not rough.exact:
-                hessian = pilot(start, second_order=True).hessian
+            first = problem.sketch(rough.theta, HESSIAN_SHARE)
+            if first.value[0] < rough.value[0] + PILOT_GAP:
+                start = rough.theta
+            else:
+                first = None
     solution = newton(
         problem,
         start,
-        hessian=hessian,
+        first=first,
         freeze=pilot is not None
         or (len(start) == 1 and problem.n_parameters >= FREEZE_PARAMETERS),
         precision=float(np.finfo(problem.denominator.features.dtype).eps),

@@ -30,8 +30,10 @@ PILOT_ROWS = 2000
 PILOT_STEPS = 20
 # Where the objective over all rows lies so far above the pilot's, it has misled.
 PILOT_GAP = 1.0
-# What part of the rows the first Hessian after a pilot is estimated from.
+# What part of the rows the first Hessian after a pilot is estimated from, and how many
+# they are for each parameter at least.
 HESSIAN_SHARE = 0.1
+HESSIAN_ROWS = 250
 # From this many parameters on a Hessian is kept over several steps.
 FREEZE_PARAMETERS = 48
 # Small problems are solved together up to this many numbers, which fit the cache.
@@ -92,30 +94,34 @@ def _solve_newton(
 ) -> Solution:
     """Newton, begun by a pilot where that is worth its while."""
     start, first = problem.start() if begin is None else begin, None
-    pilot = _pilot(problem) if begin is None else None
-    if pilot is not None:
-        # A pilot is not solved any further than to its own statistical error; a
-        # Hessian estimated where it ends then serves for most of the steps.
-        coarse = _pilot_tolerance(pilot, tol)
-        steps = min(max_iter, PILOT_STEPS)
-        rough = _solve_newton(pilot, None, tol=coarse, max_iter=steps)
-        if rough.status[0] == Status.CONVERGED:
-            first = problem.sketch(rough.theta, HESSIAN_SHARE)
-            if first.value[0] < rough.value[0] + PILOT_GAP:
-                start = rough.theta
-            else:
-                first = None
+    rough = _solve_pilot(problem, tol, max_iter) if begin is None else None
+    if rough is not None and rough.status[0] == Status.CONVERGED:
+        # A Hessian estimated where the pilot ends serves for all steps, as a rule.
+        first = problem.sketch(rough.theta, _hessian_share(problem))
+        if first.value[0] < rough.value[0] + PILOT_GAP:
+            start = rough.theta
+        else:
+            first = None
     solution = newton(
         problem,
         start,
         first=first,
-        freeze=pilot is not None
+        freeze=rough is not None
         or (len(start) == 1 and problem.n_parameters >= FREEZE_PARAMETERS),
         precision=float(np.finfo(problem.denominator.features.dtype).eps),
         tol=tol,
         max_iter=max_iter,
     )
     return _without_receding(problem, solution)
+
+
+def _solve_pilot(problem: RatioProblem, tol: float, max_iter: int) -> Solution | None:
+    """Solve a pilot no further than to its own statistical error, if there is one."""
+    pilot = _pilot(problem)
+    if pilot is None:
+        return None
+    coarse, steps = _pilot_tolerance(pilot, tol), min(max_iter, PILOT_STEPS)
+    return _solve_newton(pilot, None, tol=coarse, max_iter=steps)
 
 
 def _solve_proximal(
@@ -148,6 +154,12 @@ def _pilot(problem: RatioProblem) -> RatioProblem | None:
     if len(problem.centre) > 1 or stride < least:
         return None
     return problem.thin(min(stride, PILOT_STRIDE))
+
+
+def _hessian_share(problem: RatioProblem) -> float:
+    """What part of the rows to estimate a first Hessian from; see `RatioProblem.sketch`."""
+    needed = HESSIAN_ROWS * problem.n_parameters / problem.denominator.n_rows
+    return max(HESSIAN_SHARE, needed)
 
 
 def _pilot_tolerance(pilot: RatioProblem, tol: float) -> float:

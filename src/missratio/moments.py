@@ -99,8 +99,9 @@ class Sums:
         Σ w g''(s) f̃ f̃ᵀ, where asked for.
     lowest, highest : ndarray of shape (n_problems,)
         The extreme scores.
-    mass : ndarray of shape (n_problems, n_rows), or None
-        |w g''(s)| of each row, where asked for.
+    mass : tuple of pairs of ndarray
+        For each block of rows the log scale, and |w g''(s)| of its rows times
+        exp(−log scale), where asked for.
     """
 
     log_scale: FloatArray
@@ -109,7 +110,7 @@ class Sums:
     curvature: FloatArray | None
     lowest: FloatArray
     highest: FloatArray
-    mass: FloatArray | None = None
+    mass: tuple[tuple[FloatArray, FloatArray], ...] = ()
 
     def merge(self, *others: Sums) -> Sums:
         """The sums over all sets of rows."""
@@ -120,11 +121,6 @@ class Sums:
         curvature = None
         if all(part.curvature is not None for part in parts):
             curvature = _combine(factors, [part.curvature for part in parts])
-        masses = [
-            factor[:, None] * part.mass
-            for factor, part in zip(factors, parts, strict=True)
-            if part.mass is not None
-        ]
         return Sums(
             log_scale,
             _combine(factors, [part.value for part in parts]),
@@ -132,7 +128,7 @@ class Sums:
             curvature,
             np.min([part.lowest for part in parts], axis=0),
             np.max([part.highest for part in parts], axis=0),
-            np.concatenate(masses, axis=1) if masses else None,
+            tuple(block for part in parts for block in part.mass),
         )
 
 
@@ -183,14 +179,14 @@ def accumulate(
     if isinstance(terms, Term):
         terms = (terms,)
     lowest, highest = score.min(axis=-1), score.max(axis=-1)
-    log_scale = np.zeros(len(score))
+    zero = np.zeros(len(score))
     return [
         Sums(
-            log_scale + term.log_scale,
+            zero + term.log_scale,
             *_term_sums(term, features, weights, at, second_order=second_order),
             lowest,
             highest,
-            _mass(term, weights) if keep_mass else None,
+            ((zero + term.log_scale, _mass(term, weights)),) if keep_mass else (),
         )
         for term in terms
     ]

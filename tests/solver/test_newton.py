@@ -136,6 +136,18 @@ def test_a_frozen_hessian_is_evaluated_anew_where_it_does_not_serve():
     assert solution.n_iter[0] < 30
 
 
+def test_a_step_in_vain_on_an_approximate_hessian_makes_it_ask_for_the_true_one():
+    matrix, target = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0])
+    evaluate, start = quadratic(matrix, target), np.zeros((1, 2))
+    # Blind to the second parameter: its step there is far too long.
+    blind = np.array([[[2.0, 0.0], [0.0, 0.0]]])
+    first = replace(evaluate(start, second_order=False), hessian=blind)
+    solution = newton(evaluate, start, first=first, freeze=True)
+    assert solution.status[0] == Status.CONVERGED
+    np.testing.assert_allclose(solution.theta[0], target, atol=1e-7)
+    assert evaluate.hessians == 1
+
+
 # What comes out is measured.
 
 

@@ -333,13 +333,15 @@ class RatioProblem:
 
 def _drawn(sample: Sample, terms: list[Sums], share: float) -> Sample:
     """A share of a sample's rows, drawn by their part in all terms' curvature."""
-    mass = terms[0].mass
-    if len(terms) > 1:
-        scales = np.array([term.log_scale for term in terms])
-        factors = np.exp(scales - scales.max(axis=0))
-        mass = sum_terms(factors[..., None], [term.mass for term in terms])
-    assert mass is not None
-    return sample.draw(mass, math.ceil(share * sample.n_rows))
+    highest = max(term.log_scale[0] for term in terms)
+    masses = [
+        sum_terms(
+            np.array([np.exp(log_scale[0] - highest) for log_scale, _ in block]),
+            [mass[0] for _, mass in block],
+        )
+        for block in zip(*(term.mass for term in terms), strict=True)
+    ]
+    return sample.draw(masses, math.ceil(share * sample.n_rows))
 
 
 def sum_terms(factors: FloatArray, arrays: Sequence[FloatArray | None]) -> FloatArray:

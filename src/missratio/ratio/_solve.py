@@ -157,7 +157,7 @@ def _pilot(problem: RatioProblem) -> RatioProblem | None:
 
 
 def _hessian_share(problem: RatioProblem) -> float:
-    """What part of the rows to estimate a first Hessian from; see `RatioProblem.sketch`."""
+    """What part of the rows a first Hessian is estimated from."""
     needed = HESSIAN_ROWS * problem.n_parameters / problem.denominator.n_rows
     return max(HESSIAN_SHARE, needed)
 

@@ -164,7 +164,7 @@ class RatioProblem:
         """The same with a Hessian estimated from a share of the rows.
 
         They are drawn in proportion to their part in it, so that its relative error is
-        about √(parameters/rows drawn) in any direction, however uneven the ratio is.
+        about 2√(parameters/rows drawn) in any direction, however uneven the ratio is.
         For one problem. From half of the rows on it is summed over all of them.
         """
         if share > 0.5:

@@ -31,9 +31,9 @@ PILOT_STEPS = 20
 # Where the objective over all rows lies so far above the pilot's, it has misled.
 PILOT_GAP = 1.0
 # What part of the rows the first Hessian after a pilot is estimated from, and how many
-# they are for each parameter at least.
+# they are for each parameter at least and at most.
 HESSIAN_SHARE = 0.1
-HESSIAN_ROWS = 250
+HESSIAN_ROWS = (250, 10_000)
 # From this many parameters on a Hessian is kept over several steps.
 FREEZE_PARAMETERS = 48
 # Small problems are solved together up to this many numbers, which fit the cache.
@@ -158,8 +158,9 @@ def _pilot(problem: RatioProblem) -> RatioProblem | None:
 
 def _hessian_share(problem: RatioProblem) -> float:
     """What part of the rows a first Hessian is estimated from."""
-    needed = HESSIAN_ROWS * problem.n_parameters / problem.denominator.n_rows
-    return max(HESSIAN_SHARE, needed)
+    n_rows = problem.denominator.n_rows
+    least, most = (each * problem.n_parameters for each in HESSIAN_ROWS)
+    return max(least, min(most, HESSIAN_SHARE * n_rows)) / n_rows
 
 
 def _pilot_tolerance(pilot: RatioProblem, tol: float) -> float:

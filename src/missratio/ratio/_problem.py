@@ -165,10 +165,8 @@ class RatioProblem:
 
         They are drawn in proportion to their part in it, so that its relative error is
         about 2√(parameters/rows drawn) in any direction, however uneven the ratio is.
-        For one problem. From half of the rows on it is summed over all of them.
+        For one problem.
         """
-        if share > 0.5:
-            return self(theta, second_order=True)
         upper, lower = self.sums(theta, second_order=False, keep_mass=True)
         numerator = self.numerator
         if isinstance(numerator, Sample):

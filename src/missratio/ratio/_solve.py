@@ -34,6 +34,8 @@ PILOT_GAP = 1.0
 # they are for each parameter at least and at most.
 HESSIAN_SHARE = 0.1
 HESSIAN_ROWS = (250, 10_000)
+# Where more than this part would be drawn, a pilot's rows say about as much.
+MOST_DRAWN = 0.5
 # From this many parameters on a Hessian is kept over several steps.
 FREEZE_PARAMETERS = 48
 # Small problems are solved together up to this many numbers, which fit the cache.
@@ -97,7 +99,12 @@ def _solve_newton(
     rough = _solve_pilot(problem, tol, max_iter) if begin is None else None
     if rough is not None and rough.status[0] == Status.CONVERGED:
         # A Hessian estimated where the pilot ends serves for all steps, as a rule.
-        first = problem.sketch(rough.theta, _hessian_share(problem))
+        share = _hessian_share(problem)
+        if share <= MOST_DRAWN:
+            first = problem.sketch(rough.theta, share)
+        else:
+            here = problem(rough.theta, second_order=False)
+            first = replace(here, hessian=rough.hessian)
         if first.value[0] < rough.value[0] + PILOT_GAP:
             start = rough.theta
         else:
@@ -116,12 +123,18 @@ def _solve_newton(
 
 
 def _solve_pilot(problem: RatioProblem, tol: float, max_iter: int) -> Solution | None:
-    """Solve a pilot no further than to its own statistical error, if there is one."""
+    """Solve a pilot no further than to its own statistical error, if there is one.
+
+    Its Hessian is that at its end where it is to serve for all rows.
+    """
     pilot = _pilot(problem)
     if pilot is None:
         return None
     coarse, steps = _pilot_tolerance(pilot, tol), min(max_iter, PILOT_STEPS)
-    return _solve_newton(pilot, None, tol=coarse, max_iter=steps)
+    rough = _solve_newton(pilot, None, tol=coarse, max_iter=steps)
+    if _hessian_share(problem) <= MOST_DRAWN:
+        return rough
+    return replace(rough, hessian=pilot(rough.theta, second_order=True).hessian)
 
 
 def _solve_proximal(

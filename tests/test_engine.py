@@ -109,6 +109,28 @@ def test_a_thinned_sample_is_a_copy():
     assert (sample.features != 0.0).all()
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+def test_drawn_rows_weigh_the_same_times_their_mass_and_stand_for_all(indexed):
+    rows = np.arange(0, 40_000, 2) if indexed else None
+    sample = sample_of(rows=rows)
+    mass = np.random.default_rng(1).exponential(size=sample.n_rows) ** 3
+    mass[::3] = 0.0
+    drawn = sample.draw(np.array_split(mass, 7), 2000)
+    place = drawn.rows // 2 if indexed else drawn.rows
+    expected = mass.sum() / 2000 * sample.weights[0, place]
+    np.testing.assert_allclose(drawn.weights[0] * mass[place], expected)
+    assert drawn.total == sample.total
+    # Each row as often as its mass says, rounded up or down.
+    times = np.bincount(place, minlength=sample.n_rows)
+    assert (np.abs(times - 2000 * mass / mass.sum()) < 1.0).all()
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
+def test_all_rows_are_kept_where_no_mass_says_which(value):
+    sample = sample_of(n_rows=100)
+    assert sample.draw([np.full(60, value), np.zeros(40)], 10) is sample
+
+
 def test_blocks_of_consecutive_rows_are_views():
     sample = sample_of(n_rows=100)
     features, weights = sample.block(10, 20)
@@ -200,6 +222,24 @@ def test_overlapping_holds_in_two_threads_give_blas_its_threads_back():
 @pytest.mark.parametrize("threads", [1, 3])
 def test_shared_work_comes_back_in_order(threads):
     assert share(lambda i: i * i, range(20), threads) == [i * i for i in range(20)]
+
+
+def test_shared_work_ends_with_the_error_of_the_first_item_that_fails():
+    def work(i):
+        if i % 5 == 3:
+            raise ValueError(f"item {i}")
+        return i
+
+    for _ in range(50):
+        with pytest.raises(ValueError, match="item 3"):
+            share(work, range(20), 2)
+
+
+def test_shared_work_may_share_its_own_work():
+    def work(i):
+        return sum(share(lambda j: i * j, range(10), 2))
+
+    assert share(work, range(30), 2) == [45 * i for i in range(30)]
 
 
 def test_all_results_of_a_fit_are_the_same_with_one_thread_and_two():

@@ -75,10 +75,29 @@ def one_blas_thread(size: int) -> Iterator[int]:
 def share(
     work: Callable[[_Item], _Result], items: Sequence[_Item], threads: int
 ) -> list[_Result]:
-    """Map work over items, in order, among threads."""
+    """Map work over items, in order, among threads; the caller's is one of them."""
     if threads == 1 or len(items) <= 1:
         return [work(item) for item in items]
-    return list(_workers(threads).map(work, items))
+    done: dict[int, _Result] = {}
+    failed: dict[int, BaseException] = {}
+    left = iter(range(len(items)))
+
+    def work_off() -> None:
+        while not failed and (i := next(left, None)) is not None:
+            try:
+                done[i] = work(items[i])
+            except BaseException as error:
+                failed[i] = error
+
+    helpers = [_workers(threads - 1).submit(work_off) for _ in range(threads - 1)]
+    work_off()
+    for helper in helpers:
+        # One that had no turn, as all workers wait for such as this, isn't needed.
+        if not helper.cancel():
+            helper.result()
+    if failed:
+        raise failed[min(failed)]
+    return [done[i] for i in range(len(items))]
 
 
 @cache

@@ -104,6 +104,44 @@ class Sample:
         total = self.total * (n_rows / self.n_rows)
         return Sample(features, total, weights, centred=True)
 
+    def draw(self, masses: Sequence[FloatArray], n_rows: int) -> Sample:
+        """Rows drawn in proportion to their mass, one at every n-th part of the total.
+
+        They stand for all: what a row weighs, times its mass, is the same for all
+        drawn, and weighted sums keep their expectations. For one problem; all of its
+        rows are kept where they have no mass, or none that is a number.
+
+        Parameters
+        ----------
+        masses : sequence of ndarray of shape (n_block_rows,)
+            Of consecutive blocks of rows.
+        n_rows : int
+            How many to draw.
+        """
+        ends = np.cumsum([mass.sum(dtype=np.float64) for mass in masses])
+        step = ends[-1] / n_rows
+        if not 0.0 < step < math.inf:
+            return self
+        ticks = step * (np.arange(n_rows) + 0.5)
+        edges = [0, *np.searchsorted(ticks, ends)]
+        starts = np.cumsum([0, *(len(mass) for mass in masses)])
+
+        def pick(i: int) -> tuple[IntArray, FloatArray]:
+            cumulative = np.cumsum(masses[i], dtype=np.float64)
+            own = ticks[edges[i] : edges[i + 1]] - (ends[i - 1] if i else 0.0)
+            # Sums differ by rounding: beyond the last mass is at the last mass.
+            rows = np.searchsorted(cumulative, np.minimum(own, cumulative[-1]))
+            return starts[i] + rows, step / masses[i][rows]
+
+        with one_blas_thread(self.size) as threads:
+            picked = share(pick, range(len(masses)), threads)
+        drawn, weights = (np.concatenate(part) for part in zip(*picked, strict=True))
+        if self.weights is not None:
+            weights *= self.weights[0, drawn]
+        weights = weights[None].astype(self.features.dtype, copy=False)
+        rows = drawn if self.rows is None else self.rows[drawn]
+        return replace(self, weights=weights, rows=rows)
+
     def peek(self) -> FloatArray:
         """Features of a few hundred rows from all over the sample."""
         stride = 1 + self.n_rows // 256

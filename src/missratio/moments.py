@@ -99,6 +99,9 @@ class Sums:
         Σ w g''(s) f̃ f̃ᵀ, where asked for.
     lowest, highest : ndarray of shape (n_problems,)
         The extreme scores.
+    mass : tuple of pairs of ndarray
+        For each block of rows the log scale, and |w g''(s)| of its rows times
+        exp(−log scale), where asked for.
     """
 
     log_scale: FloatArray
@@ -107,6 +110,7 @@ class Sums:
     curvature: FloatArray | None
     lowest: FloatArray
     highest: FloatArray
+    mass: tuple[tuple[FloatArray, FloatArray], ...] = ()
 
     def merge(self, *others: Sums) -> Sums:
         """The sums over all sets of rows."""
@@ -124,6 +128,7 @@ class Sums:
             curvature,
             np.min([part.lowest for part in parts], axis=0),
             np.max([part.highest for part in parts], axis=0),
+            tuple(block for part in parts for block in part.mass),
         )
 
 
@@ -142,6 +147,7 @@ def accumulate(
     at: Parameters,
     *,
     second_order: bool,
+    keep_mass: bool = False,
 ) -> list[Sums]:
     """Sum the terms of a block of rows.
 
@@ -156,6 +162,8 @@ def accumulate(
     at : Parameters
     second_order : bool
         Whether to sum the curvature, by far the dearest part.
+    keep_mass : bool
+        Whether to keep what each row has to do with the curvature.
 
     Returns
     -------
@@ -171,16 +179,23 @@ def accumulate(
     if isinstance(terms, Term):
         terms = (terms,)
     lowest, highest = score.min(axis=-1), score.max(axis=-1)
-    log_scale = np.zeros(len(score))
+    zero = np.zeros(len(score))
     return [
         Sums(
-            log_scale + term.log_scale,
+            zero + term.log_scale,
             *_term_sums(term, features, weights, at, second_order=second_order),
             lowest,
             highest,
+            ((zero + term.log_scale, _mass(term, weights)),) if keep_mass else (),
         )
         for term in terms
     ]
+
+
+def _mass(term: Term, weights: FloatArray | None) -> FloatArray:
+    """|w g''| of each row."""
+    mass = np.abs(term.curvature)
+    return mass if weights is None else weights * mass
 
 
 def _term_sums(

@@ -246,6 +246,109 @@ def test_a_pilot_for_many_features_changes_nothing(l2, unit, monkeypatch):
     assert quick.coef_[0] * unit == pytest.approx(plain.coef_[0] * unit, abs=1e-7)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_a_sketch_has_the_exact_gradient_and_about_the_hessian(name, weighted):
+    rng = np.random.default_rng(0)
+    n_rows, d, objective = 20_000, 4, OBJECTIVES[name]
+
+    def sample():
+        weights = rng.exponential(size=(1, n_rows)) if weighted else None
+        return Sample(
+            rng.normal(size=(1, n_rows, d)), np.array([1.0 * n_rows]), weights
+        )
+
+    numerator = sample()
+    if objective.linear_numerator:
+        numerator = WeightedMean(np.full((1, d), 0.2), np.ones(1))
+    centre, l2 = np.full((1, d), 0.1), np.full(d, 0.01)
+    problem = RatioProblem(objective, numerator, sample(), centre, l2)
+    theta = problem.start()
+    theta[:, :d] = 0.05 if "identity" in name else 0.5
+    exact, sketch = problem(theta, second_order=True), problem.sketch(theta, 0.2)
+    np.testing.assert_allclose(sketch.value, exact.value, rtol=1e-12)
+    np.testing.assert_allclose(sketch.gradient, exact.gradient, rtol=1e-9, atol=1e-12)
+    error = np.linalg.solve(exact.hessian[0], sketch.hessian[0]) - np.eye(len(theta[0]))
+    assert np.abs(np.linalg.eigvals(error)).max() < 8.0 * np.sqrt(d / (0.2 * n_rows))
+
+
+def passes_over_all_rows(monkeypatch, n_rows):
+    """A list that every pass over so many denominator rows adds to."""
+    passes, plain = [], RatioProblem.sums
+
+    def sums(self, theta, *, second_order, **options):
+        if self.denominator.n_rows == n_rows:
+            passes.append("second" if second_order else "first")
+        return plain(self, theta, second_order=second_order, **options)
+
+    monkeypatch.setattr(RatioProblem, "sums", sums)
+    return passes
+
+
+def correlated(rng, n, d, rho):
+    common = rng.normal(size=(n, 1))
+    return np.sqrt(1 - rho) * rng.normal(size=(n, d)) + np.sqrt(rho) * common
+
+
+LARGE = {
+    "independent": lambda rng, n, d: rng.normal(size=(n, d)),
+    "sorted": lambda rng, n, d: (
+        np.sort(rng.normal(size=(n, 1)), axis=0) + rng.normal(size=(n, d))
+    ),
+    "correlated": lambda rng, n, d: correlated(rng, n, d, 0.999),
+    "heavy tails": lambda rng, n, d: rng.standard_t(6, size=(n, d)),
+}
+
+
+def tilted(X0, rng):
+    """Rows of class 0 drawn by their odds, which are log-linear in the middle."""
+    coef = rng.normal(size=X0.shape[1])
+    coef *= 0.5 / (X0[:1000] @ coef).std()
+    odds = np.exp(np.clip(X0 @ coef, -3.0, 3.0))
+    return X0[rng.choice(len(X0), len(X0), p=odds / odds.sum())]
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_a_large_sample_is_passed_over_a_few_times_and_never_for_a_hessian(
+    kind, monkeypatch
+):
+    rng, n, d = np.random.default_rng(0), 200_000, 8
+    X0 = LARGE[kind](rng, n, d)
+    X1 = tilted(X0, rng)
+    passes = passes_over_all_rows(monkeypatch, n)
+    ratio = density_ratio(X1, X0)
+    assert ratio.converged_
+    assert 3 <= len(passes) <= 7
+    assert "second" not in passes
+    tilt = ratio.predict_ratio(X0)
+    mismatch = (tilt @ X0) / tilt.sum() - X1.mean(axis=0)
+    assert np.linalg.norm(mismatch) < 1e-7
+
+
+def test_a_few_rows_that_outweigh_all_others_only_take_longer():
+    rng = np.random.default_rng(0)
+    X0 = rng.standard_t(3, size=(200_000, 8))
+    X1 = tilted(X0, rng)
+    ratio = density_ratio(X1, X0)
+    assert ratio.converged_
+    tilt = ratio.predict_ratio(X0)
+    mismatch = (tilt @ X0) / tilt.sum() - X1.mean(axis=0)
+    assert np.linalg.norm(mismatch) < 1e-7
+
+
+def test_what_a_sketch_does_not_see_is_found_all_the_same():
+    # An indicator of six rows in 200,000: pilot and sketch hardly see it.
+    rng, n = np.random.default_rng(0), 200_000
+    X0, X1 = rng.normal(size=(n, 3)), rng.normal(0.3, 1, (n, 3))
+    X0[:, 2] = X1[:, 2] = 0.0
+    X0[rng.choice(n, 6), 2] = 1.0
+    X1[rng.choice(n, 9), 2] = 1.0
+    ratio = density_ratio(X1, X0)
+    assert ratio.converged_
+    expected = np.log(X1[:, 2].mean() / X0[:, 2].mean())
+    assert ratio.coef_[2] == pytest.approx(expected, abs=0.7)
+
+
 @pytest.mark.parametrize("offset", [0.0, 30.0])
 def test_single_precision_holds_in_place_about_zero_and_far_from_it(
     offset, monkeypatch

@@ -14,7 +14,7 @@ from missratio import (
     StepMissingness,
     corrupt,
 )
-from missratio.ratio._base import check_no_infinity, look_over
+from missratio.ratio._base import Survey, check_no_infinity, look_over
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
 ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
@@ -55,6 +55,17 @@ def test_an_infinity_is_named_whatever_the_missingness(kind, missingness, value,
     X[7, 1] = value
     with pytest.raises(ValueError, match=r"infinity at row 7, column 1\. Replace"):
         kind(missingness=missingness).fit(X, y)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_an_infinity_is_named_in_a_wide_and_long_table(label):
+    X, y = np.ones((40_000, 40)), np.repeat([0, 1], 20_000)
+    row = 20_000 * label + 15_000
+    X[[row, row + 1], 7] = np.inf, -np.inf
+    with pytest.raises(ValueError, match=f"infinity at row {row}, column 7"):
+        look_over(X, y == 1)
+    X[[row, row + 1], 7] = np.nan, 1e308
+    assert look_over(X, y == 1) == Survey(complete=False, sums=None)
 
 
 def test_values_whose_sum_overflows_are_not_infinite():

@@ -1,5 +1,7 @@
 """Newton's method: damped, batched, at ease with singular Hessians, honest."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -113,11 +115,12 @@ def test_one_difficult_problem_in_a_batch_disturbs_no_other():
         assert together.status[i] == alone.status[0]
 
 
-def test_it_starts_from_a_given_hessian_and_leaves_start_alone():
+def test_it_starts_from_a_given_evaluation_and_leaves_start_alone():
     matrix, target = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0])
     start = np.zeros((1, 2))
     evaluate = quadratic(matrix, target)
-    solution = newton(evaluate, start, hessian=matrix[None] * 1.2, freeze=True)
+    first = replace(evaluate(start, second_order=False), hessian=matrix[None] * 1.2)
+    solution = newton(evaluate, start, first=first, freeze=True)
     assert solution.status[0] == Status.CONVERGED
     np.testing.assert_allclose(solution.theta[0], target, atol=1e-7)
     assert evaluate.hessians < evaluate.calls
@@ -125,11 +128,24 @@ def test_it_starts_from_a_given_hessian_and_leaves_start_alone():
 
 
 def test_a_frozen_hessian_is_evaluated_anew_where_it_does_not_serve():
-    solution = newton(
-        root(), np.array([[0.9]]), hessian=np.array([[[1e4]]]), freeze=True
-    )
+    start, evaluate = np.array([[0.9]]), root()
+    far_off = np.array([[[1e4]]])
+    first = replace(evaluate(start, second_order=False), hessian=far_off)
+    solution = newton(evaluate, start, first=first, freeze=True)
     assert solution.status[0] == Status.CONVERGED
     assert solution.n_iter[0] < 30
+
+
+def test_a_step_in_vain_on_an_approximate_hessian_makes_it_ask_for_the_true_one():
+    matrix, target = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0])
+    evaluate, start = quadratic(matrix, target), np.zeros((1, 2))
+    # Blind to the second parameter: its step there is far too long.
+    blind = np.array([[[2.0, 0.0], [0.0, 0.0]]])
+    first = replace(evaluate(start, second_order=False), hessian=blind)
+    solution = newton(evaluate, start, first=first, freeze=True)
+    assert solution.status[0] == Status.CONVERGED
+    np.testing.assert_allclose(solution.theta[0], target, atol=1e-7)
+    assert evaluate.hessians == 1
 
 
 # What comes out is measured.

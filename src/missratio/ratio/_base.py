@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
 
 from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.moments import STREAMED_BYTES
 from missratio.solver import Status
 
 Missingnesses = Any
@@ -184,9 +185,14 @@ def look_over(X: FloatArray, counted: BoolArray | None = None) -> Survey:
 
     def read(start: int) -> tuple[bool, FloatArray | None]:
         block = X[start : start + length]
+        rows = None if counted is None else counted[start : start + length]
+        if rows is not None and block[0].nbytes >= STREAMED_BYTES and rows.all():
+            with np.errstate(over="ignore", invalid="ignore"):
+                sums = np.einsum("ij->j", block)
+                if math.isfinite(sums.sum()):
+                    return True, sums
         # A large table is read here, and by what follows from the cache.
         complete = _is_complete(block, start)
-        rows = None if counted is None else counted[start : start + length]
         if not complete or rows is None or not rows.any():
             return complete, None
         with np.errstate(over="ignore", invalid="ignore"):

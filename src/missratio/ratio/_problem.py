@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -123,7 +124,7 @@ class RatioProblem:
         return theta
 
     def sums(
-        self, theta: FloatArray, *, second_order: bool
+        self, theta: FloatArray, *, second_order: bool, keep_mass: bool = False
     ) -> tuple[list[Sums], list[Sums]]:
         """The weighted sums over the numerator's and the denominator's rows."""
         coef, intercept = self._split(theta)
@@ -138,7 +139,12 @@ class RatioProblem:
             return fold(
                 sample,
                 lambda features, weights: accumulate(
-                    term_of, features, weights, at, second_order=second_order
+                    term_of,
+                    features,
+                    weights,
+                    at,
+                    second_order=second_order,
+                    keep_mass=keep_mass,
                 ),
                 elements,
             )
@@ -152,6 +158,28 @@ class RatioProblem:
     def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
         """Value, gradient and Hessian of the penalised objective, by the chain rule."""
         upper, lower = self.sums(theta, second_order=second_order)
+        return self._evaluation(theta, upper, lower)
+
+    def sketch(self, theta: FloatArray, share: float) -> Evaluation:
+        """The same with a Hessian estimated from a share of the rows.
+
+        They are drawn in proportion to their part in it, so that its relative error is
+        about 2√(parameters/rows drawn) in any direction, however uneven the ratio is.
+        For one problem.
+        """
+        upper, lower = self.sums(theta, second_order=False, keep_mass=True)
+        numerator = self.numerator
+        if isinstance(numerator, Sample):
+            numerator = _drawn(numerator, upper, share)
+        denominator = _drawn(self.denominator, lower, share)
+        drawn = replace(self, numerator=numerator, denominator=denominator)
+        hessian = drawn(theta, second_order=True).hessian
+        return replace(self._evaluation(theta, upper, lower), hessian=hessian)
+
+    def _evaluation(
+        self, theta: FloatArray, upper: list[Sums], lower: list[Sums]
+    ) -> Evaluation:
+        """What the sums over both classes' rows come to."""
         terms = upper + lower
         divisors = self._totals
         if len(terms) > 2:
@@ -166,7 +194,7 @@ class RatioProblem:
         first = outer.gradient / divisors
         gradient = sum_terms(first[..., None], [term.slope for term in terms])
         hessian = None
-        if second_order:
+        if lower[0].curvature is not None:
             curvatures = [term.curvature for term in terms]
             hessian = sum_terms(first[..., None, None], curvatures)
             if outer.hessian is not None:
@@ -299,6 +327,19 @@ class RatioProblem:
             denominator=self.denominator.problems(which),
             centre=self.centre[which],
         )
+
+
+def _drawn(sample: Sample, terms: list[Sums], share: float) -> Sample:
+    """A share of a sample's rows, drawn by their part in all terms' curvature."""
+    highest = max(term.log_scale[0] for term in terms)
+    masses = [
+        sum_terms(
+            np.array([np.exp(log_scale[0] - highest) for log_scale, _ in block]),
+            [mass[0] for _, mass in block],
+        )
+        for block in zip(*(term.mass for term in terms), strict=True)
+    ]
+    return sample.draw(masses, math.ceil(share * sample.n_rows))
 
 
 def sum_terms(factors: FloatArray, arrays: Sequence[FloatArray | None]) -> FloatArray:

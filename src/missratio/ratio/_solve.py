@@ -28,6 +28,14 @@ NEWTON_TOL = 1e-8
 PILOT_STRIDE = 10
 PILOT_ROWS = 2000
 PILOT_STEPS = 20
+# Where the objective over all rows lies so far above the pilot's, it has misled.
+PILOT_GAP = 1.0
+# What part of the rows the first Hessian after a pilot is estimated from, and how many
+# they are for each parameter at least and at most.
+HESSIAN_SHARE = 0.1
+HESSIAN_ROWS = (250, 10_000)
+# Where more than this part would be drawn, a pilot's rows say about as much.
+MOST_DRAWN = 0.5
 # From this many parameters on a Hessian is kept over several steps.
 FREEZE_PARAMETERS = 48
 # Small problems are solved together up to this many numbers, which fit the cache.
@@ -87,29 +95,46 @@ def _solve_newton(
     problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
 ) -> Solution:
     """Newton, begun by a pilot where that is worth its while."""
-    start, hessian = problem.start() if begin is None else begin, None
-    pilot = _pilot(problem) if begin is None else None
-    if pilot is not None:
-        # A pilot is not solved any further than to its own statistical error; its
-        # Hessian then serves for most of the steps.
-        coarse = _pilot_tolerance(pilot, tol)
-        steps = min(max_iter, PILOT_STEPS)
-        rough = _solve_newton(pilot, None, tol=coarse, max_iter=steps)
-        if rough.status[0] == Status.CONVERGED:
-            start, hessian = rough.theta, rough.hessian
-            if not rough.exact:
-                hessian = pilot(start, second_order=True).hessian
+    start, first = problem.start() if begin is None else begin, None
+    rough = _solve_pilot(problem, tol, max_iter) if begin is None else None
+    if rough is not None and rough.status[0] == Status.CONVERGED:
+        # A Hessian estimated where the pilot ends serves for all steps, as a rule.
+        share = _hessian_share(problem)
+        if share <= MOST_DRAWN:
+            first = problem.sketch(rough.theta, share)
+        else:
+            here = problem(rough.theta, second_order=False)
+            first = replace(here, hessian=rough.hessian)
+        if first.value[0] < rough.value[0] + PILOT_GAP:
+            start = rough.theta
+        else:
+            first = None
     solution = newton(
         problem,
         start,
-        hessian=hessian,
-        freeze=pilot is not None
+        first=first,
+        freeze=rough is not None
         or (len(start) == 1 and problem.n_parameters >= FREEZE_PARAMETERS),
         precision=float(np.finfo(problem.denominator.features.dtype).eps),
         tol=tol,
         max_iter=max_iter,
     )
     return _without_receding(problem, solution)
+
+
+def _solve_pilot(problem: RatioProblem, tol: float, max_iter: int) -> Solution | None:
+    """Solve a pilot no further than to its own statistical error, if there is one.
+
+    Its Hessian is that at its end where it is to serve for all rows.
+    """
+    pilot = _pilot(problem)
+    if pilot is None:
+        return None
+    coarse, steps = _pilot_tolerance(pilot, tol), min(max_iter, PILOT_STEPS)
+    rough = _solve_newton(pilot, None, tol=coarse, max_iter=steps)
+    if _hessian_share(problem) <= MOST_DRAWN:
+        return rough
+    return replace(rough, hessian=pilot(rough.theta, second_order=True).hessian)
 
 
 def _solve_proximal(
@@ -142,6 +167,13 @@ def _pilot(problem: RatioProblem) -> RatioProblem | None:
     if len(problem.centre) > 1 or stride < least:
         return None
     return problem.thin(min(stride, PILOT_STRIDE))
+
+
+def _hessian_share(problem: RatioProblem) -> float:
+    """What part of the rows a first Hessian is estimated from."""
+    n_rows = problem.denominator.n_rows
+    least, most = (each * problem.n_parameters for each in HESSIAN_ROWS)
+    return max(least, min(most, HESSIAN_SHARE * n_rows)) / n_rows
 
 
 def _pilot_tolerance(pilot: RatioProblem, tol: float) -> float:

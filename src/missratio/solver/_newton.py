@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv as posv
 
 from missratio._typing import BoolArray, FloatArray
-from missratio.solver._result import Evaluate, Solution, Status
+from missratio.solver._result import Evaluate, Evaluation, Solution, Status
 
 SUFFICIENT_DECREASE = 1e-4
 RUNNING, NO_OPTIMUM = int(Status.RUNNING), int(Status.NO_OPTIMUM)
@@ -36,7 +36,7 @@ def newton(
     *,
     tol: float = 1e-8,
     max_iter: int = 100,
-    hessian: FloatArray | None = None,
+    first: Evaluation | None = None,
     freeze: bool = False,
     precision: float = float(np.finfo(np.float64).eps),
 ) -> Solution:
@@ -51,8 +51,8 @@ def newton(
         A problem has converged when its Newton decrement √(gᵀH⁻¹g) is at most this.
     max_iter : int
         Steps at most; vain ones, which are tried again with more damping, don't count.
-    hessian : ndarray of shape (n_problems, n_parameters, n_parameters), optional
-        A Hessian to begin with, such as one from a part of the rows.
+    first : Evaluation, optional
+        The evaluation at start, its Hessian an approximation.
     freeze : bool
         Keep a Hessian while steps with it shrink the decrement fast enough. Pays off
         where a Hessian costs much more than a gradient.
@@ -64,11 +64,10 @@ def newton(
     Solution
     """
     theta = np.array(start)
-    here = evaluate(theta, second_order=hessian is None)
-    value, gradient = here.value, here.gradient
-    curvature = here.hessian if hessian is None else hessian
+    here = evaluate(theta, second_order=True) if first is None else first
+    value, gradient, curvature = here.value, here.gradient, here.hessian
     assert curvature is not None
-    exact = hessian is None
+    exact = first is None
     scale = np.abs(np.diagonal(curvature, axis1=1, axis2=2)).copy()
     damping, damped = np.full(len(theta), RELATIVE_FLOOR), False
     status = np.full(len(theta), RUNNING)
@@ -94,20 +93,29 @@ def newton(
         taken &= np.isfinite(there.gradient.sum(axis=1))
         vain = running & ~taken
         none_vain = not vain.any()
+        misled = freeze and not exact and not none_vain
         n_iter += taken
         updated = there.hessian
         if freeze and updated is None:
             bend = there.gradient - gradient
             updated = _secant_update(curvature, trial - theta, bend)
-        exact = there.hessian is not None and none_vain
         if none_vain:
+            exact = there.hessian is not None
             theta, value, gradient = trial, there.value, there.gradient
             curvature = curvature if updated is None else updated
         else:
+            exact = exact and not taken.any()
             theta[taken], value[taken] = trial[taken], there.value[taken]
             gradient[taken] = there.gradient[taken]
             if updated is not None:
                 curvature[taken] = updated[taken]
+
+        if misled:
+            # It may be the approximate Hessian's fault: begin again with a true one.
+            curvature = evaluate(theta, second_order=True).hessian
+            assert curvature is not None
+            scale = np.abs(np.diagonal(curvature, axis1=1, axis2=2)).copy()
+            floor, exact = RELATIVE_FLOOR * scale, True
 
         # 3. Aim anew, in shorter steps after a vain one (Levenberg and Marquardt), and
         #    see where that leaves each problem: a decrement that has sunk into the
@@ -137,9 +145,7 @@ def newton(
             refresh = not exact or bool((running & (decrement > math.sqrt(tol))).any())
 
     status[status == RUNNING] = OUT_OF_ITERATIONS
-    return Solution(
-        theta, value, gradient, curvature, aim, plain, n_iter, status, exact
-    )
+    return Solution(theta, value, gradient, curvature, aim, plain, n_iter, status)
 
 
 def _next_damping(damping: FloatArray, vain: BoolArray) -> FloatArray:

@@ -101,7 +101,6 @@ def proximal_newton(
         np.array([decrement]),
         np.array([n_iter]),
         np.array([int(status)]),
-        exact=True,
     )
 
 

@@ -59,7 +59,8 @@ class Solution:
     value : ndarray of shape (n_problems,)
     gradient : ndarray of shape (n_problems, n_parameters)
     hessian : ndarray of shape (n_problems, n_parameters, n_parameters), or None
-        None where the solver used none.
+        The last one used, maybe of an earlier point or an approximation; None where
+        the solver used none.
     step : ndarray of shape (n_problems, n_parameters)
         The step that the solver would try next.
     decrement : ndarray of shape (n_problems,)
@@ -68,9 +69,6 @@ class Solution:
     n_iter : ndarray of int of shape (n_problems,)
     status : ndarray of int of shape (n_problems,)
         `Status` values.
-    exact : bool
-        Whether the Hessian was evaluated at theta, for all problems; if not, it may be
-        that of an earlier point or an approximation.
     """
 
     theta: FloatArray
@@ -81,7 +79,6 @@ class Solution:
     decrement: FloatArray
     n_iter: IntArray
     status: IntArray
-    exact: bool = False
 
     @classmethod
     def concatenate(cls, parts: Sequence[Solution]) -> Solution:

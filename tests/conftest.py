@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+# Boosted trees on small tables: threads that wait for each other take longer than one.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import settings

@@ -16,6 +16,7 @@ from missratio import (
     NeymanPearsonClassifier,
     PolynomialBasis,
     StepMissingness,
+    WeightConcentrationWarning,
     corrupt,
     density_ratio,
 )
@@ -244,3 +245,51 @@ def test_additive_bases_are_told_apart_column_by_column():
     X, y = sparse_table(200, 3)
     search = KLIEPCV(ColumnwiseBasis(StandardScaler()), random_state=0).fit(X, y)
     assert search.basis_.get_feature_names_out().tolist() == ["x0", "x1", "x2"]
+
+
+# Products that few rows have.
+
+
+@pytest.fixture
+def rare_product():
+    """Two columns of which no more than three rows have both."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    X[np.arange(3, 150), np.arange(3, 150) % 2] = np.nan
+    return X, np.repeat([1, 0], 150)
+
+
+def test_a_product_that_a_fold_lacks_is_no_trouble(rare_product):
+    X, y = rare_product
+    ratio = KLIEPCV(
+        PolynomialBasis(1, interactions="all"), missingness={1: HALF}, random_state=0
+    )
+    with pytest.warns(WeightConcentrationWarning, match="'x0 x1'"):
+        ratio.fit(X, y)
+    assert np.isfinite(ratio.coef_).all()
+
+
+def test_without_regression_the_fold_is_named(rare_product):
+    X, y = rare_product
+    ratio = KLIEPCV(
+        PolynomialBasis(1, interactions="all"),
+        missingness={1: HALF},
+        normalize="hajek",
+        random_state=0,
+    )
+    with pytest.raises(ValueError, match=r"cv=5 folds\. .*never observed.*lower cv"):
+        ratio.fit(X, y)
+
+
+@pytest.mark.parametrize("normalize", ["regression", "hajek"])
+def test_a_product_that_no_row_has_is_refused(rare_product, normalize):
+    X, y = rare_product
+    X[:3, 0] = np.nan
+    ratio = KLIEPCV(
+        PolynomialBasis(1, interactions="all"),
+        missingness={1: HALF},
+        normalize=normalize,
+        random_state=0,
+    )
+    with pytest.raises(ValueError, match=r"basis feature\(s\) \[2\] are never"):
+        ratio.fit(X, y)

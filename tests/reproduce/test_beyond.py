@@ -54,8 +54,8 @@ def test_joint_is_one_ratio_of_all_columns(make_run):
 
 def test_products_are_of_columns_that_are_no_indicators():
     rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(size=(400, 2)), rng.integers(0, 2, 400)])
-    table = CodedTable.from_rows(X, np.arange(400) >= 200)
+    X = np.column_stack([rng.normal(size=(1600, 2)), rng.integers(0, 2, 1600)])
+    table = CodedTable.from_rows(X, np.arange(1600) >= 400)
     run = draw_run(table, Design(100, 50, 5), Loss.centred(table), rng, corrected=True)
     basis = with_products(run, run.missingness).basis
     assert basis.interactions == [(0, 0), (0, 1), (1, 1)]
@@ -66,7 +66,7 @@ def test_products_that_hardly_any_row_has_are_left_out(make_run):
     pairs = with_products(run, run.missingness).basis.interactions
     together = (~run.lost).astype(int) @ (~run.lost).astype(int).T
     assert pairs == [
-        (j, k) for j in range(3) for k in range(j, 3) if together[j, k] >= 20
+        (j, k) for j in range(3) for k in range(j, 3) if together[j, k] >= 100
     ]
     assert len(pairs) < 6
 

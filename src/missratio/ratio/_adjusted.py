@@ -14,6 +14,7 @@ import numpy as np
 
 from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.ratio._means import check_observed
 from missratio.ratio._rows import ClassRows
 
 # A block of rows with its controls fits the processor's cache.
@@ -47,15 +48,18 @@ def adjust(
     controls = _Controls(table, rows)
     own_features = features[rows.index]
     adjusted = np.empty(own_features.shape)
+    observed = np.empty(len(required), dtype=bool)
 
     def work(group: IntArray) -> None:
         columns = np.flatnonzero(required[group[0]])
         weight = weights[:, columns].prod(axis=1)[:, None]
+        observed[group] = weight.any()
         terms = weight * np.where(weight > 0.0, own_features[:, group], 0.0)
         adjusted[:, group] = controls.regress_out(terms, columns)
 
     with one_blas_thread(own_features.size) as threads:
         share(work, _same_columns(required), threads)
+    check_observed(observed, rows)
     return replace(rows, adjusted=adjusted)
 
 

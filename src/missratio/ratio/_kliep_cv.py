@@ -165,9 +165,14 @@ class KLIEPCV(JointRatio):
         self, fitted: tuple[Side, Side], held: tuple[Side, Side], grid: Grid
     ) -> list[float]:
         """Held-out scores of all pairs of strengths, each fit begun at the last."""
-        problem = self._build(self._objective(), *fitted)
+        try:
+            problem = self._build(self._objective(), *fitted)
+            judge = self._build(KullbackLeiblerObjective(), *held)
+        except ValueError as error:
+            raise ValueError(
+                f"In one of the cv={self.cv} folds. {error} Or lower cv."
+            ) from error
         units = self._units(problem, fitted[0])
-        judge = self._build(KullbackLeiblerObjective(), *held)
         tol = max(self.tol, PATH_TOL)
         scores, last = [], None
         for i in range(len(grid.l1)):

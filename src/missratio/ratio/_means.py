@@ -88,17 +88,23 @@ def _feature_means(
     with one_blas_thread(rows.n_rows * n_features) as threads:
         starts = range(0, rows.n_rows, length)
         mass, sums = np.sum(share(block_sums, starts, threads), axis=0)
-    if not (mass > 0.0).all():
-        never = np.flatnonzero(mass == 0.0)[:10].tolist()
+    if rows.adjusted is not None:
+        # Terms of all rows: a fold may do without any in which a feature is observed.
+        mean = np.average(rows.adjusted, axis=0, weights=own)
+        return mean, np.ones(n_features), weights
+    check_observed(mass > 0.0, rows)
+    total = mass if rows.normalize != "horvitz-thompson" else rows.total(None)
+    return sums / total, mass / total, weights
+
+
+def check_observed(observed: BoolArray, rows: ClassRows) -> None:
+    """Refuse features that no row of a class has."""
+    if not observed.all():
+        never = np.flatnonzero(~observed)[:10].tolist()
         raise ValueError(
             f"Class {rows.label!r}: basis feature(s) {never} are never observed. "
             "Drop them, or bring rows in which they are."
         )
-    if rows.adjusted is not None:
-        mean = np.average(rows.adjusted, axis=0, weights=own)
-        return mean, np.ones(n_features), weights
-    total = mass if rows.normalize != "horvitz-thompson" else rows.total(None)
-    return sums / total, mass / total, weights
 
 
 def _row_mean(

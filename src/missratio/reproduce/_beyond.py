@@ -36,7 +36,7 @@ Make = Callable[[Run, LogisticMissingness], Any]
 
 # What imputations differ by matters less, and costs more, the more rows there are.
 FEW_ROWS, N_IMPUTATIONS = 20_000, (5, 2)
-LEAST_ROWS = 20
+LEAST_ROWS = 100
 NOTHING = np.array([np.nan]), np.array([np.nan])
 """Scores where a method has nothing to do."""
 

@@ -3,7 +3,7 @@
     missratio reproduce --beyond --variant corrected --out reproduction/corrected
     python docs/make_choosing.py reproduction/corrected
 
-reads what the first command wrote and writes ``docs/choosing_figures.md``, which the
+reads what the first command, or several, wrote and writes ``docs/choosing_figures.md``, which the
 guide includes, and its pictures.
 """
 
@@ -58,26 +58,28 @@ ROWWISE = ("np_power", "diff_variance", "misspecification")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="what the command wrote")
-    folder = parser.parse_args().folder
-    results = load_results(folder)
+    parser.add_argument("folders", type=Path, nargs="+", help="what commands wrote")
+    results, commands = {}, []
     (DOCS / PICTURES).mkdir(parents=True, exist_ok=True)
-    for name in results:
-        for end in ("_beyond", "_type_one"):
-            picture = folder / f"{name}{end}.png"
+    for folder in parser.parse_args().folders:
+        own = load_results(folder)
+        results |= own
+        commands.append(json.loads((folder / "run.json").read_text())["command"])
+        for picture in (folder / f"{name}_beyond.png" for name in own):
             if picture.exists():
                 shutil.copy(picture, DOCS / PICTURES / picture.name)
-    text = "\n\n".join(page(results, folder)) + "\n"
+    text = "\n\n".join(page(results, commands)) + "\n"
     (DOCS / "choosing_figures.md").write_text(text, encoding="utf-8")
 
 
-def page(results: dict[str, Result], folder: Path) -> list[str]:
+def page(results: dict[str, Result], commands: Sequence[str]) -> list[str]:
     """The sections, of what there is."""
-    command = json.loads((folder / "run.json").read_text())["command"]
+    lines = "\n".join([*commands, "python docs/make_choosing.py reproduction/*"])
     pieces = [
-        f"Made by `{command}` and `python docs/make_choosing.py`. Intervals are mean ± "
-        "1.96 sd/√runs; differences are within runs, so that what a run has in common "
-        "cancels.",
+        "Made by",
+        f"```sh\n{lines}\n```",
+        "Intervals are mean ± 1.96 sd/√runs; differences are within runs, so that what a "
+        "run has in common cancels.",
     ]
     for name, title in (("ctg", "CTG"), ("weather", "Weather")):
         if f"{name}_vary_alpha" in results:

@@ -84,10 +84,19 @@ def test_without_ids_what_lacks_its_data_is_left_out_with_a_reason(
 def test_methods_choose_curves(tmp_path):
     plans, _ = Options(["np_power"], methods=["cc-kliep"]).plans()
     assert plans[0].methods == ("CC-KLIEP",)
-    with pytest.raises(ValueError, match="np_power has no curve among"):
+    with pytest.raises(ValueError, match="np_power has no curve left"):
         Options(["np_power"], methods=["Iterative imputation"]).plans()
     with pytest.raises(ValueError, match="Did you mean 'M-KLIEP'"):
         Options(methods=["M-KLEIP"]).plans()
+
+
+def test_curves_may_be_left_out_and_their_errors_with_them():
+    plans, _ = Options(["np_power"], without=["cc-kliep"]).plans()
+    assert plans[0].methods == ("True ratio", "M-KLIEP")
+    with pytest.raises(
+        ValueError, match="no curve left, by what was said of 'M-KLIEP'"
+    ):
+        Options(["np_power"], without=["True ratio", "M-KLIEP", "CC-KLIEP"]).plans()
 
 
 def test_an_unknown_variant_is_refused():

@@ -46,6 +46,14 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Curves to leave out, such as the slow 'Iterative imputation'; as "
+            "--methods.",
+            show_default=False,
+        ),
+    ] = None,
     beyond: Annotated[
         bool,
         typer.Option(
@@ -80,10 +88,11 @@ def reproduce(
             ids or (),
             cast("Variant", variant),
             runs,
-            [name.strip() for word in methods or () for name in word.split(",")],
+            _names(methods),
             seed,
             jobs or _cores(),
             beyond,
+            _names(without),
         )
         command = shlex.join(["missratio", *sys.argv[1:]])
         with _Progress() as progress:
@@ -98,6 +107,10 @@ def reproduce(
             typer.echo(json.dumps(made.as_json()))
         else:
             _show(made, out)
+
+
+def _names(words: list[str] | None) -> list[str]:
+    return [name.strip() for word in words or () for name in word.split(",")]
 
 
 def _cores() -> int:

@@ -22,7 +22,7 @@ from missratio.imputation._levels import NumericLevels
 RIDGE = 1.0
 FOLDS = 3
 _BLOCK_ROWS = 8192
-_NEWTON_STEPS = 50
+_NEWTON_STEPS, _FURTHER_STEPS = 50, 2
 _LONGEST_STEP = 5.0
 _LEAST_SPREAD = 1e-6
 _SETTLED = 0.01
@@ -178,25 +178,28 @@ class BinaryLogistic:
         """Newton's method, as weighted least squares of a working response.
 
         From round to round of a chain it changes little: started from the last round's,
-        it takes a step or two.
+        it takes two steps at most.
         """
         X, y, w = entries.regressors, second.astype(np.float64), entries.weights
         model = LinearLocation(0.0, np.zeros(X.shape[1]))
         if start is not None:
             model = start.log_odds
         at = model.predict(X)
-        for _ in range(_NEWTON_STEPS):
-            probability = expit(at)
+        probability = expit(at)
+        for _ in range(_NEWTON_STEPS if start is None else _FURTHER_STEPS):
             spread = np.maximum(probability * (1.0 - probability), _LEAST_SPREAD)
             response = at + (y - probability) / spread
             aim = LinearLocation.fit(X, w * spread, response)
             step = aim.predict(X) - at
             longest = float(np.abs(step).max())
             # A long step is cut short, since the response is only good nearby.
-            part = min(1.0, _LONGEST_STEP / max(longest, _SETTLED))
+            part = min(1.0, _LONGEST_STEP / max(longest, _LEAST_SPREAD))
             model = model.moved(aim, part)
             at += part * step
-            if longest < _SETTLED:
+            before, probability = probability, expit(at)
+            # Draws are by probabilities: where the two are all but separated, log-odds
+            # go on growing long after these have settled.
+            if np.abs(probability - before).max() < _SETTLED:
                 break
         return cls(model)
 

@@ -18,6 +18,7 @@ from missratio.reproduce._experiment import (
     Experiment,
     Variant,
     chosen,
+    fits_of,
 )
 from missratio.reproduce._registry import EXPERIMENTS
 from missratio.reproduce._results import Result
@@ -50,6 +51,8 @@ class Options:
         Processes.
     beyond : bool
         Whether curves past the paper are added.
+    without : sequence of str
+        Curves to leave out.
     """
 
     ids: Sequence[str] = ()
@@ -59,6 +62,7 @@ class Options:
     seed: int = 0
     jobs: int = 1
     beyond: bool = False
+    without: Sequence[str] = ()
 
     def plans(self) -> tuple[list[Plan], dict[str, str]]:
         """What can be run, and of the rest why not.
@@ -75,24 +79,25 @@ class Options:
                 f"variant must be one of {listed(VARIANTS)}: got {self.variant!r}."
             )
         ids = chosen(self.ids, list(EXPERIMENTS), "experiment")
-        curves = [method for each in EXPERIMENTS.values() for method in each.curves]
-        wanted = chosen(self.methods, list(dict.fromkeys(curves)), "method")
+        curves = list(dict.fromkeys(m for e in EXPERIMENTS.values() for m in e.curves))
+        wanted = chosen(self.methods, curves, "method")
+        unwanted = chosen(self.without, curves, "method")
         plans, skipped = [], {}
         for experiment in (EXPERIMENTS[name] for name in ids or EXPERIMENTS):
             why = experiment.procedure.unavailable()
             if why is not None and ids:
                 raise FileNotFoundError(f"{experiment.id} can't be run: {why}")
+            offered = experiment.curves if self.beyond else experiment.methods
             if wanted:
-                methods = tuple(m for m in experiment.curves if m in wanted)
-            else:
-                methods = experiment.curves if self.beyond else experiment.methods
+                offered = tuple(m for m in experiment.curves if m in wanted)
+            methods = tuple(m for m in offered if fits_of(m) not in unwanted)
             if why is not None:
                 if methods:
                     skipped[experiment.id] = why
             elif methods:
                 plans.append(Plan(experiment, methods, self.runs))
             elif ids:
-                raise ValueError(_no_curve(experiment, wanted))
+                raise ValueError(_no_curve(experiment, wanted or unwanted))
         return plans, skipped
 
 
@@ -194,11 +199,11 @@ def load_results(folder: Path) -> dict[str, Result]:
     }
 
 
-def _no_curve(experiment: Experiment, wanted: Sequence[str]) -> str:
-    if wanted:
+def _no_curve(experiment: Experiment, named: Sequence[str]) -> str:
+    if named:
         return (
-            f"{experiment.id} has no curve among {listed(wanted)}. It has: "
-            f"{listed(experiment.curves)}."
+            f"{experiment.id} has no curve left, by what was said of {listed(named)}. "
+            f"It has: {listed(experiment.curves)}."
         )
     return (
         f"{experiment.id} is no figure of the paper. Add beyond=True (--beyond) to run "

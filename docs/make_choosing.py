@@ -3,8 +3,8 @@
     missratio reproduce --beyond --variant corrected --out reproduction/corrected
     python docs/make_choosing.py reproduction/corrected
 
-reads what the first command, or several, wrote and writes ``docs/choosing_figures.md``, which the
-guide includes, and its pictures.
+reads what the first command, or several, wrote and writes
+``docs/choosing_figures.md``, which the guide includes, and its pictures.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-
-import numpy as np
 
 from missratio.reproduce import Result, load_results
 from missratio.reproduce._experiment import (
@@ -78,8 +76,8 @@ def page(results: dict[str, Result], commands: Sequence[str]) -> list[str]:
     pieces = [
         "Made by",
         f"```sh\n{lines}\n```",
-        "Intervals are mean ± 1.96 sd/√runs; differences are within runs, so that what a "
-        "run has in common cancels.",
+        "Intervals are mean ± 1.96 sd/√runs; differences are within runs, so that what "
+        "a run has in common cancels.",
     ]
     for name, title in (("ctg", "CTG"), ("weather", "Weather")):
         if f"{name}_vary_alpha" in results:
@@ -110,24 +108,18 @@ def page(results: dict[str, Result], commands: Sequence[str]) -> list[str]:
 
 def alpha_section(result: Result, title: str) -> list[str]:
     name, points = result.experiment.id, (0.05, 0.1, 0.2, 0.3)
-    runs = f"{len(next(iter(finished(result, known(TILTED)))))} runs"
+    n_runs = len(result.values[known(JOINT)])
     own = [kind(name) for name in LEARNERS for kind in (known, learned)]
     return [
-        f"### {title}, half of class 1's values missing ({runs})",
+        f"### {title}, half of class 1's values missing",
         f"![{result.experiment.title}]({PICTURES / name}_beyond.png)",
-        "Power by α:",
+        f"Power by α, {n_runs} runs, those of the paper's curves more:",
         table(result, POWERS, points),
         "What φ learned from a few looked-up values costs, learned less known:",
         differences(
             result, [(learned(each), known(each)) for each in LEARNERS], points
         ),
-        f"{known(TILTED)}, ahead of:",
-        differences(
-            result,
-            [(known(TILTED), other) for other in (IMPUTED_TREES, NAN_TREES, KNOWN)],
-            points,
-            first=False,
-        ),
+        *lead(result, (IMPUTED_TREES, NAN_TREES, KNOWN), points),
         "Type I error on fresh class-0 rows, which must stay below α with probability "
         f"{1 - DELTA:g}: half of the rows held out choose the threshold, and the error "
         "is counted on the others. The last line is the mean error of the binomial "
@@ -139,6 +131,17 @@ def alpha_section(result: Result, title: str) -> list[str]:
             points,
             [["in theory", *expected_errors(result, points)]],
         ),
+    ]
+
+
+def lead(result: Result, others: Sequence[str], points: Sequence[float]) -> list[str]:
+    """By how much tilted imputation with trees is ahead, where it was run."""
+    if known(TILTED) not in result.values:
+        return []
+    pairs = [(known(TILTED), other) for other in others]
+    return [
+        f"{known(TILTED)}, ahead of:",
+        differences(result, pairs, points, first=False),
     ]
 
 
@@ -160,15 +163,8 @@ def missing_section(result: Result, title: str) -> list[str]:
         f"![{result.experiment.title}]({PICTURES / name}_beyond.png)",
         "Power at α = 0.1:",
         table(result, POWERS, points),
-        f"{known(TILTED)}, ahead of:",
-        differences(result, [(known(TILTED), IMPUTED_TREES)], points, first=False),
+        *lead(result, (IMPUTED_TREES,), points),
     ]
-
-
-def finished(result: Result, method: str) -> np.ndarray:
-    """The values of a method's runs, of shape (n_points, n_runs)."""
-    values = result.values[method]
-    return values[~np.isnan(values).all(axis=1)].T
 
 
 def table(

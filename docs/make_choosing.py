@@ -108,7 +108,7 @@ def page(results: dict[str, Result], commands: Sequence[str]) -> list[str]:
 
 def alpha_section(result: Result, title: str) -> list[str]:
     name, points = result.experiment.id, (0.05, 0.1, 0.2, 0.3)
-    n_runs = len(result.values[known(JOINT)])
+    n_runs = result.curves[known(JOINT)].runs[0]
     own = [kind(name) for name in LEARNERS for kind in (known, learned)]
     return [
         f"### {title}, half of class 1's values missing",

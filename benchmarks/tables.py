@@ -153,6 +153,14 @@ def fitting(data: Path, phi: Path, model: Path, repeats: int) -> None:
         show(f"  {name}", span)
     peer = np.min([np.sum(spans, axis=0) for spans in peers], axis=0)
     show("  times both, in process", inside / peer, "")
+    without = [
+        np.sum(
+            [span for name, span in zip(PARTS, spans, strict=True) if name != "report"],
+            axis=0,
+        )
+        for spans in parts
+    ]
+    show("  the same, the report left out", np.min(without, axis=0) / peer, "")
     command, other = (np.min(runs, axis=0) for runs in (commands, others))
     show("both, as a command", other[:2])
     show("missratio fit, as a command", command[:2])

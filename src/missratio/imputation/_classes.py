@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from missratio._blocks import any_by_row
 from missratio._typing import BoolArray, IntArray
 from missratio.missingness import Missingness
-from missratio.missingness.arrays import any_by_row, listed
+from missratio.missingness.arrays import listed
 from missratio.ratio import check_missingness
 
 Models = Mapping[Any, Missingness | None] | Missingness | Literal["ignore"]

@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from missratio._blocks import any_by_row
 from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray
 from missratio.imputation._chain import Chain, ChainOptions, impute_chain, redraw_chain
@@ -24,7 +25,6 @@ from missratio.imputation._conditionals import Conditional
 from missratio.imputation._levels import Levels
 from missratio.imputation._population import Population
 from missratio.imputation._trace import ImputationTrace
-from missratio.missingness.arrays import any_by_row
 from missratio.ratio import check_no_infinity
 from missratio.weights import warn_if_concentrated
 

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from missratio._blocks import any_by_row
 from missratio._typing import BoolArray, FloatArray
 from missratio.learning._evidence import KEPT_ROWS, Evidence
 from missratio.learning._learned import LearnedMissingness, covariance_of
-from missratio.missingness.arrays import any_by_row, as_numeric_array, float_blocks
+from missratio.missingness.arrays import as_numeric_array, float_blocks
 
 # Sums over the same values in another order differ by no more than this, relatively.
 SAME = 1e-9

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from missratio._blocks import any_by_row
 from missratio._hints import did_you_mean
 from missratio._typing import FloatArray
 from missratio.learning._evidence import Evidence, Fits, fit_evidence
 from missratio.learning._learned import LearnedMissingness, covariance_of
 from missratio.missingness.arrays import (
-    any_by_row,
     as_frame,
     as_numeric_array,
     check_no_partial_row,

@@ -5,21 +5,19 @@ tables are read in blocks of rows, so that no temporary as large as the table is
 """
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from missratio._blocks import rows_with_nan
-from missratio._typing import BoolArray, FloatArray
+from missratio._blocks import any_by_row, rows_with_nan
+from missratio._typing import FloatArray
 
 BLOCK_ENTRIES = 2**18
 """Entries of a block of rows: 2 MiB of float64, which fits the cache."""
 
 _LISTED = 5
-_SHORT_ROW = 32
 
 
 def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
@@ -132,19 +130,6 @@ def float_blocks(
         yield rows, block
 
 
-def any_by_row(mask: BoolArray) -> BoolArray:
-    """Say which rows of a mask hold a True; quicker than ``any`` where rows are short.
-
-    Examples
-    --------
-    >>> any_by_row(np.array([[True, False], [False, False]]))
-    array([ True, False])
-    """
-    if mask.shape[1] > _SHORT_ROW:
-        return np.asarray(mask.any(axis=1))
-    return reduce(np.logical_or, mask.T)
-
-
 def check_no_partial_row(block: FloatArray, first_row: int) -> None:
     """Refuse rows of which some entries are missing and some are not.
 
@@ -152,7 +137,7 @@ def check_no_partial_row(block: FloatArray, first_row: int) -> None:
     """
     rows = np.flatnonzero(rows_with_nan(block))
     missing = np.isnan(block[rows])
-    partial = ~missing.all(axis=1)
+    partial = any_by_row(~missing)
     if partial.any():
         at = int(np.argmax(partial))
         raise ValueError(

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from missratio._blocks import any_by_row
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.engine import Sample
 from missratio.missingness import Missingness
-from missratio.missingness.arrays import any_by_row
 from missratio.objective import Objective
 from missratio.ratio._base import check_no_infinity, check_penalty
 from missratio.ratio._joint import JointRatio, check_log_linear

@@ -78,7 +78,7 @@ def newton(
     status[here.no_optimum] = NO_OPTIMUM
     refresh = not freeze and decrement.max() > math.sqrt(tol)
 
-    for _ in range(TRIALS * max_iter):
+    for trials in range(1, TRIALS * max_iter + 1):
         running = status == RUNNING
         if not running.any():
             break
@@ -133,7 +133,8 @@ def newton(
             status[taken & there.no_optimum] = NO_OPTIMUM
         if damped:
             status[running & (damping > MOST_DAMPING)] = STALLED
-        status[(status == RUNNING) & (n_iter >= max_iter)] = OUT_OF_ITERATIONS
+        if trials >= max_iter:
+            status[(status == RUNNING) & (n_iter >= max_iter)] = OUT_OF_ITERATIONS
 
         # 4. A Hessian is left out where the next step should be the last, and, if it
         #    may be frozen, as long as it serves.
@@ -178,9 +179,8 @@ def newton_direction(
 
     A damping is added to the diagonal. Even where it is tiny beside the Hessian that a
     solve began with, collinear features, for which H is singular, don't matter. Where
-    H is
-    indefinite (a non-convex objective) its eigenvalues are replaced by their absolute
-    values.
+    H is indefinite (a non-convex objective) its eigenvalues are replaced by their
+    absolute values.
     """
     lifted = hessian.copy()
     lifted.reshape(len(hessian), -1)[:, :: hessian.shape[1] + 1] += damping

@@ -3,7 +3,8 @@
     python docs/make_reproduction.py reproduction
 
 reads ``reproduction/published`` and ``reproduction/corrected``, runs each correction by
-itself, and writes ``docs/reproduction.md`` and its figures.
+itself, and writes ``docs/reproduction.md`` and its figures. What further commands wrote
+to ``reproduction/published-*`` or ``reproduction/corrected-*`` is added.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from missratio.reproduce import (
 )
 from missratio.reproduce._execute import Plan, Runner
 from missratio.reproduce._experiment import CORRECTIONS
+from missratio.reproduce._figures import figures
 from missratio.reproduce._results import make_curve
 from missratio.reproduce._simulated import (
     Draws,
@@ -61,7 +62,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     published, corrected = (
-        load_results(options.folder / variant) for variant in ("published", "corrected")
+        load_variant(options.folder, variant) for variant in ("published", "corrected")
     )
     single = {
         correction: run_quick(
@@ -72,9 +73,26 @@ def main() -> None:
     record = json.loads((options.folder / "published" / "run.json").read_text())
     text = page(published, corrected, single, record)
     (DOCS / FIGURES).mkdir(parents=True, exist_ok=True)
-    for source in sorted((options.folder / "published").glob("*.png")):
-        shutil.copy(source, DOCS / FIGURES / source.name)
+    for result in published.values():
+        for name, formats in figures(result).items():
+            (DOCS / FIGURES / f"{name}.png").write_bytes(formats["png"])
     (DOCS / "reproduction.md").write_text(text, encoding="utf-8")
+
+
+def load_variant(folder: Path, variant: str) -> dict[str, Result]:
+    """The curves of a variant, of one or several runs of the command."""
+    merged = load_results(folder / variant)
+    for other in sorted(folder.glob(f"{variant}-*")):
+        for name, more in load_results(other).items():
+            first = merged.get(name, more)
+            values = first.values | more.values
+            order = [m for m in more.experiment.curves if m in values]
+            merged[name] = replace(
+                first,
+                values={method: values[method] for method in order},
+                seconds=first.seconds | more.seconds,
+            )
+    return merged
 
 
 def run_quick(

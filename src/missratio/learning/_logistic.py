@@ -65,8 +65,13 @@ class LogisticBatch:
         return self._square(self.mass * probability * (1.0 - probability))
 
     def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
-        """Evaluate at theta (n_problems, n_parameters)."""
-        return self.at_score(_dot(self.design, theta), second_order=second_order)
+        """Evaluate at theta (n_problems, n_parameters).
+
+        A step may be tried to where the information is singular but for rounding. What
+        is not finite there the solver refuses.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.at_score(_dot(self.design, theta), second_order=second_order)
 
     def at_score(self, score: FloatArray, *, second_order: bool) -> Evaluation:
         """Evaluate where η is `score`, of shape (n_problems, n_rows)."""

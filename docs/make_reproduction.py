@@ -289,7 +289,7 @@ def _time(published: dict[str, Result], record: dict[str, object]) -> list[str]:
     wall = ""
     if record["tasks_resumed"] == 0:
         wall = (
-            f"The published variant took {record['wall_seconds']:.0f} s in all, in "
+            f"`{record['command']}` took {record['wall_seconds']:.0f} s in all, in "
             f"{record['jobs']} processes. "
         )
     return [

@@ -59,20 +59,22 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+", help="what commands wrote")
     results, commands = {}, []
     (DOCS / PICTURES).mkdir(parents=True, exist_ok=True)
-    for folder in parser.parse_args().folders:
+    folders = parser.parse_args().folders
+    for folder in folders:
         own = load_results(folder)
         results |= own
         commands.append(json.loads((folder / "run.json").read_text())["command"])
         for picture in (folder / f"{name}_beyond.png" for name in own):
             if picture.exists():
                 shutil.copy(picture, DOCS / PICTURES / picture.name)
+    commands.append(" ".join(["python docs/make_choosing.py", *map(str, folders)]))
     text = "\n\n".join(page(results, commands)) + "\n"
     (DOCS / "choosing_figures.md").write_text(text, encoding="utf-8")
 
 
 def page(results: dict[str, Result], commands: Sequence[str]) -> list[str]:
     """The sections, of what there is."""
-    lines = "\n".join([*commands, "python docs/make_choosing.py reproduction/*"])
+    lines = "\n".join(commands)
     pieces = [
         "Made by",
         f"```sh\n{lines}\n```",

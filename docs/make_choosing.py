@@ -78,8 +78,8 @@ def page(results: dict[str, Result], commands: Sequence[str]) -> list[str]:
     pieces = [
         "Made by",
         f"```sh\n{lines}\n```",
-        "Intervals are mean ± 1.96 sd/√runs; differences are within runs, so that what "
-        "a run has in common cancels.",
+        "Intervals are mean ± 1.96 sd/√runs, 2.576 for `np_power` as in the paper; "
+        "differences are within runs, so that what a run has in common cancels.",
     ]
     for name, title in (("ctg", "CTG"), ("weather", "Weather")):
         if f"{name}_vary_alpha" in results:

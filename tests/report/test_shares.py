@@ -44,3 +44,10 @@ def test_weighted_intervals_hold_the_share_before_values_went_missing(threshold)
         assert found["method"] == WEIGHTED
         held += found["low"] <= truth <= found["high"]
     assert held / draws >= 0.93
+
+
+def test_all_events_are_a_share_of_one_whatever_weights_add_up_to():
+    weights = np.full(6, 3.04318645189452)
+    share, interval = weighted_interval(np.ones(6, dtype=bool), weights, 0.95)
+    assert share == 1.0
+    assert interval == pytest.approx(exact_interval(6, 6), abs=1e-6)

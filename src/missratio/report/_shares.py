@@ -32,9 +32,12 @@ def weighted_interval(
     """
     scaled = weights / weights.sum()
     share = float(scaled[events].sum())
-    variance = float((scaled**2 * (events - share) ** 2).sum())
     size = float(effective_sample_size(weights))
-    if variance > 0.0:
+    if events.all() or not events.any():
+        # Exactly, whatever weights add up to.
+        share = float(events.all())
+    else:
+        variance = float((scaled**2 * (events - share) ** 2).sum())
         size = min(share * (1.0 - share) / variance, float(len(events)))
     tail, count = (1.0 - confidence) / 2.0, share * size
     low = beta.ppf(tail, count, size - count + 1.0) if share > 0.0 else 0.0

@@ -52,6 +52,7 @@ POWERS = (
     FULL_TREES,
 )
 ROWWISE = ("np_power", "diff_variance", "misspecification")
+SHOWN = ("ctg_vary_alpha", "ctg_vary_missing", "weather_vary_alpha", *ROWWISE)
 
 
 def main() -> None:
@@ -64,7 +65,8 @@ def main() -> None:
         own = load_results(folder)
         results |= own
         commands.append(json.loads((folder / "run.json").read_text())["command"])
-        for picture in (folder / f"{name}_beyond.png" for name in own):
+    for name in SHOWN:
+        for picture in (folder / f"{name}_beyond.png" for folder in folders):
             if picture.exists():
                 shutil.copy(picture, DOCS / PICTURES / picture.name)
     commands.append(" ".join(["python docs/make_choosing.py", *map(str, folders)]))
@@ -102,7 +104,7 @@ def page(results: dict[str, Result], commands: Sequence[str]) -> list[str]:
             x = results[name].experiment.x
             pieces += [
                 f"### Whole rows missing: `{name}`",
-                f"{results[name].experiment.title}.",
+                f"![{results[name].experiment.title}]({PICTURES / name}_beyond.png)",
                 table(results[name], methods, (x[0], x[len(x) // 2], x[-1])),
             ]
     return pieces

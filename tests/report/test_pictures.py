@@ -20,12 +20,9 @@ def test_the_curve_is_drawn_without_a_browser(pictures, report, tmp_path):
     assert (tmp_path / "report.png").read_bytes().startswith(PNG)
 
 
-@pytest.mark.usefixtures("html")
+@pytest.mark.usefixtures("html", "browser")
 def test_a_browser_takes_the_page(pictures, report, tmp_path):
-    browser = pictures["find_browser"]()
-    if browser is None:
-        pytest.skip("there is no browser here")
-    pictures["photograph"](report, tmp_path / "report.png", browser)
+    pictures["photograph"](report, tmp_path / "report.png", pictures["find_browser"]())
     assert (tmp_path / "report.png").read_bytes().startswith(PNG)
 
 

@@ -26,21 +26,16 @@ from missratio._typing import BoolArray, FloatArray
 from missratio.classifier._calibration import check_levels
 from missratio.classifier._certify import Calibration, ScoredRows
 from missratio.classifier._levels import Levels
+from missratio.classifier._models import calibration_model, find_models
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._training import (
     fit_estimator,
-    missingness_parameters,
     relabelled,
     split_rows,
 )
 from missratio.missingness import Missingness
-from missratio.ratio import (
-    check_choice,
-    check_missingness,
-    class_model,
-    two_classes,
-)
+from missratio.ratio import check_choice, two_classes
 from missratio.threshold import CalibrationSample
 
 DEPLOYMENTS = ("complete", "as-observed")
@@ -378,19 +373,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
         """The models by label: the classifier's own, or the estimator's."""
-        missingness: Any = self.missingness
-        if missingness is None:
-            own = missingness_parameters(self.estimator).values()
-            missingness = next((v for v in own if isinstance(v, Mapping)), None)
-        if isinstance(missingness, str):
-            raise ValueError(
-                f"missingness={missingness!r} can't be certified: complete cases don't "
-                "stand for complete rows. Give the controlled class's model, or use "
-                "deployment='as-observed', which needs none, and set it in the "
-                "estimator alone."
-            )
-        check_missingness(missingness, self.classes_)
-        return missingness  # type: ignore[no-any-return]
+        return find_models(self.missingness, self.estimator, self.classes_)
 
     def _scored(self, X: Any) -> ScoredRows:
         return ScoredRows(X, self._score(X))
@@ -428,7 +411,9 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         missingness: Mapping[Any, Missingness] | None,
         rng: np.random.Generator,
     ) -> Levels:
-        model = self._calibration_model(X0, missingness)
+        model = None
+        if self.deployment == "complete":
+            model = calibration_model(X0, missingness, self._controlled())
         training = None
         if model is not None and training_rows is not None:
             training = self._scored(training_rows)
@@ -449,20 +434,3 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self._trust = levels.trust
         self.threshold_ = self.certificate_.threshold
         return levels
-
-    def _calibration_model(
-        self, X0: Any, missingness: Mapping[Any, Missingness] | None
-    ) -> Missingness | None:
-        """Why calibration rows are missing; None where that doesn't matter."""
-        if self.deployment == "as-observed":
-            return None
-        label = self._controlled()
-        model = class_model(missingness, label)
-        if model is None and not issparse(X0) and not complete_mask(X0).all():
-            raise ValueError(
-                f"Calibration rows of class {label!r} have missing values (NaN) "
-                f"and no missingness model. Say why they are missing, missingness="
-                f"{{{label!r}: model}}, or use deployment='as-observed'."
-            )
-        assert not isinstance(model, str)
-        return model

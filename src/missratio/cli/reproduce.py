@@ -175,12 +175,11 @@ def _show(made: Reproduction, out: Path) -> None:
                 ]
             )
         # The longer of points and methods goes down the page.
-        if len(rows) > len(points):
-            corner, across, down = experiment.x_name, points, list(result.curves)
-        else:
-            corner, across, down = experiment.x_name, list(result.curves), points
+        across, down = points, list(result.curves)
+        if len(rows) <= len(points):
+            across, down = down, across
             rows = [list(cells) for cells in zip(*rows, strict=True)]
-        for heading in (corner, *across):
+        for heading in (experiment.x_name, *across):
             table.add_column(heading, justify="right")
         for heading, cells in zip(down, rows, strict=True):
             table.add_row(heading, *cells)

@@ -193,7 +193,7 @@ class BinaryLogistic:
             step = aim.predict(X) - at
             longest = float(np.abs(step).max())
             # A long step is cut short, since the response is only good nearby.
-            part = min(1.0, _LONGEST_STEP / max(longest, _LEAST_SPREAD))
+            part = _LONGEST_STEP / max(longest, _LONGEST_STEP)
             model = model.moved(aim, part)
             at += part * step
             before, probability = probability, expit(at)

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.base import clone
 
 from missratio._typing import FloatArray, IntArray
 from missratio.basis import PolynomialBasis
 from missratio.datasets import Simulation
 from missratio.datasets._simulation import spread_points
 from missratio.ratio import KLIEP, KLIEPCV, fit_batch
+from missratio.reproduce._beyond import trees
 from missratio.reproduce._columns import fit_columns
 from missratio.reproduce._experiment import (
     CC_KLIEP,
@@ -177,33 +177,33 @@ def _by_column(draws: Draws, numerator_mean: FloatArray) -> LinearScore:
 
 def joint(draws: Draws) -> Score:
     """M-KLIEP of all columns at once, the penalty chosen by cross-validation."""
-    models = _fitted(draws, KLIEPCV(random_state=0))
+    models = _fitted(draws, "linear")
     return LinearScore(draws, np.stack([model.coef_ for model in models]))
 
 
 def with_products(draws: Draws) -> Score:
     """The same with squares and products."""
     basis = PolynomialBasis(2, interactions="all")
-    return LearnedScore(draws, _fitted(draws, KLIEPCV(basis, random_state=0)))
+    return LearnedScore(draws, _fitted(draws, basis))
 
 
-def _fitted(draws: Draws, estimator: KLIEPCV) -> list[Any]:
-    estimator = clone(estimator).set_params(missingness=draws.simulation.missingness)
+def _fitted(draws: Draws, basis: Any) -> list[KLIEPCV]:
+    phi = draws.simulation.missingness
     samples = zip(draws.numerator, draws.denominator, strict=True)
-    return [clone(estimator).fit(*_stacked(*pair)) for pair in samples]
+    return [
+        KLIEPCV(basis, missingness=phi, random_state=0).fit(*_stacked(*pair))
+        for pair in samples
+    ]
 
 
 def weighted_trees(draws: Draws) -> Score:
     """Boosted trees on the rows that are left, weighted by 1/(1 − φ)."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     phi, models = draws.simulation.missingness[1], []
     for numerator, denominator in zip(draws.numerator, draws.denominator, strict=True):
         left = numerator[~np.isnan(numerator).any(axis=1)]
         weights = np.ones(len(left) + len(denominator))
         weights[: len(left)] = 1.0 / (1.0 - phi.missing_probability(left))
-        trees = HistGradientBoostingClassifier(random_state=0)
-        models.append(trees.fit(*_stacked(left, denominator), sample_weight=weights))
+        models.append(trees().fit(*_stacked(left, denominator), sample_weight=weights))
     return LearnedScore(draws, models)
 
 

@@ -1,0 +1,63 @@
+"""Which models of missingness a classifier goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scipy.sparse import issparse
+
+from missratio.classifier._scores import complete_mask
+from missratio.classifier._training import missingness_parameters
+from missratio.missingness import Missingness
+from missratio.ratio import check_missingness, class_model
+
+Models = Mapping[Any, Missingness]
+
+
+def find_models(missingness: Any, estimator: Any, classes: Any) -> Models | None:
+    """The models by label: the classifier's own, or the estimator's.
+
+    Parameters
+    ----------
+    missingness : mapping from class to Missingness, or None
+        The classifier's.
+    estimator : estimator
+    classes : ndarray of shape (2,)
+    """
+    if missingness is None:
+        own = missingness_parameters(estimator).values()
+        missingness = next((v for v in own if isinstance(v, Mapping)), None)
+    if isinstance(missingness, str):
+        raise ValueError(
+            f"missingness={missingness!r} can't be certified: complete cases don't "
+            "stand for complete rows. Give the controlled class's model, or use "
+            "deployment='as-observed', which needs none, and set it in the "
+            "estimator alone."
+        )
+    check_missingness(missingness, classes)
+    return missingness  # type: ignore[no-any-return]
+
+
+def calibration_model(
+    X0: Any, missingness: Models | None, label: Any
+) -> Missingness | None:
+    """Why calibration rows are missing; None where none is.
+
+    Parameters
+    ----------
+    X0 : array, sparse matrix or dataframe of shape (n_rows, n_columns)
+        Of the controlled class.
+    missingness : mapping from class to Missingness, or None
+    label : object
+        The controlled class.
+    """
+    model = class_model(missingness, label)
+    if model is None and not issparse(X0) and not complete_mask(X0).all():
+        raise ValueError(
+            f"Calibration rows of class {label!r} have missing values (NaN) "
+            f"and no missingness model. Say why they are missing, missingness="
+            f"{{{label!r}: model}}, or use deployment='as-observed'."
+        )
+    assert not isinstance(model, str)
+    return model

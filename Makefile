@@ -26,7 +26,7 @@ help: ## list the targets
 		$(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.installed-report ## show the main job on an embedded data set
-	$(RUN) -m missratio.demo --out demo-output
+	PYTHONPATH=examples $(RUN) -m demonstration --out demo-output
 
 test: $(VENV)/.installed-dev ## run the tests and the doctests
 	$(RUN) -m pytest $(PYTEST_ARGS)

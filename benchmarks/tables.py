@@ -51,9 +51,9 @@ FIT = """\
 import json, sys, time
 from pathlib import Path
 import pyarrow.parquet, skops.io
-from missratio.modelfile import save_model
-from missratio.tables import Wanted, open_table, read_labelled
-from missratio.workflow import FitOptions, fit_table
+from missratio.app.modelfile import save_model
+from missratio.app.tables import Wanted, open_table, read_labelled
+from missratio.app.workflow import FitOptions, fit_table
 clocks = time.perf_counter, time.process_time
 begun = [clock() for clock in clocks]
 data, phi, out = map(Path, sys.argv[1:])
@@ -174,7 +174,7 @@ def show(name: str, wall_and_processor: np.ndarray, unit: str = " s") -> None:
 
 
 def helped() -> tuple[float, float]:
-    code = "from missratio.cli import app; app(['--help'], standalone_mode=False)"
+    code = "from missratio.app.cli import app; app(['--help'], standalone_mode=False)"
     start = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
     _, _, usage = os.wait4(process.pid, 0)
@@ -185,8 +185,8 @@ def scoring(model_file: Path, repeats: int) -> None:
     """Rows a second on one core, from record batches in memory to labels and scores."""
     from threadpoolctl import threadpool_limits
 
-    from missratio.modelfile import load_model
-    from missratio.workflow._predict import _output
+    from missratio.app.modelfile import load_model
+    from missratio.app.workflow._predict import _output
 
     model = load_model(model_file)
     rng = np.random.default_rng(1)

@@ -84,7 +84,7 @@ def draw(report, picture):
     """The page's NP-ROC, without a browser."""
     import vl_convert
 
-    from missratio.report._level_figures import roc_figure
+    from missratio.app.report._level_figures import roc_figure
 
     figure = roc_figure(report.data)
     # The page's colours, of which the first are those by day.

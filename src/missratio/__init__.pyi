@@ -1,5 +1,7 @@
 """Every public name and where it lives; loaded when first used."""
 
+from .app.modelfile import ModelFileError, TableModel, load_model, save_model
+from .app.report import Report, build_report
 from .basis import (
     Basis,
     ColumnwiseBasis,
@@ -53,7 +55,6 @@ from .missingness import (
     StepMissingness,
     corrupt,
 )
-from .modelfile import ModelFileError, TableModel, load_model, save_model
 from .objective import (
     Combination,
     Divergence,
@@ -72,7 +73,6 @@ from .ratio import (
     density_ratio,
     fit_batch,
 )
-from .report import Report, build_report
 from .threshold import CalibrationSample
 from .uncertainty import RatioUncertainty, ratio_uncertainty
 from .weights import (

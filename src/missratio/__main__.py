@@ -1,5 +1,5 @@
 """``python -m missratio``."""
 
-from missratio.cli import main
+from missratio.app.cli import main
 
 main()

@@ -1,0 +1,7 @@
+"""``python -m demonstration``."""
+
+import sys
+
+from demonstration import main
+
+sys.exit(main())

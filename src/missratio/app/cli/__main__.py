@@ -1,0 +1,5 @@
+"""``python -m missratio.app.cli``."""
+
+from missratio.app.cli import main
+
+main()

@@ -1,0 +1,15 @@
+"""Model files: a certified classifier with the columns of its table."""
+
+from missratio.app.modelfile._checks import plain
+from missratio.app.modelfile._files import load_model, save_model
+from missratio.app.modelfile._model import TableModel, TrainingData
+from missratio.app.modelfile._types import ModelFileError
+
+__all__ = [
+    "ModelFileError",
+    "TableModel",
+    "TrainingData",
+    "load_model",
+    "plain",
+    "save_model",
+]

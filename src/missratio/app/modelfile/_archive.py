@@ -1,0 +1,150 @@
+"""The archive that a model is kept in, checked before anything is made of it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zlib
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+
+from missratio.app.modelfile._types import ModelFileError
+
+FORMAT = 1
+HEADER, SCHEMA = "missratio.json", "schema.json"
+PACKAGES = ("missratio", "scikit-learn", "numpy", "skops")
+
+MOST_BYTES = 2**30
+MOST_JSON_BYTES = 2**26
+MOST_MEMBERS = 100_000
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages that a model depends on."""
+    return {name: version(name) for name in PACKAGES}
+
+
+def pack(objects: bytes, header: Mapping[str, Any]) -> bytes:
+    """Put a header before what skops wrote.
+
+    Parameters
+    ----------
+    objects : bytes
+        An archive as skops writes it.
+    header : mapping
+        What can be known of the model without loading it.
+    """
+    buffer = io.BytesIO()
+    with (
+        ZipFile(io.BytesIO(objects)) as source,
+        ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=1) as archive,
+    ):
+        members = {name: source.read(name) for name in source.namelist()}
+        full = {
+            "format": FORMAT,
+            "versions": versions(),
+            **header,
+            "content_sha256": _digest(members),
+        }
+        archive.writestr(HEADER, json.dumps(full, indent=2, ensure_ascii=False))
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def unpack(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The header and the members of an archive; sizes are checked before reading.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    ModelFileError
+        Where the file is no model, is damaged, or is larger than models are.
+    """
+    if path.stat().st_size > MOST_BYTES:
+        raise ModelFileError(
+            f"It has {path.stat().st_size} bytes: no model is so large."
+        )
+    try:
+        with ZipFile(path) as archive:
+            _check_sizes(archive)
+            members = {name: archive.read(name) for name in archive.namelist()}
+    except BadZipFile as error:
+        raise ModelFileError(f"It is damaged, or no model file: {error}.") from error
+    except (zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ModelFileError(f"It is damaged: {error}.") from error
+    for name in (HEADER, SCHEMA):
+        if name not in members:
+            raise ModelFileError(f"It has no {name}: missratio didn't write it.")
+    header = _read_header(members.pop(HEADER))
+    check_versions(header)
+    if header.get("content_sha256") != _digest(members):
+        raise ModelFileError("It was changed after it was written, or is damaged.")
+    return header, members
+
+
+def check_versions(header: Mapping[str, Any]) -> None:
+    """Refuse a model that other versions wrote.
+
+    Parameters
+    ----------
+    header : mapping
+    """
+    if header.get("format") != FORMAT:
+        raise ModelFileError(
+            f"It is of format {header.get('format')!r}, and this version reads "
+            f"{FORMAT}. Fit the model again."
+        )
+    written, here = header.get("versions"), versions()
+    if not isinstance(written, dict):
+        raise ModelFileError("It doesn't say which versions wrote it.")
+    for name in ("missratio", "scikit-learn"):
+        if _minor(written.get(name)) != _minor(here[name]):
+            raise ModelFileError(
+                f"It was written with {name} {written.get(name)}, and here is "
+                f"{here[name]}: what was learned may mean something else. Fit the "
+                f"model again, or install {name}=={written.get(name)}."
+            )
+
+
+def _minor(number: Any) -> list[str]:
+    return str(number).split(".")[:2]
+
+
+def _check_sizes(archive: ZipFile) -> None:
+    infos = archive.infolist()
+    if len(infos) > MOST_MEMBERS or len({info.filename for info in infos}) < len(infos):
+        raise ModelFileError("Its archive has too many members, or one of them twice.")
+    total = sum(info.file_size for info in infos)
+    json_size = sum(i.file_size for i in infos if i.filename in (HEADER, SCHEMA))
+    if total > MOST_BYTES or json_size > MOST_JSON_BYTES:
+        raise ModelFileError(
+            f"It would unpack to {total} bytes, {json_size} of them text: no model is "
+            "so large."
+        )
+
+
+def _read_header(content: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"Its {HEADER} is damaged: {error}.") from error
+    if not isinstance(header, dict):
+        raise ModelFileError(f"Its {HEADER} is damaged.")
+    return header
+
+
+def _digest(members: Mapping[str, bytes]) -> str:
+    """A digest of all members, to tell damage; it is no signature."""
+    digest = hashlib.sha256()
+    for name in sorted(members):
+        digest.update(f"{name}\0{len(members[name])}\0".encode())
+        digest.update(members[name])
+    return digest.hexdigest()

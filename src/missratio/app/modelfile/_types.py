@@ -1,0 +1,116 @@
+"""What a model file may hold: these types, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from missratio._hints import listed
+
+# Written by their names, so that none of them is loaded to read a file that is refused.
+_OBJECTS = (
+    "missratio.basis._gaussian.GaussianBasis",
+    "missratio.basis._linear.LinearBasis",
+    "missratio.basis._polynomial.PolynomialBasis",
+    "missratio.classifier._certificate.Certificate",
+    "missratio.classifier._certify.Trust",
+    "missratio.classifier._neyman_pearson.NeymanPearsonClassifier",
+    "missratio.imputation._columns.Columns",
+    "missratio.imputation._ensemble.ImputationEnsemble",
+    "missratio.imputation._tilted.TiltedImputer",
+    "missratio.imputation._trace.ImputationTrace",
+    "missratio.learning._evidence.Evidence",
+    "missratio.learning._learned.LearnedMissingness",
+    "missratio.missingness.logistic.LogisticMissingness",
+    "missratio.missingness.step.StepMissingness",
+    "missratio.app.modelfile._model.TableModel",
+    "missratio.app.modelfile._model.TrainingData",
+    "missratio.ratio._kliep.KLIEP",
+    "missratio.ratio._kliep_cv.KLIEPCV",
+    "missratio.ratio._naive_bayes.NaiveBayesRatio",
+    "missratio.ratio._objective_ratio.FDivergenceRatio",
+    "missratio.ratio._penalty.Strength",
+    "missratio.app.tables._cells.Cells",
+    "missratio.app.tables._encoder.Column",
+    "missratio.app.tables._encoder.Encoder",
+    "missratio.weights.SampleSize",
+    "sklearn._loss.link.Interval",
+    "sklearn._loss.link.LogitLink",
+    "sklearn._loss.loss.HalfBinomialLoss",
+    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
+    ".HistGradientBoostingClassifier",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.linear_model._logistic.LogisticRegression",
+    "sklearn.pipeline.Pipeline",
+    "sklearn.preprocessing._data.StandardScaler",
+    "sklearn.preprocessing._label.LabelEncoder",
+)
+_NUMPY = ("bool", "float32", "float64", "int64", "intp", "ndarray", "str_", "uint64")
+
+ALLOWED: dict[str, frozenset[str]] = {
+    "ObjectNode": frozenset(_OBJECTS),
+    "NdArrayNode": frozenset(f"numpy.{name}" for name in _NUMPY),
+    "DictNode": frozenset({"builtins.dict"}),
+    "ListNode": frozenset({"builtins.list"}),
+    "TupleNode": frozenset({"builtins.tuple"}),
+    "JsonNode": frozenset({"builtins.str"}),
+    "TypeNode": frozenset(f"builtins.{name}" for name in ("int", "str", "bool")),
+    "LossNode": frozenset({"sklearn._loss._loss.CyHalfBinomialLoss"}),
+    "RandomGeneratorNode": frozenset({"numpy.random._generator.Generator"}),
+}
+"""For each of skops' ways to make an object, the types that may be made by it."""
+
+TRUSTED = sorted(set().union(*ALLOWED.values()))
+
+
+class ModelFileError(ValueError):
+    """A model that can't be saved, or a file that can't be loaded, and why."""
+
+
+def foreign_types(schema: bytes) -> list[str]:
+    """Types in a skops schema that a model file may not hold.
+
+    skops checks types as well, but trusts all of scikit-learn and some functions; here
+    no function may be named at all.
+
+    Parameters
+    ----------
+    schema : bytes
+        The content of ``schema.json``.
+    """
+    try:
+        tree = json.loads(schema)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"Its schema is damaged: {error}.") from error
+    found = set()
+    for node in _nodes(tree):
+        name = f"{node.get('__module__')}.{node.get('__class__')}"
+        loader = str(node.get("__loader__"))
+        if name not in ALLOWED.get(loader, frozenset()):
+            found.add(name)
+    return sorted(found)
+
+
+def check_types(schema: bytes) -> None:
+    """Refuse a schema with foreign types."""
+    foreign = foreign_types(schema)
+    if foreign:
+        raise ModelFileError(
+            f"It holds {listed(foreign[:5])}, which no model of missratio has. Nothing "
+            "of it was loaded."
+        )
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Every object of a schema, however deep."""
+    waiting = [tree]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            if "__loader__" in item:
+                yield item
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)

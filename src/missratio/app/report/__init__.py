@@ -1,0 +1,7 @@
+"""A page that shows what a classifier guarantees, and what that rests on."""
+
+from missratio.app.report._build import build_report, describe
+from missratio.app.report._report import Report
+from missratio.app.report._rows import LabelledRows
+
+__all__ = ["LabelledRows", "Report", "build_report", "describe"]

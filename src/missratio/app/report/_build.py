@@ -1,0 +1,176 @@
+"""From a fitted classifier and its rows to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
+
+from missratio.app.report._cautions import cautions
+from missratio.app.report._coefficients import coefficients
+from missratio.app.report._complete_case import complete_case
+from missratio.app.report._missing import missing_values
+from missratio.app.report._performance import curve, score_histograms, type_i
+from missratio.app.report._plain import plain
+from missratio.app.report._report import FORMAT, Report
+from missratio.app.report._rows import LabelledRows
+from missratio.app.report._sizes import weights_by_class
+from missratio.app.report._words import certificate_words
+from missratio.classifier import Levels, NeymanPearsonClassifier, find_levels
+
+# Refits and histograms use at most so many rows of each class.
+MOST_ROWS = 20_000
+
+
+def build_report(
+    classifier: NeymanPearsonClassifier,
+    X: Any,
+    y: ArrayLike,
+    *,
+    X_test: Any = None,
+    y_test: ArrayLike | None = None,
+    title: str | None = None,
+    folds: int = 5,
+    confidence: float = 0.95,
+    feature_names: Sequence[str] | None = None,
+) -> Report:
+    """What a certified classifier guarantees, how good it is, and what that rests on.
+
+    Parameters
+    ----------
+    classifier : NeymanPearsonClassifier
+        Fitted.
+    X, y : array-like or dataframe of shape (n_rows, n_columns), array-like
+        The rows that it was fitted with, in the same order. After `calibrate`: the rows
+        of the controlled class that it was calibrated with, and rows of the other class
+        that the estimator hasn't seen.
+    X_test, y_test : optional
+        Rows that took no part, to measure errors on. Without them the type I error is
+        the certificate's, and the power is measured by cross-validation.
+    title : str, optional
+    folds : int, default=5
+        In how many parts the other class's rows are left out in turn, each time with a
+        fit on the others. 0 measures the power on the rows fitted on, and says so.
+    confidence : float, default=0.95
+        Of the intervals of errors, power and coefficients.
+    feature_names : sequence of str, optional
+        What the columns are called, where X is an array.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(0, 1, (600, 2)), rng.normal(1, 1, (600, 2))])
+    >>> y = np.repeat([0, 1], 600)
+    >>> clf = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.1, random_state=0)
+    >>> report = mr.build_report(clf.fit(X, y), X, y)
+    >>> report.data["words"]["headline"]
+    'At most 10% of class 0 is taken for class 1, with 95% confidence.'
+    """
+    levels = find_levels(classifier, X, y)
+    return describe(
+        LabelledRows.read(classifier, X, y),
+        levels,
+        _read_test(classifier, X_test, y_test),
+        title=title,
+        folds=folds,
+        confidence=confidence,
+        names=_feature_names(classifier, feature_names),
+    )
+
+
+def describe(
+    rows: LabelledRows,
+    levels: Levels,
+    test: LabelledRows | None = None,
+    *,
+    title: str | None,
+    names: list[str],
+    folds: int = 5,
+    confidence: float = 0.95,
+) -> Report:
+    """What `build_report` gives, for rows of which the calibration sample is at hand.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    levels : Levels
+        Of the same rows.
+    test : LabelledRows, optional
+    title : str or None
+    names : list of str
+        Of the features.
+    folds : int, default=5
+    confidence : float, default=0.95
+    """
+    classifier = rows.classifier
+    rng = np.random.default_rng(0)
+    few = rows.sampled(MOST_ROWS, rng)
+    certificate = classifier.certificate_
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "title": title or "Certified classifier",
+        "model": _model(rows),
+        "certificate": certificate.to_dict(),
+        "words": certificate_words(certificate, rows.other),
+        "type_i": type_i(rows, test, confidence),
+        "curve": curve(
+            rows, levels, test,
+            folds=folds, confidence=confidence, most=MOST_ROWS, rng=rng,
+        ),
+        "scores": score_histograms(few, levels),
+        "missingness": missing_values(rows, few, names),
+        "weights": weights_by_class(rows),
+        "complete_case": complete_case(few, levels, test, confidence),
+        "coefficients": coefficients(rows, confidence, names),
+    }  # fmt: skip
+    data["cautions"] = cautions(rows, levels, data)
+    return Report(plain(data))
+
+
+def _read_test(
+    classifier: NeymanPearsonClassifier, X: Any, y: ArrayLike | None
+) -> LabelledRows | None:
+    if (X is None) != (y is None):
+        raise ValueError("X_test and y_test go together: give both, or neither.")
+    return None if X is None or y is None else LabelledRows.read(classifier, X, y)
+
+
+def _feature_names(
+    classifier: NeymanPearsonClassifier, given: Sequence[str] | None
+) -> list[str]:
+    names = getattr(classifier, "feature_names_in_", given)
+    if names is not None and len(names) != classifier.n_features_in_:
+        raise ValueError(
+            f"feature_names must name {classifier.n_features_in_} columns, got "
+            f"{len(names)} names."
+        )
+    if names is None:
+        return [f"x{j}" for j in range(classifier.n_features_in_)]
+    return [str(name) for name in names]
+
+
+def _model(rows: LabelledRows) -> dict[str, Any]:
+    classifier = rows.classifier
+    estimator = classifier.estimator_
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return {
+        "version": version("missratio"),
+        "estimator": type(last).__name__,
+        "features": classifier.n_features_in_,
+        "controlled": rows.controlled,
+        "other": rows.other,
+        "rows": len(rows.y),
+        "controlled_rows": len(rows.index(rows.controlled)),
+        "other_rows": len(rows.index(rows.other)),
+        "deployment": classifier.deployment,
+    }

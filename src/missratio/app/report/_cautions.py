@@ -1,0 +1,158 @@
+"""Warnings that matter for what a report says."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from missratio.app.report._rows import LabelledRows
+from missratio.app.report._words import FRAGILE, number, percent
+from missratio.classifier import Levels
+
+FEW_TAIL_ROWS = 10
+MUCH_EXTRAPOLATED = 0.05
+
+Caution = dict[str, str]
+
+
+def cautions(
+    rows: LabelledRows, levels: Levels, data: dict[str, Any]
+) -> list[dict[str, str]]:
+    """What a reader should know before relying on the numbers.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    levels : Levels
+        Of the same rows.
+    data : dict
+        The other parts of the report.
+
+    Returns
+    -------
+    list of dict
+        With `title` and `text`.
+    """
+    found = [
+        *_on_certificate(rows, levels),
+        *_on_estimator(rows),
+        *_on_cap(rows),
+        *_on_weights(data["weights"]),
+        *_on_band(data["missingness"]["profiles"]),
+        *_on_power(data["curve"]),
+    ]
+    return [{"title": title, "text": text} for title, text in found]
+
+
+def _on_certificate(rows: LabelledRows, levels: Levels) -> list[tuple[str, str]]:
+    certificate = rows.classifier.certificate_
+    if not certificate.certified:
+        return [
+            (
+                "Nothing is certified",
+                "Every row is given to the controlled class: the power is 0.",
+            )
+        ]
+    found = []
+    tail = int((levels.sample.values > certificate.threshold).sum())
+    if tail < FEW_TAIL_ROWS:
+        found.append(
+            (
+                "Few calibration rows",
+                f"The threshold rests on the {number(tail + 1)} calibration rows that "
+                "score highest. The guarantee holds, but the power is less than more "
+                f"rows of class {certificate.controlled_class} would give.",
+            )
+        )
+    gamma = certificate.sensitivity
+    if gamma is not None and gamma < FRAGILE:
+        found.append(
+            (
+                "Little room for error in φ",
+                f"Γ = {gamma:.3f}: odds of being missing that are wrong by "
+                f"{percent(gamma - 1.0, 2)} already undo the guarantee. "
+                "An odds_factor above 1 asks for more room, at the cost of power.",
+            )
+        )
+    return found
+
+
+def _on_estimator(rows: LabelledRows) -> list[tuple[str, str]]:
+    estimator = rows.classifier.estimator_
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if getattr(last, "converged_", True):
+        return []
+    return [
+        (
+            "No finite optimum",
+            "The fit didn't reach an optimum, or there is none: coefficients and "
+            "scores are where it stopped. The certificate holds all the same. A "
+            "penalty (l2) or fewer features would give a finite optimum.",
+        )
+    ]
+
+
+def _on_cap(rows: LabelledRows) -> list[tuple[str, str]]:
+    trust = rows.classifier._trust
+    if trust.cap is None:
+        return []
+    shares = []
+    for label in rows.labels:
+        heaviest = trust.edges(rows.rows(label))[1]
+        seen = heaviest[heaviest > 0.0]
+        share = float(np.mean(seen > trust.cap)) if len(seen) else math.nan
+        shares.append(f"{percent(share)} of class {label}")
+    return [
+        (
+            "Rows out of reach",
+            "φ has no bound, so that rows whose like is missing more often than "
+            f"{percent(1.0 - 1.0 / trust.cap)} can't be vouched for: they get class "
+            f"{rows.controlled}. Of the complete rows here these are "
+            f"{' and '.join(shares)}.",
+        )
+    ]
+
+
+def _on_weights(weights: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [
+        ("Concentrated weights", entry["concentrated"])
+        for entry in weights
+        if entry["concentrated"]
+    ]
+
+
+def _on_band(profiles: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    worst = max(profiles, key=lambda p: p["extrapolated"] or 0.0, default=None)
+    if worst is None or (worst["extrapolated"] or 0.0) < MUCH_EXTRAPOLATED:
+        return []
+    return [
+        (
+            "φ is extrapolated",
+            f"{percent(worst['extrapolated'])} of the observed values of "
+            f"{worst['name']}, class {worst['label']}, lie beyond every value that "
+            "was looked up. There φ rests on its logistic form alone.",
+        )
+    ]
+
+
+def _on_power(curve: dict[str, Any]) -> list[tuple[str, str]]:
+    if curve["power"][curve["own"]] is None:
+        return [
+            (
+                "Power unknown",
+                "No row of the other class was left to measure it on: too few of "
+                "them are complete. Test rows would tell.",
+            )
+        ]
+    if curve["source"] != "training":
+        return []
+    return [
+        (
+            "Power is too good",
+            "It was measured on the rows that the classifier was fitted on. Give test "
+            "rows, or let it be cross-validated (folds=5).",
+        )
+    ]

@@ -1,0 +1,98 @@
+"""Coefficients of a linear score, with intervals where they can be had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+
+from missratio._hints import with_column_names
+from missratio._typing import FloatArray
+from missratio.app.report._rows import LabelledRows
+from missratio.ratio import JointRatio, NaiveBayesRatio
+from missratio.uncertainty import ratio_uncertainty
+
+MOST_LISTED = 60
+
+
+def coefficients(
+    rows: LabelledRows, confidence: float, columns: list[str]
+) -> dict[str, Any] | None:
+    """The coefficients of a score that is linear in its features.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    confidence : float
+        Of the intervals.
+    columns : list of str
+        Names of the table's columns, which an estimator of arrays calls x0, x1, ….
+
+    Returns
+    -------
+    dict, or None
+        Those largest in size first, and how many are left out; None where the
+        estimator has none.
+    """
+    estimator = rows.classifier.estimator_
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    values = np.asarray(getattr(last, "coef_", np.zeros(0)), dtype=np.float64)
+    if values.ndim == 2 and len(values) == 1:
+        values = values[0]
+    if values.ndim != 1 or not len(values):
+        return None
+    # The score is towards the other class, whichever the estimator has second.
+    values = values * rows.classifier._sign
+    names = _names(estimator, last, len(values))
+    if not hasattr(estimator, "feature_names_in_"):
+        names = [with_column_names(name, columns) for name in names]
+    order = np.argsort(-np.abs(values), kind="stable")[:MOST_LISTED]
+    errors = _standard_errors(rows)
+    reach = None if errors is None else ndtri(0.5 + confidence / 2.0) * errors[order]
+    return {
+        "names": [names[j] for j in order],
+        "values": values[order],
+        "low": None if reach is None else values[order] - reach,
+        "high": None if reach is None else values[order] + reach,
+        "confidence": confidence,
+        "left_out": len(values) - len(order),
+    }
+
+
+def _standard_errors(rows: LabelledRows) -> FloatArray | None:
+    """Of a ratio's coefficients; None where they can't be had.
+
+    They can't for other estimators, where the ratio was fitted elsewhere or with sample
+    weights, and where its optimum wasn't reached.
+    """
+    classifier = rows.classifier
+    ratio = classifier.estimator_
+    is_ratio = isinstance(ratio, JointRatio | NaiveBayesRatio)
+    if not is_ratio or not hasattr(classifier, "calibration_index_"):
+        return None
+    kept = np.ones(len(rows.y), dtype=bool)
+    kept[classifier.calibration_index_] = False
+    fitted = rows.take(np.flatnonzero(kept))
+    labels = (fitted.y != rows.controlled).astype(int)
+    try:
+        return ratio_uncertainty(ratio, fitted.X, labels).standard_errors[:-1]
+    except (ValueError, np.linalg.LinAlgError):
+        return None
+
+
+def _names(estimator: Any, last: Any, width: int) -> list[str]:
+    """What the features are called, or their numbers."""
+    names: list[str] = []
+    if hasattr(last, "summary_frame"):
+        names = last.summary_frame(backend="pyarrow").column("feature").to_pylist()
+    elif isinstance(estimator, Pipeline) and len(estimator) > 1:
+        try:
+            names = [str(name) for name in estimator[:-1].get_feature_names_out()]
+        except (AttributeError, ValueError, NotFittedError):
+            names = []
+    else:
+        names = [str(name) for name in getattr(last, "feature_names_in_", ())]
+    return names if len(names) == width else [f"x{j}" for j in range(width)]

@@ -1,0 +1,107 @@
+"""How far an analysis of complete rows alone would have been off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from missratio._typing import BoolArray, IntArray
+from missratio.app.report._performance import refit
+from missratio.app.report._rows import LabelledRows
+from missratio.app.report._shares import share_of
+from missratio.classifier import Levels, missingness_parameters
+from missratio.threshold import FIXED_RULES, CalibrationSample
+
+
+def complete_case(
+    rows: LabelledRows,
+    levels: Levels,
+    test: LabelledRows | None,
+    confidence: float,
+) -> dict[str, Any] | None:
+    """The error that complete-case analysis claims, and the one that it has.
+
+    The classifier is fitted and calibrated on complete rows, as if they were a sample
+    of all. Its real error is that of test rows, or else is estimated on its calibration
+    rows by their weights 1/(1 − φ).
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    levels : Levels
+        Of the same rows.
+    test : LabelledRows or None
+    confidence : float
+
+    Returns
+    -------
+    dict, or None
+        None where no complete row is weighted, or none is missing.
+    """
+    classifier = rows.classifier
+    complete = rows.complete
+    if classifier.deployment == "as-observed" or complete.all():
+        return None
+    kept = rows.take(np.flatnonzero(complete))
+    if not all(len(kept.index(label)) for label in rows.labels):
+        return None
+    found = _threshold(rows, kept, levels)
+    if found is None:
+        return None
+    ignoring, threshold, held = found
+    measured, index = (test, None) if _measures(test) else (kept, held)
+    assert measured is not None
+    of_class = measured.rows(rows.controlled)
+    weights = measured.weights(rows.controlled)
+    above: BoolArray = ignoring.score_samples(of_class) > threshold
+    if index is not None:
+        above, weights = above[index], None if weights is None else weights[index]
+    share = share_of(above, weights, confidence)
+    return {
+        **share,
+        "claimed": classifier.alpha,
+        "delta": classifier.delta,
+        "refitted": ignoring is not classifier,
+        "certified": bool(np.isfinite(threshold)),
+        "kept_share": float(complete.mean()),
+        "threshold": threshold,
+        "source": "test" if measured is test else "calibration",
+        "with_weights": classifier.certificate_.estimated_error,
+    }
+
+
+def _measures(test: LabelledRows | None) -> bool:
+    return test is not None and bool(len(test.index(test.controlled)))
+
+
+def _threshold(
+    rows: LabelledRows, kept: LabelledRows, levels: Levels
+) -> tuple[Any, float, IntArray] | None:
+    """A classifier that knows of no missingness, its threshold, its calibration rows.
+
+    One that was only calibrated keeps its estimator.
+    """
+    classifier = rows.classifier
+    of_class = kept.index(rows.controlled)
+    if hasattr(classifier, "calibration_index_"):
+        unaware = {
+            f"estimator__{name}": None
+            for name in missingness_parameters(classifier.estimator)
+        }
+        found = refit(
+            rows, kept.X, kept.y, **unaware, missingness=None, rule="auto",
+            missingness_delta=None, odds_factor=1.0,
+        )  # fmt: skip
+        if found is None:
+            return None
+        ignoring = found[0]
+        held = np.searchsorted(of_class, ignoring.calibration_index_)
+        return ignoring, ignoring.threshold_, held
+    scores = classifier.score_samples(kept.rows(rows.controlled))
+    sample = CalibrationSample.build(scores)
+    chosen = FIXED_RULES["binomial"]().select(
+        sample, classifier.alpha, classifier.delta, levels.rng
+    )
+    threshold = np.inf if chosen.threshold is None else chosen.threshold
+    return classifier, threshold, np.arange(len(of_class))

@@ -1,0 +1,135 @@
+"""A report as one page that needs nothing but a browser."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from missratio.app.report._summary import (
+    complete_case_words,
+    error_rows,
+    facts,
+    level_rows,
+    model_words,
+)
+from missratio.app.report._words import number, percent, share, span
+
+Data = dict[str, Any]
+
+
+def render(data: Data) -> str:
+    """The page.
+
+    Parameters
+    ----------
+    data : dict
+        Of the report.
+    """
+    try:
+        import altair as alt
+        import jinja2
+        import vl_convert
+        from markupsafe import Markup
+    except ImportError as error:
+        raise ImportError(
+            "The page is made with Altair: pip install 'missratio[report]'. json() and "
+            "markdown() need no more than missratio."
+        ) from error
+    from missratio.app.report._figures import figures
+
+    drawn = {figure.key: figure for figure in figures(data)}
+    library = _library(vl_convert, alt.SCHEMA_VERSION)
+    style, script = _asset("page.css"), _asset("page.js")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters |= {"number": number, "percent": percent, "share": share}
+    levels = level_rows(data)
+    context = {
+        **data,
+        "missingness": _with_words(data["missingness"]),
+        "sections": _sections(data),
+        "facts": facts(data),
+        "errors": error_rows(data),
+        "levels": levels,
+        "own": data["curve"]["own"],
+        "weighted": any(entry["histogram"] for entry in data["weights"]),
+        "complete_case_words": complete_case_words(data),
+        "figures": drawn,
+        "span": span,
+        "policy": _policy(library, script),
+        # What is not text of the report goes in as it is.
+        "style": Markup(style),
+        "library": Markup(library),
+        "script": Markup(script),
+        "levels_json": Markup(_script_json(levels)),
+        "figures_json": Markup(
+            _script_json({key: figure.spec for key, figure in drawn.items()})
+        ),
+        "data_json": Markup(_script_json(data)),
+    }
+    return environment.from_string(_asset("page.html.jinja")).render(context)
+
+
+def _sections(data: Data) -> list[tuple[str, str]]:
+    """The ids and names of the sections that there are."""
+    every = [
+        ("certificate", "Certificate", True),
+        ("cautions", "Before you rely on it", data["cautions"]),
+        ("errors", "The two errors", True),
+        ("levels", "Other levels", True),
+        ("missing", "What is missing", True),
+        ("weights", "Weights", True),
+        ("complete-case", "Missing values ignored", data["complete_case"]),
+        ("coefficients", "Coefficients", data["coefficients"]),
+    ]
+    return [(key, name) for key, name, there in every if there]
+
+
+def _with_words(missingness: Data) -> Data:
+    classes = [{**k, "words": model_words(k)} for k in missingness["classes"]]
+    return {**missingness, "classes": classes}
+
+
+def _script_json(value: Any) -> str:
+    """JSON that may stand within a script element, whatever names it holds."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _policy(*scripts: str) -> str:
+    """No request to anywhere, and no script but the page's own."""
+    hashes = [
+        f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+    ]
+    return "; ".join(
+        [
+            "default-src 'none'",
+            # Vega compiles its expressions.
+            f"script-src 'unsafe-eval' {' '.join(hashes)}",
+            "style-src 'unsafe-inline'",
+            "img-src data:",
+        ]
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("missratio.app.report").joinpath("assets", name).read_text("utf-8")
+
+
+@cache
+def _library(vl_convert: Any, schema: str) -> str:
+    """Vega, Vega-Lite and Vega-Embed, from the converter's own copy."""
+    version = ".".join(schema.lstrip("v").split(".")[:2])
+    known = vl_convert.get_vegalite_versions()
+    version = version if version in known else known[-1]
+    code = str(vl_convert.javascript_bundle(vl_version=version))
+    if "</script" in code.lower():
+        raise RuntimeError("The figures' library can't stand within a page.")
+    return code

@@ -1,0 +1,136 @@
+"""What pages say in figures and sentences, ready to be set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from missratio.app.report._words import number, percent, share, span
+
+Data = dict[str, Any]
+
+
+def facts(data: Data) -> list[dict[str, str]]:
+    """The few numbers to be seen first."""
+    certificate, type_i, curve = data["certificate"], data["type_i"], data["curve"]
+    own = curve["own"]
+    found = [
+        {
+            "name": "Bound α",
+            "value": percent(certificate["alpha"]),
+            "note": f"with {percent(1.0 - certificate['delta'])} confidence",
+        },
+        {
+            "name": "Type I error",
+            "value": share(type_i["estimate"]),
+            "note": "on test rows" if type_i["source"] == "test" else "estimated",
+        },
+        {
+            "name": "Power",
+            "value": share(curve["power"][own]),
+            "note": span(curve["power_low"][own], curve["power_high"][own]),
+        },
+        {
+            "name": "Calibration rows",
+            "value": number(certificate["rows"]),
+            "note": f"worth {number(certificate['effective_rows'])}",
+        },
+    ]
+    if certificate["certified"] and certificate["observed"] < certificate["rows"]:
+        gamma = certificate["sensitivity"]
+        found.append(
+            {
+                "name": "Sensitivity Γ",
+                "value": "> 1000" if gamma is None else number(gamma, 3),
+                "note": "factor by which odds may be wrong",
+            }
+        )
+    return found
+
+
+def error_rows(data: Data) -> list[dict[str, str]]:
+    """The two errors with their intervals."""
+    type_i, curve = data["type_i"], data["curve"]
+    own = curve["own"]
+    power = {
+        "estimate": curve["power"][own],
+        "low": curve["power_low"][own],
+        "high": curve["power_high"][own],
+        "confidence": curve["confidence"],
+        "rows": curve["power_rows"],
+        "source_words": curve["source_words"],
+        "method": curve["power_method"],
+    }
+    return [
+        {
+            "name": name,
+            "estimate": share(entry["estimate"]),
+            "interval": span(entry["low"], entry["high"]),
+            "confidence": percent(entry["confidence"]),
+            "rows": number(entry["rows"]),
+            "source": entry["source_words"],
+            "method": entry["method"],
+        }
+        for name, entry in (("Type I error", type_i), ("Power", power))
+    ]
+
+
+def level_rows(data: Data) -> list[dict[str, str]]:
+    """The NP-ROC, a row of texts for each level."""
+    curve = data["curve"]
+    rows = []
+    for i, alpha in enumerate(curve["alpha"]):
+        certified = curve["threshold"][i] is not None
+        rows.append(
+            {
+                "alpha": percent(alpha),
+                "threshold": number(curve["threshold"][i]) if certified else "none",
+                "bound": percent(curve["error_bound"][i]) if certified else "none",
+                "estimate": share(curve["estimated_error"][i]),
+                "power": share(curve["power"][i]),
+                "interval": span(curve["power_low"][i], curve["power_high"][i]),
+                "rule": curve["rule"][i],
+            }
+        )
+    return rows
+
+
+def model_words(entry: Data) -> str:
+    """Why values of a class are missing, as far as it was said."""
+    if entry["kind"] == "none":
+        if entry["complete"] == entry["rows"]:
+            return ""
+        return "Why values are missing was not modelled."
+    what = "whole rows" if entry["whole_rows"] else "single values"
+    if entry["kind"] == "known":
+        return f"φ, of {what}, is taken as known: {entry['model']}."
+    return (
+        f"φ, of {what}, was learned; its band holds everywhere at once with "
+        f"{percent(entry['band_confidence'])} confidence."
+    )
+
+
+def complete_case_words(data: Data) -> list[str]:
+    """How far complete-case analysis would have been off."""
+    case = data["complete_case"]
+    if case is None:
+        return []
+    kept = (
+        f"Complete-case analysis uses the {percent(case['kept_share'])} of rows that "
+        "are complete, as if they were a sample of all"
+    )
+    kept += "." if case["refitted"] else ", here to choose the threshold only."
+    if not case["certified"]:
+        return [kept, "It finds too few of them to certify any threshold."]
+    how = "on test rows" if case["source"] == "test" else "by the weights"
+    real = (
+        f"Its classifier would claim an error of at most {percent(case['claimed'])}. "
+        f"Estimated {how}, its error is {share(case['estimate'])} "
+        f"({span(case['low'], case['high'])})"
+    )
+    if case["low"] > case["claimed"]:
+        verdict = ": more than it claims."
+    elif case["high"] < case["claimed"]:
+        verdict = ": its claim holds here."
+    else:
+        verdict = ": whether its claim holds can't be told from these rows."
+    return [kept, real + verdict]

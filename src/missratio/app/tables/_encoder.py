@@ -1,0 +1,217 @@
+"""Columns as a matrix of numbers: numbers as they are, categories as indicators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from missratio._hints import did_you_mean, listed
+from missratio._threads import one_blas_thread, share
+from missratio._typing import FloatArray
+from missratio.app.tables._cells import Cells, NotNumbersError
+from missratio.app.tables._files import TableError
+from missratio.app.tables._survey import BLOCK_ROWS
+
+BLANK = ""
+"""The level of a missing category, where that is a level of its own."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Parameters
+    ----------
+    name : str
+    levels : tuple of str, or None
+        Categories, the reference first; None for a column of numbers.
+    """
+
+    name: str
+    levels: tuple[str, ...] | None = None
+
+    @property
+    def width(self) -> int:
+        """How many columns of the matrix it takes."""
+        return 1 if self.levels is None else len(self.levels) - 1
+
+    @property
+    def encoded_names(self) -> list[str]:
+        """What these are called."""
+        if self.levels is None:
+            return [self.name]
+        return [f"{self.name}={level or '(blank)'}" for level in self.levels[1:]]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Rows of a table as rows of numbers.
+
+    Numbers stay as they are, NaN where missing, and come first. A category is a one in
+    the column of its level, and zeros for the first level, the reference. One that is
+    missing, or that was never seen, is NaN in all of them: such a row can't be scored.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        Numbers first.
+    cells : Cells
+    """
+
+    columns: tuple[Column, ...]
+    cells: Cells
+
+    @property
+    def width(self) -> int:
+        """How many columns the matrix has."""
+        return sum(column.width for column in self.columns)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the table that are used."""
+        return [column.name for column in self.columns]
+
+    @property
+    def n_numeric(self) -> int:
+        """How many of them are numbers."""
+        return sum(column.levels is None for column in self.columns)
+
+    @property
+    def encoded_names(self) -> list[str]:
+        """The columns of the matrix."""
+        return [name for column in self.columns for name in column.encoded_names]
+
+    def with_decimal_comma(self, decimal_comma: bool) -> Encoder:
+        """The same for a file with another decimal mark."""
+        return replace(self, cells=replace(self.cells, decimal_comma=decimal_comma))
+
+    def encode(
+        self,
+        table: Any,
+        first_row: int = 0,
+        known: Mapping[str, FloatArray] = MappingProxyType({}),
+    ) -> FloatArray:
+        """The matrix of a table or record batch.
+
+        Parameters
+        ----------
+        table : PyArrow table or record batch
+            With the columns needed, in any order.
+        first_row : int
+            The place of its first row, for messages.
+        known : mapping from str to ndarray
+            Columns of numbers that were read already.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, width)
+        """
+        parts: list[FloatArray] = []
+        for column in self.columns:
+            if column.name in known:
+                parts.append(known[column.name])
+                continue
+            cells = flat(table.column(column.name))
+            if column.levels is None:
+                parts.append(self._numbers(column, cells, first_row))
+            else:
+                parts.extend(self._indicators(column, cells))
+        X, infinite = stacked(parts, len(table))
+        if infinite:
+            raise self._not_finite(X, infinite[0], first_row)
+        return X
+
+    def _numbers(self, column: Column, cells: Any, first_row: int) -> FloatArray:
+        try:
+            return self.cells.numbers(cells)
+        except NotNumbersError as error:
+            raise TableError(
+                f"Column {column.name!r} holds numbers: {error.text!r} in row "
+                f"{first_row + error.row + 1} is none. Correct it, or leave it blank "
+                "if it is missing."
+            ) from error
+
+    def _indicators(self, column: Column, cells: Any) -> list[FloatArray]:
+        import pyarrow
+        from pyarrow import compute
+
+        assert column.levels is not None
+        texts = self.cells.texts(cells)
+        if BLANK in column.levels:
+            texts = compute.fill_null(texts, BLANK)
+        found = compute.index_in(texts, value_set=pyarrow.array(column.levels))
+        codes = compute.fill_null(found, -1).to_numpy(zero_copy_only=False)
+        unknown = codes < 0
+        return [
+            np.where(unknown, np.nan, codes == place)
+            for place in range(1, len(column.levels))
+        ]
+
+    def _not_finite(self, X: FloatArray, start: int, first_row: int) -> TableError:
+        """The first infinite cell, which is in a block that begins at a row."""
+        row, place = np.argwhere(np.isinf(X[start:]))[0] + (start, 0)
+        return TableError(
+            f"Column {self.encoded_names[place]!r} must be finite: got "
+            f"{X[row, place]} in row {first_row + row + 1}. Correct it, or leave "
+            "it blank if it is missing."
+        )
+
+    def check_columns(self, found: Sequence[str], allowed: Sequence[str]) -> None:
+        """Refuse a table that lacks columns, or has others.
+
+        Parameters
+        ----------
+        found : sequence of str
+            The columns of the table.
+        allowed : sequence of str
+            Those that may be there as well.
+        """
+        absent = [name for name in self.names if name not in found]
+        if absent:
+            free = [name for name in found if name not in self.names]
+            hint = did_you_mean(absent[0], free) if len(absent) == 1 else ""
+            raise TableError(
+                f"The model needs {len(self.names)} columns, and the table lacks "
+                f"{_some(absent)}.{hint} Add what is absent, or rename columns."
+            )
+        extra = [name for name in found if name not in {*self.names, *allowed}]
+        if extra:
+            raise TableError(
+                f"The table has columns that the model doesn't know: {_some(extra)}. "
+                "Copy them to the output (--keep), or leave them out (--drop)."
+            )
+
+
+def flat(column: Any) -> Any:
+    """A column without chunks."""
+    import pyarrow
+
+    return (
+        column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    )
+
+
+def stacked(parts: Sequence[FloatArray], n_rows: int) -> tuple[FloatArray, list[int]]:
+    """Columns side by side, and where blocks of rows begin that have an infinity."""
+    X = np.empty((n_rows, len(parts)))
+
+    def fill(start: int) -> bool:
+        block = X[start : start + BLOCK_ROWS]
+        for place, part in enumerate(parts):
+            block[:, place] = part[start : start + BLOCK_ROWS]
+        with np.errstate(over="ignore", invalid="ignore"):
+            return not np.isfinite(block.sum()) and bool(np.isinf(block).any())
+
+    starts = range(0, n_rows, BLOCK_ROWS)
+    with one_blas_thread(X.size) as threads:
+        found = share(fill, starts, threads)
+    return X, [start for start, infinite in zip(starts, found, strict=True) if infinite]
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    more = len(names) - most
+    return listed(names[:most]) + (f" and {more} more" if more > 0 else "")

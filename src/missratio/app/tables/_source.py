@@ -1,0 +1,252 @@
+"""Tables in files, as batches of rows of the columns asked for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from datetime import date, time
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from missratio._hints import listed
+from missratio.app.tables._csv import Dialect, csv_batches, find_dialect
+from missratio.app.tables._files import TableError, check_readable, kind_of
+
+BATCH_ROWS = 2**16
+_SHOWN = 5
+# Pages are read as they are needed, in pieces of this size.
+_BUFFER = 2**20
+
+
+class Source(ABC):
+    """A table in a file; nothing but its header is read before it is asked for.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The columns, in their order."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are, if that is known before they are read."""
+        return None
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether numbers that are text have a decimal comma."""
+        return False
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Record batches of some columns, in the file's order of rows."""
+
+    def read(self, columns: Sequence[str]) -> Any:
+        """All rows of some columns, as a PyArrow table."""
+        import pyarrow
+
+        batches = list(self.batches(columns))
+        if not sum(len(batch) for batch in batches):
+            raise TableError(
+                f"{self.path} has a header and no rows: there is nothing to work on."
+            )
+        return pyarrow.Table.from_batches(batches).select(list(columns))
+
+    def check_header(self) -> None:
+        """Refuse columns without a name, and several of one name."""
+        names = self.names
+        blank = [str(place) for place, name in enumerate(names, 1) if not name]
+        if blank:
+            raise TableError(
+                f"{self.path}: column(s) number {', '.join(blank[:_SHOWN])} of "
+                f"{len(names)} have no name. Give every column one in the header."
+            )
+        seen: set[str] = set()
+        doubled = sorted({n for n in names if n in seen or seen.add(n)})  # type: ignore[func-returns-value]
+        if doubled:
+            raise TableError(
+                f"{self.path} has several columns named {listed(doubled[:_SHOWN])}. "
+                "Rename or remove all but one of each."
+            )
+
+
+class CsvSource(Source):
+    """A CSV file: every cell is text."""
+
+    def __init__(self, path: Path, encoding: str | None) -> None:
+        super().__init__(path)
+        self._dialect: Dialect = find_dialect(path, encoding)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns, in their order."""
+        return self._dialect.header
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether numbers have a decimal comma."""
+        return self._dialect.decimal_comma
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Record batches of some columns, as text."""
+        return csv_batches(self.path, self._dialect, columns)
+
+
+class ParquetSource(Source):
+    """A Parquet file, of which only a few pages are in memory at a time."""
+
+    @cached_property
+    def _file(self) -> Any:
+        import pyarrow
+        from pyarrow import parquet
+
+        try:
+            return parquet.ParquetFile(
+                self.path,
+                pre_buffer=False,
+                buffer_size=_BUFFER,
+                page_checksum_verification=True,
+            )
+        except pyarrow.ArrowInvalid as error:
+            raise self._damaged(error) from error
+
+    @property
+    def names(self) -> list[str]:
+        """The columns, in their order."""
+        return list(self._file.schema_arrow.names)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self._file.metadata.num_rows)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Record batches of some columns, of the types that the file has."""
+        try:
+            yield from self._file.iter_batches(
+                batch_size=BATCH_ROWS, columns=list(columns)
+            )
+        except (OSError, ValueError) as error:
+            raise self._damaged(error) from error
+
+    def read(self, columns: Sequence[str]) -> Any:
+        """All rows of some columns, decoded by all cores."""
+        if self.n_rows == 0:
+            return super().read(columns)
+        try:
+            return self._file.read(columns=list(columns)).select(list(columns))
+        except (OSError, ValueError) as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> TableError:
+        return TableError(
+            f"{self.path} can't be read as a Parquet file: {str(error).strip()} Get a "
+            "sound copy."
+        )
+
+
+class ExcelSource(Source):
+    """A sheet of a workbook, whose first line that isn't blank is the header."""
+
+    def __init__(self, path: Path, sheet: str | None) -> None:
+        super().__init__(path)
+        self._sheet = sheet
+
+    @cached_property
+    def _lines(self) -> list[list[Any]]:
+        from python_calamine import CalamineError, CalamineWorkbook
+
+        try:
+            with CalamineWorkbook.from_path(self.path) as book:
+                names = book.sheet_names
+                name = self._sheet or names[0]
+                if name not in names:
+                    raise TableError(
+                        f"{self.path} has no sheet {name!r}. Choose one of "
+                        f"{listed(names)}."
+                    )
+                lines = book.get_sheet_by_name(name).to_python()
+        except CalamineError as error:
+            raise TableError(
+                f"{self.path} can't be read as a workbook: {error}. Open and save it "
+                "again, without a password."
+            ) from error
+        kept = [line for line in lines if any(cell != "" for cell in line)]
+        if not kept:
+            raise TableError(f"{self.path}: sheet {name!r} is empty.")
+        return kept
+
+    @property
+    def names(self) -> list[str]:
+        """The columns, in their order."""
+        return [str(cell).strip() for cell in self._lines[0]]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self._lines) - 1
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """One record batch: numbers where a column has no text, else text."""
+        import pyarrow
+
+        places = {name: place for place, name in enumerate(self.names)}
+        arrays = [
+            _excel_column([line[places[name]] for line in self._lines[1:]])
+            for name in columns
+        ]
+        yield pyarrow.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+def _excel_column(cells: list[Any]) -> Any:
+    import pyarrow
+
+    known = [cell for cell in cells if cell != ""]
+    if all(isinstance(cell, int | float) and not isinstance(cell, bool)
+           for cell in known):  # fmt: skip
+        return pyarrow.array(
+            [None if cell == "" else float(cell) for cell in cells], pyarrow.float64()
+        )
+    return pyarrow.array([_as_text(cell) for cell in cells], pyarrow.string())
+
+
+def _as_text(cell: Any) -> str:
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    if isinstance(cell, date | time):
+        return cell.isoformat()
+    return str(cell)
+
+
+def open_table(
+    path: Path, *, encoding: str | None = None, sheet: str | None = None
+) -> Source:
+    """Open a CSV, Parquet or Excel file, by its suffix, and check its header.
+
+    Parameters
+    ----------
+    path : Path
+    encoding : str, optional
+        Of a CSV file; by default UTF-8.
+    sheet : str, optional
+        Of a workbook; by default the first.
+    """
+    check_readable(path)
+    kind = kind_of(path)
+    source: Source
+    if kind == "csv":
+        source = CsvSource(path, encoding)
+    elif kind == "parquet":
+        source = ParquetSource(path)
+    else:
+        source = ExcelSource(path, sheet)
+    source.check_header()
+    return source

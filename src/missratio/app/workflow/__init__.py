@@ -1,0 +1,24 @@
+"""What the command line does with a table, without the command line."""
+
+from missratio.app.workflow._fit import (
+    FitOptions,
+    FittedTable,
+    check_classes,
+    fit_table,
+)
+from missratio.app.workflow._methods import METHODS
+from missratio.app.workflow._phi_file import EXAMPLE, PhiFileError, read_missingness
+from missratio.app.workflow._predict import Predicted, predict_table
+
+__all__ = [
+    "EXAMPLE",
+    "METHODS",
+    "FitOptions",
+    "FittedTable",
+    "PhiFileError",
+    "Predicted",
+    "check_classes",
+    "fit_table",
+    "predict_table",
+    "read_missingness",
+]

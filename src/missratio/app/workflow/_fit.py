@@ -1,0 +1,342 @@
+"""From a labelled table to a certified model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from missratio._hints import did_you_mean, listed, with_column_names
+from missratio._typing import FloatArray
+from missratio.app.modelfile import TableModel, TrainingData
+from missratio.app.report import LabelledRows, describe
+from missratio.app.tables import (
+    LabelledTable,
+    Source,
+    TableError,
+    Wanted,
+    sha256,
+    varies,
+)
+from missratio.app.workflow._explained import check_explained, find_missingness
+from missratio.app.workflow._methods import METHODS, Situation, choose_method
+from missratio.classifier import NeymanPearsonClassifier, NoCertificateError
+from missratio.missingness import Missingness
+from missratio.ratio import BaseRatio
+from missratio.uncertainty import ratio_uncertainty
+
+IGNORE = "ignore"
+DEPLOYMENTS = ("complete", "as-observed")
+INFEASIBLE = ("raise", "reject_all")
+# Cells of a table below which boosted trees lose by several threads: these wait for
+# each other busily, and on a machine with other work much longer than they work.
+THREADED_TREES = 1_000_000
+# How the library's messages call what has another name on the command line.
+_IN_OPTIONS = {
+    "set on_infeasible='reject_all'": "take --on-infeasible reject_all",
+    "use deployment='as-observed'": "take --deployment as-observed",
+    "Set l2 > 0": "Take --method naive-bayes",
+    "or set l2 > 0": "or take --method trees",
+}
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What is asked of a fit.
+
+    Parameters
+    ----------
+    controlled : str
+        The label whose error is bounded, as it is written in the file.
+    alpha, delta : float
+    missingness : str or None
+        A file that says why values are missing, or "ignore".
+    queries : Path or None
+        A plan that was filled in, to learn it from.
+    method : str
+    deployment : {"complete", "as-observed"}
+    calibration_size : float
+    rule : str
+    odds_factor : float
+    on_infeasible : {"raise", "reject_all"}
+    seed : int
+    standard_errors : bool
+        Whether the model is to give standard errors of its scores.
+    """
+
+    controlled: str
+    alpha: float = 0.05
+    delta: float = 0.05
+    missingness: str | None = None
+    queries: Path | None = None
+    method: str = "auto"
+    deployment: str = "complete"
+    calibration_size: float = 0.5
+    rule: str = "auto"
+    odds_factor: float = 1.0
+    on_infeasible: str = "raise"
+    seed: int = 0
+    standard_errors: bool = False
+
+    @property
+    def ignores(self) -> bool:
+        """Whether missing values are left out of account."""
+        return self.missingness == IGNORE
+
+    @property
+    def phi_file(self) -> Path | None:
+        """The file that says why values are missing."""
+        if self.missingness is None or self.ignores:
+            return None
+        return Path(self.missingness)
+
+    @property
+    def as_observed(self) -> bool:
+        """Whether rows to be classified lose values as these did."""
+        return self.ignores or self.deployment == "as-observed"
+
+    def check(self) -> None:
+        """Refuse what isn't among the choices, and what contradicts itself."""
+        for option, value, choices in (
+            ("--deployment", self.deployment, DEPLOYMENTS),
+            ("--on-infeasible", self.on_infeasible, INFEASIBLE),
+        ):
+            if value not in choices:
+                hint = did_you_mean(value, choices)
+                raise ValueError(
+                    f"{option} must be one of {listed(choices)}, got {value!r}.{hint}"
+                )
+        if self.missingness is not None and self.queries is not None:
+            raise ValueError(
+                "--missingness and --queries both say why values are missing: give one."
+            )
+        told = self.missingness is not None or self.queries is not None
+        if self.deployment == "as-observed" and told and not self.ignores:
+            raise ValueError(
+                "--deployment as-observed needs no model of missingness, and has no "
+                "use for one: leave out --missingness and --queries."
+            )
+
+
+@dataclass
+class FittedTable:
+    """A model, and what there is to say about how it came to be.
+
+    Parameters
+    ----------
+    model : TableModel
+    why : str
+        Why the method was taken.
+    warnings : list of str
+    """
+
+    model: TableModel
+    why: str
+    warnings: list[str] = field(default_factory=list)
+
+
+def fit_table(
+    table: LabelledTable,
+    source: Source,
+    wanted: Wanted,
+    options: FitOptions,
+    step: Step = lambda _: None,
+) -> FittedTable:
+    """Fit and calibrate a classifier to a table.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    source : Source
+        The file that it was read from.
+    wanted : Wanted
+    options : FitOptions
+    step : callable
+        Told what is done next.
+    """
+    # None leaves the number of threads as it is.
+    threads = 1 if table.X.size < THREADED_TREES else None
+    with (
+        ThreadPoolExecutor(max_workers=1) as beside,
+        threadpool_limits(threads, user_api="openmp"),
+    ):
+        digest = beside.submit(sha256, source.path)
+        return _fit_table(table, source.path.name, digest, wanted, options, step)
+
+
+def _fit_table(
+    table: LabelledTable,
+    file: str,
+    digest: Future[str],
+    wanted: Wanted,
+    options: FitOptions,
+    step: Step,
+) -> FittedTable:
+    labels, controlled = check_classes(table, wanted.target, options.controlled)
+    _check_columns(table)
+    if options.queries is not None:
+        step("Learning why values are missing")
+    models = find_missingness(table, labels, options.phi_file, options.queries)
+    if not options.as_observed:
+        check_explained(table, labels, models)
+    situation = _situation(table, controlled, models, options)
+    method, why = choose_method(options.method, situation)
+    step(f"Fitting {method} and calibrating")
+    classifier = NeymanPearsonClassifier(
+        METHODS[method].make(situation),
+        alpha=options.alpha,
+        delta=options.delta,
+        missingness=models or None,
+        rule=options.rule,
+        deployment="as-observed" if options.as_observed else "complete",
+        calibration_size=options.calibration_size,
+        controlled_class=controlled,
+        on_infeasible=options.on_infeasible,  # type: ignore[arg-type]
+        random_state=options.seed,
+        odds_factor=options.odds_factor,
+    )
+    names = table.encoder.encoded_names
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            levels = classifier._fit_levels(table.X, table.y)
+        except NoCertificateError as error:
+            raise NoCertificateError(in_options(str(error), names)) from error
+        except ValueError as error:
+            raise TableError(in_options(str(error), names)) from error
+    missing = {label: table.missing_counts(label) for label in labels}
+    training = TrainingData(file, digest.result(), dict(table.counts), missing)
+    covariance = None
+    if options.standard_errors:
+        step("Estimating standard errors")
+        covariance = _covariance(classifier, table, method)
+    step("Describing it for a report")
+    report = describe(
+        LabelledRows.read(classifier, table.X, table.y),
+        levels,
+        title=f"{wanted.target} in {file}",
+        names=names,
+    )
+    model = TableModel(
+        classifier,
+        table.encoder,
+        wanted.target,
+        tuple(wanted.drop),
+        method,
+        training,
+        covariance,
+        report.json(),
+    )
+    told = [in_options(str(warning.message), names) for warning in caught]
+    return FittedTable(model, why, list(dict.fromkeys(told)))
+
+
+def _covariance(
+    classifier: NeymanPearsonClassifier, table: LabelledTable, method: str
+) -> FloatArray:
+    """The covariance of a ratio's coefficients, from the rows that it was fitted on."""
+    ratio = classifier.estimator_
+    if not isinstance(ratio, BaseRatio):
+        raise TableError(
+            f"--standard-errors are for density ratios, and the method is {method}. "
+            "Choose 'kliep', 'kliep-cv' or 'naive-bayes'."
+        )
+    fitted = np.ones(len(table.y), dtype=bool)
+    fitted[classifier.calibration_index_] = False
+    is_other = (table.y != classifier.certificate_.controlled_class).astype(int)
+    try:
+        # Where φ was learned, it was from these rows and more of the same class.
+        known = ratio_uncertainty(
+            ratio, table.X[fitted], is_other[fitted], learned_on="same"
+        )
+    except ValueError as error:
+        raise TableError(f"There are no standard errors: {error}") from error
+    return known.covariance
+
+
+def check_classes(
+    table: LabelledTable, target: str, controlled: str
+) -> tuple[list[Any], Any]:
+    """The two labels, and which of them is controlled.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    target : str
+    controlled : str
+        As it was typed.
+    """
+    labels = list(table.counts)
+    shown = ", ".join(f"{label!r} ({n} rows)" for label, n in table.counts.items())
+    if len(labels) != 2:
+        few = shown if len(labels) <= 6 else f"{len(labels)} labels"
+        raise TableError(
+            f"The target {target!r} must have two labels: got {few}. Keep the rows of "
+            "two classes, or choose another target."
+        )
+    by_name = {str(label): label for label in labels}
+    if controlled not in by_name:
+        hint = did_you_mean(controlled, by_name)
+        raise TableError(
+            f"--controlled {controlled!r} is not a label in {target!r}.{hint} There "
+            f"are {shown}."
+        )
+    return labels, by_name[controlled]
+
+
+def in_options(text: str, names: Sequence[str]) -> str:
+    """A message of the library in the words of a table and the command line.
+
+    Given a matrix, it calls columns x0, x1, …; and it speaks of its own parameters.
+
+    Examples
+    --------
+    >>> in_options("Feature(s) ['x1'] are constant.", ["pulse", "sugar"])
+    "Feature(s) ['sugar'] are constant."
+    """
+    for parameter, option in _IN_OPTIONS.items():
+        text = text.replace(parameter, option)
+    return with_column_names(text, names)
+
+
+def _check_columns(table: LabelledTable) -> None:
+    """Refuse columns of numbers that are the same in every row."""
+    names = table.encoder.names[: table.encoder.n_numeric]
+    for j, name in enumerate(names):
+        if not varies(table.X[:, j]):
+            raise TableError(
+                f"Column {name!r} has one value only, in every row: nothing can be "
+                f"learned from it. Leave it out (--drop {name})."
+            )
+
+
+def _situation(
+    table: LabelledTable,
+    controlled: Any,
+    models: Mapping[Any, Missingness],
+    options: FitOptions,
+) -> Situation:
+    complete = table.counts[controlled] - table.survey.incomplete[controlled]
+    size = options.calibration_size
+    share = 1.0 - size if size < 1 else 1.0 - size / table.counts[controlled]
+    if options.as_observed:
+        missing = "ignored" if table.has_missing else "nothing"
+    elif not models:
+        missing = "nothing"
+    else:
+        missing = "rows" if all(m.rowwise for m in models.values()) else "values"
+    numeric = table.encoder.n_numeric
+    return Situation(
+        numeric,
+        table.encoder.width - numeric,
+        missing,
+        int(share * complete),
+        options.seed,
+    )

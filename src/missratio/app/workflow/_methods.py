@@ -1,0 +1,189 @@
+"""The families of classifiers to choose from, and which one by default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from missratio._hints import did_you_mean, listed
+from missratio.app.tables import TableError
+from missratio.imputation import ImputationEnsemble, TiltedImputer
+from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio
+
+# A category that only one class has would have an infinite coefficient otherwise.
+INDICATOR_PENALTY = 0.01
+# Complete rows of the controlled class for each column that a joint fit should have.
+ROWS_PER_COLUMN = 20
+LEAST_ROWS = 200
+# And with a penalty.
+PENALISED_ROWS_PER_COLUMN = 2
+LEAST_PENALISED_ROWS = 50
+# What one imputation makes up, others make up differently, and it averages out.
+IMPUTATIONS = 5
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a method has to deal with.
+
+    Parameters
+    ----------
+    n_numeric, n_indicators : int
+        Columns of the matrix.
+    missing : {"nothing", "rows", "values", "ignored"}
+        What is missing, or that it is to be left out of account.
+    complete_rows : int
+        Complete rows of the controlled class that there are to fit on.
+    seed : int
+    """
+
+    n_numeric: int
+    n_indicators: int
+    missing: str
+    complete_rows: int
+    seed: int
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the matrix."""
+        return self.n_numeric + self.n_indicators
+
+
+@dataclass(frozen=True)
+class Method:
+    """A family of classifiers.
+
+    Parameters
+    ----------
+    summary : str
+    make : callable
+        From a situation to an estimator.
+    deals_with : frozenset of str
+        Which of the situations' `missing`.
+    refusal : str
+        Why it doesn't with others.
+    """
+
+    summary: str
+    make: Callable[[Situation], Any]
+    deals_with: frozenset[str] = frozenset({"nothing", "rows", "values", "ignored"})
+    refusal: str = ""
+
+
+def _kliep(situation: Situation) -> KLIEP:
+    penalty: Any = 0.0
+    if situation.n_indicators:
+        penalty = np.zeros(situation.n_columns)
+        penalty[situation.n_numeric :] = INDICATOR_PENALTY
+    return KLIEP(l2=penalty, missingness=_ignored(situation))
+
+
+def _kliep_cv(situation: Situation) -> KLIEPCV:
+    return KLIEPCV(missingness=_ignored(situation), random_state=situation.seed)
+
+
+def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
+    penalty = INDICATOR_PENALTY if situation.n_indicators else 0.0
+    return NaiveBayesRatio(KLIEP(l2=penalty), missingness=_ignored(situation))
+
+
+def _trees(situation: Situation) -> HistGradientBoostingClassifier:
+    return HistGradientBoostingClassifier(random_state=situation.seed)
+
+
+def _imputed_trees(situation: Situation) -> ImputationEnsemble:
+    # Of a complete table all imputations are the same.
+    times = IMPUTATIONS if situation.missing == "values" else 1
+    imputer = TiltedImputer(n_imputations=times, random_state=situation.seed)
+    return ImputationEnsemble(imputer, _trees(situation))
+
+
+def _ignored(situation: Situation) -> Any:
+    return "ignore" if situation.missing == "ignored" else None
+
+
+METHODS: dict[str, Method] = {
+    "kliep": Method(
+        "the density ratio of all columns jointly (M-KLIEP)",
+        _kliep,
+    ),
+    "kliep-cv": Method(
+        "the same with a ridge penalty, chosen by cross-validation",
+        _kliep_cv,
+    ),
+    "naive-bayes": Method(
+        "a product of one-dimensional density ratios, a column at a time",
+        _naive_bayes,
+    ),
+    "logistic": Method(
+        "logistic regression, with weights where rows are missing",
+        lambda _: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+        frozenset({"nothing", "rows"}),
+        "needs complete rows, and single values are missing",
+    ),
+    "trees": Method(
+        "boosted trees, with weights where rows are missing; they take blanks as such",
+        _trees,
+    ),
+    "imputed-trees": Method(
+        "boosted trees on tables whose missing values were drawn by why they are "
+        "missing (tilted imputation)",
+        _imputed_trees,
+        frozenset({"nothing", "values"}),
+        "draws single values by why they are missing; where whole rows are missing "
+        "there is nothing to draw from, and where they are to be ignored no reason",
+    ),
+}
+"""By the names that ``--method`` takes."""
+
+
+def choose_method(name: str, situation: Situation) -> tuple[str, str]:
+    """The method to take, and why.
+
+    Parameters
+    ----------
+    name : str
+        One of `METHODS`, or "auto".
+    situation : Situation
+    """
+    if name == "auto":
+        return _sensible(situation)
+    if name not in METHODS:
+        choices = ["auto", *METHODS]
+        hint = did_you_mean(name, choices)
+        raise TableError(
+            f"--method must be one of {listed(choices)}, got {name!r}.{hint}"
+        )
+    if situation.missing not in METHODS[name].deals_with:
+        able = [key for key, m in METHODS.items() if situation.missing in m.deals_with]
+        raise TableError(
+            f"--method {name} {METHODS[name].refusal}. Choose one of {listed(able)}."
+        )
+    return name, "as asked for"
+
+
+def _sensible(situation: Situation) -> tuple[str, str]:
+    wanted = max(LEAST_ROWS, ROWS_PER_COLUMN * situation.n_columns)
+    if situation.complete_rows >= wanted:
+        return "kliep", (
+            f"{situation.complete_rows} complete rows of the controlled class to fit "
+            f"{situation.n_columns} column(s) on are enough for a joint fit"
+        )
+    few = (
+        f"{situation.complete_rows} complete rows of the controlled class to fit "
+        f"{situation.n_columns} column(s) on are too few for a joint fit"
+    )
+    least = max(LEAST_PENALISED_ROWS, PENALISED_ROWS_PER_COLUMN * situation.n_columns)
+    if situation.complete_rows >= least:
+        return "kliep-cv", f"{few} without a penalty, which should have {wanted}"
+    return "naive-bayes", (
+        f"{few}, which should have {least} at least; columns are fitted one at a time, "
+        "as if independent within each class"
+    )

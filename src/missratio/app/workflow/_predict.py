@@ -1,0 +1,176 @@
+"""Labels and scores of a table's rows, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from missratio._hints import listed
+from missratio._typing import BoolArray, FloatArray
+from missratio.app.modelfile import TableModel
+from missratio.app.tables import (
+    Source,
+    TableError,
+    check_names,
+    check_writable,
+    kind_of,
+    written_whole,
+)
+
+LABEL, SCORE, ERROR = "label", "score", "standard_error"
+
+
+@dataclass
+class Predicted:
+    """What was found in a table.
+
+    Parameters
+    ----------
+    rows : int
+    other : int
+        Rows given to the class that isn't controlled.
+    unscored : int
+        Rows that couldn't be scored and got the controlled class.
+    """
+
+    rows: int = 0
+    other: int = 0
+    unscored: int = 0
+
+
+def predict_table(
+    model: TableModel,
+    source: Source,
+    out: Path,
+    *,
+    keep: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    standard_errors: bool = False,
+    force: bool = False,
+    tick: Callable[[int], None] = lambda _: None,
+) -> Predicted:
+    """Write a label and a score for each row, in the order of the rows.
+
+    Only a batch of rows is in memory at a time.
+
+    Parameters
+    ----------
+    model : TableModel
+    source : Source
+        With the model's columns, in any order. The target may be there.
+    out : Path
+        A CSV or Parquet file: the columns kept; `label`; and `score`, null for a row
+        that can't be scored.
+    keep : sequence of str
+        Columns to copy.
+    drop : sequence of str
+        Columns to pass over.
+    standard_errors : bool
+        Whether to add a column `standard_error`, that of the score.
+    force : bool
+        Whether a file of that name is overwritten.
+    tick : callable
+        Told how many rows were written.
+    """
+    check_writable(out, force=force, inputs=[source.path])
+    _check_kind(out)
+    check_names(source, "--keep", keep)
+    check_names(source, "--drop", drop)
+    encoder = model.encoder.with_decimal_comma(source.decimal_comma)
+    allowed = [model.target, *model.dropped, *keep, *drop]
+    encoder.check_columns(source.names, allowed)
+    if standard_errors and model.covariance is None:
+        raise TableError(
+            "The model has no standard errors. Fit it with --standard-errors."
+        )
+    taken = [name for name in keep if name in (LABEL, SCORE, ERROR)]
+    if taken:
+        raise TableError(
+            f"--keep {listed(taken)}: the output has such a column already."
+        )
+    needed = list(dict.fromkeys([*keep, *encoder.names]))
+    done = Predicted()
+    with written_whole(out, force=force) as draft, _Writer(draft) as writer:
+        for batch in source.batches(needed):
+            if not len(batch):
+                continue
+            X = encoder.encode(batch, done.rows)
+            scores, above = model.score(X)
+            output = _output(model, batch.select(list(keep)), scores, above)
+            if standard_errors:
+                output = _with_errors(output, model.standard_errors(X))
+            writer.write(output)
+            done.rows += len(batch)
+            done.other += int(above.sum())
+            done.unscored += int((scores == -np.inf).sum())
+            tick(len(batch))
+        if not done.rows:
+            raise TableError(f"{source.path} has a header and no rows.")
+    return done
+
+
+def _check_kind(out: Path) -> None:
+    if out.suffix.lower() not in (".csv", ".parquet"):
+        raise TableError(
+            f"Predictions are written as .csv or .parquet: got {out.name!r}."
+        )
+
+
+def _output(model: TableModel, kept: Any, scores: FloatArray, above: BoolArray) -> Any:
+    import pyarrow
+
+    controlled = model.certificate.controlled_class
+    labels = pyarrow.DictionaryArray.from_arrays(
+        pyarrow.array(above.astype(np.int8)),
+        pyarrow.array([controlled, model.other_class]),
+    )
+    arrays = [
+        *kept.columns,
+        labels.cast(labels.type.value_type),
+        pyarrow.array(scores, mask=scores == -np.inf),
+    ]
+    return pyarrow.RecordBatch.from_arrays(
+        arrays, names=[*kept.schema.names, LABEL, SCORE]
+    )
+
+
+def _with_errors(output: Any, errors: FloatArray) -> Any:
+    import pyarrow
+
+    return output.append_column(ERROR, pyarrow.array(errors, from_pandas=True))
+
+
+class _Writer:
+    """Record batches to a CSV or Parquet file, which is opened by the first."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._kind = path, kind_of(path)
+        self._writer: Any = None
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def write(self, batch: Any) -> None:
+        if self._writer is None:
+            self._writer = self._open(batch.schema)
+        self._writer.write_batch(batch)
+
+    def _open(self, schema: Any) -> Any:
+        if self._kind == "csv":
+            from pyarrow import csv
+
+            options = csv.WriteOptions(quoting_style="needed")
+            return csv.CSVWriter(self._path, schema, write_options=options)
+        from pyarrow import parquet
+
+        return parquet.ParquetWriter(
+            self._path, schema, compression="zstd", write_page_checksum=True
+        )

@@ -1,5 +1,0 @@
-"""``python -m missratio.cli``."""
-
-from missratio.cli import main
-
-main()

@@ -1,0 +1,149 @@
+"""The command line: what it prints, where, and the exit status."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import missratio
+from missratio.app.cli import app
+
+runner = CliRunner()
+
+
+def invoke(*words):
+    return runner.invoke(app, list(words))
+
+
+def test_help_lists_the_commands():
+    result = invoke("--help")
+    assert result.exit_code == 0
+    assert "reproduce" in result.stdout
+    assert "data" in result.stdout
+
+
+def test_version():
+    assert invoke("--version").stdout.strip() == f"missratio {missratio.__version__}"
+
+
+@pytest.mark.parametrize("module", ["missratio", "missratio.app.cli"])
+def test_python_runs_it_as_a_module(module):
+    run = subprocess.run(
+        [sys.executable, "-m", module, "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == f"missratio {missratio.__version__}"
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; from missratio.app.cli import app; "
+        "print([m for m in ('numpy', 'sklearn', 'rich.progress') if m in sys.modules])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "[]"
+
+
+@pytest.fixture(scope="module")
+def json_run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("out")
+    words = ["reproduce", "naive_bayes", "np_boundary", "--runs", "4", "--jobs", "1"]
+    return out, invoke(*words, "--out", str(out), "--json")
+
+
+def test_json_is_one_object_and_nothing_else(json_run):
+    _, result = json_run
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    assert list(document) == ["np_boundary", "naive_bayes"]
+    for entry in document.values():
+        assert list(entry) == ["x_name", "x", "y_name", "curves"]
+        assert list(entry["curves"]) == ["True ratio", "M-KLIEP", "CC-KLIEP"]
+        for curve in entry["curves"].values():
+            assert list(curve) == ["mean", "lo", "hi"]
+            assert all(len(values) == len(entry["x"]) for values in curve.values())
+    first = document["naive_bayes"]["curves"]["M-KLIEP"]
+    assert first["lo"][0] < first["mean"][0] < first["hi"][0]
+
+
+def test_progress_goes_to_standard_error(json_run):
+    _, result = json_run
+    assert "naive_bayes" in result.stderr
+
+
+def test_without_json_tables_are_shown(json_run):
+    out, _ = json_run
+    words = ["reproduce", "naive_bayes", "--runs", "4", "--jobs", "1"]
+    result = invoke(*words, "--out", str(out))
+    assert result.exit_code == 0
+    assert "correlation rho" in result.stdout
+    assert "Computing time" in result.stdout
+    assert "overlap at" in result.stdout
+    assert (out / "summary.html").exists()
+
+
+def test_methods_may_be_listed_with_commas(tmp_path):
+    words = ["reproduce", "naive_bayes", "--runs", "2", "--jobs", "1", "--json"]
+    result = invoke(*words, "--out", str(tmp_path), "--methods", "cc-kliep, True ratio")
+    curves = json.loads(result.stdout)["naive_bayes"]["curves"]
+    assert list(curves) == ["True ratio", "CC-KLIEP"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["np_pwer"], 2, "Did you mean 'np_power'?"),
+        (["np_power", "--methods", "KLIEPP"], 2, "There is no method 'KLIEPP'"),
+        (["np_power", "--variant", "fixed"], 2, "'published', 'corrected'"),
+        (["np_power", "--runs", "0"], 2, "--runs"),
+        (["fire_vary_alpha"], 1, "smoke_detection_iot.csv is not at hand"),
+    ],
+)
+def test_mistakes_have_a_message_and_a_status(
+    tmp_path, monkeypatch, words, status, message
+):
+    monkeypatch.setenv("MISSRATIO_DATA", str(tmp_path))
+    result = invoke("reproduce", *words, "--out", str(tmp_path / "out"))
+    assert result.exit_code == status
+    assert message in result.stderr
+    assert result.stdout == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupted_run_says_that_it_can_go_on(tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("missratio.reproduce._execute.compute", interrupt)
+    words = ["reproduce", "naive_bayes", "--runs", "2", "--jobs", "1"]
+    result = invoke(*words, "--out", str(tmp_path))
+    assert result.exit_code == 130
+    assert "goes on from here" in result.stderr
+
+
+def test_data_list_says_what_is_absent_and_where_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("MISSRATIO_DATA", str(tmp_path))
+    result = invoke("data", "list")
+    assert result.exit_code == 0
+    assert result.stdout.count("absent") == 3
+    assert "archive.ics.uci.edu" in result.stdout
+
+
+def test_data_fetch_of_what_needs_an_account_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("MISSRATIO_DATA", str(tmp_path))
+    result = invoke("data", "fetch", "fire", "weather")
+    assert result.exit_code == 1
+    assert result.stderr.count("account holders") == 2
+
+
+def test_data_fetch_of_an_unknown_name_is_a_usage_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("MISSRATIO_DATA", str(tmp_path))
+    result = invoke("data", "fetch", "whether")
+    assert result.exit_code == 2
+    assert "Did you mean 'weather'?" in result.stderr

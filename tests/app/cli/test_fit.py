@@ -1,0 +1,220 @@
+"""missratio fit, as a person would use it."""
+
+import json
+
+import numpy as np
+import pytest
+
+import missratio as mr
+from missratio.app.tables import sha256
+
+OPTIONS = ["--target", "state", "--controlled", "well", "--drop", "id"]
+
+
+def test_json_is_one_object_and_the_model_has_what_it_says(fit, patients):
+    path, facts = fit()
+    model = mr.load_model(path)
+    assert facts["method"] == model.method == "kliep"
+    assert "complete rows" in facts["why"]
+    assert facts["certificate"]["alpha"] == model.certificate.alpha == 0.2
+    assert facts["columns"] == ["pulse", "sugar", "ward"]
+    assert model.encoder.columns[2].levels is not None
+    assert model.training.sha256 == sha256(patients) == facts["training_sha256"]
+    assert set(model.training.missing["well"]) == {"pulse", "sugar"}
+    assert model.training.missing["sick"] == {}
+    assert sum(model.training.rows.values()) == 3000
+
+
+def test_the_certificate_is_shown(run, patients):
+    out = patients.with_name("m.skops")
+    phi = patients.with_name("phi.toml")
+    result = run("fit", patients, *OPTIONS, "--missingness", phi, "--out", out)
+    assert "at most 0.05 are given to the other class" in result.stdout
+    assert "Method: kliep, " in result.stdout
+    assert "Reading" in result.stderr
+    assert "Reading" not in result.stdout
+    quiet = run(
+        "fit", patients, *OPTIONS, "--missingness", phi, "--out", out, "--force", "-q"
+    )
+    assert quiet.output == ""
+
+
+def test_nothing_is_overwritten_without_force(fit, run, patients):
+    path, _ = fit()
+    before = path.read_bytes()
+    phi = patients.with_name("phi.toml")
+    arguments = ["fit", patients, *OPTIONS, "--missingness", phi, "--out", path]
+    assert "--force" in run(*arguments, status=1).stderr
+    assert path.read_bytes() == before
+    run(*arguments, "--force", "-q")
+
+
+@pytest.mark.parametrize("name", ["patients.csv", "phi.toml"])
+def test_inputs_are_never_overwritten(run, patients, name):
+    before = patients.with_name(name).read_bytes()
+    phi, out = patients.with_name("phi.toml"), patients.with_name(name)
+    result = run(
+        "fit", patients, *OPTIONS, "--missingness", phi, "--out", out, "--force",
+        status=1,
+    )  # fmt: skip
+    assert "never overwritten" in result.stderr
+    assert patients.with_name(name).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "method", ["kliep", "kliep-cv", "naive-bayes", "trees", "imputed-trees"]
+)
+def test_methods_bound_the_error(fit, complete, method):
+    path, facts = fit("--method", method)
+    model = mr.load_model(path)
+    assert facts["method"] == method
+    values, ward, sick = complete
+    X = np.column_stack([values, ward == model.encoder.columns[2].levels[1]])
+    _, above = model.score(X.astype(float))
+    assert above[~sick].mean() < 0.2
+    assert above[sick].mean() > 0.1
+
+
+@pytest.mark.parametrize("method", ["auto", "naive-bayes", "trees"])
+def test_ignored_missingness_is_certified_as_observed(fit, method):
+    _, facts = fit("--missingness", "ignore", "--method", method)
+    assert facts["certificate"]["deployment"] == "as-observed"
+
+
+def test_learned_missingness(run, fit, patients, complete):
+    plan, answers = patients.with_name("plan.csv"), patients.with_name("answers.csv")
+    asked = json.loads(
+        run(
+            "query", patients, "--target", "state", "--controlled", "well", "--id",
+            "id", "--per-feature", 40, "--out", plan, "--json",
+        ).stdout
+    )  # fmt: skip
+    assert asked["queries"] == 80
+    header, *lines = plan.read_text().splitlines()
+    assert header == "row,id,class,feature,value,key"
+    filled = [header]
+    for line in lines:
+        row, key, label, feature, _, word = line.split(",")
+        assert key == f"P{int(row):04}"
+        value = complete[0][int(row), ["pulse", "sugar"].index(feature)]
+        filled.append(f"{row},{key},{label},{feature},{value},{word}")
+    answers.write_text("\n".join(filled))
+    path, facts = fit("--queries", answers)
+    assert facts["certificate"]["missingness_delta"] > 0
+    phi = mr.load_model(path).classifier.missingness["well"]
+    np.testing.assert_allclose(phi.coef * [10, 1, 1], [1.0, 0.0, 0.0], atol=0.6)
+    assert phi.intercept[2] == -np.inf
+
+
+def test_a_plan_of_another_table_is_refused(run, fit, patients):
+    plan = patients.with_name("plan.csv")
+    run("query", patients, "--target", "state", "--controlled", "well", "--drop",
+        "id", "--drop", "sugar", "--out", plan)  # fmt: skip
+    arguments = ["fit", patients, *OPTIONS, "--queries", plan]
+    result = run(*arguments, "--out", patients.with_name("m.skops"), status=3)
+    assert "made for another table" in result.stderr
+
+
+MISTAKES = {
+    "target": (["--target", "stat"], 3, "Did you mean 'state'"),
+    "label": (["--controlled", "wel"], 3, "Did you mean 'well'? There are"),
+    "nothing said": ([], 3, "'pulse' (", "nothing says why", "missratio query"),
+    "method": (["--missingness", "ignore", "--method", "tre"], 3, "'trees'"),
+    "logistic": (["--missingness", "ignore", "--method", "logistic"], 3, "complete"),
+    "alpha": (["--missingness", "ignore", "--alpha", "2"], 3, "between 0 and 1"),
+    "too strict": (["--missingness", "ignore", "--alpha", "0.0001"], 5,
+                   "--on-infeasible reject_all"),
+    "rule": (["--missingness", "ignore", "--rule", "bets"], 3, "must be one of"),
+    "deployment": (["--deployment", "observed"], 2, "Did you mean 'as-observed'"),
+    "both": (["--missingness", "ignore", "--queries", "x"], 2, "give one"),
+    "no plan": (["--queries", "absent.csv"], 1, "no plan absent.csv"),
+    "no phi": (["--missingness", "absent.toml"], 1, "--example"),
+    "drop": (["--drop", "wards"], 3, "Did you mean 'ward'"),
+    "option": (["--alhpa", "0.1"], 2, "No such option"),
+    "folder": (["--missingness", "ignore", "--out", "absent/m.skops"], 1, "no folder"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_have_a_status_and_a_remedy(run, patients, mistake, monkeypatch):
+    monkeypatch.chdir(patients.parent)
+    words, status, *messages = MISTAKES[mistake]
+    before = patients.read_bytes()
+    options = dict(zip(OPTIONS[::2], OPTIONS[1::2], strict=True))
+    given = [*words]
+    for name, value in {**options, "--out": "m.skops"}.items():
+        if name not in words or name == "--drop":
+            given += [name, value]
+    result = run("fit", "patients.csv", *given, status=status)
+    for message in messages:
+        assert message in " ".join(result.stderr.split())
+    assert not patients.with_name("m.skops").exists()
+    assert patients.read_bytes() == before
+
+
+def test_without_a_certificate_everything_is_controlled(fit):
+    path, facts = fit("--on-infeasible", "reject_all", alpha=0.0001)
+    assert not facts["certificate"]["certified"]
+    assert facts["certificate"]["threshold"] is None
+    assert mr.load_model(path).classifier.threshold_ == np.inf
+
+
+def test_missing_categories_are_refused_or_a_level(run, patients):
+    text = patients.read_text().replace(",east,", ",,", 20)
+    patients.write_text(text)
+    out = patients.with_name("m.skops")
+    arguments = ["fit", patients, *OPTIONS, "--out", out]
+    phi = patients.with_name("phi.toml")
+    result = run(*arguments, "--missingness", phi, status=3)
+    assert "blanks in 'ward', of categories" in result.stderr
+    assert "--drop ward" in result.stderr
+    run(*arguments, "--missingness", "ignore", "-q")
+    assert "" in mr.load_model(out).encoder.columns[2].levels
+
+
+def test_many_columns_are_fitted_one_at_a_time(run, tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "wide.csv"
+    X, y = rng.normal(size=(300, 1000)).round(2), np.arange(300) % 2
+    header = ",".join([f"c{j}" for j in range(1000)] + ["y"])
+    table = np.column_stack([X + 0.1 * y[:, None], y])
+    np.savetxt(path, table, "%g", ",", header=header, comments="")
+    result = run("fit", path, "--target", "y", "--controlled", 0, "--out",
+                 tmp_path / "m.skops", "--alpha", 0.1, "--json")  # fmt: skip
+    assert json.loads(result.stdout)["method"] == "naive-bayes"
+
+
+def test_constant_columns_are_refused(run, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,y\n" + "".join(f"{i},7,{i % 2}\n" for i in range(40)))
+    result = run("fit", path, "--target", "y", "--controlled", 0, "--out",
+                 tmp_path / "m.skops", status=3)  # fmt: skip
+    assert "'b' has one value only" in result.stderr
+
+
+def test_three_labels_are_refused(run, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "".join(f"{i},{i % 3}\n" for i in range(40)))
+    result = run("fit", path, "--target", "y", "--controlled", 0, "--out",
+                 tmp_path / "m.skops", status=3)  # fmt: skip
+    assert "must have two labels: got 0 (14 rows)" in result.stderr
+
+
+def test_messages_name_columns_of_the_table(run, tmp_path):
+    path = tmp_path / "t.csv"
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{rng.normal():.3f},{7 if i % 2 == 0 else rng.normal():.3f},{i % 2}"
+        for i in range(800)
+    ]
+    path.write_text("\n".join(["age,height,y", *lines]))
+    result = run("fit", path, "--target", "y", "--controlled", 0, "--out",
+                 tmp_path / "m.skops", "--method", "kliep", status=3)  # fmt: skip
+    assert "['height'] are constant" in result.stderr
+
+
+def test_the_example_is_written(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("fit", "--example")
+    assert "[classes.well]" in (tmp_path / "missingness.toml").read_text()
+    assert "exists" in run("fit", "--example", status=1).stderr

@@ -1,0 +1,60 @@
+"""What the page on the command line shows is what its commands print."""
+
+import doctest
+import itertools
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from missratio.app.cli import app
+
+PAGE = Path(__file__).parents[3] / "docs" / "command_line.md"
+FILE = re.compile(r"^```(?:python|toml)\n# (\S+)\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def steps():
+    """Files to write and commands to run, in the order of the page."""
+    for kind, body in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+        if kind in ("python", "toml"):
+            name, content = body.split("\n", 1)
+            yield name.removeprefix("# "), content
+        else:
+            commands = re.split(r"^\$ ", body, flags=re.M)[1:]
+            for command in commands:
+                line, _, printed = command.partition("\n")
+                yield line, printed
+
+
+def perform(line):
+    program, *words = shlex.split(line)
+    if program == "python":
+        runpy.run_path(words[0])
+        return ""
+    if program == "head":
+        with Path(words[1]).open(encoding="utf-8") as stream:
+            return "".join(itertools.islice(stream, int(words[0][1:])))
+    result = CliRunner().invoke(app, words)
+    errors = [x for x in result.stderr.splitlines() if x.startswith("Error")]
+    return result.stdout + "\n".join(errors)
+
+
+def test_commands_print_what_the_page_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    checker = doctest.OutputChecker()
+    for line, expected in steps():
+        if " " not in line:
+            Path(line).write_text(expected, encoding="utf-8")
+            continue
+        printed = perform(line)
+        assert checker.check_output(expected, printed, FLAGS), f"{line}\n{printed}"
+
+
+@pytest.mark.parametrize("status", [0, 1, 2, 3, 4, 5, 130])
+def test_every_status_is_explained(status):
+    assert f"\n| {status} | " in PAGE.read_text(encoding="utf-8")

@@ -1,0 +1,278 @@
+"""A file that was changed, made up or damaged is refused, and runs no code."""
+
+import io
+import json
+import pickle
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import missratio as mr
+from missratio.app.modelfile._archive import FORMAT, HEADER, SCHEMA, _digest, versions
+
+
+def members_of(path):
+    with ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write(path, members, *, sealed=True):
+    """Write members, with a digest that fits if they are to look untouched."""
+    if sealed:
+        header = json.loads(members[HEADER])
+        rest = {name: body for name, body in members.items() if name != HEADER}
+        header["content_sha256"] = _digest(rest)
+        members = {**members, HEADER: json.dumps(header).encode()}
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def change_schema(path, change):
+    members = members_of(path)
+    schema = json.loads(members[SCHEMA])
+    change(schema)
+    write(path, {**members, SCHEMA: json.dumps(schema).encode()})
+
+
+def change_header(path, **entries):
+    members = members_of(path)
+    header = {**json.loads(members[HEADER]), **entries}
+    write(path, {**members, HEADER: json.dumps(header).encode()}, sealed=False)
+
+
+def attribute(schema, *names):
+    """The node of an attribute of the model, by its path."""
+    node = schema
+    for name in names:
+        node = node["content"]["content"][name]
+    return node
+
+
+def refused(path, match):
+    with pytest.raises(mr.ModelFileError, match=match):
+        mr.load_model(path)
+
+
+def test_a_file_written_again_as_it_was_is_loaded(saved):
+    change_schema(saved, lambda schema: None)
+    mr.load_model(saved)
+
+
+@settings(
+    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+@given(st.integers(0, 10**9), st.integers(1, 255))
+def test_a_flipped_byte_is_noticed_or_does_no_harm(saved, place, flip):
+    content = bytearray(saved.read_bytes())
+    model = mr.load_model(saved)
+    content[place % len(content)] ^= flip
+    damaged = saved.with_name("damaged.skops")
+    damaged.write_bytes(content)
+    try:
+        loaded = mr.load_model(damaged)
+    except mr.ModelFileError:
+        return
+    assert loaded.certificate_ == model.certificate_
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
+def test_a_file_that_was_cut_is_refused(saved, share):
+    content = saved.read_bytes()
+    saved.write_bytes(content[: int(share * len(content))])
+    refused(saved, "damaged, or no model file")
+
+
+def test_a_pickle_is_not_run(saved, tmp_path):
+    class Harm:
+        def __reduce__(self):
+            return (exec, (f"open({str(tmp_path / 'harm')!r}, 'w').close()",))
+
+    saved.write_bytes(pickle.dumps(Harm()))
+    refused(saved, "no model file")
+    assert not (tmp_path / "harm").exists()
+
+
+def test_an_object_array_with_a_pickle_is_not_run(saved, tmp_path):
+    class Harm:
+        def __reduce__(self):
+            return (exec, (f"open({str(tmp_path / 'harm')!r}, 'w').close()",))
+
+    members = members_of(saved)
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([Harm()], dtype=object), allow_pickle=True)
+    for name in members:
+        if name.endswith(".npy"):
+            members[name] = buffer.getvalue()
+    write(saved, members)
+    refused(saved, "can't be put together")
+    assert not (tmp_path / "harm").exists()
+
+
+FOREIGN = {
+    "FunctionNode": ("os", "system"),
+    "ObjectNode": ("subprocess", "Popen"),
+    "TypeNode": ("builtins", "eval"),
+    "MethodNode": ("builtins", "dict"),
+    "OperatorFuncNode": ("operator", "methodcaller"),
+    "PartialNode": ("functools", "partial"),
+    "ConstructorFromReduceNode": ("builtins", "int"),
+    "NdArrayNode": ("numpy", "memmap"),
+    "ReduceNode": ("builtins", "exec"),
+}
+
+
+@pytest.mark.parametrize("loader", FOREIGN)
+def test_foreign_types_are_refused(saved, loader):
+    module, name = FOREIGN[loader]
+
+    def smuggle(schema):
+        node = attribute(schema, "random_state")
+        node.update(__loader__=loader, __module__=module, __class__=name)
+
+    change_schema(saved, smuggle)
+    refused(saved, f"It holds '{module}.{name}'.*Nothing of it was loaded")
+
+
+def set_json(*names, value):
+    def change(schema):
+        node = attribute(schema, *names)
+        # An object that occurs twice is kept once, under its id.
+        node.update(content=json.dumps(value), __id__=1)
+
+    return change
+
+
+UNSOUND = {
+    "another threshold": set_json("threshold_", value=-5.0),
+    "a better alpha": set_json("certificate_", "alpha", value=0.01),
+    "an alpha that is none": set_json("certificate_", "alpha", value="small"),
+    "another class": set_json("certificate_", "controlled_class", value="b"),
+    "certified or not": set_json("certificate_", "certified", value="yes"),
+    "no columns": set_json("n_features_in_", value=0),
+    "too many columns": set_json("n_features_in_", value=10**12),
+    "weights": set_json("_trust", "odds_factor", value="1"),
+    "no estimator": set_json("estimator_", value=None),
+}
+
+
+@pytest.mark.parametrize("what", UNSOUND)
+def test_a_model_that_makes_no_sense_is_refused(saved, what):
+    change_schema(saved, UNSOUND[what])
+    refused(saved, "no sound model|can't be put together")
+
+
+def test_coefficients_of_another_size_are_refused(saved):
+    members = members_of(saved)
+    buffer = io.BytesIO()
+    np.save(buffer, np.ones(7))
+    schema = json.loads(members[SCHEMA])
+    name = attribute(schema, "estimator_", "coef_")["file"]
+    write(saved, {**members, name: buffer.getvalue()})
+    refused(saved, "no sound model")
+
+
+def test_a_missing_probability_above_one_is_refused(tmp_path):
+    path = tmp_path / "model.skops"
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 1)), np.repeat([0, 1], 200)
+    phi = mr.StepMissingness(1.0, 0.0, 0.5)
+    X[:200] = mr.corrupt(X[:200], phi, 0)
+    mr.save_model(
+        mr.NeymanPearsonClassifier(
+            mr.KLIEP(), alpha=0.3, missingness={0: phi}, random_state=0
+        ).fit(X, y),
+        path,
+    )
+    members = members_of(path)
+    node = attribute(json.loads(members[SCHEMA]), "_trust", "model", "probability")
+    buffer = io.BytesIO()
+    np.save(buffer, np.array(1.5))
+    write(path, {**members, node["file"]: buffer.getvalue()})
+    refused(path, r"probability must lie in \[0, 1\)")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("left", 10**6), ("feature_idx", 1000), ("right", 0)]
+)
+def test_trees_that_lead_nowhere_are_refused(saved_trees, field, value):
+    members = members_of(saved_trees)
+    for name, content in members.items():
+        if not name.endswith(".npy"):
+            continue
+        array = np.load(io.BytesIO(content))
+        if array.dtype.names and field in array.dtype.names:
+            array[field][0] = value
+            buffer = io.BytesIO()
+            np.save(buffer, array)
+            members[name] = buffer.getvalue()
+            break
+    write(saved_trees, members)
+    refused(saved_trees, "no sound model: a tree")
+
+
+def test_another_certificate_in_the_header_is_refused(saved):
+    certificate = json.loads(members_of(saved)[HEADER])["certificate"]
+    change_header(saved, certificate={**certificate, "alpha": 0.001})
+    refused(saved, "its certificates differ")
+
+
+@pytest.mark.parametrize(
+    ("package", "number", "reason"),
+    [
+        ("missratio", "99.0.0", "written with missratio 99.0.0"),
+        ("scikit-learn", "0.24.0", "install scikit-learn==0.24.0"),
+    ],
+)
+def test_another_version_is_refused(saved, package, number, reason):
+    change_header(saved, versions={**versions(), package: number})
+    refused(saved, reason)
+
+
+def test_another_format_is_refused(saved):
+    change_header(saved, format=FORMAT + 1)
+    refused(saved, "of format 2, and this version reads 1")
+
+
+def test_a_later_patch_is_loaded(saved):
+    here = versions()
+    major, minor = here["scikit-learn"].split(".")[:2]
+    change_header(saved, versions={**here, "scikit-learn": f"{major}.{minor}.99"})
+    mr.load_model(saved)
+
+
+def test_changes_without_a_new_digest_are_noticed(saved):
+    members = members_of(saved)
+    write(saved, {**members, "more.npy": b"more"}, sealed=False)
+    refused(saved, "changed after it was written")
+
+
+def test_a_zip_bomb_is_not_unpacked(saved, monkeypatch):
+    members = {**members_of(saved), "big.npy": bytes(200_000_000)}
+    write(saved, members, sealed=False)
+    assert saved.stat().st_size < 10**6
+    monkeypatch.setattr("missratio.app.modelfile._archive.MOST_BYTES", 10**8)
+    monkeypatch.setattr(ZipFile, "read", None)
+    refused(saved, "would unpack to 2.* bytes")
+
+
+def test_a_deep_schema_is_refused(saved):
+    members = members_of(saved)
+    write(saved, {**members, SCHEMA: b'{"a":' * 100_000 + b"1" + b"}" * 100_000})
+    refused(saved, "damaged|can't be put together")
+
+
+def test_members_that_occur_twice_are_refused(saved):
+    with pytest.warns(UserWarning, match="Duplicate"), ZipFile(saved, "a") as archive:
+        archive.writestr(SCHEMA, b"{}")
+    refused(saved, "one of them twice")
+
+
+def test_a_plain_skops_file_is_refused(saved):
+    members = members_of(saved)
+    del members[HEADER]
+    write(saved, members, sealed=False)
+    refused(saved, "missratio didn't write it")

@@ -1,0 +1,137 @@
+"""The page is whole, small, readable by any means, and its names are no markup."""
+
+import json
+import re
+from html.parser import HTMLParser
+from importlib.resources import files
+from itertools import pairwise
+
+import pytest
+
+import missratio as mr
+from missratio.app.report._html import _script_json
+
+CSS = files("missratio.app.report").joinpath("assets", "page.css").read_text("utf-8")
+
+
+class Page(HTMLParser):
+    """Every element with its attributes, and the text outside of scripts."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.elements, self.text, self._within = [], [], None
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self._within = tag
+
+    def handle_data(self, data):
+        if self._within not in ("script", "style"):
+            self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def page(html):
+    return Page(html)
+
+
+def tags(page, name):
+    return [attributes for tag, attributes in page.elements if tag == name]
+
+
+def test_the_page_is_small(html):
+    assert len(html.encode()) < 1_500_000
+
+
+def test_nothing_is_loaded_from_elsewhere(page):
+    for tag, attributes in page.elements:
+        for name in ("src", "href", "data", "action", "poster", "srcset"):
+            assert attributes.get(name, "#").startswith("#"), (tag, attributes)
+    assert not tags(page, "link")
+    assert "url(" not in CSS
+    assert "@import" not in CSS
+    (policy,) = (a["content"] for a in tags(page, "meta") if a.get("http-equiv"))
+    assert "default-src 'none'" in policy
+
+
+def test_ids_are_unique_and_references_lead_somewhere(page):
+    ids = [a["id"] for _, a in page.elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    for _, attributes in page.elements:
+        for name in ("aria-labelledby", "aria-describedby", "for"):
+            assert attributes.get(name, ids[0]) in ids
+        if attributes.get("href", "").startswith("#"):
+            assert attributes["href"][1:] in ids
+
+
+def test_landmarks_and_headings(page):
+    order = [tag for tag, _ in page.elements]
+    for landmark in ("header", "nav", "main", "footer", "h1"):
+        assert order.count(landmark) == 1
+    levels = [int(tag[1]) for tag in order if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    for before, after in pairwise(levels):
+        assert after <= before + 1
+    assert tags(page, "html")[0]["lang"] == "en"
+    assert all("aria-labelledby" in a for a in tags(page, "section"))
+
+
+def test_every_figure_has_words_and_a_height(page):
+    charts = [a for a in tags(page, "div") if a.get("class") == "chart"]
+    assert len(charts) >= 7
+    for chart in charts:
+        assert chart["role"] == "img"
+        assert len(chart["aria-label"]) > 20
+        assert re.search(r"height: \d+px", chart["style"])
+
+
+def test_names_are_no_markup(page, html):
+    scripts = [a for a in tags(page, "script") if "type" not in a]
+    assert len(scripts) == 2
+    assert not any("onmouseover" in a for _, a in page.elements)
+    assert not any(a.get("href", "").startswith("javascript") for _, a in page.elements)
+    assert "<script>window.hurt" not in html
+    said = "".join(page.text)
+    assert "<script>window.hurt = 1</script>" in said
+    assert "class\u00a0<i>well</i>" in said
+
+
+def test_data_within_the_page_is_the_reports(html, report):
+    found = re.search(r'id="data-report">(.*?)</script>', html, re.DOTALL)
+    assert json.loads(found.group(1)) == report.data
+
+
+def test_json_within_a_script_ends_no_script():
+    text = _script_json({"</script><!--": "&\u2028"})
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == {"</script><!--": "&\u2028"}
+
+
+def test_intervals_of_coefficients_are_shown_where_there_are_some(report):
+    found = {**report.data["coefficients"], "low": [0.111, 0, 0], "high": [9.25, 1, 2]}
+    told = mr.Report({**report.data, "coefficients": found})
+    assert "<td>0.111</td><td>9.25</td>" in told.html()
+    assert "| 0.111 | 9.25 |" in told.markdown().replace("\\", "")
+
+
+def luminance(colour):
+    channels = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [
+        c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("ground", ["page", "panel"])
+def test_text_stands_out_from_its_ground(scheme, ground):
+    blocks = re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)
+    colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", blocks[scheme]))
+    for name in ("ink", "muted", "controlled", "other", "good", "warn", "bad"):
+        assert contrast(colours[name], colours[ground]) >= 4.5, name

@@ -1,0 +1,175 @@
+"""The page as a person meets it: in a browser, with a keyboard, and on a phone."""
+
+import pytest
+
+from missratio.app.report._summary import level_rows
+
+DARK = ("prefers-color-scheme", "dark")
+
+
+@pytest.fixture(scope="module")
+def file(html, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(html, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def page(browser, file):
+    """The page with its figures drawn, on a desktop."""
+    assert browser.open(file)
+    return browser
+
+
+READ = (
+    "Object.fromEntries(['alpha', 'threshold', 'bound', 'estimate', 'power', "
+    "'interval'].map(k => [k, document.getElementById('level-' + k).textContent]))"
+)
+
+
+def readings(page):
+    return page.run(READ)
+
+
+def without_rule(row):
+    return {name: text for name, text in row.items() if name != "rule"}
+
+
+def test_it_asks_for_nothing_and_complains_of_nothing(page, file):
+    requests = page.events_of("Network.requestWillBeSent")
+    assert [r["request"]["url"] for r in requests] == [file.as_uri()]
+    assert not page.events_of("Runtime.exceptionThrown")
+    assert not page.events_of("Log.entryAdded")
+    assert not page.events_of("Runtime.consoleAPICalled")
+
+
+def test_every_figure_is_drawn(page):
+    drawn = page.run(
+        "[...document.querySelectorAll('.chart')].map(c => [c.id, "
+        "c.querySelectorAll('svg path').length, c.scrollWidth <= c.clientWidth + 1])"
+    )
+    assert len(drawn) >= 7
+    for name, n_paths, fits in drawn:
+        assert n_paths > 2, name
+        assert fits, name
+
+
+def test_no_name_became_markup(page):
+    assert page.run("window.hurt === undefined")
+    assert page.run("document.querySelectorAll('b[onmouseover]').length") == 0
+
+
+def test_the_slider_begins_at_the_certificate(page, report):
+    own = report.data["curve"]["own"]
+    assert page.run("Number(document.getElementById('alpha').value)") == own
+    assert readings(page) == without_rule(level_rows(report.data)[own])
+
+
+def test_arrow_keys_move_threshold_error_and_power_together(page, report):
+    rows = level_rows(report.data)
+    own = report.data["curve"]["own"]
+    page.run("document.getElementById('alpha').focus()")
+    page.press("ArrowRight", 3)
+    assert readings(page) == without_rule(rows[own + 3])
+    page.press("ArrowLeft", 5)
+    assert readings(page) == without_rule(rows[own - 2])
+    page.press("End")
+    assert readings(page) == without_rule(rows[-1])
+    page.press("Home")
+    assert readings(page) == without_rule(rows[0])
+
+
+def test_the_slider_says_where_it_is(page, report):
+    page.run("document.getElementById('alpha').focus()")
+    page.press("ArrowRight")
+    row = level_rows(report.data)[report.data["curve"]["own"] + 1]
+    said = page.run("document.getElementById('alpha').getAttribute('aria-valuetext')")
+    assert said == f"{row['alpha']}, power {row['power']}"
+
+
+# The one point that is drawn in ink is the level chosen.
+POINT = (
+    "new Promise(r => setTimeout(() => r([...document.querySelectorAll("
+    "'#figure-roc svg path[stroke=\"var(--ink)\"]')].map("
+    "p => p.getAttribute('transform')).join()), 200))"
+)
+
+
+def test_the_figures_move_with_the_slider(page):
+    before = page.run(POINT)
+    page.run("document.getElementById('alpha').focus()")
+    page.press("ArrowRight", 4)
+    after = page.run(POINT)
+    assert "translate" in before
+    assert after != before
+
+
+def test_the_button_goes_back_to_the_certificate(page, report):
+    own = report.data["curve"]["own"]
+    button = "document.getElementById('back')"
+    assert page.run(f"{button}.disabled")
+    page.run("document.getElementById('alpha').focus()")
+    page.press("End")
+    assert not page.run(f"{button}.disabled")
+    page.run(f"{button}.click()")
+    assert readings(page) == without_rule(level_rows(report.data)[own])
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_nothing_is_wider_than_the_screen(browser, file, width):
+    browser.open(file, width=width, height=800)
+    assert browser.run("document.documentElement.scrollWidth") <= width
+
+
+def test_figures_take_no_room_that_wasnt_theirs(page):
+    shift = page.run(
+        "new Promise(r => { let total = 0; const o = new PerformanceObserver(l => {"
+        "for (const e of l.getEntries()) total += e.value; });"
+        "o.observe({type: 'layout-shift', buffered: true});"
+        "setTimeout(() => r(total), 200); })"
+    )
+    assert shift < 0.01
+
+
+def test_it_follows_into_the_dark_and_onto_paper(browser, file):
+    browser.open(file, features=[DARK])
+    ground = "getComputedStyle(document.body).backgroundColor"
+    line = (
+        "getComputedStyle(document.querySelector("
+        "'#figure-roc path[stroke=\"var(--other)\"]')).stroke"
+    )
+    dark = browser.run(ground), browser.run(line)
+    browser.emulate(media="print")
+    paper = browser.run(ground), browser.run(line)
+    assert dark[0] == "rgb(22, 24, 27)"
+    assert paper[0] == "rgb(255, 255, 255)"
+    assert dark[1] != paper[1]
+    assert browser.run("getComputedStyle(document.querySelector('nav')).display") == (
+        "none"
+    )
+
+
+def test_everything_that_can_be_used_can_be_reached_by_tab(page):
+    page.run("document.body.focus()")
+    reached = []
+    for _ in range(60):
+        page.press("Tab")
+        reached.append(page.run("document.activeElement.id || ''"))
+        if reached[-1] == "download":
+            break
+    assert "alpha" in reached
+    assert "download" in reached
+
+
+def test_without_scripts_the_numbers_are_there(browser, file):
+    browser.send("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.load(file)
+        hidden = browser.run(
+            "getComputedStyle(document.querySelector('.slider')).display"
+        )
+        rows = browser.run("document.querySelectorAll('#levels tbody tr').length")
+    finally:
+        browser.send("Emulation.setScriptExecutionDisabled", value=False)
+    assert hidden == "none"
+    assert rows > 50

@@ -1,0 +1,51 @@
+"""Rows of a table are rows of numbers, whatever file they come from."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from missratio.app.tables import Cells, Column, Encoder, TableError
+
+ENCODER = Encoder((Column("a"), Column("c", ("red", "blue", "green"))), Cells())
+
+
+def test_the_first_level_is_the_reference():
+    batch = pa.table({"c": ["red", "blue", "green"], "a": [1.0, 2.0, 3.0]})
+    expected = [[1, 0, 0], [2, 1, 0], [3, 0, 1]]
+    np.testing.assert_array_equal(ENCODER.encode(batch), expected)
+    assert ENCODER.encoded_names == ["a", "c=blue", "c=green"]
+
+
+@pytest.mark.parametrize("level", ["violet", None, "", "NA"])
+def test_unseen_and_missing_categories_are_nan(level):
+    row = ENCODER.encode(pa.table({"a": [1.0], "c": pa.array([level], pa.string())}))
+    np.testing.assert_array_equal(row, [[1, np.nan, np.nan]])
+
+
+def test_a_blank_may_be_a_level():
+    encoder = Encoder((Column("c", ("red", "")),), Cells())
+    batch = pa.table({"c": ["red", None, "violet"]})
+    np.testing.assert_array_equal(encoder.encode(batch), [[0], [1], [np.nan]])
+
+
+@given(st.lists(st.floats(allow_infinity=False, width=64), min_size=1, max_size=50))
+def test_numbers_survive_as_text(values):
+    encoder = Encoder((Column("a"),), Cells())
+    typed = encoder.encode(pa.table({"a": pa.array(values, pa.float64())}))
+    text = ["" if np.isnan(v) else repr(v) for v in values]
+    np.testing.assert_array_equal(encoder.encode(pa.table({"a": text})), typed)
+
+
+def test_text_among_numbers_is_refused_with_its_row():
+    with pytest.raises(TableError, match="'x' in row 103 is none"):
+        ENCODER.encode(pa.table({"a": ["1", "2", "x"], "c": ["red"] * 3}), 100)
+
+
+def test_columns_must_be_those_of_the_model():
+    ENCODER.check_columns(["c", "y", "a"], ["y"])
+    with pytest.raises(TableError, match=r"lacks 'c'. Did you mean 'C'"):
+        ENCODER.check_columns(["a", "C"], [])
+    with pytest.raises(TableError, match=r"doesn't know: 'z'.*--keep.*--drop"):
+        ENCODER.check_columns(["a", "c", "z"], [])

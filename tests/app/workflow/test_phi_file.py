@@ -1,0 +1,125 @@
+"""What a person writes down about missing values is the model that is meant."""
+
+import tomllib
+
+import numpy as np
+import pytest
+
+from missratio.app.tables import Cells, Column, Encoder
+from missratio.app.workflow import EXAMPLE, PhiFileError, read_missingness
+
+ENCODER = Encoder(
+    (Column("pulse"), Column("sugar"), Column("ward", ("east", "west"))), Cells()
+)
+ROW = np.array([[130.0, 5.0, 0.0]])
+
+
+@pytest.fixture
+def models(tmp_path):
+    def read(text, labels=("sick", "well")):
+        path = tmp_path / "phi.toml"
+        path.write_text(text, encoding="utf-8")
+        return read_missingness(path, ENCODER, labels)
+
+    return read
+
+
+def test_logistic_values(models):
+    text = """
+        [classes.well]
+        missing = "values"
+        kind = "logistic"
+        features.pulse = { intercept = -13.0, coef = 0.1 }
+    """
+    phi = models(text)["well"]
+    np.testing.assert_allclose(phi.missing_probability(ROW), [[0.5, 0, 0]])
+
+
+@pytest.mark.parametrize(("side", "expected"), [("above", 0.8), ("below", 0.0)])
+def test_step_values(models, side, expected):
+    text = f"""
+        [classes.well]
+        missing = "values"
+        kind = "step"
+        features.pulse = {{ {side} = 120, probability = 0.8 }}
+    """
+    phi = models(text)["well"]
+    np.testing.assert_allclose(phi.missing_probability(ROW), [[expected, 0, 0]])
+
+
+def test_whole_rows(models):
+    text = """
+        [classes.1]
+        missing = "rows"
+        kind = "step"
+        direction = { pulse = 1.0, sugar = -2.0 }
+        threshold = 119.0
+        probability = 0.9
+        [classes.0]
+        missing = "rows"
+        kind = "logistic"
+        intercept = -13.0
+        coef.pulse = 0.1
+    """
+    found = models(text, labels=(0, 1))
+    np.testing.assert_allclose(found[1].missing_probability(ROW), [0.9])
+    np.testing.assert_allclose(found[0].missing_probability(ROW), [0.5])
+    assert found[1].rowwise
+    assert found[0].rowwise
+
+
+def test_the_example_is_what_it_says(models):
+    found = models(EXAMPLE)
+    assert set(found) == {"sick", "well"}
+    np.testing.assert_allclose(
+        found["well"].missing_probability(ROW), [[0.982014, 0.119203, 0.0]], atol=1e-6
+    )
+    np.testing.assert_allclose(found["sick"].missing_probability(ROW), [[0.8, 0, 0]])
+
+
+def test_what_the_example_leaves_out_is_right_as_well(models):
+    sections = EXAMPLE.split("# 3.")[1].split("# 4.")
+    for section in sections:
+        lines = [line.removeprefix("# ") for line in section.splitlines()[1:]]
+        text = "\n".join(line for line in lines if line and line != "#")
+        assert tomllib.loads(text)["classes"]["sick"]["missing"] == "rows"
+        assert models(text)["sick"].rowwise
+
+
+HEAD = '[classes.well]\nmissing = "values"\nkind = "logistic"\n'
+REFUSED = {
+    "x = [": "is no TOML file",
+    "[class.well]\n": "'class' is not known here. Did you mean 'classes'",
+    "": "has no 'classes'",
+    "[classes.wel]\n": "no class 'wel'. Did you mean 'well'",
+    "[classes.well]\n": "has no 'missing'",
+    '[classes.well]\nmissing = "row"\n': "one of 'values', 'rows', got 'row'. Did you",
+    '[classes.well]\nmissing = "rows"\nkind = "linear"\n': "one of 'logistic', 'step'",
+    HEAD: "has no 'features'",
+    HEAD + "[classes.well.features]\n": "names no column",
+    HEAD
+    + "features.puls = { intercept = 1, coef = 1 }": "'puls'. Did you mean 'pulse'",
+    HEAD + "features.ward = { intercept = 1, coef = 1 }": "column of categories",
+    HEAD + "features.pulse = { intercept = 1 }": r"features.pulse\] has no 'coef'",
+    HEAD + "features.pulse = { intercept = 1, coef = '1' }": "coef must be a number",
+    HEAD + "features.pulse = { intercept = 1, coef = 1, x = 1 }": "'x' is not known",
+    HEAD + "features.pulse = 1": "must be a table",
+    HEAD + "features.pulse = { intercept = 1, coef = inf }": "coef must be finite",
+    HEAD.replace("logistic", "step")
+    + "features.pulse = { above = 1, below = 1, probability = 0.1 }": "above or below",
+    HEAD.replace("logistic", "step")
+    + "features.pulse = { above = 1, probability = 1 }": r"must lie in \[0, 1\)",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_not_understood_is_refused(models, text):
+    with pytest.raises(PhiFileError, match=REFUSED[text]):
+        models(text)
+
+
+def test_absent_files_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="--example"):
+        read_missingness(tmp_path / "phi.toml", ENCODER, (0, 1))
+    with pytest.raises(PhiFileError, match="is a folder"):
+        read_missingness(tmp_path, ENCODER, (0, 1))

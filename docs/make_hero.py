@@ -63,7 +63,9 @@ def true_errors(missingness: object) -> np.ndarray:
 
 
 def main() -> None:
-    plt.rcParams.update({"font.size": 10, "axes.titlesize": 11, "axes.spines.top": False})
+    plt.rcParams.update(
+        {"font.size": 10, "axes.titlesize": 11, "axes.spines.top": False}
+    )
     fig, (left, right) = plt.subplots(1, 2, figsize=(10.4, 3.6), layout="constrained")
     found = learned_ratios()
     for name, label, colour, style in (

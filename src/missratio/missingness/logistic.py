@@ -131,7 +131,7 @@ class LogisticMissingness(Missingness):
         )
 
     def log_odds(self, X: FloatArray) -> FloatArray:
-        """intercept + coef·x, of shape (n,) for whole rows and (n, d) for entries."""
+        """Intercept + coef·x, of shape (n,) for whole rows and (n, d) for entries."""
         coef = np.asarray(self.coef)
         with np.errstate(over="ignore", invalid="ignore"):
             log_odds: FloatArray = X @ coef if self.rowwise else X * coef

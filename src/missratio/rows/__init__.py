@@ -2,10 +2,11 @@
 
 from missratio.rows._class import ClassRows, Normalization, single_sums
 from missratio.rows._source import BLOCK_ELEMENTS, MemorySource, RowBlock, Source
-from missratio.rows._summary import WeightSums, weighted_sums
+from missratio.rows._summary import WeightCheck, WeightSums, weighted_sums
 from missratio.rows._weighing import (
     ClassModel,
     KnownWeights,
+    Unweighted,
     Weighing,
     as_weighing,
     check_inclusion,
@@ -24,8 +25,10 @@ __all__ = [
     "Normalization",
     "RowBlock",
     "Source",
-    "WeightSums",
+    "Unweighted",
     "Weighing",
+    "WeightCheck",
+    "WeightSums",
     "as_weighing",
     "check_inclusion",
     "check_missingness",

@@ -98,7 +98,7 @@ class ClassRows:
 
         sums = self.source.fold(work, _merge_sums(len(required)))
         self._check_any(sums.count, sums.mass)
-        if not (sums.count > 0).all():
+        if self.adjusted is None and not (sums.count > 0).all():
             never = np.flatnonzero(sums.count == 0)[:10].tolist()
             raise ValueError(
                 f"Class {self.label!r}: basis feature(s) {never} are never observed. "
@@ -118,6 +118,37 @@ class ClassRows:
         """Features of a few hundred rows from all over the class."""
         source = self.source.every(1 + self.n_rows // 256)
         return source.block(0, source.n_rows).features
+
+    def some_observed(self, columns: IntArray) -> FloatArray:
+        """Features of some row in which they are observed, each of one column.
+
+        Features of one column are those of one row.
+        """
+        few = self.every(1 + self.n_rows // 256)
+        for rows in (few, self):
+            found, values = rows.source.fold(
+                rows._first_observed(columns), _first_found
+            )
+            if found.all():
+                break
+        return values
+
+    def _first_observed(
+        self, columns: IntArray
+    ) -> Callable[[RowBlock], tuple[BoolArray, FloatArray]]:
+        def work(block: RowBlock) -> tuple[BoolArray, FloatArray]:
+            seen = np.ones(block.features.shape, dtype=bool)
+            weights = self.weigh(block)
+            if weights is not None:
+                by_row = weights.ndim == 1
+                seen = (weights[:, None] if by_row else weights[:, columns]) > 0.0
+            if block.weights is not None:
+                seen = seen & (block.weights > 0.0)[:, None]
+            seen = np.broadcast_to(seen, block.features.shape)
+            first = seen.argmax(axis=0)
+            return seen.any(axis=0), block.features[first, np.arange(len(first))]
+
+        return work
 
     def weigh(self, block: RowBlock) -> FloatArray | None:
         """Weights of a block's rows or entries; None for ones."""
@@ -358,6 +389,15 @@ def _merge_sums(n_features: int) -> Callable[[Sequence[WeightSums]], WeightSums]
         return WeightSums.merged(parts)
 
     return merge
+
+
+def _first_found(
+    parts: Sequence[tuple[BoolArray, FloatArray]],
+) -> tuple[BoolArray, FloatArray]:
+    found, values = parts[0]
+    for also, others in parts[1:]:
+        found, values = found | also, np.where(found, values, others)
+    return found, values
 
 
 def single_sums(weights: FloatArray | None, rows: ClassRows) -> WeightSums:

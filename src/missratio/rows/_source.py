@@ -128,6 +128,11 @@ class MemorySource:
             return len(range(self.index.start, self.index.stop, self.index.step))
         return len(self.index)
 
+    @property
+    def size(self) -> int:
+        """How many numbers the features of all rows are."""
+        return self.n_rows * int(self.features.shape[1])
+
     def fold(
         self,
         work: Callable[[RowBlock], Result],

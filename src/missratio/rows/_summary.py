@@ -83,16 +83,38 @@ class WeightSums:
         # Rounding must not break the inequality.
         return np.minimum(size, self.count)
 
-    @property
-    def mean_weight(self) -> FloatArray:
-        """The mean of the weights, which is one but for noise if φ is right."""
-        return self.total / self.n_rows
+    def check(self) -> WeightCheck:
+        """The mean of the weights beside the one that a right φ gives it."""
+        mean = self.total / self.n_rows
+        variance = np.maximum(self.squares / self.n_rows - mean**2, 0.0)
+        return WeightCheck(
+            mean, np.sqrt(variance / self.n_rows), 1.0 - self.count / self.n_rows
+        )
+
+
+@dataclass(frozen=True)
+class WeightCheck:
+    """Whether weights average to one, as they do, but for noise, if φ is right.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_weights,)
+        The mean of the weights over all rows, missing ones included: of each feature,
+        or of whole rows.
+    standard_error : ndarray of shape (n_weights,)
+    missing_share : ndarray of shape (n_weights,)
+        The share that is missing.
+    """
+
+    mean: FloatArray
+    standard_error: FloatArray
+    missing_share: FloatArray
 
     @property
-    def mean_weight_error(self) -> FloatArray:
-        """Its standard error."""
-        variance = self.squares / self.n_rows - self.mean_weight**2
-        return np.sqrt(np.maximum(variance, 0.0) / self.n_rows)
+    def deviation(self) -> FloatArray:
+        """How many standard errors each mean is away from one."""
+        error = np.where(self.standard_error > 0.0, self.standard_error, 1.0)
+        return (self.mean - 1.0) / error
 
 
 def weighted_sums(

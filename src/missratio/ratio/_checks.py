@@ -100,7 +100,7 @@ def check_rank(
 def check_scale(problem: JointProblem, solution: JointSolution) -> None:
     """Refuse features whose squares leave the range of floating point."""
     for part in problem.parts:
-        few = part.problem.denominator.peek()
+        few = part.problem.denominator.peek().astype(np.float64, copy=False)
         if not part.problem.denominator.centred:
             few = few - part.problem.centre[:, None, :]
         size = np.abs(few).max(axis=1)

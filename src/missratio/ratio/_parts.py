@@ -282,28 +282,37 @@ def _held(sample: RowSample, centre: FloatArray) -> AnySample:
 
 
 @dataclass(frozen=True, slots=True)
-class _Means:
-    """The numerator's weighted means, by feature."""
+class WeightedMeans:
+    """A class's weighted means, feature by feature.
+
+    Parameters
+    ----------
+    mean, centre : ndarray of shape (n_features,)
+        Weighted sums, divided by the class's divisor and by the sum of the weights.
+    mass : ndarray of shape (n_features,) or (1,)
+        The mean of the weights.
+    """
 
     mean: FloatArray
     centre: FloatArray
     mass: FloatArray
 
-    @classmethod
-    def of(cls, rows: ClassRows, sums: WeightSums) -> _Means:
-        totals = sums.sums
-        if sums.origin is not None:
-            totals = totals + sums.mass * sums.origin.astype(np.float64)
-        divisor = rows.divisor(sums.mass)
-        # Rounded as the features are, so that the two classes are centred alike.
-        dtype = rows.source.features.dtype
-        if rows.adjusted is not None:
-            # Terms of all rows: a fold may do without any in which one is observed.
-            mean = np.average(rows.adjusted, axis=0, weights=rows.source.weights)
-            centre = mean.astype(dtype).astype(np.float64)
-            return cls(mean, centre, np.ones(len(mean)))
-        centre = (totals / sums.mass).astype(dtype).astype(np.float64)
-        return cls(totals / divisor, centre, sums.mass / divisor)
+
+def weighted_means(rows: ClassRows, sums: WeightSums) -> WeightedMeans:
+    """ΣWf/ΣW, or ΣWf/n: the means of a class's features, given their sums."""
+    # Rounded as the features are, so that both classes are centred alike.
+    dtype = rows.source.features.dtype
+    if rows.adjusted is not None:
+        # Terms of all rows: a fold may do without any in which one is observed.
+        mean = np.average(rows.adjusted, axis=0, weights=rows.source.weights)
+        centre = mean.astype(dtype).astype(np.float64)
+        return WeightedMeans(mean, centre, np.ones(len(mean)))
+    totals = sums.sums
+    if sums.origin is not None:
+        totals = totals + sums.mass * sums.origin.astype(np.float64)
+    divisor = rows.divisor(sums.mass)
+    centre = (totals / sums.mass).astype(dtype).astype(np.float64)
+    return WeightedMeans(totals / divisor, centre, sums.mass / divisor)
 
 
 def joint_problem(
@@ -315,7 +324,7 @@ def joint_problem(
 ) -> JointProblem:
     """One problem in all features, without penalties, on complete denominator rows."""
     sums = numerator.feature_sums(only_columns(basis.required_columns_))
-    means = _Means.of(numerator, sums)
+    means = weighted_means(numerator, sums)
     complete = CompleteRows.of(denominator) if complete is None else complete
     centre = means.centre[None]
     sample: AnySample | WeightedMean
@@ -339,7 +348,7 @@ def separate_problem(
     """
     owner = single_columns(basis)
     sums = [rows.feature_sums(owner) for rows in (numerator, denominator)]
-    means = _Means.of(numerator, sums[0])
+    means = weighted_means(numerator, sums[0])
     mass = np.broadcast_to(means.mass, owner.shape)
     parts = []
     for features in _by_width(owner):

@@ -31,6 +31,8 @@ CHUNK_ELEMENTS = 262_144
 # Scores that spread by more than this may be on their way to infinity.
 FAR_OUT = 5.0
 LONG_WAY = 8
+# From this many rows on a pilot may have gone most of the way.
+MANY_ROWS = 4000
 CONVERGED = int(Status.CONVERGED)
 
 
@@ -97,7 +99,8 @@ def _solve_proximal(
 def _far_out(problem: RatioProblem, solution: Solution) -> BoolArray:
     """Whether scores spread so much that they may be on their way to infinity."""
     n_features = problem.centre.shape[1]
-    spread = problem.denominator.peek().std(axis=1) * solution.theta[:, :n_features]
+    few = problem.denominator.peek()
+    spread = few.std(axis=1, dtype=np.float64) * solution.theta[:, :n_features]
     return dot(spread, spread) > FAR_OUT**2
 
 
@@ -108,7 +111,8 @@ def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
     and as a step on the way moves them by about one, it takes many.
     """
     unsolved = solution.status != CONVERGED
-    if not (unsolved.any() or solution.n_iter.max() >= LONG_WAY):
+    long_way = solution.n_iter.max() >= LONG_WAY or problem.n_rows >= MANY_ROWS
+    if not (unsolved.any() or long_way):
         return solution
     if problem.bounded or not problem.objective.diverges_when_separated:
         return solution

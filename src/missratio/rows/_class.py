@@ -97,7 +97,8 @@ class ClassRows:
             return found
 
         sums = self.source.fold(work, _merge_sums(len(required)))
-        self._check_any(sums.count, sums.mass)
+        self._check_any(sums.count)
+        self._check_own_weights()
         if self.adjusted is None and not (sums.count > 0).all():
             never = np.flatnonzero(sums.count == 0)[:10].tolist()
             raise ValueError(
@@ -164,15 +165,11 @@ class ClassRows:
         Entries are missing independently given the row: a row is complete with the
         product of the probabilities, and weighs the product of its entries' weights.
         """
-        weights: FloatArray | None
         found = self.source.fold(self._block_row_weights, _weights_or_ones)
         weights = None if isinstance(found, int) else found
-        own = self.source.weights
-        if weights is not None or own is not None:
-            seen = np.ones(self.n_rows) if weights is None else weights
-            mass = seen.sum() if own is None else seen @ own
-            if not self.weighing.by_entry:
-                self._check_any(np.atleast_1d(seen.sum()), np.atleast_1d(mass))
+        if weights is not None and not self.weighing.by_entry:
+            self._check_any(weights)
+        self._check_own_weights()
         return weights
 
     def _block_row_weights(self, block: RowBlock) -> FloatArray | int:
@@ -319,13 +316,16 @@ class ClassRows:
 
     # What is refused.
 
-    def _check_any(self, count: FloatArray, mass: FloatArray) -> None:
+    def _check_any(self, count: FloatArray) -> None:
         """Refuse a class of which nothing is observed."""
         if not count.any():
             raise ValueError(
                 f"Class {self.label!r} has no observed row among its {self.n_rows}: "
                 "bring rows in which something is observed."
             )
+
+    def _check_own_weights(self) -> None:
+        """Refuse a class without weight."""
         own = self.source.weights
         if own is not None and not own.any():
             raise ValueError(

@@ -12,6 +12,7 @@ from missratio._typing import BoolArray, FloatArray
 from missratio.engine import BLOCK_ELEMENTS, AnySample
 from missratio.moments import Link, Parameters, Sums, accumulate, dot
 from missratio.objective import Expectations, KLIEPObjective, Objective
+from missratio.ratio._recession import without_receding
 from missratio.solver import Evaluation, Solution
 
 
@@ -283,6 +284,10 @@ class RatioProblem:
         size = np.abs(unit[:, : few.shape[2]]) * few.std(axis=1, dtype=np.float64)
         real = spread > 1e-6 * size.max(axis=1)
         return np.asarray(real & (highest - lowest <= 1e-6 * spread), dtype=bool)
+
+    def confirmed(self, solution: Solution) -> Solution:
+        """The same solution, or that there is none where it is on the way to one."""
+        return without_receding(self, solution)
 
     def intercept(self, solution: Solution) -> FloatArray:
         """The score's intercept for features that are not centred.

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray
+from missratio._typing import FloatArray
 from missratio.engine import Sample
-from missratio.moments import dot
 from missratio.ratio._problem import RatioProblem
+from missratio.ratio._recession import far_out
 from missratio.solver import (
     Solution,
     Status,
@@ -18,7 +18,6 @@ from missratio.solver import (
     minimise,
     minimise_with_l1,
     newton,
-    newton_direction,
 )
 
 # Above this many parameters a Hessian costs more than it saves.
@@ -28,12 +27,6 @@ NEWTON_TOL = 1e-8
 SCALE_ROWS = 2000
 # Small problems are solved together up to this many numbers, which fit the cache.
 CHUNK_ELEMENTS = 262_144
-# Scores that spread by more than this may be on their way to infinity.
-FAR_OUT = 5.0
-LONG_WAY = 8
-# From this many rows on a pilot may have gone most of the way.
-MANY_ROWS = 4000
-CONVERGED = int(Status.CONVERGED)
 
 
 def solve(
@@ -82,8 +75,7 @@ def solve(
 def _solve_newton(
     problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
 ) -> Solution:
-    solution = minimise(problem, begin, tol=tol, max_iter=max_iter)
-    return _without_receding(problem, solution)
+    return problem.confirmed(minimise(problem, begin, tol=tol, max_iter=max_iter))
 
 
 def _solve_proximal(
@@ -93,47 +85,7 @@ def _solve_proximal(
     l1 = np.zeros(problem.n_parameters)
     l1[: problem.l1.shape[1]] = problem.l1[0]
     solution = minimise_with_l1(problem, l1, begin, tol=tol, max_iter=max_iter)
-    return _without_receding(problem, solution)
-
-
-def _far_out(problem: RatioProblem, solution: Solution) -> BoolArray:
-    """Whether scores spread so much that they may be on their way to infinity."""
-    n_features = problem.centre.shape[1]
-    few = problem.denominator.peek()
-    spread = few.std(axis=1, dtype=np.float64) * solution.theta[:, :n_features]
-    return dot(spread, spread) > FAR_OUT**2
-
-
-def _without_receding(problem: RatioProblem, solution: Solution) -> Solution:
-    """Tell a flat stretch on the way to infinity from an optimum.
-
-    Only a solution far out can be one, where scores spread by more than a few units;
-    and as a step on the way moves them by about one, it takes many.
-    """
-    unsolved = solution.status != CONVERGED
-    long_way = solution.n_iter.max() >= LONG_WAY or problem.n_rows >= MANY_ROWS
-    if not (unsolved.any() or long_way):
-        return solution
-    if problem.bounded or not problem.objective.diverges_when_separated:
-        return solution
-    suspect = unsolved | _far_out(problem, solution)
-    if not suspect.any():
-        return solution
-    end = problem(solution.theta, second_order=True)
-    assert end.hessian is not None
-    status = solution.status.copy()
-    # Far enough out the Hessian underflows; such a step tells nothing, and needn't.
-    with np.errstate(over="ignore", invalid="ignore"):
-        step, _ = newton_direction(
-            end.hessian, end.gradient, np.zeros_like(end.gradient)
-        )
-        if problem.l1 is not None:
-            step = solution.step.copy()
-        if problem.l2 is not None and problem.l2.ndim == 2:
-            # What is penalised can't go to infinity; the rest may.
-            step[:, : problem.l2.shape[1]] *= problem.l2 == 0.0
-        status[suspect & problem.recedes(step)] = Status.NO_OPTIMUM
-    return replace(solution, status=status)
+    return problem.confirmed(solution)
 
 
 def _solve_first_order(
@@ -150,7 +102,7 @@ def _solve_first_order(
     solution = lbfgs(problem, start, scale=scale, tol=tol, max_iter=10 * max_iter)
     if problem.n_parameters > NEWTON_PARAMETERS:
         return solution
-    checked = _without_receding(problem, solution)
+    checked = problem.confirmed(solution)
     if checked.status[0] != Status.CONVERGED:
         return checked
     # Too coarse to tell by one step of Newton's: a few more show where it leads.
@@ -159,9 +111,9 @@ def _solve_first_order(
 
 def _confirmed(problem: RatioProblem, solution: Solution, max_iter: int) -> Solution:
     """The same solution, unless Newton's steps from it lead to infinity."""
-    if not _far_out(problem, solution).any():
+    if not far_out(problem, solution).any():
         return solution
     onwards = newton(problem, solution.theta, tol=NEWTON_TOL, max_iter=max_iter)
-    if _without_receding(problem, onwards).status[0] == Status.NO_OPTIMUM:
+    if problem.confirmed(onwards).status[0] == Status.NO_OPTIMUM:
         return replace(solution, status=np.array([Status.NO_OPTIMUM]))
     return solution

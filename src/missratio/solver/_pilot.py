@@ -111,7 +111,7 @@ def _solve_pilot(problem: Problem, tol: float, max_iter: int) -> Solution | None
     if pilot is None:
         return None
     coarse, steps = _pilot_tolerance(pilot, tol), min(max_iter, PILOT_STEPS)
-    rough = minimise(pilot, tol=coarse, max_iter=steps)
+    rough = pilot.confirmed(minimise(pilot, tol=coarse, max_iter=steps))
     if problem.n_problems > 1 or _hessian_share(problem) <= MOST_DRAWN:
         return rough
     return replace(rough, hessian=pilot(rough.theta, second_order=True).hessian)

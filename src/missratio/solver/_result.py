@@ -84,6 +84,10 @@ class Problem(Evaluate, Protocol):
         """The evaluation with a Hessian estimated from a share of the rows."""
         ...
 
+    def confirmed(self, solution: Solution) -> Solution:
+        """The solution, its status corrected where it is on the way to infinity."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Solution:

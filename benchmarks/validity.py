@@ -25,7 +25,7 @@ from scipy.special import expit, ndtr, ndtri
 from scipy.stats import binomtest
 
 import missratio as mr
-from missratio.classifier import make_rule
+from missratio.threshold import make_rule
 from missratio.missingness import Missingness
 from missratio.threshold import CalibrationSample, Rule, Selection, _rules
 from missratio.weights import complete_row_weights

@@ -21,8 +21,8 @@ from missratio import (
     StepMissingness,
     corrupt,
 )
-from missratio.classifier import make_rule
-from missratio.threshold import _weighted
+from missratio.threshold import make_rule
+from missratio.threshold import _betting
 from missratio.weights import complete_row_weights
 
 STEP0 = StepMissingness([1.0, 0.0], 0.0, 0.5)
@@ -231,9 +231,7 @@ def test_the_threshold_is_the_rules_on_weighted_rows(corrupted, rule):
     X, y = corrupted({0: STEP0}, n=8000)
     model = certified(Recorder(), {0: STEP0}, rule=rule, alpha=0.4).fit(X, y)
     sample, _ = scored(model, X, y, STEP0)
-    chosen = make_rule(rule, training=None, complete=False).select(
-        sample, 0.4, 0.1, np.random.default_rng(0)
-    )
+    chosen = make_rule(rule).select(sample, 0.4, 0.1)
     assert model.threshold_ == chosen.threshold
     assert model.certificate_.rule == rule
 
@@ -242,13 +240,13 @@ def test_bets_are_tuned_on_rows_that_take_no_part_in_calibration(
     corrupted, monkeypatch
 ):
     X, y = corrupted({0: STEP0}, n=2000)
-    seen, original = [], _weighted.tune_bet
+    seen, original = [], _betting.tune_bet
 
     def spy(training, *others):
         seen.append(training)
         return original(training, *others)
 
-    monkeypatch.setattr(_weighted, "tune_bet", spy)
+    monkeypatch.setattr(_betting, "tune_bet", spy)
     model = certified(Recorder(), {0: STEP0}, rule="tuned-betting").fit(X, y)
     _, training = scored(model, X, y, STEP0)
     assert all(sample is seen[0] for sample in seen)

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from scipy.stats import binomtest
 
 from missratio import KLIEP, NeymanPearsonClassifier, StepMissingness, corrupt
-from missratio.classifier import make_rule
+from missratio.threshold import make_rule
 from missratio.threshold import CalibrationSample, Rule
 
 # Worker processes import it by this name as well.

@@ -16,8 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from missratio import NeymanPearsonClassifier, np_roc
-from missratio.threshold import make_rule
-from missratio.threshold import RULES, CalibrationSample
+from missratio.threshold import RULES, CalibrationSample, make_rule
 
 ALPHA, DELTA, SHIFT = 0.05, 0.05, 1.5
 N_LEVELS, N_CANDIDATES = 200, 100

@@ -1,4 +1,4 @@
-"""A classifier keeps what its threshold was chosen from, and chooses at other levels."""
+"""A classifier keeps what its threshold was chosen from, for other levels too."""
 
 import pickle
 

@@ -11,8 +11,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from missratio import required_calibration_rows
-from missratio.threshold import CalibrationSample
-from missratio.threshold import make_rule
+from missratio.threshold import CalibrationSample, make_rule
 
 BINOMIAL = make_rule("binomial", training=None, complete=True)
 

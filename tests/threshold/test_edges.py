@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from missratio.threshold import CalibrationSample
-from missratio.threshold import make_rule
+from missratio.threshold import CalibrationSample, make_rule
 from missratio.threshold._bets import (
     Bet,
     Doubt,

@@ -20,6 +20,7 @@ LARGEST_FACTOR = 1024.0
 # Which shares of the observed training rows a cap may leave.
 CAP_LEVELS = (0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
 FACTOR_PRECISION = 1e-3
+TIE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class Promise:
         """
         if training is None or trust.model is None:
             return trust
-        uses = self._rule(trust, training).bound
+        uses = make_rule(self.rule).bound
         known = trust.bound(training.rows.shape[1])
         heaviest = trust.edges(training.rows)[1]
         heaviest = heaviest[heaviest > 0.0]
@@ -143,11 +144,11 @@ class Promise:
             return trust
         caps = np.unique(np.quantile(heaviest, CAP_LEVELS))[::-1]
         if known is not None:
-            caps = caps[caps < known]
+            caps = caps[caps < known] if uses != "given" else caps[:0]
         capped = [replace(trust, cap=cap) for cap in caps.tolist()]
         if other is None or not capped:
             return capped[0] if capped else trust
-        candidates = capped if known is None and uses == "needed" else [trust, *capped]
+        candidates = [trust, *capped] if known is not None or uses == "used" else capped
         detected = other()
         promised = [
             self._promised_power(candidate, training, detected, n_rows, delta)
@@ -163,16 +164,22 @@ class Promise:
         n_rows: int,
         delta: float,
     ) -> float:
-        """The power at the error that the rule should certify, by training rows."""
+        """The power that training rows promise, if they were the calibration rows.
+
+        At the threshold that they certify, and where the rule can tell, on average with
+        that at the error which so many calibration rows should certify.
+        """
         sample, rule = training.sample(trust), self._rule(trust, training)
+        found = rule.select(sample, self.alpha, delta).threshold
+        thresholds = [found]
         root = rule.expected_root(n_rows, sample.bound, self.alpha, delta)
-        if root is None:
-            threshold = rule.select(sample, self.alpha, delta).threshold
-        else:
-            threshold = sample.threshold(sample.tail_of(root**2)) if root else None
-        if threshold is None:
-            return -1.0
-        return float(np.mean(trust.score(other) > threshold))
+        if root is not None:
+            expected = sample.threshold(sample.tail_of(root**2))
+            thresholds.append(expected if root > 0.0 and sample.n_scored else None)
+        scores = trust.score(other)
+        powers = [-1.0 if t is None else float(np.mean(scores > t)) for t in thresholds]
+        # Of caps that promise the same power, the one that certifies the larger error.
+        return float(np.mean(powers)) + TIE * (root or 0.0)
 
     def _sensitivity(
         self, rows: ScoredRows, calibration: Calibration, threshold: float

@@ -79,13 +79,13 @@ def rows_like(calibration: Calibration, alpha: float) -> int | None:
     """
     sample, rng = calibration.sample, np.random.default_rng(0)
 
-    def passes(times: int) -> bool:
-        more = replace(calibration, sample=sample.repeated(times, rng))
+    def passes(further: int) -> bool:
+        more = replace(calibration, sample=sample.repeated(1 + further, rng))
         return bool(sample.n_scored and more.select([alpha])[0].threshold is not None)
 
     most = min(MOST_TIMES, MOST_REPEATED // max(sample.n_rows, 1))
-    times = fewest(passes, most)
-    return None if times is None else times * sample.n_rows
+    further = fewest(passes, most)
+    return None if further is None else (1 + further) * sample.n_rows
 
 
 def infeasible(

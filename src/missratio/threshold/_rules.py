@@ -58,12 +58,14 @@ class Rule(ABC):
     Attributes
     ----------
     name : str
-    bound : {"needed", "used", "unused"}
-        Whether a bound on the weights is needed, is of use, or makes no difference.
+    bound : {"needed", "given", "used", "unused"}
+        Whether a bound on the weights is needed, is needed just as the model gives it,
+        is of use, or makes no difference. Where it is not taken as given, rows of large
+        weight may be given up for a smaller one.
     """
 
     name: ClassVar[str]
-    bound: ClassVar[Literal["needed", "used", "unused"]] = "needed"
+    bound: ClassVar[Literal["needed", "given", "used", "unused"]] = "needed"
 
     @abstractmethod
     def select(
@@ -257,6 +259,7 @@ class PaperRule(Rule):
     """
 
     name = "paper"
+    bound = "given"
 
     def margin(self, alpha: float, delta: float, effective_rows: float) -> float:
         """The paper's Δ."""
@@ -288,6 +291,7 @@ class BernsteinRule(PaperRule):
     """
 
     name = "bernstein"
+    bound = "needed"
 
     def margin(self, alpha: float, delta: float, effective_rows: float) -> float:
         """Smaller than the paper's by the factor √(α/8)."""

@@ -11,6 +11,7 @@ from missratio.classifier._planner import (
     sorted_scores,
 )
 from missratio.classifier._reading import check_same_rows
+from missratio.classifier._rounding import UnstableScoresWarning
 from missratio.classifier._scores import complete_mask
 from missratio.classifier._training import missingness_parameters
 
@@ -20,6 +21,7 @@ __all__ = [
     "NeymanPearsonClassifier",
     "NoCertificateError",
     "QueryBudget",
+    "UnstableScoresWarning",
     "check_same_rows",
     "complete_mask",
     "expected_power",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from missratio.classifier._rounding import Rounding
 from missratio.classifier._trust import Trust
 from missratio.threshold import CalibrationSample, Rule, Selection
 
@@ -23,12 +24,15 @@ class Calibration:
         Fixed before their scores were seen.
     delta : float
         The part of δ that is the rule's.
+    rounding : Rounding
+        How far thresholds are moved up, so that rounding can't lift a row above them.
     """
 
     sample: CalibrationSample
     trust: Trust
     rule: Rule
     delta: float
+    rounding: Rounding = field(default_factory=Rounding)
 
     def select(self, alphas: Sequence[float]) -> list[Selection]:
         """The thresholds that the rule certifies at some levels.
@@ -37,4 +41,9 @@ class Calibration:
         ----------
         alphas : sequence of float
         """
-        return self.rule.select_levels(self.sample, alphas, self.delta)
+        return [
+            replace(chosen, threshold=self.rounding.moved(chosen.threshold))
+            if chosen.threshold is not None
+            else chosen
+            for chosen in self.rule.select_levels(self.sample, alphas, self.delta)
+        ]

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from missratio._typing import FloatArray
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._certificate import Certificate, assumptions
 from missratio.classifier._planner import infeasible
+from missratio.classifier._rounding import measure_rounding
 from missratio.classifier._trust import ScoredRows, Trust
 from missratio.missingness import Missingness
 from missratio.threshold import Rule, make_rule
@@ -55,6 +57,7 @@ class Promise:
         training: ScoredRows | None,
         other: Callable[[], ScoredRows] | None,
         model: Missingness | None,
+        score: Callable[[Any], FloatArray],
     ) -> tuple[Certificate, Calibration]:
         """Choose a threshold and say what it guarantees.
 
@@ -69,6 +72,8 @@ class Promise:
             Gives rows of the other class, where a cap has to be chosen by them.
         model : Missingness or None
             Why rows are missing; None where none can be.
+        score : callable
+            Gives the scores of rows, to see how they are rounded.
         """
         trust, delta = self._trust(model)
         trust = self._with_cap(trust, training, other, len(rows.scores), delta)
@@ -79,6 +84,9 @@ class Promise:
             chosen = calibration.select([self.alpha])[0]
             name, threshold = chosen.rule, chosen.threshold
             if threshold is not None:
+                rounding = measure_rounding(score, rows.rows, rows.scores, threshold)
+                calibration = replace(calibration, rounding=rounding)
+                threshold = rounding.moved(threshold)
                 error_bound = chosen.error_bound
                 factor = self._sensitivity(rows, calibration, threshold)
         if threshold is None and self.on_infeasible == "raise":

@@ -421,6 +421,6 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if model is not None:
             scored = replace(scored, draws=rng.uniform(size=len(scored.scores)))
         self.certificate_, self.calibration_ = promise.certify(
-            scored, training, other, model
+            scored, training, other, model, self._score
         )
         self.threshold_ = self.certificate_.threshold

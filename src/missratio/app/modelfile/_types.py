@@ -16,6 +16,7 @@ _OBJECTS = (
     "missratio.classifier._certificate.Certificate",
     "missratio.classifier._calibration.Calibration",
     "missratio.classifier._neyman_pearson.NeymanPearsonClassifier",
+    "missratio.classifier._rounding.Rounding",
     "missratio.classifier._trust.Trust",
     "missratio.imputation._columns.Columns",
     "missratio.imputation._ensemble.ImputationEnsemble",

@@ -14,7 +14,6 @@ from .basis import (
 from .classifier import (
     Certificate,
     NeymanPearsonClassifier,
-    NoCertificateError,
     QueryBudget,
     expected_power,
     query_budget,
@@ -33,6 +32,11 @@ from .evaluation import (
     type_i_error,
     type_i_interval,
     type_ii_error,
+)
+from .exceptions import (
+    NoCertificateError,
+    NoFiniteOptimumWarning,
+    WeightConcentrationWarning,
 )
 from .imputation import (
     ImputationEnsemble,
@@ -68,7 +72,6 @@ from .ratio import (
     BatchFit,
     FDivergenceRatio,
     NaiveBayesRatio,
-    NoFiniteOptimumWarning,
     ObjectiveRatio,
     density_ratio,
     fit_batch,
@@ -77,7 +80,6 @@ from .threshold import CalibrationSample
 from .uncertainty import RatioUncertainty, ratio_uncertainty
 from .weights import (
     SampleSize,
-    WeightConcentrationWarning,
     effective_sample_size,
     inverse_probability_weights,
     worst_case_sample_size,

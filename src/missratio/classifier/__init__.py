@@ -10,13 +10,10 @@ from missratio.classifier._certificate import Certificate
 from missratio.classifier._find_levels import find_levels
 from missratio.classifier._levels import Levels
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
-from missratio.classifier._planner import (
-    NoCertificateError,
-    expected_power,
-    required_calibration_rows,
-)
+from missratio.classifier._planner import expected_power, required_calibration_rows
 from missratio.classifier._scores import complete_mask
 from missratio.classifier._training import missingness_parameters
+from missratio.exceptions import NoCertificateError
 
 __all__ = [
     "Certificate",

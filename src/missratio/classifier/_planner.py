@@ -10,15 +10,12 @@ from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from missratio.classifier._calibration import check_levels, make_rule, sorted_scores
+from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.threshold import BernsteinRule, CalibrationSample, PaperRule
 
 _MOST_ROWS = 10**9
 # With how much certainty the random number of rows that thinning keeps is to suffice.
 _THINNING_CERTAINTY = 0.9
-
-
-class NoCertificateError(ValueError):
-    """No threshold can be certified, with what it would take."""
 
 
 def required_calibration_rows(
@@ -108,11 +105,27 @@ def infeasible(
     about = "" if sample.bound is not None else "about "
     needed = required_calibration_rows(alpha, delta, 1.0 - 1.0 / bound, rule)
     return NoCertificateError(
-        f"No threshold certifies alpha={alpha:g} at delta={delta:g}: got "
-        f"{sample.n_rows} calibration rows of class {controlled!r} "
-        f"({sample.n_observed} observed), and rule {rule!r} needs {about}{needed} or "
-        "more. Raise alpha or delta, bring more rows of that class, choose another "
-        "rule, or set on_infeasible='reject_all'."
+        Message(
+            "No threshold certifies alpha={alpha:g} at delta={delta:g}: got {rows} "
+            "calibration rows of class {label!r} ({observed} observed), and rule "
+            "{rule!r} needs {about}{needed} or more.",
+            label=controlled,
+            remedies=(
+                Remedy.RAISE_LEVELS,
+                "bring more rows of that class",
+                Remedy.OTHER_RULE,
+                Remedy.REJECT_ALL,
+            ),
+            facts={
+                "alpha": alpha,
+                "delta": delta,
+                "rows": sample.n_rows,
+                "observed": sample.n_observed,
+                "rule": rule,
+                "about": about,
+                "needed": needed,
+            },
+        )
     )
 
 

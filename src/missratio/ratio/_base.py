@@ -21,16 +21,13 @@ from sklearn.utils.validation import (
 
 from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.moments import STREAMED_BYTES
 from missratio.solver import Status
 
 Missingnesses = Any
 SOLVERS = ("auto", "newton", "lbfgs")
 NORMALIZATIONS = ("hajek", "horvitz-thompson", "regression")
-
-
-class NoFiniteOptimumWarning(ConvergenceWarning):
-    """The objective falls for ever in some direction: it has no finite optimum."""
 
 
 class BaseRatio(ClassifierMixin, BaseEstimator):

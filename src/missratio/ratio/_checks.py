@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from missratio._typing import FloatArray, IntArray
 from missratio.engine import Sample
+from missratio.exceptions import DataError, Message, Remedy
 from missratio.ratio._base import BaseRatio
 from missratio.ratio._rows import ClassRows
 from missratio.weights import SampleSize, effective_sample_size
@@ -57,28 +58,46 @@ def check_widths(X1: Any, X0: Any) -> None:
 
 
 def check_rank(
-    denominator: Sample, rows: ClassRows, names: Callable[[], Any], penalty: FloatArray
+    denominator: Sample,
+    rows: ClassRows,
+    named: Callable[[IntArray], tuple[tuple[int, ...], tuple[str, ...]]],
+    penalty: FloatArray,
 ) -> None:
     """Refuse, where there is no penalty, what can't have a single optimum.
 
-    `names` gives the features' names, for messages.
+    `named` gives positions and names of some of the features, for messages.
     """
     n_rows, n_features = denominator.n_rows, int((penalty == 0.0).sum())
     if n_rows <= n_features:
-        raise ValueError(
-            f"Class {rows.label!r} has {n_rows} observed rows (n_samples = {n_rows}) "
-            f"for {n_features} features: without a penalty there is no finite optimum. "
-            "Set l2 > 0, use fewer features, or bring more rows."
+        raise DataError(
+            Message(
+                "Class {label!r} has {n_rows} observed rows (n_samples = {n_rows}) for "
+                "{n_features} features: without a penalty there is no finite optimum.",
+                label=rows.label,
+                remedies=(Remedy.PENALTY, Remedy.FEWER_FEATURES, Remedy.MORE_ROWS),
+                facts={"n_rows": n_rows, "n_features": n_features},
+            )
         )
     constant = constant_features(denominator)
     constant = constant[penalty[constant] == 0.0]
     if len(constant):
-        shown = [str(name) for name in names()[constant[:10]]]
-        raise ValueError(
-            f"Feature(s) {shown} are constant over the observed rows of class "
-            f"{rows.label!r}: their coefficients are not determined. Drop them, or set "
-            "l2 > 0."
+        raise constant_error(rows.label, *named(constant))
+
+
+def constant_error(
+    label: Any, columns: tuple[int, ...], names: tuple[str, ...]
+) -> DataError:
+    """The error of features that are the same in all rows of a class."""
+    return DataError(
+        Message(
+            "Feature(s) [{columns}] are constant over the observed rows of class "
+            "{label!r}: their coefficients are not determined.",
+            label=label,
+            columns=columns,
+            names=names,
+            remedies=(Remedy.DROP_COLUMNS, Remedy.PENALTY),
         )
+    )
 
 
 def constant_features(sample: Sample) -> IntArray:

@@ -277,11 +277,16 @@ class JointRatio(BaseRatio):
         if held.all():
             return
         for part in problem.parts:
-            names = partial(self._feature_names, part.features)
-            check_rank(part.problem.denominator, rows, names, held[part.features])
+            named = partial(self._named, part.features)
+            check_rank(part.problem.denominator, rows, named, held[part.features])
 
-    def _feature_names(self, chosen: IntArray | slice) -> Any:
-        return self.basis_.get_feature_names_out()[chosen]
+    def _named(
+        self, part: IntArray | slice, chosen: IntArray
+    ) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        """Positions and names of some features of a part."""
+        names = self.basis_.get_feature_names_out()
+        places = np.arange(len(names))[part][chosen]
+        return tuple(places.tolist()), tuple(str(name) for name in names[places])
 
     def _units(self, problem: JointProblem, upper: Side) -> PenaltyUnits:
         """What a penalty of strength one is."""

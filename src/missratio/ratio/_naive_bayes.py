@@ -10,19 +10,24 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._typing import FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
+from missratio.exceptions import (
+    DataError,
+    Message,
+    NoFiniteOptimumWarning,
+    NotSolvedWarning,
+    Remedy,
+)
 from missratio.ratio._base import (
     BaseRatio,
-    NoFiniteOptimumWarning,
     check_penalty,
     class_index,
 )
 from missratio.ratio._batch import batch_problem, batch_sample
-from missratio.ratio._checks import class_size
+from missratio.ratio._checks import class_size, constant_error
 from missratio.ratio._joint import (
     Backend,
     JointRatio,
@@ -158,7 +163,6 @@ class NaiveBayesRatio(BaseRatio):
             self._class_rows(inner, table, mask, position, weight, survey.complete)
             for mask, position in ((is_numerator, 1), (~is_numerator, 0))
         )
-        names = self._column_names()
         self.bases_ = self._fit_bases(inner, table, is_numerator)
         self._allocate()
         tol = float(max(inner.tol, 32.0 * np.finfo(table.dtype).eps))
@@ -167,7 +171,7 @@ class NaiveBayesRatio(BaseRatio):
             if problem.l2 is None:
                 self._check_rank(problem.denominator.features, lower, columns)
             self._fit_columns(inner, problem, columns, tol)
-        self._finish(names)
+        self._finish()
         for rows in (upper, lower):
             check_concentration(
                 rows.weights, rows.label, self._column_names, stacklevel=3
@@ -280,11 +284,16 @@ class NaiveBayesRatio(BaseRatio):
         """Refuse columns of which nothing is observed in a class."""
         never = ~weights.any(axis=1)
         if never.any():
-            names = self._column_names()
-            raise ValueError(
-                f"Column(s) {[names[j] for j in columns[never][:10]]} are never "
-                f"observed in class {rows.label!r}. Drop them, or bring rows in which "
-                "they are."
+            raise DataError(
+                Message(
+                    "Column(s) [{columns}] are never observed in class {label!r}.",
+                    label=rows.label,
+                    remedies=(
+                        Remedy.DROP_COLUMNS,
+                        "bring rows in which they are observed",
+                    ),
+                    **self._named(columns[never]),
+                )
             )
 
     def _check_rank(
@@ -292,23 +301,29 @@ class NaiveBayesRatio(BaseRatio):
     ) -> None:
         """Refuse columns that are constant where nothing holds their coefficient."""
         if features.shape[1] <= features.shape[2]:
-            raise ValueError(
-                f"Class {rows.label!r} has {features.shape[1]} rows (n_samples = "
-                f"{features.shape[1]}) for {features.shape[2]} basis features a "
-                "column: without a penalty there is no finite optimum. Set l2 > 0 in "
-                "the estimator, or bring more rows."
+            raise DataError(
+                Message(
+                    "Class {label!r} has {n_rows} rows (n_samples = {n_rows}) for "
+                    "{n_features} basis features a column: without a penalty there is "
+                    "no finite optimum.",
+                    label=rows.label,
+                    remedies=(Remedy.PENALTY, Remedy.MORE_ROWS),
+                    facts={
+                        "n_rows": features.shape[1],
+                        "n_features": features.shape[2],
+                    },
+                )
             )
         constant = (features == features[:, :1]).all(axis=1).any(axis=1)
         if constant.any():
-            names = self._column_names()
-            shown = [names[j] for j in columns[constant][:10]]
-            raise ValueError(
-                f"Feature(s) {shown} are constant over the observed rows of class "
-                f"{rows.label!r}: their coefficients are not determined. Drop them, or "
-                "set l2 > 0 in the estimator."
-            )
+            raise constant_error(rows.label, **self._named(columns[constant]))
 
-    def _finish(self, names: list[str]) -> None:
+    def _named(self, columns: IntArray) -> dict[str, Any]:
+        """Some columns' positions and names, for messages."""
+        names, places = self._column_names(), tuple(columns.tolist())
+        return {"columns": places, "names": tuple(names[j] for j in places)}
+
+    def _finish(self) -> None:
         """Gather the columns' results, and warn of those without an optimum."""
         self.coef_ = np.concatenate(self._column_coef)
         self.log_normalizer_ = float(self.column_log_normalizer_.sum())
@@ -318,24 +333,23 @@ class NaiveBayesRatio(BaseRatio):
         self.n_iter_ = int(self._column_iterations.max())
         without = np.flatnonzero(self._column_status == Status.NO_OPTIMUM)
         if len(without):
-            warnings.warn(
-                f"Column(s) {[names[j] for j in without[:10]]} have no finite optimum: "
-                "the numerator's weighted mean lies outside the range of the "
-                "denominator's values, or on its border. Add a ridge penalty "
-                "(KLIEP(l2=0.01) is a start), drop them, or bring more denominator "
-                "rows.",
-                NoFiniteOptimumWarning,
-                stacklevel=3,
+            message = Message(
+                "Column(s) [{columns}] have no finite optimum: the numerator's "
+                "weighted mean lies outside the range of the denominator's values, or "
+                "on its border. Add a ridge penalty (KLIEP(l2=0.01) is a start), drop "
+                "them, or bring more denominator rows.",
+                **self._named(without),
             )
+            warnings.warn(NoFiniteOptimumWarning(message), stacklevel=3)
         slow = ~self.column_converged_
         slow[without] = False
         if slow.any():
-            warnings.warn(
-                f"Column(s) {[names[j] for j in np.flatnonzero(slow)[:10]]} were not "
-                "solved to tol. Raise max_iter or tol, or add a ridge penalty.",
-                ConvergenceWarning,
-                stacklevel=3,
+            message = Message(
+                "Column(s) [{columns}] were not solved to tol. Raise max_iter or tol, "
+                "or add a ridge penalty.",
+                **self._named(np.flatnonzero(slow)),
             )
+            warnings.warn(NotSolvedWarning(message), stacklevel=3)
 
     def predict_log_ratio(self, X: Any) -> FloatArray:
         """The logarithm of the estimated density ratio, Σ_j log r̂_j(z_j).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,13 +147,19 @@ def basis_features(ratio: JointRatio | NaiveBayesRatio, X: Any) -> FloatArray:
     return _column_features(ratio, table)
 
 
-def feature_names(ratio: JointRatio | NaiveBayesRatio) -> list[str]:
-    """Names of a fitted ratio's basis features, in the order of its coefficients."""
+def feature_names(
+    ratio: JointRatio | NaiveBayesRatio, columns: Sequence[str] | None = None
+) -> list[str]:
+    """Names of a fitted ratio's basis features, in the order of its coefficients.
+
+    `columns` names the columns of X; None for the names known from fit, or x0, x1, …
+    """
     if isinstance(ratio, JointRatio):
-        return [str(name) for name in ratio.basis_.get_feature_names_out()]
+        return [str(name) for name in ratio.basis_.get_feature_names_out(columns)]
+    columns = ratio._column_names() if columns is None else columns
     return [
         str(name)
-        for basis, column in zip(ratio.bases_, ratio._column_names(), strict=True)
+        for basis, column in zip(ratio.bases_, columns, strict=True)
         for name in basis.get_feature_names_out([column])
     ]
 

@@ -12,6 +12,7 @@ from missratio._blocks import rows_with_nan
 from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.engine import BLOCK_ELEMENTS, Sample
+from missratio.exceptions import Message, Remedy, UnexplainedMissingError
 from missratio.missingness import Missingness
 from missratio.weights import (
     SampleSize,
@@ -200,12 +201,15 @@ def _refuse_nan(
     if not lacking.any():
         return
     columns = np.flatnonzero(np.isnan(X[index][lacking]).any(axis=0))
-    shown = ", ".join(str(j if names is None else names[j]) for j in columns[:10])
-    more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
-    raise ValueError(
-        f"Class {label!r} has NaN in column(s) {shown}{more} and no missingness "
-        f"model. Say why values are missing, missingness={{{label!r}: model}}, or "
-        'take complete cases by missingness="ignore".'
+    places = tuple(columns.tolist())
+    raise UnexplainedMissingError(
+        Message(
+            "Class {label!r} has NaN in column(s) {columns} and no missingness model.",
+            label=label,
+            columns=places,
+            names=places if names is None else tuple(str(names[j]) for j in places),
+            remedies=(Remedy.MODEL, Remedy.COMPLETE_CASES),
+        )
     )
 
 
@@ -324,12 +328,15 @@ def check_concentration(
     if weights is None:
         return
     if weights.ndim == 1:
-        warn_if_concentrated(weights, f"Class {label!r}", stacklevel=stacklevel + 1)
+        about = Message("Class {label!r}", label=label)
+        warn_if_concentrated(weights, about, stacklevel=stacklevel + 1)
         return
     squares = (weights**2).sum(axis=0) / weights.sum(axis=0) ** 2
     worst = int(np.argmax(squares * (weights > 0.0).sum(axis=0)))
-    warn_if_concentrated(
-        weights[:, worst],
-        f"Class {label!r}, feature {names()[worst]!r}",
-        stacklevel=stacklevel + 1,
+    about = Message(
+        "Class {label!r}, feature {columns}",
+        label=label,
+        columns=(worst,),
+        names=(str(names()[worst]),),
     )
+    warn_if_concentrated(weights[:, worst], about, stacklevel=stacklevel + 1)

@@ -213,6 +213,21 @@ def test_messages_name_columns_of_the_table(run, tmp_path):
     assert "['height'] are constant" in result.stderr
 
 
+def test_a_class_may_be_called_as_arrays_call_columns(run, tmp_path):
+    path = tmp_path / "t.csv"
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{rng.normal():.3f},{7 if i % 2 == 0 else rng.normal():.3f},x{i % 2}"
+        for i in range(800)
+    ]
+    path.write_text("\n".join(["age,{height}!r,y", *lines]))
+    result = run("fit", path, "--target", "y", "--controlled", "x0", "--out",
+                 tmp_path / "m.skops", "--method", "kliep", status=3)  # fmt: skip
+    message = " ".join(result.stderr.split())
+    assert "['{height}!r'] are constant over the observed rows of class 'x0'" in message
+    assert "leave them out (--drop), or take --method kliep-cv" in message.lower()
+
+
 def test_the_example_is_written(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run("fit", "--example")

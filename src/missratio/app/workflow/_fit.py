@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from missratio._hints import did_you_mean, listed, with_column_names
+from missratio._hints import did_you_mean, listed
 from missratio._typing import FloatArray
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.report import LabelledRows, describe
@@ -27,6 +27,7 @@ from missratio.app.tables import (
 from missratio.app.workflow._explained import check_explained, find_missingness
 from missratio.app.workflow._methods import METHODS, Situation, choose_method
 from missratio.classifier import NeymanPearsonClassifier, NoCertificateError
+from missratio.exceptions import Explained, Remedy
 from missratio.missingness import Missingness
 from missratio.ratio import BaseRatio
 from missratio.uncertainty import ratio_uncertainty
@@ -37,13 +38,18 @@ INFEASIBLE = ("raise", "reject_all")
 # Cells of a table below which boosted trees lose by several threads: these wait for
 # each other busily, and on a machine with other work much longer than they work.
 THREADED_TREES = 1_000_000
-# How the library's messages call what has another name on the command line.
-_IN_OPTIONS = {
-    "set on_infeasible='reject_all'": "take --on-infeasible reject_all",
-    "use deployment='as-observed'": "take --deployment as-observed",
-    "Set l2 > 0": "Take --method naive-bayes",
-    "or set l2 > 0": "or take --method trees",
+OPTIONS: dict[str, str] = {
+    Remedy.REJECT_ALL: "take --on-infeasible reject_all",
+    Remedy.AS_OBSERVED: "take --deployment as-observed",
+    Remedy.PENALTY: "take --method kliep-cv",
+    Remedy.DROP_COLUMNS: "leave them out (--drop)",
+    Remedy.FEWER_FEATURES: "leave columns out (--drop)",
+    Remedy.MODEL: "say why values are missing (--missingness FILE or --queries PLAN)",
+    Remedy.COMPLETE_CASES: "take complete cases (--missingness ignore)",
+    Remedy.OTHER_RULE: "choose another --rule",
+    Remedy.RAISE_LEVELS: "raise --alpha or --delta",
 }
+"""What the command line says of what helps."""
 Step = Callable[[str], None]
 
 
@@ -208,9 +214,9 @@ def _fit_table(
         try:
             levels = classifier._fit_levels(table.X, table.y)
         except NoCertificateError as error:
-            raise NoCertificateError(in_options(str(error), names)) from error
+            raise NoCertificateError(in_options(error, names)) from error
         except ValueError as error:
-            raise TableError(in_options(str(error), names)) from error
+            raise TableError(in_options(error, names)) from error
     missing = {label: table.missing_counts(label) for label in labels}
     training = TrainingData(file, digest.result(), dict(table.counts), missing)
     covariance = None
@@ -234,7 +240,7 @@ def _fit_table(
         covariance,
         report.json(),
     )
-    told = [in_options(str(warning.message), names) for warning in caught]
+    told = [in_options(warning.message, names) for warning in caught]
     return FittedTable(model, why, list(dict.fromkeys(told)))
 
 
@@ -291,19 +297,11 @@ def check_classes(
     return labels, by_name[controlled]
 
 
-def in_options(text: str, names: Sequence[str]) -> str:
-    """A message of the library in the words of a table and the command line.
-
-    Given a matrix, it calls columns x0, x1, …; and it speaks of its own parameters.
-
-    Examples
-    --------
-    >>> in_options("Feature(s) ['x1'] are constant.", ["pulse", "sugar"])
-    "Feature(s) ['sugar'] are constant."
-    """
-    for parameter, option in _IN_OPTIONS.items():
-        text = text.replace(parameter, option)
-    return with_column_names(text, names)
+def in_options(told: Exception | str, names: Sequence[str]) -> str:
+    """An error or a warning in the words of a table and the command line."""
+    if isinstance(told, Explained):
+        return told.message.phrased(names, OPTIONS)
+    return str(told)
 
 
 def _check_columns(table: LabelledTable) -> None:

@@ -20,6 +20,7 @@ from missratio._hints import listed
 
 __all__ = [
     "DataError",
+    "DestinationError",
     "Explained",
     "Message",
     "NoCertificateError",
@@ -47,6 +48,7 @@ class Remedy(StrEnum):
     RAISE_LEVELS = "raise alpha or delta"
     OTHER_RULE = "choose another rule"
     REJECT_ALL = "set on_infeasible='reject_all'"
+    OVERWRITE = "force=True to overwrite it"
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ class Message:
     ... )
     >>> str(message)
     "Feature(s) 'x1' of class 'x1' are constant. Drop them, or set l2 > 0."
-    >>> message.phrased(["pulse", "sugar"], {Remedy.PENALTY: "take --method trees"})
+    >>> options = {Remedy.PENALTY: "take --method trees"}
+    >>> message.named(["pulse", "sugar"]).phrased(options)
     "Feature(s) 'sugar' of class 'x1' are constant. Drop them, or take --method trees."
     """
 
@@ -102,36 +105,31 @@ class Message:
     def __str__(self) -> str:
         return self.phrased()
 
-    def phrased(
-        self,
-        names: Sequence[str] | None = None,
-        words: Mapping[str, str] = MappingProxyType({}),
-    ) -> str:
-        """The message for someone who knows columns and remedies by other names.
+    def phrased(self, words: Mapping[str, str] = MappingProxyType({})) -> str:
+        """The message for someone who knows the remedies by other names.
 
         Parameters
         ----------
-        names : sequence of str, optional
-            Of all columns of X.
         words : mapping from Remedy to str
             What to say instead of Python's words.
         """
-        fields = {**self.facts, "label": self.label, "columns": self._named(names)}
+        fields = {**self.facts, "label": self.label, "columns": self._named()}
         told = self.claim.format(**fields)
         said = [words.get(each, str(each)).format(**fields) for each in self.remedies]
         if said:
             told += " " + _sentence(said)
         return told if self.file is None else f"{self.file}: {told}"
 
-    def _named(self, names: Sequence[str] | None) -> str:
-        if names is not None:
-            shown: list[Any] = [names[j] for j in self.columns[:_SHOWN]]
-        elif self.names is not None:
-            shown = list(self.names[:_SHOWN])
-        else:
-            shown = [f"x{j}" for j in self.columns[:_SHOWN]]
-        more = len(self.columns) - _SHOWN
-        return listed(shown) + (f" and {more} more" if more > 0 else "")
+    def named(self, names: Sequence[str]) -> Message:
+        """The same with other names, those of all columns of X."""
+        return replace(self, names=tuple(names[j] for j in self.columns))
+
+    def _named(self) -> str:
+        names = self.names
+        if names is None:
+            names = tuple(f"x{j}" for j in self.columns)
+        more = len(names) - _SHOWN
+        return listed(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 class Explained:
@@ -170,6 +168,10 @@ class Explained:
         message = self.message
         return self._saying(replace(message, file=message.file or file))
 
+    def named(self, names: Sequence[str]) -> Self:
+        """The same with other names, those of all columns of X."""
+        return self._saying(self.message.named(names))
+
     def relabelled(self, labels: Mapping[Any, Any]) -> Self:
         """The same with another name for its class."""
         label = self.message.label
@@ -189,6 +191,10 @@ class UnexplainedMissingError(DataError):
 
 class TableError(DataError):
     """A table in a file that can't be used: what is wrong, where, and what to do."""
+
+
+class DestinationError(Explained, FileExistsError):
+    """A file that isn't overwritten."""
 
 
 class NoCertificateError(Explained, ValueError):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
-from missratio.app.tables import sha256
+from missratio._files import RegularFile
 
 OPTIONS = ["--target", "state", "--controlled", "well", "--drop", "id"]
 
@@ -19,7 +19,11 @@ def test_json_is_one_object_and_the_model_has_what_it_says(fit, patients):
     assert facts["certificate"]["alpha"] == model.certificate.alpha == 0.2
     assert facts["columns"] == ["pulse", "sugar", "ward"]
     assert model.encoder.columns[2].levels is not None
-    assert model.training.sha256 == sha256(patients) == facts["training_sha256"]
+    assert (
+        model.training.sha256
+        == RegularFile.at(patients).sha256()
+        == facts["training_sha256"]
+    )
     assert set(model.training.missing["well"]) == {"pulse", "sugar"}
     assert model.training.missing["sick"] == {}
     assert sum(model.training.rows.values()) == 3000

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from missratio.app.cli import _options as options
-from missratio.app.cli._failures import failures
+from missratio.app.cli._failures import failures, phrased
 from missratio.app.cli._progress import Progress
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def _write_example(wanted: bool) -> None:
     if not wanted:
         return
     with failures(options.NOTHING_WRITTEN):
-        from missratio.app.tables import written_whole
+        from missratio._files import written_whole
         from missratio.app.workflow import EXAMPLE
 
         with written_whole(EXAMPLE_FILE, force=False) as draft:
@@ -115,13 +115,9 @@ def fit(
 ) -> None:
     """Fit a classifier to a table, with a certificate for one of its errors."""
     with failures(options.NOTHING_WRITTEN), Progress(quiet) as progress:
+        from missratio._files import check_writable, open_table
         from missratio.app.modelfile import save_model
-        from missratio.app.tables import (
-            Wanted,
-            check_writable,
-            open_table,
-            read_labelled,
-        )
+        from missratio.app.tables import Wanted, read_labelled
         from missratio.app.workflow import FitOptions, fit_table
 
         asked = FitOptions(
@@ -168,8 +164,12 @@ def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
         "missing": plain(model.training.missing),
         "columns": model.encoder.names,
         "training_sha256": model.training.sha256,
-        "warnings": fitted.warnings,
+        "warnings": _warnings(fitted),
     }
+
+
+def _warnings(fitted: FittedTable) -> list[str]:
+    return list(dict.fromkeys(phrased(message) for message in fitted.warnings))
 
 
 def _show(fitted: FittedTable, out: Path) -> None:
@@ -178,6 +178,6 @@ def _show(fitted: FittedTable, out: Path) -> None:
     typer.echo(f"Rows: {rows}. Columns: {len(model.encoder.columns)}.")
     typer.echo(f"Method: {model.method}, {fitted.why}.")
     typer.echo(str(model.certificate))
-    for warning in fitted.warnings:
+    for warning in _warnings(fitted):
         typer.echo(f"Warning: {warning}")
     typer.echo(f"Written: {out}")

@@ -42,8 +42,8 @@ def predict(
 ) -> None:
     """Write a label and a score for every row, however many there are."""
     with failures(options.NOTHING_WRITTEN), Progress(quiet) as progress:
+        from missratio._files import check_writable, open_table
         from missratio.app.modelfile import ModelFileError, TableModel, load_model
-        from missratio.app.tables import check_writable, open_table
         from missratio.app.workflow import predict_table
 
         check_writable(out, force=force, inputs=[data, model_file])

@@ -55,15 +55,10 @@ def query(
     --drop: how values go missing is then learned from the answers.
     """
     with failures(options.NOTHING_WRITTEN), Progress(quiet) as progress:
-        from missratio.app.tables import (
-            TableError,
-            Wanted,
-            check_names,
-            check_writable,
-            open_table,
-            read_labelled,
-        )
+        from missratio._files import check_writable, open_table
+        from missratio.app.tables import Wanted, check_names, read_labelled
         from missratio.app.workflow import check_classes
+        from missratio.exceptions import TableError
         from missratio.learning import plan_queries
 
         check_writable(out, force=force, inputs=[data])

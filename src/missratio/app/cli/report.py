@@ -26,9 +26,9 @@ def report(
 ) -> None:
     """Write what a model guarantees, and what that rests on, as one page."""
     with failures(options.NOTHING_WRITTEN), Progress(quiet) as progress:
+        from missratio._files import check_writable, written_whole
         from missratio.app.modelfile import ModelFileError, TableModel, load_model
         from missratio.app.report import Report
-        from missratio.app.tables import check_writable, written_whole
 
         if out.suffix not in FORMATS:
             raise ValueError(

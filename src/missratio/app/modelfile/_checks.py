@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from missratio._files import Cells
 from missratio.app.modelfile._model import TableModel, TrainingData
 from missratio.app.modelfile._types import ModelFileError
-from missratio.app.tables import Cells, Column, Encoder
+from missratio.app.tables import Encoder, TableColumn
 from missratio.classifier import Certificate, NeymanPearsonClassifier, check_levels
 from missratio.imputation import ImputationEnsemble, TiltedImputer
 from missratio.missingness import Missingness
@@ -77,7 +78,7 @@ def _check_table_model(model: TableModel) -> None:
     _require(isinstance(encoder, Encoder), "its columns are of another type")
     _require(isinstance(encoder.cells, Cells), "its cells are of another type")
     for column in encoder.columns:
-        named = isinstance(column, Column) and isinstance(column.name, str)
+        named = isinstance(column, TableColumn) and isinstance(column.name, str)
         _require(named, "a column is of another type")
         levels = column.levels
         _require(

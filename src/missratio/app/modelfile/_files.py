@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
+from missratio._files import check_writable, written_whole
 from missratio.app.modelfile._archive import SCHEMA, pack, unpack
 from missratio.app.modelfile._checks import check_model, plain
 from missratio.app.modelfile._model import TableModel
@@ -16,7 +17,6 @@ from missratio.app.modelfile._types import (
     check_types,
     foreign_types,
 )
-from missratio.app.tables import check_writable, written_whole
 from missratio.classifier import NeymanPearsonClassifier
 
 _FUNCTION = "missratio.missingness.function.FunctionMissingness"

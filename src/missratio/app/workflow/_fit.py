@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from missratio._files import TableFile
 from missratio._hints import did_you_mean, listed
 from missratio._typing import FloatArray
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.report import LabelledRows, describe
-from missratio.app.tables import (
-    LabelledTable,
-    Source,
-    TableError,
-    Wanted,
-    sha256,
-    varies,
-)
+from missratio.app.tables import LabelledTable, Wanted, varies
 from missratio.app.workflow._explained import check_explained, find_missingness
 from missratio.app.workflow._methods import METHODS, Situation, choose_method
-from missratio.classifier import NeymanPearsonClassifier, NoCertificateError
-from missratio.exceptions import Explained, Remedy
+from missratio.classifier import NeymanPearsonClassifier
+from missratio.exceptions import (
+    DataError,
+    Explained,
+    Message,
+    NoCertificateError,
+    TableError,
+)
 from missratio.missingness import Missingness
 from missratio.ratio import BaseRatio
 from missratio.uncertainty import ratio_uncertainty
@@ -38,18 +38,6 @@ INFEASIBLE = ("raise", "reject_all")
 # Cells of a table below which boosted trees lose by several threads: these wait for
 # each other busily, and on a machine with other work much longer than they work.
 THREADED_TREES = 1_000_000
-OPTIONS: dict[str, str] = {
-    Remedy.REJECT_ALL: "take --on-infeasible reject_all",
-    Remedy.AS_OBSERVED: "take --deployment as-observed",
-    Remedy.PENALTY: "take --method kliep-cv",
-    Remedy.DROP_COLUMNS: "leave them out (--drop)",
-    Remedy.FEWER_FEATURES: "leave columns out (--drop)",
-    Remedy.MODEL: "say why values are missing (--missingness FILE or --queries PLAN)",
-    Remedy.COMPLETE_CASES: "take complete cases (--missingness ignore)",
-    Remedy.OTHER_RULE: "choose another --rule",
-    Remedy.RAISE_LEVELS: "raise --alpha or --delta",
-}
-"""What the command line says of what helps."""
 Step = Callable[[str], None]
 
 
@@ -140,17 +128,17 @@ class FittedTable:
     model : TableModel
     why : str
         Why the method was taken.
-    warnings : list of str
+    warnings : list of Message
     """
 
     model: TableModel
     why: str
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Message] = field(default_factory=list)
 
 
 def fit_table(
     table: LabelledTable,
-    source: Source,
+    source: TableFile,
     wanted: Wanted,
     options: FitOptions,
     step: Step = lambda _: None,
@@ -160,7 +148,7 @@ def fit_table(
     Parameters
     ----------
     table : LabelledTable
-    source : Source
+    source : TableFile
         The file that it was read from.
     wanted : Wanted
     options : FitOptions
@@ -173,7 +161,7 @@ def fit_table(
         ThreadPoolExecutor(max_workers=1) as beside,
         threadpool_limits(threads, user_api="openmp"),
     ):
-        digest = beside.submit(sha256, source.path)
+        digest = beside.submit(source.file.sha256)
         return _fit_table(table, source.path.name, digest, wanted, options, step)
 
 
@@ -213,10 +201,10 @@ def _fit_table(
         warnings.simplefilter("always")
         try:
             levels = classifier._fit_levels(table.X, table.y)
-        except NoCertificateError as error:
-            raise NoCertificateError(in_options(error, names)) from error
+        except (DataError, NoCertificateError) as error:
+            raise error.named(names) from error
         except ValueError as error:
-            raise TableError(in_options(error, names)) from error
+            raise TableError(str(error)) from error
     missing = {label: table.missing_counts(label) for label in labels}
     training = TrainingData(file, digest.result(), dict(table.counts), missing)
     covariance = None
@@ -240,8 +228,13 @@ def _fit_table(
         covariance,
         report.json(),
     )
-    told = [in_options(warning.message, names) for warning in caught]
-    return FittedTable(model, why, list(dict.fromkeys(told)))
+    return FittedTable(model, why, [_told(each.message, names) for each in caught])
+
+
+def _told(warning: Warning | str, names: Sequence[str]) -> Message:
+    if isinstance(warning, Explained):
+        return warning.message.named(names)
+    return Message.plain(str(warning))
 
 
 def _covariance(
@@ -297,13 +290,6 @@ def check_classes(
     return labels, by_name[controlled]
 
 
-def in_options(told: Exception | str, names: Sequence[str]) -> str:
-    """An error or a warning in the words of a table and the command line."""
-    if isinstance(told, Explained):
-        return told.message.phrased(names, OPTIONS)
-    return str(told)
-
-
 def _check_columns(table: LabelledTable) -> None:
     """Refuse columns of numbers that are the same in every row."""
     names = table.encoder.names[: table.encoder.n_numeric]
@@ -321,7 +307,7 @@ def _situation(
     models: Mapping[Any, Missingness],
     options: FitOptions,
 ) -> Situation:
-    complete = table.counts[controlled] - table.survey.incomplete[controlled]
+    complete = table.counts[controlled] - table.missing.incomplete[controlled]
     size = options.calibration_size
     share = 1.0 - size if size < 1 else 1.0 - size / table.counts[controlled]
     if options.as_observed:

@@ -9,17 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from missratio._files import TableFile, check_writable, kind_of, written_whole
 from missratio._hints import listed
 from missratio._typing import BoolArray, FloatArray
 from missratio.app.modelfile import TableModel
-from missratio.app.tables import (
-    Source,
-    TableError,
-    check_names,
-    check_writable,
-    kind_of,
-    written_whole,
-)
+from missratio.app.tables import check_names
+from missratio.exceptions import TableError
 
 LABEL, SCORE, ERROR = "label", "score", "standard_error"
 
@@ -44,7 +39,7 @@ class Predicted:
 
 def predict_table(
     model: TableModel,
-    source: Source,
+    source: TableFile,
     out: Path,
     *,
     keep: Sequence[str] = (),
@@ -60,7 +55,7 @@ def predict_table(
     Parameters
     ----------
     model : TableModel
-    source : Source
+    source : TableFile
         With the model's columns, in any order. The target may be there.
     out : Path
         A CSV or Parquet file: the columns kept; `label`; and `score`, null for a row
@@ -78,9 +73,10 @@ def predict_table(
     """
     check_writable(out, force=force, inputs=[source.path])
     _check_kind(out)
+    source.check_header()
     check_names(source, "--keep", keep)
     check_names(source, "--drop", drop)
-    encoder = model.encoder.with_decimal_comma(source.decimal_comma)
+    encoder = model.encoder.with_marks(source.marks)
     allowed = [model.target, *model.dropped, *keep, *drop]
     encoder.check_columns(source.names, allowed)
     if standard_errors and model.covariance is None:

@@ -18,7 +18,7 @@ BLOCK_ROWS = 2**13
 
 
 @dataclass(frozen=True)
-class Survey:
+class MissingCounts:
     """What is missing of each class.
 
     Parameters
@@ -33,7 +33,7 @@ class Survey:
     incomplete: dict[Any, int]
 
     @classmethod
-    def of(cls, X: FloatArray, y: NDArray[Any], labels: Iterable[Any]) -> Survey:
+    def of(cls, X: FloatArray, y: NDArray[Any], labels: Iterable[Any]) -> MissingCounts:
         """Look over a table, in one reading.
 
         Parameters

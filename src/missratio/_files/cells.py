@@ -4,34 +4,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from missratio._files.numbers import (
+    BLANKS,
+    DoubtfulNumberError,
+    Mark,
+    decimal_marks,
+    parse_number,
+)
 from missratio._typing import BoolArray, FloatArray
 
-BLANKS = ("", "na", "n/a", "#n/a", "nan", "null", "none")
-"""What stands for a missing cell, in lower case."""
-
 _USUAL = ("", "NA", "NaN", "nan", "null", "NULL")
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_DECIMAL_COMMA = r"^[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?$"
+# What may be a number; the rest of a column need not be looked at one by one.
+_LIKELY = r"^[+\-\x{2212}]?([\d.,]|\x{221e}|[iI][nN][fF])"
 _WHOLE = r"^[+-]?\d{1,15}$"
 
 
 @dataclass(frozen=True)
 class Cells:
-    """How cells are read: which are missing, and the decimal mark of texts.
+    """How cells are read: which are missing, and the decimal marks of texts.
 
     Parameters
     ----------
     missing_values : tuple of str
         What stands for a missing cell beside a blank, NA, NaN and null, such as -999.
-    decimal_comma : bool
+    marks : tuple of {",", "."}
+        The decimal marks of the file, for columns that don't settle it themselves.
     """
 
     missing_values: tuple[str, ...] = ()
-    decimal_comma: bool = False
+    marks: tuple[Mark, ...] = ()
 
     @property
     def _missing_numbers(self) -> FloatArray:
@@ -108,7 +116,7 @@ class Cells:
         import pyarrow
         from pyarrow import compute
 
-        if pyarrow.types.is_string(column.type) and not self.decimal_comma:
+        if pyarrow.types.is_string(column.type) and "," not in self.marks:
             usual = compute.is_in(column, value_set=pyarrow.array(_USUAL))
             try:
                 return compute.if_else(usual, None, column).cast(pyarrow.float64())
@@ -120,15 +128,39 @@ class Cells:
         import pyarrow
         from pyarrow import compute
 
-        if self.decimal_comma:
-            texts = compute.replace_substring(texts, ",", ".", max_replacements=1)
-        numeric = compute.match_substring_regex(texts, _NUMBER)
-        wrong = compute.invert(compute.fill_null(numeric, True))
-        if compute.any(wrong).as_py():
-            raise NotNumbersError(
-                texts, np.asarray(wrong.to_numpy(zero_copy_only=False), dtype=bool)
-            )
-        return compute.cast(texts, pyarrow.float64())
+        if self.marks == (",",):
+            plain = compute.match_substring_regex(texts, _DECIMAL_COMMA)
+            if compute.all(compute.fill_null(plain, True)).as_py():
+                texts = compute.replace_substring(texts, ",", ".", max_replacements=1)
+                return compute.cast(texts, pyarrow.float64())
+        elif "," not in self.marks:
+            with suppress(pyarrow.ArrowInvalid):
+                return compute.cast(texts, pyarrow.float64())
+        return self._one_by_one(texts.dictionary_encode())
+
+    def _one_by_one(self, texts: Any) -> Any:
+        """Numbers as people and spreadsheets write them, each spelling read once."""
+        import pyarrow
+        from pyarrow import compute
+
+        spellings = texts.dictionary.to_pylist()
+        likely = compute.match_substring_regex(texts.dictionary, _LIKELY)
+        wrong = ~np.asarray(likely.to_numpy(zero_copy_only=False), dtype=bool)
+        values, doubt = np.full(len(spellings), np.nan), None
+        numerals = {place: spellings[place] for place in np.flatnonzero(~wrong)}
+        marks = decimal_marks(numerals.values()) or frozenset(self.marks)
+        for place, spelling in numerals.items():
+            try:
+                values[place] = parse_number(spelling, marks, finite=False)
+            except DoubtfulNumberError as error:
+                wrong[place], doubt = True, doubt or str(error)
+            except ValueError:
+                wrong[place] = True
+        codes = texts.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        if wrong.any():
+            at = np.append(wrong, False)[codes]
+            raise NotNumbersError(texts.cast(pyarrow.string()), at, doubt)
+        return pyarrow.array(np.append(values, np.nan)[codes])
 
 
 class NotNumbersError(ValueError):
@@ -138,10 +170,13 @@ class NotNumbersError(ValueError):
     ----------
     texts : PyArrow array
     wrong : ndarray of bool
+    doubt : str or None
+        Why one of them could be two numbers.
     """
 
-    def __init__(self, texts: Any, wrong: BoolArray) -> None:
-        super().__init__("Some texts are not numbers.")
+    def __init__(self, texts: Any, wrong: BoolArray, doubt: str | None) -> None:
+        super().__init__(doubt or "Some texts are not numbers.")
+        self.doubt = doubt
         self.row = int(np.argmax(wrong))
         self.text: str = texts[self.row].as_py()
         self.n_wrong = int(wrong.sum())

@@ -97,6 +97,23 @@ def load_model(path: str | Path) -> Any:
     return model
 
 
+def load_table_model(path: Path) -> TableModel:
+    """Read a model that `missratio fit` wrote, with its columns and its report.
+
+    Parameters
+    ----------
+    path : Path
+    """
+    model = load_model(path)
+    if not isinstance(model, TableModel) or model.report is None:
+        raise ModelFileError(
+            f"{path} holds a classifier without the columns of a table or a report: it "
+            "was saved from Python. Load it there, by load_model, and make a report by "
+            "build_report."
+        )
+    return model
+
+
 def _construct(members: dict[str, bytes]) -> Any:
     from skops import io as skops_io
 

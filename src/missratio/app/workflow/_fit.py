@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from missratio.app.report import LabelledRows, describe
 from missratio.app.tables import LabelledTable, Wanted, varies
 from missratio.app.workflow._explained import check_explained, find_missingness
 from missratio.app.workflow._methods import METHODS, Situation, choose_method
-from missratio.classifier import NeymanPearsonClassifier
+from missratio.classifier import Levels, NeymanPearsonClassifier
 from missratio.exceptions import (
     DataError,
     Explained,
@@ -90,6 +90,11 @@ class FitOptions:
         if self.missingness is None or self.ignores:
             return None
         return Path(self.missingness)
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that are read beside the table."""
+        return [path for path in (self.phi_file, self.queries) if path is not None]
 
     @property
     def as_observed(self) -> bool:
@@ -183,28 +188,10 @@ def _fit_table(
     situation = _situation(table, controlled, models, options)
     method, why = choose_method(options.method, situation)
     step(f"Fitting {method} and calibrating")
-    classifier = NeymanPearsonClassifier(
-        METHODS[method].make(situation),
-        alpha=options.alpha,
-        delta=options.delta,
-        missingness=models or None,
-        rule=options.rule,
-        deployment="as-observed" if options.as_observed else "complete",
-        calibration_size=options.calibration_size,
-        controlled_class=controlled,
-        on_infeasible=options.on_infeasible,  # type: ignore[arg-type]
-        random_state=options.seed,
-        odds_factor=options.odds_factor,
+    classifier = _classifier(
+        METHODS[method].make(situation), controlled, models, options
     )
-    names = table.encoder.encoded_names
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            levels = classifier._fit_levels(table.X, table.y)
-        except (DataError, NoCertificateError) as error:
-            raise error.named(names) from error
-        except ValueError as error:
-            raise TableError(str(error)) from error
+    levels, told = _fitted(classifier, table)
     missing = {label: table.missing_counts(label) for label in labels}
     training = TrainingData(file, digest.result(), dict(table.counts), missing)
     covariance = None
@@ -216,7 +203,7 @@ def _fit_table(
         LabelledRows.read(classifier, table.X, table.y),
         levels,
         title=f"{wanted.target} in {file}",
-        names=names,
+        names=table.encoder.encoded_names,
     )
     model = TableModel(
         classifier,
@@ -228,13 +215,50 @@ def _fit_table(
         covariance,
         report.json(),
     )
-    return FittedTable(model, why, [_told(each.message, names) for each in caught])
+    return FittedTable(model, why, told)
 
 
-def _told(warning: Warning | str, names: Sequence[str]) -> Message:
-    if isinstance(warning, Explained):
-        return warning.message.named(names)
-    return Message.plain(str(warning))
+def _classifier(
+    estimator: Any,
+    controlled: Any,
+    models: Mapping[Any, Missingness],
+    options: FitOptions,
+) -> NeymanPearsonClassifier:
+    return NeymanPearsonClassifier(
+        estimator,
+        alpha=options.alpha,
+        delta=options.delta,
+        missingness=models or None,
+        rule=options.rule,
+        deployment="as-observed" if options.as_observed else "complete",
+        calibration_size=options.calibration_size,
+        controlled_class=controlled,
+        on_infeasible=options.on_infeasible,  # type: ignore[arg-type]
+        random_state=options.seed,
+        odds_factor=options.odds_factor,
+    )
+
+
+def _fitted(
+    classifier: NeymanPearsonClassifier, table: LabelledTable
+) -> tuple[Levels, list[Message]]:
+    """Fit to a table, and what was warned of, with its names for the columns."""
+    names = table.encoder.encoded_names
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            levels = classifier._fit_levels(table.X, table.y)
+        except (DataError, NoCertificateError) as error:
+            raise error.named(names) from error
+        except ValueError as error:
+            raise TableError(str(error)) from error
+    told = [
+        warning.message.named(names)
+        if isinstance(warning, Explained)
+        else Message.plain(str(warning))
+        for warning in (each.message for each in caught)
+    ]
+    return levels, told
 
 
 def _covariance(

@@ -65,6 +65,24 @@ FolderOut = Annotated[
     typer.Option(file_okay=False, help="Folder for tables, figures and the summary."),
 ]
 
+# Signatures
+Sign = Annotated[
+    Path | None,
+    _hidden(
+        "Sign the model by a private Ed25519 key (PEM), into a file MODEL.sig.",
+        "--sign",
+        metavar="KEY",
+    ),
+]
+Verify = Annotated[
+    Path | None,
+    _hidden(
+        "Refuse a model that the owner of this public Ed25519 key (PEM) didn't sign.",
+        "--verify",
+        metavar="KEY",
+    ),
+]
+
 # Planning look-ups
 PerFeature = Annotated[
     int, typer.Option(min=1, help="Values to look up for each class and column.")

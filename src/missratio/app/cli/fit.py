@@ -58,6 +58,7 @@ def fit(
     on_infeasible: options.OnInfeasible = "raise",
     seed: options.SplitSeed = 0,
     standard_errors: options.FitStandardErrors = False,
+    sign: options.Sign = None,
     drop: options.Drop = [],  # noqa: B006
     categorical: options.Categorical = [],  # noqa: B006
     missing_value: options.MissingValue = [],  # noqa: B006
@@ -70,8 +71,8 @@ def fit(
 ) -> None:
     """Fit a classifier to a table, with a certificate for one of its errors."""
     with failures(options.NOTHING_WRITTEN), Progress(quiet) as progress:
-        from missratio._files import check_writable, open_table
-        from missratio.app.modelfile import save_model
+        from missratio._files import open_table
+        from missratio.app.modelfile import check_outputs, save_model
         from missratio.app.tables import Wanted, read_labelled
         from missratio.app.workflow import FitOptions, fit_table
 
@@ -80,14 +81,15 @@ def fit(
             calibration_size, rule, odds_factor, on_infeasible, seed, standard_errors,
         )  # fmt: skip
         asked.check()
-        check_writable(out, force=force, inputs=[data, *asked.inputs])
+        inputs = [data, *asked.inputs]
+        check_outputs(out, force=force, sign_with=sign, inputs=inputs)
         progress.step(f"Reading {data}")
         source = open_table(data, encoding=encoding, sheet=sheet)
         wanted = Wanted(target, drop, categorical, missing_value, asked.as_observed)
         table = read_labelled(source, wanted)
         fitted = fit_table(table, source, wanted, asked, progress.step)
         progress.step(f"Writing {out}")
-        save_model(fitted.model, out, force=force)
+        save_model(fitted.model, out, force=force, sign_with=sign)
     if as_json:
         typer.echo(json.dumps(_facts(fitted, out), ensure_ascii=False))
     elif not quiet:

@@ -18,6 +18,7 @@ def predict(
     out: options.PredictionsOut,
     keep: options.Keep = [],  # noqa: B006
     standard_errors: options.StandardErrors = False,
+    verify: options.Verify = None,
     drop: options.Drop = [],  # noqa: B006
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
@@ -33,7 +34,7 @@ def predict(
 
         check_writable(out, force=force, inputs=[data, model_file])
         progress.step(f"Reading {model_file}")
-        model = load_table_model(model_file)
+        model = load_table_model(model_file, verify)
         source = open_table(data, encoding=encoding, sheet=sheet)
         progress.step(f"Predicting {data}", source.n_rows)
         done = predict_table(

@@ -14,6 +14,7 @@ FORMATS = (".html", ".md", ".json")
 def report(
     model_file: options.ModelFile,
     out: options.PageOut,
+    verify: options.Verify = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -29,7 +30,7 @@ def report(
             )
         check_writable(out, force=force, inputs=[model_file])
         progress.step(f"Reading {model_file}")
-        model = load_table_model(model_file)
+        model = load_table_model(model_file, verify)
         progress.step(f"Writing {out}")
         page = Report.from_json(str(model.report))
         make = {".html": page.html, ".md": page.markdown, ".json": page.json}

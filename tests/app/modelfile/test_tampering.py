@@ -284,8 +284,16 @@ def test_a_member_that_lies_about_its_size_is_refused(saved):
 
 def test_a_schema_is_no_larger_than_schemas_are(saved):
     members = members_of(saved)
-    write(saved, {**members, SCHEMA: b"[" + b"[]," * 2_000_000 + b"[]]"})
-    refused(saved, "6000004 of them text|no model is so large")
+    write(saved, {**members, SCHEMA: b"[" + b"[]," * 3_000_000 + b"[]]"})
+    refused(saved, "of them text: no model is so large")
+
+
+def test_what_could_not_be_loaded_is_not_saved(saved, tmp_path, monkeypatch):
+    model = mr.load_model(saved)
+    monkeypatch.setattr("missratio.app.modelfile._archive.MOST_JSON_BYTES", 1000)
+    with pytest.raises(mr.ModelFileError, match="no model is so large"):
+        mr.save_model(model, tmp_path / "large.skops")
+    assert not (tmp_path / "large.skops").exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")

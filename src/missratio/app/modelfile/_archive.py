@@ -19,7 +19,7 @@ HEADER, SCHEMA = "missratio.json", "schema.json"
 PACKAGES = ("missratio", "scikit-learn", "numpy", "skops")
 
 MOST_BYTES = 2**28
-MOST_JSON_BYTES = 2**22
+MOST_JSON_BYTES = 2**23
 MOST_MEMBERS = 100_000
 _PLAIN = (ZIP_STORED, ZIP_DEFLATED)
 
@@ -54,6 +54,8 @@ def pack(objects: bytes, header: Mapping[str, Any]) -> bytes:
         archive.writestr(HEADER, json.dumps(full, indent=2, ensure_ascii=False))
         for name, content in members.items():
             archive.writestr(name, content)
+        # What couldn't be loaded isn't saved.
+        _check_sizes(archive)
     return buffer.getvalue()
 
 

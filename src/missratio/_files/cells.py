@@ -23,7 +23,8 @@ _USUAL = ("", "NA", "NaN", "nan", "null", "NULL")
 _DECIMAL_COMMA = r"^[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?$"
 # What may be a number; the rest of a column need not be looked at one by one.
 _LIKELY = r"^[+\-\x{2212}]?([\d.,]|\x{221e}|[iI][nN][fF])"
-_WHOLE = r"^[+-]?\d{1,15}$"
+_ZEROS = r"^([+-]?(?:0|[1-9]\d*))\.0+$"
+_WHOLE = r"^(?:0|-?[1-9]\d{0,14})$"
 
 
 @dataclass(frozen=True)
@@ -66,17 +67,18 @@ class Cells:
         if pyarrow.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         if pyarrow.types.is_floating(column.type):
-            numbers = self.numbers(column)
-            known = numbers[~np.isnan(numbers)]
-            if np.array_equal(known, np.round(known)):
-                column = pyarrow.array(numbers, from_pandas=True).cast(pyarrow.int64())
+            column = _float_texts(self.numbers(column))
         column = column.cast(pyarrow.string())
         column = compute.utf8_trim_whitespace(column)
+        # As numbers of other files: a whole number has no decimals.
+        zeros = r"^([+-]?(?:0|[1-9]\d*))[.,]0+$" if "," in self.marks else _ZEROS
+        column = compute.replace_substring_regex(column, zeros, r"\1")
         missing = compute.is_in(
             compute.utf8_lower(column), value_set=pyarrow.array(BLANKS)
         )
         if self.missing_values:
             told = pyarrow.array(self.missing_values)
+            told = compute.replace_substring_regex(told, zeros, r"\1")
             missing = compute.or_(missing, compute.is_in(column, value_set=told))
         return compute.if_else(missing, None, column)
 
@@ -163,6 +165,21 @@ class Cells:
         return pyarrow.array(np.append(values, np.nan)[codes])
 
 
+def _float_texts(numbers: FloatArray) -> Any:
+    """Numbers as the texts that a CSV file would have."""
+    import pyarrow
+
+    whole = np.isfinite(numbers) & (numbers == np.round(numbers))
+    whole &= np.abs(numbers) < 2**53
+    return pyarrow.array(
+        [
+            None if np.isnan(number) else str(int(number) if is_whole else number)
+            for number, is_whole in zip(numbers.tolist(), whole, strict=True)
+        ],
+        pyarrow.string(),
+    )
+
+
 class NotNumbersError(ValueError):
     """Texts that aren't numbers, where numbers were wanted.
 
@@ -211,7 +228,7 @@ def is_number(kind: Any) -> bool:
 
 
 def whole_numbers(texts: Iterable[str]) -> list[int] | None:
-    """Texts as whole numbers, None where some aren't."""
+    """Texts as whole numbers; None where some aren't, such as 01, or aren't alone."""
     found = list(texts)
     if all(re.match(_WHOLE, text) for text in found):
         return [int(text) for text in found]

@@ -13,6 +13,7 @@ from typing import Any
 from missratio._files.delimited import csv_batches, csv_lines, find_dialect
 from missratio._files.kinds import RegularFile, kind_of
 from missratio._files.numbers import Mark
+from missratio._files.workbooks import formulas_without_result, read_sheet
 from missratio._hints import listed
 from missratio.exceptions import TableError
 
@@ -47,6 +48,11 @@ class TableFile(ABC):
     def marks(self) -> tuple[Mark, ...]:
         """The decimal marks of numbers that are text, as far as they can be told."""
         return ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What is odd about the file, though it can be read."""
+        return []
 
     @abstractmethod
     def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
@@ -188,37 +194,18 @@ class ExcelSheet(TableFile):
 
     @cached_property
     def _lines(self) -> list[tuple[int, list[Any]]]:
-        from python_calamine import CalamineError, CalamineWorkbook
+        return read_sheet(self.file, self._sheet, self._preferred)[1]
 
-        try:
-            with (
-                self.file.open() as stream,
-                CalamineWorkbook.from_filelike(stream) as book,
-            ):
-                names = book.sheet_names
-                first = self._preferred if self._preferred in names else names[0]
-                name = self._sheet or first
-                if name not in names:
-                    raise TableError(
-                        f"{self.path} has no sheet {name!r}. Choose one of "
-                        f"{listed(names)}."
-                    )
-                sheet = book.get_sheet_by_name(name)
-                lines = sheet.to_python()
-                start = 1 + (sheet.start or (0, 0))[0]
-        except CalamineError as error:
-            raise TableError(
-                f"{self.path} can't be read as a workbook: {error}. Open and save it "
-                "again, without a password."
-            ) from error
-        kept = [
-            (number, line)
-            for number, line in enumerate(lines, start)
-            if any(cell != "" for cell in line)
+    @property
+    def notes(self) -> list[str]:
+        """What is odd about the workbook."""
+        count = formulas_without_result(self.file)
+        if not count:
+            return []
+        return [
+            f"{count} formula(s) in {self.path} have no result in the file and count "
+            "as missing. Open it in a spreadsheet, let it calculate, and save it."
         ]
-        if not kept:
-            raise TableError(f"{self.path}: sheet {name!r} is empty.")
-        return kept
 
     @property
     def names(self) -> list[str]:

@@ -22,7 +22,7 @@ from missratio._files import (
 from missratio._hints import did_you_mean, listed
 from missratio._typing import FloatArray, IntArray
 from missratio.app.tables._encoder import BLANK, Encoder, TableColumn, flat
-from missratio.app.tables._missing import MissingCounts
+from missratio.app.tables._missing import MissingCounts, sentinels
 from missratio.exceptions import TableError
 
 MOST_LEVELS = 100
@@ -72,6 +72,8 @@ class LabelledTable:
         Rows left out because they have no cell at all.
     rows : ndarray of int
         Where each row is in the file, from 0.
+    notes : list of str
+        What may not be as it was meant.
     """
 
     X: FloatArray
@@ -80,6 +82,7 @@ class LabelledTable:
     counts: dict[Any, int]
     n_blank: int
     rows: IntArray = field(repr=False)
+    notes: list[str] = field(default_factory=list)
 
     def numeric_frame(self) -> Any:
         """The columns of numbers as a PyArrow table, NaN where missing."""
@@ -134,7 +137,10 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
     table = source.read([*names, wanted.target])
     cells = Cells(tuple(wanted.missing_values), source.marks)
     known: dict[str, FloatArray] = {}
-    columns = [_column(table, name, wanted, cells, source, known) for name in names]
+    notes = source.notes
+    columns = [
+        _column(table, name, wanted, cells, source, known, notes) for name in names
+    ]
     columns.sort(key=lambda column: column.levels is not None)
     encoder = Encoder(tuple(columns), cells)
     X = encoder.encode(table, known=known)
@@ -151,6 +157,7 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
         dict(zip(labels, sizes, strict=True)),
         n_blank,
         kept,
+        [*notes, *sentinels(X, encoder.names[: encoder.n_numeric])],
     )
 
 
@@ -173,10 +180,12 @@ def _column(
     cells: Cells,
     source: TableFile,
     known: dict[str, FloatArray],
+    notes: list[str],
 ) -> TableColumn:
     """Whether a column holds numbers or categories, and which.
 
-    Numbers that had to be read to find out are put into `known`.
+    Numbers that had to be read to find out are put into `known`, and what may not be as
+    it was meant into `notes`.
     """
     column = table.column(name)
     forced = name in wanted.categorical
@@ -207,6 +216,12 @@ def _column(
                 ) from error
             if error.n_wrong < _MOSTLY * error.n_known:
                 raise _mixed(source, name, error) from error
+            if error.n_wrong < error.n_known:
+                notes.append(
+                    f"Column {name!r} is taken for one of categories: "
+                    f"{error.n_wrong} of its {error.n_known} values, such as "
+                    f"{error.text!r}, are no numbers."
+                )
     texts = cells.texts(column)
     if texts.null_count == len(texts):
         raise _without_values(source, name)

@@ -215,7 +215,8 @@ def _fit_table(
         covariance,
         report.json(),
     )
-    return FittedTable(model, why, told)
+    notes = [Message.plain(note) for note in table.notes]
+    return FittedTable(model, why, [*notes, *told])
 
 
 def _classifier(

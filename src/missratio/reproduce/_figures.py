@@ -33,7 +33,7 @@ from missratio.reproduce._experiment import (
     known,
     learned,
 )
-from missratio.reproduce._published import Curve
+from missratio.reproduce._published import MeanCurve
 from missratio.reproduce._results import Result
 from missratio.reproduce._scores import METHODS, Draws, LinearScore
 from missratio.reproduce._simulated import ALPHA, DELTA, Simulated, thresholds
@@ -174,7 +174,9 @@ def _draw_curves(result: Result, ax: Any) -> None:
     ax.legend(fontsize=8 if len(curves) <= MANY else 6.5)
 
 
-def _draw_curve(ax: Any, x: FloatArray, curve: Curve, method: str, marker: str) -> None:
+def _draw_curve(
+    ax: Any, x: FloatArray, curve: MeanCurve, method: str, marker: str
+) -> None:
     mean, low, high = (_array(part) for part in (curve.mean, curve.lo, curve.hi))
     bars = np.nan_to_num(np.array([mean - low, high - mean]))
     again = fits_of(method) not in COLOURS and method.endswith(learned(""))
@@ -193,7 +195,7 @@ def _draw_curve(ax: Any, x: FloatArray, curve: Curve, method: str, marker: str) 
     )
 
 
-def _draw_published(ax: Any, x: FloatArray, curve: Curve, method: str) -> None:
+def _draw_published(ax: Any, x: FloatArray, curve: MeanCurve, method: str) -> None:
     mean, low, high = (_array(part) for part in (curve.mean, curve.lo, curve.hi))
     ax.plot(x, mean, color=colour(method), linestyle="--", linewidth=1, alpha=0.8)
     ax.fill_between(x, low, high, color=colour(method), alpha=0.15, linewidth=0)

@@ -28,8 +28,8 @@ from missratio.reproduce._experiment import (
     learned,
     type_one,
 )
-from missratio.reproduce._loss import Design
 from missratio.reproduce._real import RealData
+from missratio.reproduce._runs import SplitSizes
 from missratio.reproduce._simulated import Simulated, squared_distance
 
 SIZES = tuple(float(n) for n in range(100, 1501, 100))
@@ -163,7 +163,7 @@ class _DataSet:
     Parameters
     ----------
     name, title : str
-    design : Design
+    sizes : SplitSizes
         Of experiment 1; experiment 2 queries `fewer_queries`.
     fewer_queries : int
     runs : tuple of int
@@ -179,7 +179,7 @@ class _DataSet:
 
     name: str
     title: str
-    design: Design
+    sizes: SplitSizes
     fewer_queries: int
     runs: tuple[int, int]
     runs_per_task: int
@@ -189,18 +189,22 @@ class _DataSet:
 
 
 BY_SHARE = (known(JOINT), known(PRODUCTS), known(TILTED), IMPUTED_TREES)
+# Columns of a task's runs are fitted side by side. On the weather rows can be merged,
+# the more the fewer columns there are.
 DATA_SETS = (
-    _DataSet("ctg", "CTG", Design(237, 100, 10), 10, (1000, 1000), 25, 200, BY_SHARE),
     _DataSet(
-        "fire", "Fire", Design(20_000, 5_000, 50), 10, (100, 100), 2, 10, BY_SHARE
+        "ctg", "CTG", SplitSizes(237, 100, 10), 10, (1000, 1000), 25, 200, BY_SHARE
+    ),
+    _DataSet(
+        "fire", "Fire", SplitSizes(20_000, 5_000, 50), 10, (100, 100), 2, 10, BY_SHARE
     ),
     _DataSet(
         "weather",
         "Weather",
-        Design(15_000, 10_000, 50),
+        SplitSizes(15_000, 10_000, 50),
         10,
         (100, 30),
-        2,
+        1,
         10,
         BY_SHARE[:1],
         900.0,
@@ -209,7 +213,7 @@ DATA_SETS = (
 
 
 def _real(data: _DataSet) -> list[Experiment]:
-    design = replace(data.design, queries=data.fewer_queries)
+    sizes = replace(data.sizes, queries=data.fewer_queries)
     learners = [kind(name) for name in LEARNERS for kind in (known, learned)]
     shared: dict[str, Any] = {
         "y_name": "out-of-sample power",
@@ -227,7 +231,7 @@ def _real(data: _DataSet) -> list[Experiment]:
             x=(0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
             methods=(FULL_DATA, KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
             runs=data.runs[0],
-            procedure=RealData(data.name, "alpha", data.design),
+            procedure=RealData(data.name, "alpha", data.sizes),
             shares_fits=True,
             beyond=(
                 *learners,
@@ -245,7 +249,7 @@ def _real(data: _DataSet) -> list[Experiment]:
             x=tuple(step / 10 for step in range(10)),
             methods=(KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
             runs=data.runs[1],
-            procedure=RealData(data.name, "missing", design),
+            procedure=RealData(data.name, "missing", sizes),
             beyond=data.beyond_missing,
             **shared,
         ),

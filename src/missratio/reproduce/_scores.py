@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from missratio._typing import FloatArray, IntArray
+from missratio._typing import FloatArray
 from missratio.basis import PolynomialBasis
 from missratio.datasets import Simulation
 from missratio.datasets._simulation import spread_points
-from missratio.ratio import KLIEP, KLIEPCV, fit_batch
+from missratio.missingness import FunctionMissingness, Missingness, corrupt
+from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio, fit_batch
 from missratio.reproduce._beyond import trees
-from missratio.reproduce._columns import fit_columns
 from missratio.reproduce._experiment import (
     CC_KLIEP,
     JOINT,
@@ -23,6 +23,12 @@ from missratio.reproduce._experiment import (
     PRODUCTS,
     TRUE_RATIO,
     WEIGHTED_TREES,
+)
+from missratio.reproduce._fits import (
+    WeightedRows,
+    naive_bayes_coef,
+    stacked,
+    weighted_naive_bayes,
 )
 
 LOG2_POINTS = 14
@@ -64,17 +70,12 @@ class Draws:
         """Draw all samples of each run from its own generator."""
         phi = simulation.missingness[1]
         shape = (len(generators), n_rows, simulation.n_features)
-        complete, denominator, calibration = np.empty((3, *shape))
-        uniform = np.empty(shape[:2] if phi.rowwise else shape)
+        complete, numerator, denominator, calibration = np.empty((4, *shape))
         for run, rng in enumerate(generators):
             complete[run] = simulation.numerator.sample(n_rows, rng)
             denominator[run] = simulation.denominator.sample(n_rows, rng)
-            uniform[run] = rng.random(uniform.shape[1:])
+            numerator[run] = corrupt(complete[run], phi, rng)
             calibration[run] = simulation.denominator.sample(n_rows, rng)
-        rows = complete.reshape(-1, shape[2])
-        lost = uniform < phi.missing_probability(rows).reshape(uniform.shape)
-        mask = lost[..., None] if phi.rowwise else lost
-        numerator = np.where(mask, np.nan, complete)
         return cls(
             simulation, naive_bayes, complete, numerator, denominator, calibration
         )
@@ -86,7 +87,7 @@ class Draws:
         return self.simulation.log_ratio(rows).reshape(self.calibration.shape[:2])
 
 
-class Score(Protocol):
+class SimulatedScore(Protocol):
     """What a method learned, in every run of a batch."""
 
     def calibration_scores(self) -> FloatArray:
@@ -148,40 +149,51 @@ class TrueScore:
         return self.draws.simulation.ratio_tail(cut)
 
 
-def weighted(draws: Draws) -> Score:
+def weighted(draws: Draws) -> SimulatedScore:
     """M-KLIEP with φ known, by the printed objective: sums are divided by n."""
     phi = draws.simulation.missingness
     if draws.naive_bayes:
-        rows = draws.numerator.reshape(-1, draws.simulation.n_features)
-        probability = phi[1].missing_probability(rows).reshape(draws.numerator.shape)
-        mean = np.nansum(draws.numerator / (1.0 - probability), axis=1)
-        return _by_column(draws, mean / draws.numerator.shape[1])
+        by_run = _side_by_side(phi[1], len(draws.numerator))
+        return _by_column(draws, weighted_naive_bayes(by_run))
     estimator = KLIEP(missingness=phi, normalize="horvitz-thompson")
     fits = fit_batch(estimator, draws.numerator, draws.denominator)
     return LinearScore(draws, fits.coef)
 
 
-def complete_case(draws: Draws) -> Score:
+def complete_case(draws: Draws) -> SimulatedScore:
     """CC-KLIEP: what is observed is taken for the whole."""
     if draws.naive_bayes:
-        return _by_column(draws, np.nanmean(draws.numerator, axis=1))
+        return _by_column(draws, NaiveBayesRatio(missingness="ignore"))
     estimator = KLIEP(missingness="ignore")
     fits = fit_batch(estimator, draws.numerator, draws.denominator)
     return LinearScore(draws, fits.coef)
 
 
-def _by_column(draws: Draws, numerator_mean: FloatArray) -> LinearScore:
-    values = draws.denominator.swapaxes(1, 2)
-    return LinearScore(draws, fit_columns(numerator_mean, values))
+def _by_column(draws: Draws, ratio: NaiveBayesRatio) -> LinearScore:
+    """Naive Bayes of all runs, their columns side by side."""
+    numerator = WeightedRows.side_by_side(list(draws.numerator))
+    denominator = WeightedRows.side_by_side(list(draws.denominator))
+    coef = naive_bayes_coef(ratio, numerator, denominator)
+    return LinearScore(draws, coef.reshape(len(draws.numerator), -1))
 
 
-def joint(draws: Draws) -> Score:
+def _side_by_side(phi: Missingness, n_runs: int) -> Missingness:
+    """φ of single entries for the columns of many runs."""
+
+    def probability(X: FloatArray) -> FloatArray:
+        rows = X.reshape(len(X) * n_runs, -1)
+        return phi.missing_probability(rows).reshape(X.shape)
+
+    return FunctionMissingness(probability, rowwise=False)
+
+
+def joint(draws: Draws) -> SimulatedScore:
     """M-KLIEP of all columns at once, the penalty chosen by cross-validation."""
     models = _fitted(draws, "linear")
     return LinearScore(draws, np.stack([model.coef_ for model in models]))
 
 
-def with_products(draws: Draws) -> Score:
+def with_products(draws: Draws) -> SimulatedScore:
     """The same with squares and products."""
     basis = PolynomialBasis(2, interactions="all")
     return LearnedScore(draws, _fitted(draws, basis))
@@ -191,28 +203,24 @@ def _fitted(draws: Draws, basis: Any) -> list[KLIEPCV]:
     phi = draws.simulation.missingness
     samples = zip(draws.numerator, draws.denominator, strict=True)
     return [
-        KLIEPCV(basis, missingness=phi, random_state=0).fit(*_stacked(*pair))
+        KLIEPCV(basis, missingness=phi, random_state=0).fit(*stacked(*pair))
         for pair in samples
     ]
 
 
-def weighted_trees(draws: Draws) -> Score:
+def weighted_trees(draws: Draws) -> SimulatedScore:
     """Boosted trees on the rows that are left, weighted by 1/(1 − φ)."""
     phi, models = draws.simulation.missingness[1], []
     for numerator, denominator in zip(draws.numerator, draws.denominator, strict=True):
         left = numerator[~np.isnan(numerator).any(axis=1)]
         weights = np.ones(len(left) + len(denominator))
         weights[: len(left)] = 1.0 / (1.0 - phi.missing_probability(left))
-        models.append(trees().fit(*_stacked(left, denominator), sample_weight=weights))
+        models.append(trees().fit(*stacked(left, denominator), sample_weight=weights))
     return LearnedScore(draws, models)
 
 
-def _stacked(upper: FloatArray, lower: FloatArray) -> tuple[FloatArray, IntArray]:
-    return np.concatenate([upper, lower]), np.repeat([1, 0], [len(upper), len(lower)])
-
-
 # A further curve is a function here, and its name among an experiment's methods.
-METHODS: dict[str, Callable[[Draws], Score]] = {
+METHODS: dict[str, Callable[[Draws], SimulatedScore]] = {
     M_KLIEP: weighted,
     CC_KLIEP: complete_case,
     TRUE_RATIO: TrueScore,

@@ -10,8 +10,8 @@ import numpy as np
 from missratio._typing import FloatArray
 from missratio.datasets import Simulation
 from missratio.reproduce._experiment import Conditions
-from missratio.reproduce._scores import METHODS, Draws, LinearScore, Score
-from missratio.threshold import binomial_tail
+from missratio.reproduce._fits import certified_threshold
+from missratio.reproduce._scores import METHODS, Draws, LinearScore, SimulatedScore
 
 ALPHA, DELTA = 0.1, 0.1
 
@@ -30,15 +30,10 @@ def thresholds(scores: FloatArray, alpha: float, delta: float) -> FloatArray:
     ndarray of shape (n_runs,)
         Infinite where there are too few rows.
     """
-    n_rows = scores.shape[1]
-    n_tail = binomial_tail(n_rows, alpha, delta)
-    if n_tail < 0:
-        return np.full(len(scores), np.inf)
-    place = n_rows - 1 - n_tail
-    return np.asarray(np.partition(scores, place, axis=1)[:, place])
+    return np.array([certified_threshold(own, alpha, delta) for own in scores])
 
 
-def certified_power(score: Score) -> FloatArray:
+def certified_power(score: SimulatedScore) -> FloatArray:
     """The power of each run's classifier at its certified threshold.
 
     Scores are continuous here, so that ≥ (published) and > (corrected) are one.
@@ -47,7 +42,7 @@ def certified_power(score: Score) -> FloatArray:
     return score.power(cut)
 
 
-def squared_distance(score: Score) -> FloatArray:
+def squared_distance(score: SimulatedScore) -> FloatArray:
     """‖θ̂ − θ̃‖² of each run, where the true log ratio is linear in θ̃."""
     assert isinstance(score, LinearScore)
     truth = score.draws.simulation.coef
@@ -76,7 +71,7 @@ class Simulated:
     name: str
     simulation: Callable[[float], Simulation]
     n_rows: Callable[[float], int]
-    outcome: Callable[[Score], FloatArray] = certified_power
+    outcome: Callable[[SimulatedScore], FloatArray] = certified_power
     naive_bayes: bool = False
 
     def unavailable(self) -> str | None:

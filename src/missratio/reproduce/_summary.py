@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from missratio.reproduce._figures import parts
-from missratio.reproduce._published import Curve, published_source
+from missratio.reproduce._published import MeanCurve, published_source
 from missratio.reproduce._results import Result, count_overlaps
 
 HEADINGS = ("method", "runs", "ours", "published", "intervals")
@@ -145,7 +145,7 @@ def rows(result: Result) -> list[list[str]]:
     return listed
 
 
-def interval(curve: Curve, place: int) -> str:
+def interval(curve: MeanCurve, place: int) -> str:
     """A point of a curve in words."""
     mean, low, high = curve.mean[place], curve.lo[place], curve.hi[place]
     if mean is None:

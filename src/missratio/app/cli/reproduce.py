@@ -13,7 +13,7 @@ import typer
 from missratio.app.cli._failures import failures
 
 if TYPE_CHECKING:
-    from missratio.reproduce import Curve, Reproduction, Variant
+    from missratio.reproduce import MeanCurve, Reproduction, Variant
 
 
 def reproduce(
@@ -201,7 +201,7 @@ def _show(made: Reproduction, out: Path) -> None:
     )
 
 
-def _cell(curve: Curve, place: int) -> str:
+def _cell(curve: MeanCurve, place: int) -> str:
     mean, high = curve.mean[place], curve.hi[place]
     if mean is None:
         return "–"

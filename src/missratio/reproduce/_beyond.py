@@ -31,6 +31,7 @@ from missratio.reproduce._runs import RealRun
 RunScores = tuple[FloatArray, FloatArray]
 """The scores of a run's calibration rows and of its test rows."""
 RunMethod = Callable[[RealRun, Conditions], RunScores]
+Phi = Callable[[RealRun, Conditions], LogisticMissingness]
 Make = Callable[[RealRun, LogisticMissingness], Any]
 """From a run and class 1's φ to a learner."""
 
@@ -52,11 +53,13 @@ def with_products(run: RealRun, phi: LogisticMissingness) -> Any:
 
     Products that hardly any class-1 row has both columns of are left out.
     """
+    distinct = [len(np.unique(x[~np.isnan(x)])) for x in run.table.X.T]
+    numbers = [j for j, count in enumerate(distinct) if count > 2]
     seen = (~np.isnan(run.numerator)).astype(np.float64)
     together = seen.T @ seen
     pairs = [
         (j, k)
-        for j, k in combinations_with_replacement(run.table.numbers, 2)
+        for j, k in combinations_with_replacement(numbers, 2)
         if together[j, k] >= LEAST_ROWS
     ]
     basis = PolynomialBasis(1, interactions=pairs)
@@ -91,38 +94,16 @@ def iterative(run: RealRun) -> FloatArray:
     return completed
 
 
-def _imputed_trees(run: RealRun, conditions: Conditions) -> RunScores:
+def true_phi(run: RealRun, conditions: Conditions) -> LogisticMissingness:
+    """The φ by which class 1 lost values."""
     del conditions
-    return _scores(run, trees(), iterative(run)) if run.is_lossy else NOTHING
+    return run.missingness
 
 
-def _nan_trees(run: RealRun, conditions: Conditions) -> RunScores:
-    """Trees that take NaN for a value like others."""
-    del conditions
-    return _scores(run, trees(), run.numerator)
-
-
-def _full_trees(run: RealRun, conditions: Conditions) -> RunScores:
-    """What trees would reach if nothing were lost."""
-    del conditions
-    return _scores(run, trees(), run.complete)
-
-
-def _with_known(make: Make) -> RunMethod:
-    def method(run: RealRun, conditions: Conditions) -> RunScores:
-        del conditions
-        return _scores(run, make(run, run.missingness), run.numerator)
-
-    return method
-
-
-def _with_learned(make: Make) -> RunMethod:
-    def method(run: RealRun, conditions: Conditions) -> RunScores:
-        corrected = conditions.corrects("learning")
-        phi = learned_missingness(run.numerator, run.revealed, corrected=corrected)
-        return _scores(run, make(run, phi), run.numerator)
-
-    return method
+def learned_phi(run: RealRun, conditions: Conditions) -> LogisticMissingness:
+    """The φ learned from the values that were looked up."""
+    corrected = conditions.corrects("learning")
+    return learned_missingness(run.numerator, run.revealed, corrected=corrected)
 
 
 def _scores(run: RealRun, learner: Any, numerator: FloatArray) -> RunScores:
@@ -133,11 +114,21 @@ def _scores(run: RealRun, learner: Any, numerator: FloatArray) -> RunScores:
     return model.decision_function(run.calibration), model.decision_function(run.test)
 
 
+def _with_phi(make: Make, phi: Phi) -> RunMethod:
+    return lambda run, conditions: _scores(
+        run, make(run, phi(run, conditions)), run.numerator
+    )
+
+
 LEARNERS: dict[str, Make] = {JOINT: joint, PRODUCTS: with_products, TILTED: tilted}
 BEYOND: dict[str, RunMethod] = {
-    **{known(name): _with_known(make) for name, make in LEARNERS.items()},
-    **{learned(name): _with_learned(make) for name, make in LEARNERS.items()},
-    IMPUTED_TREES: _imputed_trees,
-    NAN_TREES: _nan_trees,
-    FULL_TREES: _full_trees,
+    **{known(name): _with_phi(make, true_phi) for name, make in LEARNERS.items()},
+    **{learned(name): _with_phi(make, learned_phi) for name, make in LEARNERS.items()},
+    IMPUTED_TREES: lambda run, _: (
+        _scores(run, trees(), iterative(run)) if run.is_lossy else NOTHING
+    ),
+    # Trees take NaN for a value like others.
+    NAN_TREES: lambda run, _: _scores(run, trees(), run.numerator),
+    # What trees would reach if nothing were lost.
+    FULL_TREES: lambda run, _: _scores(run, trees(), run.complete),
 }

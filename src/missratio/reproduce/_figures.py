@@ -35,8 +35,8 @@ from missratio.reproduce._experiment import (
 )
 from missratio.reproduce._published import MeanCurve
 from missratio.reproduce._results import Result
-from missratio.reproduce._scores import METHODS, Draws, LinearScore
-from missratio.reproduce._simulated import ALPHA, DELTA, Simulated, thresholds
+from missratio.reproduce._scores import METHODS, Draws
+from missratio.reproduce._simulated import Simulated, certified_excess
 
 # Okabe and Ito's colours, which the colour-blind tell apart.
 COLOURS = {
@@ -221,19 +221,12 @@ def _draw_plane(ax: Any, draws: Draws, methods: tuple[str, ...], title: str) -> 
     x1, x2 = np.meshgrid(*axes)
     points = np.stack([x1.ravel(), x2.ravel()], axis=1)
     for method in methods:
-        excess = _excess(draws, method, points).reshape(x1.shape)
-        ax.contour(x1, x2, excess, levels=[0.0], colors=[colour(method)])
+        excess = certified_excess(METHODS[method](draws))[0](points)
+        ax.contour(
+            x1, x2, excess.reshape(x1.shape), levels=[0.0], colors=[colour(method)]
+        )
         ax.plot([], [], color=colour(method), label=method)
     ax.set_xlabel("x1")
     ax.set_ylabel("x2")
     ax.set_title(title)
     ax.legend(fontsize=7, loc="upper right")
-
-
-def _excess(draws: Draws, method: str, points: FloatArray) -> FloatArray:
-    """By how much points score above the threshold of a method's first run."""
-    score = METHODS[method](draws)
-    cut = thresholds(score.calibration_scores(), ALPHA, DELTA)[0]
-    if isinstance(score, LinearScore):
-        return np.asarray(points @ score.coef[0] - cut)
-    return np.asarray(draws.simulation.log_ratio(points) - cut)

@@ -47,7 +47,8 @@ class WeightedRows:
         columns become one row: 100,316 rows of the weather become some 3,500, and
         nothing is approximated.
         """
-        rows = np.sort(np.concatenate(samples, axis=1), axis=0)
+        rows = np.concatenate(samples, axis=1)
+        rows.sort(axis=0)
         starts = np.zeros(len(rows), dtype=bool)
         starts[:1] = True
         for column in rows.T:
@@ -112,7 +113,9 @@ def learned_missingness(
     intercept, slope, separated = _published_slopes(X, revealed)
     if not separated.all():
         with quiet():
-            others = learn_missingness(X[:, ~separated], revealed[:, ~separated], "ml")
+            others = learn_missingness(
+                X.T[~separated].T, revealed.T[~separated].T, method="ml"
+            )
         intercept[~separated], slope[~separated] = others.intercept, others.coef
     return LogisticMissingness(intercept, slope)
 

@@ -8,10 +8,15 @@ from functools import cached_property
 
 import numpy as np
 
-from missratio._typing import FloatArray
 from missratio.missingness import LogisticMissingness
 from missratio.ratio import NaiveBayesRatio
-from missratio.reproduce._beyond import BEYOND, NOTHING, RunScores, iterative
+from missratio.reproduce._beyond import (
+    BEYOND,
+    NOTHING,
+    RunScores,
+    iterative,
+    learned_phi,
+)
 from missratio.reproduce._experiment import (
     CC_KLIEP,
     FULL_DATA,
@@ -22,7 +27,6 @@ from missratio.reproduce._experiment import (
 )
 from missratio.reproduce._fits import (
     WeightedRows,
-    learned_missingness,
     naive_bayes_coef,
     weighted_naive_bayes,
 )
@@ -55,47 +59,20 @@ class RunBatch:
         """Class 0 to fit with."""
         return WeightedRows.side_by_side([run.denominator for run in self.runs])
 
-    def fitted(self, ratio: NaiveBayesRatio) -> list[RunScores]:
-        """Each run's scores by a ratio that is fitted to what is left of class 1."""
-        return self.scores(naive_bayes_coef(ratio, self.numerator, self.denominator))
-
-    def scores(self, coef: FloatArray) -> list[RunScores]:
-        """Each run's scores by its own columns' coefficients."""
+    def scores(
+        self, ratio: NaiveBayesRatio, numerator: WeightedRows
+    ) -> list[RunScores]:
+        """Fit a ratio, and score each run's rows by its own columns' coefficients."""
+        coef = naive_bayes_coef(ratio, numerator, self.denominator)
         own = coef.reshape(len(self.runs), -1)
         return [run.linear_scores(c) for run, c in zip(self.runs, own, strict=True)]
 
-
-def full_data(batch: RunBatch, conditions: Conditions) -> list[RunScores]:
-    """KLIEP on what nothing was lost from."""
-    del conditions
-    return batch.scores(
-        naive_bayes_coef(NaiveBayesRatio(), batch.complete, batch.denominator)
-    )
-
-
-def known(batch: RunBatch, conditions: Conditions) -> list[RunScores]:
-    """M-KLIEP with the true φ."""
-    del conditions
-    models = [run.missingness for run in batch.runs]
-    intercept = np.concatenate([np.asarray(phi.intercept) for phi in models])
-    slope = np.concatenate([np.asarray(phi.coef) for phi in models])
-    return batch.fitted(weighted_naive_bayes(LogisticMissingness(intercept, slope)))
-
-
-def learned(batch: RunBatch, conditions: Conditions) -> list[RunScores]:
-    """M-KLIEP with φ learned from the values that were looked up."""
-    phi = learned_missingness(
-        np.concatenate([run.numerator for run in batch.runs], axis=1),
-        np.concatenate([run.revealed for run in batch.runs], axis=1),
-        corrected=conditions.corrects("learning"),
-    )
-    return batch.fitted(weighted_naive_bayes(phi))
-
-
-def complete_case(batch: RunBatch, conditions: Conditions) -> list[RunScores]:
-    """CC-KLIEP: each column's observed values are taken for all of them."""
-    del conditions
-    return batch.fitted(NaiveBayesRatio(missingness="ignore"))
+    def weighted_scores(self, models: Sequence[LogisticMissingness]) -> list[RunScores]:
+        """M-KLIEP with a φ for each run."""
+        intercept = np.concatenate([np.asarray(phi.intercept) for phi in models])
+        slope = np.concatenate([np.asarray(phi.coef) for phi in models])
+        phi = LogisticMissingness(intercept, slope)
+        return self.scores(weighted_naive_bayes(phi), self.numerator)
 
 
 def imputed(run: RealRun, conditions: Conditions) -> RunScores:
@@ -106,26 +83,29 @@ def imputed(run: RealRun, conditions: Conditions) -> RunScores:
     del conditions
     if not run.is_lossy:
         return NOTHING
-    numerator = WeightedRows.side_by_side([iterative(run)])
-    denominator = WeightedRows.side_by_side([run.denominator])
-    return run.linear_scores(
-        naive_bayes_coef(NaiveBayesRatio(), numerator, denominator)
-    )
+    completed = WeightedRows.side_by_side([iterative(run)])
+    return RunBatch([run]).scores(NaiveBayesRatio(), completed)[0]
 
 
-def _alone(
+def _one_by_one(
     method: Callable[[RealRun, Conditions], RunScores],
 ) -> Callable[[RunBatch, Conditions], list[RunScores]]:
-    """A method that takes runs one by one."""
     return lambda batch, conditions: [method(run, conditions) for run in batch.runs]
 
 
-# A further curve is a function here, and its name among an experiment's methods.
+# A further curve is an entry here, and its name among an experiment's methods.
 METHODS: dict[str, Callable[[RunBatch, Conditions], list[RunScores]]] = {
-    FULL_DATA: full_data,
-    KNOWN: known,
-    LEARNED: learned,
-    CC_KLIEP: complete_case,
-    IMPUTATION: _alone(imputed),
-    **{name: _alone(method) for name, method in BEYOND.items()},
+    FULL_DATA: lambda batch, _: batch.scores(NaiveBayesRatio(), batch.complete),
+    KNOWN: lambda batch, _: batch.weighted_scores(
+        [run.missingness for run in batch.runs]
+    ),
+    LEARNED: lambda batch, conditions: batch.weighted_scores(
+        [learned_phi(run, conditions) for run in batch.runs]
+    ),
+    # Each column's observed values are taken for all of them.
+    CC_KLIEP: lambda batch, _: batch.scores(
+        NaiveBayesRatio(missingness="ignore"), batch.numerator
+    ),
+    IMPUTATION: _one_by_one(imputed),
+    **{name: _one_by_one(method) for name, method in BEYOND.items()},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +12,7 @@ import numpy as np
 
 from missratio import datasets
 from missratio._typing import FloatArray
-from missratio.reproduce._experiment import Conditions, fits_of
+from missratio.reproduce._experiment import Conditions, Procedure, fits_of
 from missratio.reproduce._fits import certified_threshold
 from missratio.reproduce._methods import METHODS, RunBatch
 from missratio.reproduce._runs import Loss, RealRun, RealTable, SplitSizes, draw_run
@@ -35,7 +36,7 @@ def load_table(name: str, *, corrected: bool) -> RealTable:
 
 @cache
 def _loss(name: str, share: float | None, *, corrected: bool) -> Loss:
-    return load_table(name, corrected=corrected).loss(share)
+    return Loss.of(load_table(name, corrected=corrected), share)
 
 
 def power(
@@ -63,7 +64,7 @@ def type_one_error(
 
 
 @dataclass(frozen=True)
-class RealData:
+class RealData(Procedure):
     """Runs on a data set, by alpha or by the share that is missing.
 
     Parameters
@@ -90,7 +91,10 @@ class RealData:
 
     def fingerprint(self, conditions: Conditions) -> str:
         """The checksum of the table as it was read."""
-        return load_table(self.name, corrected=conditions.corrects("data")).digest
+        table = load_table(self.name, corrected=conditions.corrects("data"))
+        state = hashlib.sha256(table.X.T.tobytes())
+        state.update(table.is_numerator.tobytes())
+        return state.hexdigest()
 
     def draw(
         self, share: float | None, runs: range, conditions: Conditions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -33,8 +34,8 @@ from missratio.reproduce._runs import SplitSizes
 from missratio.reproduce._simulated import Simulated, squared_distance
 
 SIZES = tuple(float(n) for n in range(100, 1501, 100))
+TENTHS = tuple(step / 10 for step in range(10))
 COMPARED = (TRUE_RATIO, M_KLIEP, CC_KLIEP)
-ROWWISE = (PRODUCTS, WEIGHTED_TREES)
 LEARNERS = (JOINT, PRODUCTS, TILTED)
 ROWS, EXPECTED = "n0=n1", "expected power"
 RUNS = 100
@@ -47,7 +48,32 @@ def _simulation(name: str, *parameters: float) -> Simulation:
     return made
 
 
+def _mixture(_: float) -> Simulation:
+    return _simulation("np_mixture")
+
+
+def _power(
+    name: str,
+    title: str,
+    axis: tuple[str, tuple[float, ...]],
+    simulation: Callable[[float], Simulation],
+    n_rows: Callable[[float], int] = int,
+    *,
+    naive_bayes: bool = False,
+    **others: Any,
+) -> Experiment:
+    """Power on known laws; by sample size unless `n_rows` says otherwise."""
+    settings: dict[str, Any] = {"methods": COMPARED, "confidence": 0.95, **others}
+    procedure = Simulated(name, simulation, n_rows, naive_bayes=naive_bayes)
+    x_name, x = axis
+    return Experiment(
+        name, title, x_name, EXPECTED, x, runs=RUNS, procedure=procedure, **settings
+    )
+
+
 def _simulated() -> list[Experiment]:
+    by_size, by_rho = (ROWS, SIZES), ("correlation rho", TENTHS)
+    rowwise: dict[str, Any] = {"beyond": (PRODUCTS, WEIGHTED_TREES), "beyond_runs": 20}
     return [
         Experiment(
             "msd_5dim",
@@ -71,87 +97,50 @@ def _simulated() -> list[Experiment]:
             COMPARED,
             1,
             0.99,
-            Boundary(
-                Simulated("np_boundary", lambda _: _simulation("np_mixture"), int), 500
-            ),
+            Boundary(Simulated("np_boundary", _mixture, int), 500),
             shares_fits=True,
         ),
-        Experiment(
+        _power(
             "np_power",
             "Power on a mixture, by sample size",
-            ROWS,
-            EXPECTED,
-            SIZES,
-            COMPARED,
-            RUNS,
-            0.99,
-            Simulated("np_power", lambda _: _simulation("np_mixture"), int),
-            beyond=ROWWISE,
-            beyond_runs=20,
+            by_size,
+            _mixture,
+            confidence=0.99,
+            **rowwise,
         ),
-        Experiment(
+        _power(
             "naive_bayes",
             "Power of naive Bayes, by the correlation of its features",
-            "correlation rho",
-            EXPECTED,
-            tuple(step / 10 for step in range(10)),
-            COMPARED,
-            RUNS,
-            0.95,
-            Simulated(
-                "naive_bayes",
-                lambda rho: _simulation("naive_bayes", rho),
-                lambda _: 100,
-                naive_bayes=True,
-            ),
+            by_rho,
+            lambda rho: _simulation("naive_bayes", rho),
+            lambda _: 100,
+            naive_bayes=True,
             beyond=(JOINT,),
         ),
-        Experiment(
+        _power(
             "naive_bayes_large",
             "Power of naive Bayes and of joint fits, n = 1000",
-            "correlation rho",
-            EXPECTED,
-            tuple(step / 10 for step in range(10)),
-            (),
-            RUNS,
-            0.95,
-            Simulated(
-                "naive_bayes_large",
-                lambda rho: _simulation("naive_bayes", rho),
-                lambda _: 1000,
-                naive_bayes=True,
-            ),
-            beyond=(TRUE_RATIO, M_KLIEP, CC_KLIEP, JOINT),
+            by_rho,
+            lambda rho: _simulation("naive_bayes", rho),
+            lambda _: 1000,
+            naive_bayes=True,
+            methods=(),
+            beyond=(*COMPARED, JOINT),
         ),
-        Experiment(
+        _power(
             "diff_variance",
             "Power where variances differ, by sample size",
-            ROWS,
-            EXPECTED,
-            SIZES,
-            COMPARED,
-            RUNS,
-            0.95,
-            Simulated("diff_variance", lambda _: _simulation("diff_variance"), int),
-            beyond=ROWWISE,
-            beyond_runs=20,
+            by_size,
+            lambda _: _simulation("diff_variance"),
+            **rowwise,
         ),
-        Experiment(
+        _power(
             "misspecification",
             "Power by the level of misspecification",
-            "misspecification 2 rho",
-            EXPECTED,
-            (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
-            COMPARED,
-            RUNS,
-            0.95,
-            Simulated(
-                "misspecification",
-                lambda level: _simulation("misspecification", level / 2),
-                lambda _: 500,
-            ),
-            beyond=ROWWISE,
-            beyond_runs=20,
+            ("misspecification 2 rho", (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)),
+            lambda level: _simulation("misspecification", level / 2),
+            lambda _: 500,
+            **rowwise,
         ),
     ]
 
@@ -246,7 +235,7 @@ def _real(data: _DataSet) -> list[Experiment]:
             id=f"{data.name}_vary_missing",
             title=f"{data.title}: power by the share that is missing",
             x_name="target missing proportion",
-            x=tuple(step / 10 for step in range(10)),
+            x=TENTHS,
             methods=(KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
             runs=data.runs[1],
             procedure=RealData(data.name, "missing", sizes),

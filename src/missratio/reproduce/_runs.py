@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,72 +56,52 @@ class RealTable:
         """Whether the data set itself lacks values."""
         return bool(np.isnan(self.X).any())
 
-    @cached_property
-    def mean(self) -> FloatArray:
-        """The mean of each column, NaN left out."""
-        return np.asarray(np.nanmean(self.X, axis=0))
-
-    @cached_property
-    def spread(self) -> FloatArray:
-        """The standard deviation of each column, NaN left out."""
-        return np.asarray(np.nanstd(self.X, axis=0))
-
-    @cached_property
-    def numbers(self) -> list[int]:
-        """The columns that are not indicators: they have more than two values."""
-        distinct = [len(np.unique(column[~np.isnan(column)])) for column in self.X.T]
-        return [j for j, count in enumerate(distinct) if count > 2]
-
-    @cached_property
-    def digest(self) -> str:
-        """A checksum of the values and the classes."""
-        state = hashlib.sha256(self.X.T.tobytes())
-        state.update(self.is_numerator.tobytes())
-        return state.hexdigest()
-
     def take(self, rows: IntArray) -> FloatArray:
         """Some rows, their columns contiguous."""
         return self.X.T.take(rows, axis=1).T
 
-    def loss(self, share: float | None) -> Loss:
-        """φ_j(z) = expit(shift_j − s_j (z − m_j)/sd_j), for both signs s_j.
 
-        m and sd are those of the whole data set.
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """φ_j(z) = expit(shift_j − s_j (z − m_j)/sd_j), where each s_j is ±1 by chance.
+
+    Parameters
+    ----------
+    models : pair of LogisticMissingness
+        With all s_j = −1, and with all s_j = 1.
+    """
+
+    models: tuple[LogisticMissingness, LogisticMissingness]
+
+    @classmethod
+    def of(cls, table: RealTable, share: float | None) -> Loss:
+        """Take m and sd from the whole data set.
 
         Parameters
         ----------
+        table : RealTable
         share : float or None
             Experiment 2: the shift gives φ_j this mean over both classes. None,
             experiment 1: there is no shift.
         """
-        slopes = 1.0 / self.spread, -1.0 / self.spread
+        slope = 1.0 / np.nanstd(table.X, axis=0)
         if share is None:
-            rising, falling = (LogisticMissingness(-s * self.mean, s) for s in slopes)
+            mean = np.nanmean(table.X, axis=0)
+            models = [LogisticMissingness(-s * mean, s) for s in (slope, -slope)]
         else:
-            rising, falling = (
-                LogisticMissingness.from_proportion(self.X, s, share) for s in slopes
-            )
-        return Loss(rising, falling)
+            models = [
+                LogisticMissingness.from_proportion(table.X, s, share)
+                for s in (slope, -slope)
+            ]
+        return cls((models[0], models[1]))
 
-
-@dataclass(frozen=True, eq=False)
-class Loss:
-    """Two models for each column: φ rises with its value, or falls.
-
-    Parameters
-    ----------
-    rising, falling : LogisticMissingness
-    """
-
-    rising: LogisticMissingness
-    falling: LogisticMissingness
-
-    def draw(self, rng: np.random.Generator) -> LogisticMissingness:
-        """One of the two for each column, by chance."""
-        falls = rng.integers(0, 2, np.size(self.rising.coef)).astype(bool)
-        return LogisticMissingness(
-            np.where(falls, self.falling.intercept, self.rising.intercept),
-            np.where(falls, self.falling.coef, self.rising.coef),
+    def draw(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Draw the signs, and return intercepts and slopes of the log-odds of φ."""
+        rising, falling = self.models
+        falls = rng.integers(0, 2, np.size(rising.coef)).astype(bool)
+        return (
+            np.where(falls, falling.intercept, rising.intercept),
+            np.where(falls, falling.coef, rising.coef),
         )
 
 
@@ -184,17 +163,17 @@ def draw_run(
     rows_0, rows_1 = (rng.permutation(rows) for rows in table.rows)
     train, calibrating = np.split(rows_0, [sizes.train_rows])
     testing, training = np.split(rows_1, [sizes.test_rows])
-    parts = [table.take(rows) for rows in (train, calibrating, training, testing)]
+    parts = [table.take(rows) for rows in (train, training, calibrating, testing)]
     # 2. Fill the data set's own NaN.
     if table.has_nan:
-        parts = _filled(parts, table.mean, corrected)
-    denominator, calibration, complete, test = parts
+        parts = _filled(parts, corrected)
+    denominator, complete, calibration, test = parts
     # 3. Lose entries of class 1, column by column, by their value before any scaling.
-    phi = loss.draw(rng)
+    intercepts, slopes = loss.draw(rng)
     numerator, revealed = complete.copy(order="F"), np.full_like(complete, np.nan)
-    for j, (intercept, slope) in enumerate(zip(*_log_odds(phi), strict=True)):
-        model = LogisticMissingness(intercept, slope)
-        numerator[:, j : j + 1] = corrupt(complete[:, j : j + 1], model, rng)
+    for j, log_odds in enumerate(zip(intercepts, slopes, strict=True)):
+        phi = LogisticMissingness(*log_odds)
+        numerator[:, j : j + 1] = corrupt(complete[:, j : j + 1], phi, rng)
         # 4. Look some of them up.
         (lost,) = np.nonzero(np.isnan(numerator[:, j]))
         queried = rng.choice(lost, min(sizes.queries, len(lost)), replace=False)
@@ -204,46 +183,25 @@ def draw_run(
     for rows in (numerator, complete, revealed, denominator, calibration, test):
         rows -= centre
         rows /= scale
-    intercept, slope = _log_odds(phi)
-    phi = LogisticMissingness(intercept + slope * centre, slope * scale)
+    phi = LogisticMissingness(intercepts + slopes * centre, slopes * scale)
     return RealRun(
         table, numerator, complete, revealed, denominator, calibration, test, phi,
         int(training[0]),
     )  # fmt: skip
 
 
-def _log_odds(phi: LogisticMissingness) -> tuple[FloatArray, FloatArray]:
-    return np.asarray(phi.intercept), np.asarray(phi.coef)
-
-
-def _filled(
-    parts: Sequence[FloatArray], otherwise: FloatArray, corrected: bool
-) -> list[FloatArray]:
+def _filled(parts: Sequence[FloatArray], corrected: bool) -> list[FloatArray]:
     """Splits with means for NaN: published, those of each split by itself.
 
     A mean of a split tells its class, since splits are made by class; corrected, all
-    splits take the means of the training rows of both classes.
+    splits take the means of the first two, the training rows of both classes.
     """
-    sums, counts = zip(*map(_sums, parts), strict=True)
     if corrected:
-        # Class 0 and class 1 to fit with.
-        pooled = (sums[0] + sums[2]) / np.maximum(counts[0] + counts[2], 1)
-        means = [np.where(counts[0] + counts[2] > 0, pooled, otherwise)] * len(parts)
+        means = [np.nanmean(np.concatenate(parts[:2]), axis=0)] * len(parts)
     else:
-        means = [
-            np.where(count > 0, total / np.maximum(count, 1), otherwise)
-            for total, count in zip(sums, counts, strict=True)
-        ]
-    return [
-        np.where(np.isnan(rows), mean, rows)
-        for rows, mean in zip(parts, means, strict=True)
-    ]
-
-
-def _sums(rows: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Of each column the sum and the number of the values that are known."""
-    known = ~np.isnan(rows)
-    return np.where(known, rows, 0.0).sum(axis=0), known.sum(axis=0)
+        means = [np.nanmean(rows, axis=0) for rows in parts]
+    pairs = zip(parts, means, strict=True)
+    return [np.where(np.isnan(rows), mean, rows) for rows, mean in pairs]
 
 
 def _scaling(
@@ -251,8 +209,8 @@ def _scaling(
 ) -> tuple[FloatArray, FloatArray]:
     """Means and standard deviations of the columns, NaN left out."""
     columns = [
-        np.concatenate([below, above[~np.isnan(above)]])
-        for below, above in zip(denominator.T, numerator.T, strict=True)
+        np.concatenate([class_0, class_1[~np.isnan(class_1)]])
+        for class_0, class_1 in zip(denominator.T, numerator.T, strict=True)
     ]
     centre = np.array([column.mean() for column in columns])
     scale = np.array([column.std() for column in columns])

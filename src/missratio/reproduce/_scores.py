@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -80,35 +80,41 @@ class Draws:
             simulation, naive_bayes, complete, numerator, denominator, calibration
         )
 
-    @cached_property
-    def log_ratios(self) -> FloatArray:
-        """The true log ratios of the calibration rows."""
-        rows = self.calibration.reshape(-1, self.simulation.n_features)
-        return self.simulation.log_ratio(rows).reshape(self.calibration.shape[:2])
 
+@dataclass(frozen=True)
+class SimulatedScore(ABC):
+    """What a method learned, in every run of a batch.
 
-class SimulatedScore(Protocol):
-    """What a method learned, in every run of a batch."""
+    Parameters
+    ----------
+    draws : Draws
+    """
+
+    draws: Draws
+
+    @abstractmethod
+    def at(self, run: int, rows: FloatArray) -> FloatArray:
+        """What a run's model makes of rows."""
+
+    @abstractmethod
+    def power(self, cut: FloatArray) -> FloatArray:
+        """P(score(Z¹) > cut) for each run's threshold."""
 
     def calibration_scores(self) -> FloatArray:
         """Of the calibration rows, of shape (n_runs, n_rows)."""
-        ...
-
-    def power(self, cut: FloatArray) -> FloatArray:
-        """P(score(Z¹) > cut) for each run's threshold."""
-        ...
+        calibration = enumerate(self.draws.calibration)
+        return np.stack([self.at(run, rows) for run, rows in calibration])
 
 
 @dataclass(frozen=True)
-class LinearScore:
+class LinearScore(SimulatedScore):
     """Scores θᵀz. Their power has a closed form under mixtures of normal laws."""
 
-    draws: Draws
     coef: FloatArray
 
-    def calibration_scores(self) -> FloatArray:
-        """Of the calibration rows, of shape (n_runs, n_rows)."""
-        return np.asarray((self.draws.calibration @ self.coef[..., None])[..., 0])
+    def at(self, run: int, rows: FloatArray) -> FloatArray:
+        """θᵀz of the rows."""
+        return np.asarray(rows @ self.coef[run])
 
     def power(self, cut: FloatArray) -> FloatArray:
         """P(θᵀZ¹ > cut), exactly."""
@@ -116,33 +122,30 @@ class LinearScore:
 
 
 @dataclass(frozen=True)
-class LearnedScore:
+class LearnedScore(SimulatedScore):
     """Scores of a model for each run, whose power is that at evenly spread points."""
 
-    draws: Draws
     models: Sequence[Any]
 
-    def calibration_scores(self) -> FloatArray:
-        """Of the calibration rows, of shape (n_runs, n_rows)."""
-        pairs = zip(self.models, self.draws.calibration, strict=True)
-        return np.stack([model.decision_function(rows) for model, rows in pairs])
+    def at(self, run: int, rows: FloatArray) -> FloatArray:
+        """The model's decision function."""
+        return np.asarray(self.models[run].decision_function(rows))
 
     def power(self, cut: FloatArray) -> FloatArray:
         """P(score(Z¹) > cut), from points that all runs share."""
         rows, masses = spread_points(self.draws.simulation.numerator, LOG2_POINTS)
-        pairs = zip(self.models, cut, strict=True)
-        return np.array([masses @ (m.decision_function(rows) > c) for m, c in pairs])
+        beyond = [masses @ (self.at(run, rows) > c) for run, c in enumerate(cut)]
+        return np.array(beyond)
 
 
 @dataclass(frozen=True)
-class TrueScore:
+class TrueScore(SimulatedScore):
     """The logarithm of the true ratio."""
 
-    draws: Draws
-
-    def calibration_scores(self) -> FloatArray:
-        """Of the calibration rows, of shape (n_runs, n_rows)."""
-        return self.draws.log_ratios
+    def at(self, run: int, rows: FloatArray) -> FloatArray:
+        """The true log ratio, which is the same in all runs."""
+        del run
+        return self.draws.simulation.log_ratio(rows)
 
     def power(self, cut: FloatArray) -> FloatArray:
         """P(log r(Z¹) > cut), exactly or from points that all runs share."""

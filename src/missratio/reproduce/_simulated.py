@@ -9,28 +9,17 @@ import numpy as np
 
 from missratio._typing import FloatArray
 from missratio.datasets import Simulation
-from missratio.reproduce._experiment import Conditions
+from missratio.reproduce._experiment import Conditions, Procedure
 from missratio.reproduce._fits import certified_threshold
 from missratio.reproduce._scores import METHODS, Draws, LinearScore, SimulatedScore
 
 ALPHA, DELTA = 0.1, 0.1
 
 
-def thresholds(scores: FloatArray, alpha: float, delta: float) -> FloatArray:
-    """Each run's order statistic by the binomial rule (the paper's Algorithm 2).
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_runs, n_rows)
-        Of the calibration rows.
-    alpha, delta : float
-
-    Returns
-    -------
-    ndarray of shape (n_runs,)
-        Infinite where there are too few rows.
-    """
-    return np.array([certified_threshold(own, alpha, delta) for own in scores])
+def thresholds(score: SimulatedScore) -> FloatArray:
+    """Each run's threshold by the binomial rule (the paper's Algorithm 2)."""
+    scores = score.calibration_scores()
+    return np.array([certified_threshold(own, ALPHA, DELTA) for own in scores])
 
 
 def certified_power(score: SimulatedScore) -> FloatArray:
@@ -38,8 +27,18 @@ def certified_power(score: SimulatedScore) -> FloatArray:
 
     Scores are continuous here, so that ≥ (published) and > (corrected) are one.
     """
-    cut = thresholds(score.calibration_scores(), ALPHA, DELTA)
-    return score.power(cut)
+    return score.power(thresholds(score))
+
+
+def certified_excess(
+    score: SimulatedScore,
+) -> list[Callable[[FloatArray], FloatArray]]:
+    """For each run a function of rows: by how much they score above its threshold."""
+
+    def excess(run: int, cut: float) -> Callable[[FloatArray], FloatArray]:
+        return lambda rows: score.at(run, rows) - cut
+
+    return [excess(run, cut) for run, cut in enumerate(thresholds(score))]
 
 
 def squared_distance(score: SimulatedScore) -> FloatArray:
@@ -51,7 +50,7 @@ def squared_distance(score: SimulatedScore) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class Simulated(Procedure):
     """Known laws, of which class 1 loses rows or entries.
 
     Parameters
@@ -73,15 +72,6 @@ class Simulated:
     n_rows: Callable[[float], int]
     outcome: Callable[[SimulatedScore], FloatArray] = certified_power
     naive_bayes: bool = False
-
-    def unavailable(self) -> str | None:
-        """It can be run anywhere."""
-        return None
-
-    def fingerprint(self, conditions: Conditions) -> str:
-        """It depends on nothing else."""
-        del conditions
-        return ""
 
     def draw(self, point: float, runs: range, conditions: Conditions) -> Draws:
         """The samples of some runs at a point."""

@@ -82,6 +82,18 @@ def test_phi_is_that_of_learn_missingness(make_run, variant, method):
     np.testing.assert_array_equal(phi.coef, expected.coef)
 
 
+@pytest.mark.parametrize("corrected", [False, True])
+def test_other_columns_teach_nothing(make_run, corrected):
+    """The paper learns each φ_j from its own column alone, as naive Bayes does r_j."""
+    run = make_run("corrected")
+    together = learned_missingness(run.numerator, run.revealed, corrected=corrected)
+    for j in range(3):
+        own = run.numerator[:, [j]], run.revealed[:, [j]]
+        alone = learned_missingness(*own, corrected=corrected)
+        np.testing.assert_allclose(together.intercept[j], alone.intercept, rtol=1e-9)
+        np.testing.assert_allclose(together.coef[j], alone.coef, rtol=1e-9)
+
+
 def separated():
     """40 values of three columns, of which the third's are not separated."""
     rng = np.random.default_rng(0)

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -108,16 +109,20 @@ def learned_missingness(
         Values that were looked up; NaN elsewhere.
     """
     if corrected:
-        with quiet():
-            return learn_missingness(X, revealed).as_known()
+        return _from_lookups(X, revealed, "firth")
     intercept, slope, separated = _published_slopes(X, revealed)
     if not separated.all():
-        with quiet():
-            others = learn_missingness(
-                X.T[~separated].T, revealed.T[~separated].T, method="ml"
-            )
+        others = _from_lookups(X.T[~separated].T, revealed.T[~separated].T, "ml")
         intercept[~separated], slope[~separated] = others.intercept, others.coef
     return LogisticMissingness(intercept, slope)
+
+
+def _from_lookups(
+    X: FloatArray, revealed: FloatArray, method: Literal["firth", "ml"]
+) -> LogisticMissingness:
+    """The paper's way: each column from its own values alone."""
+    with quiet():
+        return learn_missingness(X, revealed, method).as_known()
 
 
 def _published_slopes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -38,7 +38,7 @@ TENTHS = tuple(step / 10 for step in range(10))
 COMPARED = (TRUE_RATIO, M_KLIEP, CC_KLIEP)
 LEARNERS = (JOINT, PRODUCTS, TILTED)
 ROWS, EXPECTED = "n0=n1", "expected power"
-RUNS = 100
+RUNS, FEWER_QUERIES = 100, 10
 
 
 @cache
@@ -145,82 +145,47 @@ def _simulated() -> list[Experiment]:
     ]
 
 
-@dataclass(frozen=True)
-class _DataSet:
-    """The sizes that the paper chose for a data set.
+BY_SHARE = (known(JOINT), known(PRODUCTS), known(TILTED), IMPUTED_TREES)
+
+
+def _real(
+    name: str,
+    title: str,
+    sizes: SplitSizes,
+    runs: tuple[int, int],
+    *,
+    by_share: tuple[str, ...] = BY_SHARE,
+    **shared: Any,
+) -> list[Experiment]:
+    """Both experiments on a data set.
 
     Parameters
     ----------
     name, title : str
     sizes : SplitSizes
-        Of experiment 1; experiment 2 queries `fewer_queries`.
-    fewer_queries : int
-    runs : tuple of int
+        Of experiment 1; experiment 2 looks up `FEWER_QUERIES` values of each feature.
+    runs : pair of int
         Of experiments 1 and 2.
-    runs_per_task : int
-    beyond_runs : int
-        Of curves past the paper.
-    beyond_missing : tuple of str
+    by_share : tuple of str
         Curves past the paper in experiment 2, where each point has its own fits.
-    slow_seconds : float, optional
-        For how long iterative imputation is run in each experiment by default.
+    **shared
+        Further parameters of both.
     """
-
-    name: str
-    title: str
-    sizes: SplitSizes
-    fewer_queries: int
-    runs: tuple[int, int]
-    runs_per_task: int
-    beyond_runs: int
-    beyond_missing: tuple[str, ...]
-    slow_seconds: float | None = None
-
-
-BY_SHARE = (known(JOINT), known(PRODUCTS), known(TILTED), IMPUTED_TREES)
-# Columns of a task's runs are fitted side by side. On the weather rows can be merged,
-# the more the fewer columns there are.
-DATA_SETS = (
-    _DataSet(
-        "ctg", "CTG", SplitSizes(237, 100, 10), 10, (1000, 1000), 25, 200, BY_SHARE
-    ),
-    _DataSet(
-        "fire", "Fire", SplitSizes(20_000, 5_000, 50), 10, (100, 100), 2, 10, BY_SHARE
-    ),
-    _DataSet(
-        "weather",
-        "Weather",
-        SplitSizes(15_000, 10_000, 50),
-        10,
-        (100, 30),
-        1,
-        10,
-        BY_SHARE[:1],
-        900.0,
-    ),
-)
-
-
-def _real(data: _DataSet) -> list[Experiment]:
-    sizes = replace(data.sizes, queries=data.fewer_queries)
-    learners = [kind(name) for name in LEARNERS for kind in (known, learned)]
-    shared: dict[str, Any] = {
+    learners = [kind(each) for each in LEARNERS for kind in (known, learned)]
+    shared |= {
         "y_name": "out-of-sample power",
         "confidence": 0.95,
-        "beyond_runs": data.beyond_runs,
-        "runs_per_task": data.runs_per_task,
         "slow_methods": (IMPUTATION,),
-        "slow_seconds": data.slow_seconds,
     }
     return [
         Experiment(
-            id=f"{data.name}_vary_alpha",
-            title=f"{data.title}: power by the bound on the type I error",
+            id=f"{name}_vary_alpha",
+            title=f"{title}: power by the bound on the type I error",
             x_name="alpha",
             x=(0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
             methods=(FULL_DATA, KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
-            runs=data.runs[0],
-            procedure=RealData(data.name, "alpha", data.sizes),
+            runs=runs[0],
+            procedure=RealData(name, "alpha", sizes),
             shares_fits=True,
             beyond=(
                 *learners,
@@ -232,20 +197,47 @@ def _real(data: _DataSet) -> list[Experiment]:
             **shared,
         ),
         Experiment(
-            id=f"{data.name}_vary_missing",
-            title=f"{data.title}: power by the share that is missing",
+            id=f"{name}_vary_missing",
+            title=f"{title}: power by the share that is missing",
             x_name="target missing proportion",
             x=TENTHS,
             methods=(KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
-            runs=data.runs[1],
-            procedure=RealData(data.name, "missing", sizes),
-            beyond=data.beyond_missing,
+            runs=runs[1],
+            procedure=RealData(name, "missing", replace(sizes, queries=FEWER_QUERIES)),
+            beyond=by_share,
             **shared,
         ),
     ]
 
 
+# Columns of a task's runs are fitted side by side. Rows of the weather can be merged,
+# the more the fewer columns there are.
+CTG = _real(
+    "ctg",
+    "CTG",
+    SplitSizes(237, 100, 10),
+    (1000, 1000),
+    runs_per_task=25,
+    beyond_runs=200,
+)
+FIRE = _real(
+    "fire",
+    "Fire",
+    SplitSizes(20_000, 5_000, 50),
+    (100, 100),
+    runs_per_task=2,
+    beyond_runs=10,
+)
+WEATHER = _real(
+    "weather",
+    "Weather",
+    SplitSizes(15_000, 10_000, 50),
+    (100, 30),
+    by_share=BY_SHARE[:1],
+    runs_per_task=1,
+    beyond_runs=10,
+    slow_seconds=900.0,
+)
 EXPERIMENTS: dict[str, Experiment] = {
-    each.id: each
-    for each in [*_simulated(), *(one for data in DATA_SETS for one in _real(data))]
+    each.id: each for each in [*_simulated(), *CTG, *FIRE, *WEATHER]
 }

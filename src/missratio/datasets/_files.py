@@ -22,7 +22,7 @@ DataHome = str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Publication:
+class PublishedFile:
     """A data set's file and its publisher.
 
     Parameters
@@ -50,7 +50,7 @@ class Publication:
 SOURCES = {
     source.name: source
     for source in (
-        Publication(
+        PublishedFile(
             "ctg",
             ("CTG.xls",),
             "UCI Machine Learning Repository",
@@ -61,7 +61,7 @@ SOURCES = {
             ),
             "d6aa62e82625e59f9d5b05bc8fc52af9ea67bdf2a23f1faca8511d5618fcb421",
         ),
-        Publication(
+        PublishedFile(
             "fire",
             ("smoke_detection_iot.csv", "smoke_detection_iot.csv.gz"),
             "Kaggle",
@@ -69,7 +69,7 @@ SOURCES = {
             (),
             None,
         ),
-        Publication(
+        PublishedFile(
             "weather",
             ("weatherAUS.csv.gz", "weatherAUS.csv"),
             "Kaggle, from the Australian Bureau of Meteorology",
@@ -151,7 +151,7 @@ def available(data_home: DataHome = None) -> list[DataFile]:
     return [_entry(source, data_folder(data_home)) for source in SOURCES.values()]
 
 
-def _entry(source: Publication, folder: Path) -> DataFile:
+def _entry(source: PublishedFile, folder: Path) -> DataFile:
     path = _find(source, folder)
     return DataFile(
         source.name,
@@ -164,7 +164,7 @@ def _entry(source: Publication, folder: Path) -> DataFile:
     )
 
 
-def _status(source: Publication, path: Path) -> DigestStatus:
+def _status(source: PublishedFile, path: Path) -> DigestStatus:
     if source.sha256 is None:
         return "unknown"
     try:
@@ -222,7 +222,7 @@ def read_file(name: str, data_home: DataHome, verify: bool) -> tuple[Path, bytes
     return path, content
 
 
-def _source(name: str) -> Publication:
+def _source(name: str) -> PublishedFile:
     if name not in SOURCES:
         raise ValueError(
             f"The data sets are {listed(SOURCES)}: got {name!r}."
@@ -231,7 +231,7 @@ def _source(name: str) -> Publication:
     return SOURCES[name]
 
 
-def _find(source: Publication, folder: Path) -> Path | None:
+def _find(source: PublishedFile, folder: Path) -> Path | None:
     paths = (folder / file for file in source.files)
     return next((path for path in paths if path.is_file()), None)
 
@@ -252,7 +252,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _download(source: Publication, folder: Path) -> Path:
+def _download(source: PublishedFile, folder: Path) -> Path:
     """Download a file into the folder; its digest is checked before it is put there."""
     file = source.files[0]
     by_hand = (

@@ -14,7 +14,7 @@ from missratio.app.cli import _options as options
 from missratio.app.cli._failures import failures
 
 if TYPE_CHECKING:
-    from missratio.reproduce import Curve, Reproduction, Variant
+    from missratio.reproduce import MeanCurve, Reproduction, Variant
 
 
 def reproduce(
@@ -154,7 +154,7 @@ def _show(made: Reproduction, out: Path) -> None:
     )
 
 
-def _cell(curve: Curve, place: int) -> str:
+def _cell(curve: MeanCurve, place: int) -> str:
     mean, high = curve.mean[place], curve.hi[place]
     if mean is None:
         return "–"

@@ -146,12 +146,12 @@ class JointRatio(BaseRatio):
         tables = read_two_samples(self, X1, X0)
         check_missingness(self.missingness, self.classes_)
         self.basis_ = self._linear_basis(tables[0].shape[1])
-        classes = [
+        numerator, denominator = (
             self._class_rows(MemorySource.of(table, table), position, None)
             for table, position in zip(tables, (1, 0), strict=True)
-        ]
-        problem, solution = self._fit_rows(*classes)
-        self._warn_of_weights(problem, *classes, stacklevel=3)
+        )
+        problem, solution = self._fit_rows(numerator, denominator)
+        self._warn_of_weights(problem, numerator, denominator, stacklevel=3)
         report_status(*solution.worst, type(self).__name__, stacklevel=3)
         return self
 

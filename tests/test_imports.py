@@ -100,6 +100,7 @@ REACHED = {
     ("reproduce", "ratio"),
     ("reproduce", "learning"),
     ("reproduce", "datasets"),
+    ("app", "reproduce"),
 }
 
 

@@ -50,6 +50,7 @@ class WeightSums:
     @classmethod
     def merged(cls, parts: Sequence[WeightSums]) -> WeightSums:
         """The sums over all sets of rows."""
+
         def added(name: str) -> FloatArray:
             return np.asarray(np.sum([getattr(part, name) for part in parts], axis=0))
 
@@ -120,7 +121,7 @@ class WeightCheck:
     def deviation(self) -> FloatArray:
         """How many standard errors each mean is away from one."""
         error = np.where(self.standard_error > 0.0, self.standard_error, 1.0)
-        return np.asarray((self.mean - 1.0) / error
+        return np.asarray((self.mean - 1.0) / error)
 
 
 def weighted_sums(

@@ -183,7 +183,7 @@ def _plain_sums(values: FloatArray, own: FloatArray | None) -> FloatArray:
         product: FloatArray = own @ values
         return product
     if values.dtype == np.float32:
-        return values.sum(axis=-2, dtype=np.float64)
+        return np.asarray(values.sum(axis=-2, dtype=np.float64))
     # BLAS adds rows up twice as fast as a sum along the first axis.
     total: FloatArray = np.ones(values.shape[-2]) @ values
     return total

@@ -30,6 +30,7 @@ from missratio.ratio._base import (
     report_status,
 )
 from missratio.ratio._checks import (
+    check_finite,
     check_rank,
     check_scale,
     read_two_samples,
@@ -274,13 +275,14 @@ class JointRatio(BaseRatio):
         self._fitted_strength = (strength.l1, strength.l2)
         penalised = problem.penalised(units, strength)
         self._check_rank(penalised, strength, denominator.label)
+        check_scale(problem)
         precision = np.finfo(numerator.source.features.dtype).eps
         solution = penalised.solve(
             solver=self.solver,
             tol=float(max(self.tol, 32.0 * precision)),
             max_iter=self.max_iter,
         )
-        check_scale(problem, solution)
+        check_finite(solution)
         self._store(penalised, solution, numerator, denominator)
         return problem, solution
 

@@ -151,6 +151,6 @@ ax.set_title("Power against the type I error that is certified")
 ax.spines[["top", "right"]].set_visible(False)
 comparison = mr.compare_np_roc(*curves)
 print(
-    f"M-KLIEP is better at {comparison.first_better.mean():.0%} of the levels, "
-    f"boosted trees at {comparison.second_better.mean():.0%}"
+    f"M-KLIEP is better at {comparison.a_better.mean():.0%} of the levels, "
+    f"boosted trees at {comparison.b_better.mean():.0%}"
 )

@@ -14,7 +14,6 @@ from .basis import (
 from .classifier import (
     Certificate,
     NeymanPearsonClassifier,
-    NoCertificateError,
     QueryBudget,
     expected_power,
     query_budget,
@@ -34,6 +33,11 @@ from .evaluation import (
     type_i_error,
     type_i_interval,
     type_ii_error,
+)
+from .exceptions import (
+    NoCertificateError,
+    NoFiniteOptimumWarning,
+    WeightConcentrationWarning,
 )
 from .imputation import (
     ImputationEnsemble,
@@ -69,7 +73,6 @@ from .ratio import (
     BatchFit,
     FDivergenceRatio,
     NaiveBayesRatio,
-    NoFiniteOptimumWarning,
     ObjectiveRatio,
     density_ratio,
     fit_batch,
@@ -78,7 +81,6 @@ from .threshold import CalibrationSample
 from .uncertainty import RatioUncertainty, ratio_uncertainty
 from .weights import (
     SampleSize,
-    WeightConcentrationWarning,
     effective_sample_size,
     inverse_probability_weights,
     worst_case_sample_size,

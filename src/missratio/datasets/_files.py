@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from missratio._files import write_whole
 from missratio._hints import did_you_mean, listed
 from missratio.datasets._download import download
 
@@ -271,7 +272,7 @@ def _download(source: PublishedFile, folder: Path) -> Path:
             reasons.append(f"{url}: {error}")
             continue
         if source.sha256 in (None, _digest(content)):
-            return _write(folder / file, content)
+            return write_whole(folder / file, content)
         reasons.append(
             f"{url}: its {file} has the SHA-256 {_digest(content)}, not "
             f"{source.sha256}, and was refused"
@@ -280,15 +281,3 @@ def _download(source: PublishedFile, folder: Path) -> Path:
         f"{file} is not in {folder}, and could not be downloaded ("
         f"{'; '.join(reasons)}). {by_hand}"
     )
-
-
-def _write(path: Path, content: bytes) -> Path:
-    """Write a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return path

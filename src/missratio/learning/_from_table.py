@@ -1,0 +1,135 @@
+"""φ from the table itself: every other column is a shadow variable for a column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from missratio._threads import one_blas_thread, share
+from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.learning._evidence import Evidence
+from missratio.learning._instruments import (
+    efficient_instruments,
+    predict_scores,
+    shadow_features,
+)
+from missratio.learning._normal_scores import ScoredTable
+from missratio.learning._precision import lookup_precision
+from missratio.learning._shadow import Lookups, ShadowEvidence, solve_moments
+
+
+@dataclass(frozen=True, slots=True)
+class TableFit:
+    """What the table taught of one feature, or of whole rows.
+
+    Parameters
+    ----------
+    shadow : ShadowEvidence
+    theta : ndarray of shape (n_parameters,)
+        (α, β), of the table and looked-up values together.
+    converged : bool
+    """
+
+    shadow: ShadowEvidence
+    theta: FloatArray
+    converged: bool
+
+
+def fit_features(
+    table: FloatArray,
+    evidence: list[Evidence | None],
+    fitted: dict[int, tuple[FloatArray, Evidence]],
+) -> dict[int, TableFit]:
+    """Learn φ of every feature that the other columns could teach.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_rows, n_columns)
+    evidence : list of Evidence or None
+        By feature; None where nothing is missing.
+    fitted : dict
+        By feature: parameters from looked-up values, intercepts not corrected.
+    """
+    scored = ScoredTable.of(table)
+    usable = _usable(scored.missing)
+    # What was looked up altogether leaves nothing to the table.
+    columns = np.array(
+        [
+            j
+            for j, found in enumerate(evidence)
+            if found is not None
+            and len(found.values)
+            and usable[j].sum() > 1
+            and found.revealed_mass < found.n_missing
+        ],
+        dtype=np.intp,
+    )
+    if not len(columns):
+        return {}
+    features = shadow_features(scored)
+    predicted = predict_scores(features, scored, columns, usable[columns])
+
+    def fit(i: int) -> TableFit:
+        j = int(columns[i])
+        values = table[scored.order[j], j]
+        return _fit_feature(scored, j, values, predicted[:, i], evidence, fitted)
+
+    with one_blas_thread(table.size) as threads:
+        fits = share(fit, range(len(columns)), threads)
+    return dict(zip(columns.tolist(), fits, strict=True))
+
+
+def _usable(missing: BoolArray) -> BoolArray:
+    """Which features each column may be predicted from, (n_columns, n_features).
+
+    Not from itself, nor from columns that go missing exactly when it does: their masks
+    say whether it is missing.
+    """
+    words = [np.packbits(column).tobytes() for column in missing.T]
+    codes = np.unique(np.array(words, dtype=object), return_inverse=True)[1]
+    lossy = missing.any(axis=0)
+    together = (codes[:, None] == codes) & lossy
+    others = ~(together | np.eye(len(codes), dtype=bool))
+    constant = np.ones((len(codes), 1), dtype=bool)
+    return np.concatenate([others, others & lossy, constant], axis=1)
+
+
+def _fit_feature(
+    scored: ScoredTable,
+    j: int,
+    values: FloatArray,
+    predicted: FloatArray,
+    evidence: list[Evidence | None],
+    fitted: dict[int, tuple[FloatArray, Evidence]],
+) -> TableFit:
+    observed: IntArray = scored.order[j]
+    missing = np.flatnonzero(scored.missing[:, j])
+    own = evidence[j]
+    assert own is not None
+    # 1. Two plain instruments, for a first estimate.
+    plain = np.stack([np.ones(len(predicted)), predicted], axis=1)
+    shadow = ShadowEvidence.collect(values[None], observed, missing, plain)
+    known = fitted.get(j)
+    lookups = lookups_of(known, shadow) if known is not None else None
+    share_left = 1.0 - own.revealed_mass / own.n_missing
+    theta, _ = solve_moments(shadow.thinned(share_left), lookups)
+    # 2. Efficient ones, as good as that estimate.
+    centre, scale = shadow.coordinates.centre[0], shadow.coordinates.scale[0]
+    deviation = float((scored.scores[observed, j] - predicted[observed]).std())
+    best = efficient_instruments(
+        predicted, deviation, scored.quantiles[j], centre, scale, theta
+    )
+    shadow = ShadowEvidence.collect(values[None], observed, missing, best)
+    shadow = shadow.thinned(share_left)
+    theta, converged = solve_moments(shadow, lookups)
+    return TableFit(shadow, shadow.coordinates.restore(theta), converged)
+
+
+def lookups_of(known: tuple[FloatArray, Evidence], shadow: ShadowEvidence) -> Lookups:
+    """Looked-up values as information on the table's standardised parameters."""
+    theta, evidence = known
+    standard = shadow.coordinates.standardise(theta)
+    precision = lookup_precision(evidence, standard, shadow.coordinates)
+    standard[0] -= evidence.sampling_offset
+    return Lookups(standard, precision)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,8 +15,16 @@ from missratio.learning._instruments import (
     shadow_features,
 )
 from missratio.learning._normal_scores import ScoredTable
+from missratio.learning._overidentified import (
+    Overidentification,
+    Residuals,
+    overidentification,
+)
 from missratio.learning._precision import lookup_precision
 from missratio.learning._shadow import Lookups, ShadowEvidence, solve_moments
+
+# With instruments weaker than so many looked-up values tests have no level.
+TESTABLE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +37,14 @@ class TableFit:
     theta : ndarray of shape (n_parameters,)
         (α, β), of the table and looked-up values together.
     converged : bool
+    tests : Overidentification, or None
+        None where the instruments are too weak to test with.
     """
 
     shadow: ShadowEvidence
     theta: FloatArray
     converged: bool
+    tests: Overidentification | None = None
 
 
 def fit_features(
@@ -70,10 +81,31 @@ def fit_features(
     features = shadow_features(scored)
     predicted = predict_scores(features, scored, columns, usable[columns])
 
+    squares = features**2
+
     def fit(i: int) -> TableFit:
         j = int(columns[i])
+        own = evidence[j]
+        assert own is not None
         values = table[scored.order[j], j]
-        return _fit_feature(scored, j, values, predicted[:, i], evidence, fitted)
+        found, instruments = _fit_feature(
+            scored, j, values, predicted[:, i], own, fitted.get(j)
+        )
+        if equivalent_lookups(found.shadow, found.theta)[0] < TESTABLE:
+            return found
+        coordinates = found.shadow.coordinates
+        residuals = Residuals(
+            found.theta[0] + found.theta[1] * values,
+            coordinates.design(values[None])[1],
+            scored.order[j],
+            instruments,
+        )
+        usable_here = usable[j].copy()
+        usable_here[-1] = False
+        tests = overidentification(
+            residuals, predicted[:, i], features, squares, usable_here
+        )
+        return replace(found, tests=tests)
 
     with one_blas_thread(table.size) as threads:
         fits = share(fit, range(len(columns)), threads)
@@ -100,17 +132,15 @@ def _fit_feature(
     j: int,
     values: FloatArray,
     predicted: FloatArray,
-    evidence: list[Evidence | None],
-    fitted: dict[int, tuple[FloatArray, Evidence]],
-) -> TableFit:
+    own: Evidence,
+    known: tuple[FloatArray, Evidence] | None,
+) -> tuple[TableFit, FloatArray]:
+    """A feature's fit, and the instruments that it was made with."""
     observed: IntArray = scored.order[j]
     missing = np.flatnonzero(scored.missing[:, j])
-    own = evidence[j]
-    assert own is not None
     # 1. Two plain instruments, for a first estimate.
     plain = np.stack([np.ones(len(predicted)), predicted], axis=1)
     shadow = ShadowEvidence.collect(values[None], observed, missing, plain)
-    known = fitted.get(j)
     lookups = lookups_of(known, shadow) if known is not None else None
     share_left = 1.0 - own.revealed_mass / own.n_missing
     theta, _ = solve_moments(shadow.thinned(share_left), lookups)
@@ -123,7 +153,35 @@ def _fit_feature(
     shadow = ShadowEvidence.collect(values[None], observed, missing, best)
     shadow = shadow.thinned(share_left)
     theta, converged = solve_moments(shadow, lookups)
-    return TableFit(shadow, shadow.coordinates.restore(theta), converged)
+    return TableFit(shadow, shadow.coordinates.restore(theta), converged), best
+
+
+def equivalent_lookups(shadow: ShadowEvidence, theta: FloatArray) -> FloatArray:
+    """How many looked-up values would teach each slope as well as the table does.
+
+    m values tell a slope with a variance of 1/(m·v) and more, v being the variance of
+    missing values.
+
+    Parameters
+    ----------
+    shadow : ShadowEvidence
+    theta : ndarray of shape (n_parameters,)
+        (α, β).
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+    """
+    standard = shadow.coordinates.standardise(theta)
+    information = shadow.information(standard)
+    odds = shadow.odds(standard) * shadow.counts
+    values = shadow.design[1:]
+    mean = values @ odds / odds.sum()
+    variance = ((values - mean[:, None]) ** 2) @ odds / odds.sum()
+    # A tiny prior keeps what nothing is known of invertible.
+    precision = information + 1e-6 * shadow.prior
+    errors = np.diagonal(np.linalg.inv(precision))[1:]
+    return np.asarray(1.0 / (errors * np.maximum(variance, 1e-12)))
 
 
 def lookups_of(known: tuple[FloatArray, Evidence], shadow: ShadowEvidence) -> Lookups:

@@ -100,7 +100,7 @@ def learn_missingness(
     ...     chosen = rng.choice(np.flatnonzero(np.isnan(X[:, j])), 60, replace=False)
     ...     revealed[chosen, j] = Z[chosen, j]
     >>> mr.learn_missingness(X, revealed).standard_errors[:, 1].round(2)
-    array([0.09, 0.07, 0.08])
+    array([0.1 , 0.09, 0.05])
     """
     if method not in METHODS:
         hint = did_you_mean(str(method), METHODS)

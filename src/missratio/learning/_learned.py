@@ -267,10 +267,10 @@ def _outline(
         return boundary(criterion, centre, precision, delta, from_estimate=False)
     precision = standard_precision(evidence, theta, shadow)
     centre[0] -= evidence.sampling_offset
+    table = TableCriterion(shadow, evidence)
+    centre, precision = table.levelled(centre, precision)
     both = evidence.n_revealed > 0
-    return boundary(
-        TableCriterion(shadow, evidence), centre, precision, delta, from_estimate=both
-    )
+    return boundary(table, centre, precision, delta, from_estimate=both)
 
 
 def _extremes(columns: FloatArray, points: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -26,7 +26,7 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtri, xlogy
+from scipy.special import expit, ndtri, xlogy
 from scipy.stats import chi2, qmc
 
 from missratio._typing import FloatArray
@@ -41,8 +41,9 @@ BISECTIONS = 30
 # A ray that doesn't leave the region within so many standard errors is cut there: the
 # region has no bound on that side.
 FARTHEST = 2.0**10
-# Log-odds beyond which a share of many thousands is less than one.
-REACH = 20.0
+PROFILE_STEPS = 50
+# Standard errors up to which a likelihood is looked up in a table.
+TABULATED = 12.0
 
 
 class Criterion(Protocol):
@@ -157,8 +158,10 @@ class LookupCriterion:
 class TableCriterion:
     """The table's moments, and the fall in β of the likelihood of looked-up values.
 
-    Points are (α, β). Of the share of missing values that was looked up, the intercept
-    is known from these as well.
+    Points are (τ, β), where τ = 0 is the level at which φ expects as many missing
+    values as there are: with weak instruments the region is a narrow band along
+    τ = 0, which bends in (α, β). Of the share of missing values that was looked up, the
+    intercept is known from these as well.
 
     Parameters
     ----------
@@ -174,19 +177,61 @@ class TableCriterion:
         """Of the observed values."""
         return self.shadow.coordinates
 
+    @cached_property
+    def _observed(self) -> tuple[FloatArray, FloatArray]:
+        """Standardised observed values, and how many rows each stands for."""
+        kept = slice(self.evidence.n_revealed, None)
+        values = self.evidence.values[:, kept]
+        return self.coordinates.design(values)[1:], self.evidence.mass[kept]
+
     def corrected(self, points: FloatArray) -> FloatArray:
-        """Points as they are."""
-        return points
+        """(α, β) of (τ, β)."""
+        values, mass = self._observed
+        offset = points[:, 1:] @ values
+        highest = offset.max(axis=1)
+        total = np.exp(offset - highest[:, None]) @ mass
+        level = np.log(self.evidence.n_missing / total) - highest
+        return np.concatenate([points[:, :1] + level[:, None], points[:, 1:]], axis=1)
+
+    def levelled(
+        self, theta: FloatArray, precision: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """An estimate (α, β) and its information, as those of (τ, β)."""
+        values, mass = self._observed
+        at_zero = self.corrected(np.append(0.0, theta[1:])[None])[0]
+        tilted = mass * np.exp(
+            np.minimum(at_zero[0] + theta[1:] @ values, LARGEST_SCORE)
+        )
+        linear = np.eye(len(theta))
+        linear[0, 1:] = -(values @ tilted) / tilted.sum()
+        point = np.append(theta[0] - at_zero[0], theta[1:])
+        return point, linear.T @ precision @ linear
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """The sum of both."""
+        points = self.corrected(points)
         distance = self.shadow.criterion(points)
         if not self.evidence.n_revealed:
             return distance
         centre, level, highest = self._lookups
         along = (points - centre) @ level
-        fall = 2.0 * (highest - self._profile(points[:, 1:]))
+        if points.shape[1] == 2:
+            slopes, falls = self._tabulated
+            fall = np.interp(points[:, 1], slopes, falls)
+        else:
+            fall = 2.0 * (highest - self._profile(points[:, 1:]))
         return np.asarray(distance + fall + along**2)
+
+    @cached_property
+    def _tabulated(self) -> tuple[FloatArray, FloatArray]:
+        """The fall of one slope's likelihood; it is taken not to fall on beyond."""
+        centre, _, highest = self._lookups
+        standard = centre.copy()
+        standard[0] += self.evidence.sampling_offset
+        covariance = lookup_covariance(self.evidence, standard, self.coordinates)
+        reach = TABULATED * np.sqrt(covariance[1, 1])
+        slopes = centre[1] + np.linspace(-reach, reach, 161)
+        return slopes, 2.0 * (highest - self._profile(slopes[:, None]))
 
     @cached_property
     def _lookups(self) -> tuple[FloatArray, FloatArray, float]:
@@ -207,17 +252,21 @@ class TableCriterion:
         """The log-likelihood of "revealed" at slopes, its intercept the best."""
         evidence = self.evidence
         offset = slopes @ self.coordinates.design(evidence.values)[1:]
-        m, first = evidence.revealed_mass, -offset.mean(axis=1)
-        # The fitted probabilities sum to m: a bracket, halved.
-        low, high = first - REACH - np.ptp(offset), first + REACH + np.ptp(offset)
-        for _ in range(BISECTIONS + 10):
-            middle = (low + high) / 2.0
-            too_many = _likelihood(evidence, middle[:, None] + offset)[1] > m
-            low, high = (
-                np.where(too_many, low, middle),
-                np.where(too_many, middle, high),
-            )
-        return _likelihood(evidence, ((low + high) / 2.0)[:, None] + offset)[0]
+        # The fitted probabilities sum to m. The logarithm of their sum is concave in
+        # the intercept, so that Newton's steps from below never overshoot.
+        highest = offset.max(axis=1)
+        total = np.exp(offset - highest[:, None]) @ evidence.mass
+        first = np.log(evidence.revealed_mass / total) - highest
+        for _ in range(PROFILE_STEPS):
+            score = np.clip(first[:, None] + offset, -LARGEST_SCORE, LARGEST_SCORE)
+            probability = expit(score)
+            expected = probability @ evidence.mass
+            bend = (probability * (1.0 - probability)) @ evidence.mass / expected
+            step = np.log(evidence.revealed_mass / expected) / np.maximum(bend, 1e-3)
+            first += step
+            if np.abs(step).max() < 1e-6:
+                break
+        return _likelihood(evidence, first[:, None] + offset)[0]
 
 
 def _likelihood(evidence: Evidence, score: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -45,6 +45,8 @@ class ShadowEvidence:
     missing_sum : ndarray of shape (n_instruments,)
         Of h over missing rows.
     missing_square : ndarray of shape (n_instruments, n_instruments)
+    counts : ndarray of shape (n_groups,)
+        Rows of each group.
     coordinates : Coordinates
         Mean and standard deviation of the observed values.
     """
@@ -54,6 +56,7 @@ class ShadowEvidence:
     squares: FloatArray
     missing_sum: FloatArray
     missing_square: FloatArray
+    counts: FloatArray
     coordinates: Coordinates
 
     @classmethod
@@ -92,7 +95,9 @@ class ShadowEvidence:
             sums = kept * counts[:, None]
             squares = kept[:, :, None] * kept[:, None] * counts[:, None, None]
         coordinates = Coordinates.of(values, np.ones(values.shape[1]))
-        return cls(means, sums, squares, lost.sum(axis=0), lost.T @ lost, coordinates)
+        return cls(
+            means, sums, squares, lost.sum(axis=0), lost.T @ lost, counts, coordinates
+        )
 
     def thinned(self, share: float) -> ShadowEvidence:
         """As if only this share of the rows had been there: Ω and the moments shrink.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["form", "other columns", "agreement", "weights", "instrument"]
+Source = Literal["table", "looked up"]
 
 LEVEL = 0.01
 """How often a right φ is called wrong, by any of a model's tests, at most."""
@@ -25,13 +26,16 @@ class Check:
     kind : {"form", "other columns", "agreement", "weights", "instrument"}
         "form": is φ logistic in the value? "other columns": does it depend on others,
         or do entries go missing together? "agreement": do looked-up values and the
-        table say the same, and do the weights add up? "weights": do a handful of rows
-        carry them? "instrument": could the table teach φ at all?
+        table say the same? "weights": do a handful of rows carry half of them?
+        "instrument": could the table teach φ at all?
     feature : str
         "rows" for a rowwise model.
     source : {"table", "looked up"}
         What the check was computed from.
     statistic : float
+        "form" and "agreement": χ²; "other columns": a normal deviate; "weights": the
+        share of observed rows that carries half of the weight; "instrument": how many
+        looked-up values would teach as much.
     p_value : float or None
         None for a check that is no test.
     failed : bool
@@ -42,7 +46,7 @@ class Check:
 
     kind: Kind
     feature: str
-    source: Literal["table", "looked up"]
+    source: Source
     statistic: float
     p_value: float | None
     failed: bool

@@ -49,6 +49,7 @@ class TableFit:
 
 def fit_features(
     table: FloatArray,
+    scored: ScoredTable,
     evidence: list[Evidence | None],
     fitted: dict[int, tuple[FloatArray, Evidence]],
 ) -> dict[int, TableFit]:
@@ -57,13 +58,14 @@ def fit_features(
     Parameters
     ----------
     table : ndarray of shape (n_rows, n_columns)
+    scored : ScoredTable
+        The same in normal scores.
     evidence : list of Evidence or None
         By feature; None where nothing is missing.
     fitted : dict
         By feature: parameters from looked-up values, intercepts not corrected.
     """
-    scored = ScoredTable.of(table)
-    usable = _usable(scored.missing)
+    usable = usable_features(scored.missing)
     # What was looked up altogether leaves nothing to the table.
     columns = np.array(
         [
@@ -112,7 +114,7 @@ def fit_features(
     return dict(zip(columns.tolist(), fits, strict=True))
 
 
-def _usable(missing: BoolArray) -> BoolArray:
+def usable_features(missing: BoolArray) -> BoolArray:
     """Which features each column may be predicted from, (n_columns, n_features).
 
     Not from itself, nor from columns that go missing exactly when it does: their masks

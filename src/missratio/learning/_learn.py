@@ -10,6 +10,15 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from missratio._hints import did_you_mean
+from missratio._typing import FloatArray
+from missratio.learning._assess import (
+    assess_features,
+    concluded,
+    form_finding,
+    warn_of,
+    weights_finding,
+)
+from missratio.learning._checks import Check
 from missratio.learning._evidence import Evidence
 from missratio.learning._from_lookups import (
     Fitted,
@@ -19,6 +28,7 @@ from missratio.learning._from_lookups import (
 )
 from missratio.learning._from_table import TableFit, fit_features
 from missratio.learning._learned import LearnedMissingness
+from missratio.learning._normal_scores import ScoredTable
 from missratio.learning._precision import covariance_of
 from missratio.learning._shadow import ShadowEvidence
 from missratio.missingness.arrays import (
@@ -127,12 +137,28 @@ def _learn_rows(
     width = len(names)
     intercept, coef = -np.inf, np.zeros(width)
     covariance = np.zeros((1 + width, 1 + width))
+    checks: tuple[Check, ...] = ()
     if fitted:
         theta, found = fitted[0]
         intercept, coef = theta[0] - found.sampling_offset, theta[1:]
         covariance = covariance_of(found, theta)
+        corrected = np.append(intercept, coef)
+        checks = concluded(
+            [
+                form_finding(found, theta, "rows"),
+                *weights_finding(found, corrected, "rows"),
+            ]
+        )
+        warn_of(checks, stacklevel=3)
     return LearnedMissingness(
-        intercept, coef, True, covariance, tuple(evidence), method, names
+        intercept,
+        coef,
+        True,
+        covariance,
+        tuple(evidence),
+        method,
+        names,
+        checks=checks,
     )
 
 
@@ -146,14 +172,17 @@ def _learn_features(
     # 1. What was looked up, and what the other columns say.
     evidence = evidence_of_features(table, answers, names)
     fitted = fit_lookups(evidence, method, names)
+    values = table.astype(np.float64, copy=False)
+    scored = ScoredTable.of(values) if len(names) > 1 else None
     taught: dict[int, TableFit] = {}
-    if from_table:
-        taught = fit_features(table.astype(np.float64, copy=False), evidence, fitted)
+    if from_table and scored is not None:
+        taught = fit_features(values, scored, evidence, fitted)
     _check_taught(evidence, fitted, taught, names)
     # 2. Parameters and their covariances, feature by feature.
     intercept, coef = np.full(len(names), -np.inf), np.zeros(len(names))
     covariance = np.zeros((len(names), 2, 2))
     shadow: list[ShadowEvidence | None] = [None] * len(names)
+    thetas: dict[int, FloatArray] = {}
     for j, found in enumerate(evidence):
         if found is None:
             continue
@@ -167,10 +196,16 @@ def _learn_features(
             n_observed = float(found.mass.sum())
             theta = np.array([np.log(found.n_missing / n_observed)])
         intercept[j], coef[j] = theta[0], theta[1] if len(theta) > 1 else 0.0
+        thetas[j] = theta
         uncorrected = theta.copy()
         uncorrected[0] += found.sampling_offset
         size = len(theta)
         covariance[j, :size, :size] = covariance_of(found, uncorrected, shadow[j])
+    # 3. Whether the data contradicts them.
+    checks = assess_features(
+        scored, answers, values, evidence, fitted, taught, thetas, names
+    )
+    warn_of(checks, stacklevel=3)
     return LearnedMissingness(
         intercept,
         coef,
@@ -180,6 +215,7 @@ def _learn_features(
         method,
         names,
         tuple(shadow),
+        checks,
     )
 
 

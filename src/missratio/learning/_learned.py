@@ -113,29 +113,24 @@ class LearnedMissingness(LogisticMissingness):
         """The point estimate alone, as a model that is taken at its word."""
         return LogisticMissingness(self.intercept, self.coef, self.rowwise)
 
-    def goodness_of_fit(
-        self, n_draws: int = 99, random_state: int | None = 0
-    ) -> GoodnessOfFit:
+    def goodness_of_fit(self) -> GoodnessOfFit:
         """Compare the revealed values with the law that φ̂ gives missing ones.
-
-        Parameters
-        ----------
-        n_draws : int, default=99
-            Tables drawn from the fitted model for the p-values.
-        random_state : int, optional
 
         Returns
         -------
         GoodnessOfFit
+            Of the features that have values looked up.
         """
         names = ("rows",) if self.rowwise else self.feature_names
-        used = [j for j, evidence in enumerate(self.evidence) if evidence is not None]
+        used = [
+            (evidence, self._thetas[j], names[j])
+            for j, evidence in enumerate(self.evidence)
+            if evidence is not None and evidence.n_revealed
+        ]
         return goodness_of_fit(
-            [e for e in self.evidence if e is not None],
-            [self._thetas[j] for j in used],
-            [names[j] for j in used],
-            n_draws,
-            np.random.default_rng(random_state),
+            [evidence for evidence, _, _ in used],
+            [theta for _, theta, _ in used],
+            [name for _, _, name in used],
         )
 
     def probability_band(

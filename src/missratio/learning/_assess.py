@@ -21,11 +21,10 @@ from missratio.learning._checks import (
 from missratio.learning._evidence import Evidence
 from missratio.learning._from_lookups import Fitted
 from missratio.learning._from_table import TableFit, equivalent_lookups, usable_features
-from missratio.learning._instruments import shadow_features
 from missratio.learning._lookup_tests import carrying_share, form_test, others_test
-from missratio.learning._normal_scores import ScoredTable
 from missratio.learning._overidentified import Overidentification
 from missratio.learning._precision import lookup_covariance
+from missratio.learning._scores import ScoredTable
 
 # Observed rows beside looked-up ones that a test takes; more hardly add to it.
 TEST_ROWS = 8192
@@ -116,7 +115,7 @@ def assess_features(
     if scored is not None:
         usable = usable_features(scored.missing)
         if fitted:
-            features = shadow_features(scored)
+            features = scored.test_features()
     for j, theta in thetas.items():
         own = evidence[j]
         assert own is not None

@@ -11,16 +11,15 @@ from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.learning._evidence import Evidence
 from missratio.learning._instruments import (
     efficient_instruments,
-    predict_scores,
-    shadow_features,
+    predict_columns,
 )
-from missratio.learning._normal_scores import ScoredTable
 from missratio.learning._overidentified import (
     Overidentification,
     Residuals,
     overidentification,
 )
 from missratio.learning._precision import lookup_precision
+from missratio.learning._scores import ScoredTable
 from missratio.learning._shadow import Lookups, ShadowEvidence, solve_moments
 
 # With instruments weaker than so many looked-up values tests have no level.
@@ -59,7 +58,7 @@ def fit_features(
     ----------
     table : ndarray of shape (n_rows, n_columns)
     scored : ScoredTable
-        The same in normal scores.
+        The same, standardised.
     evidence : list of Evidence or None
         By feature; None where nothing is missing.
     fitted : dict
@@ -80,8 +79,9 @@ def fit_features(
     )
     if not len(columns):
         return {}
-    features = shadow_features(scored)
-    predicted = predict_scores(features, scored, columns, usable[columns])
+    features = scored.prediction_features()
+    predicted = predict_columns(features, scored, columns, usable[columns])
+    features = scored.test_features()
 
     squares = features**2
 
@@ -147,11 +147,10 @@ def _fit_feature(
     share_left = 1.0 - own.revealed_mass / own.n_missing
     theta, _ = solve_moments(shadow.thinned(share_left), lookups)
     # 2. Efficient ones, as good as that estimate.
-    centre, scale = shadow.coordinates.centre[0], shadow.coordinates.scale[0]
-    deviation = float((scored.scores[observed, j] - predicted[observed]).std())
-    best = efficient_instruments(
-        predicted, deviation, scored.quantiles[j], centre, scale, theta
-    )
+    column = scored.values[observed, j]
+    deviation = float((column - predicted[observed]).std())
+    ends = float(column[0]), float(column[-1])
+    best = efficient_instruments(predicted, deviation, ends, theta)
     shadow = ShadowEvidence.collect(values[None], observed, missing, best)
     shadow = shadow.thinned(share_left)
     theta, converged = solve_moments(shadow, lookups)

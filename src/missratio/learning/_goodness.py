@@ -11,7 +11,7 @@ import numpy as np
 
 from missratio._typing import FloatArray
 from missratio.learning._evidence import Evidence
-from missratio.learning._lookup_tests import form_test
+from missratio.learning._lookup_tests import form_test, ranks_in_laws
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,4 @@ def goodness_of_fit(
 def _ranks(evidence: Evidence, theta: FloatArray) -> FloatArray:
     """Where revealed rows lie in the law of missing ones; ties in the middle."""
     score = theta[1:] @ evidence.values
-    observed = score[evidence.n_revealed :]
-    weight = evidence.mass[evidence.n_revealed :] * np.exp(
-        observed - observed.max(initial=0.0)
-    )
-    order = np.argsort(observed, kind="stable")
-    sums = np.concatenate([[0.0], np.cumsum((weight / weight.sum())[order])])
-    revealed = score[: evidence.n_revealed]
-    below = np.searchsorted(observed[order], revealed, side="left")
-    up_to = np.searchsorted(observed[order], revealed, side="right")
-    return np.sort((sums[below] + sums[up_to]) / 2.0)
+    return np.sort(ranks_in_laws(score, evidence)[1, : evidence.n_revealed])

@@ -2,8 +2,8 @@
 
 E[m | u] = 0 holds for the residual m = 1{observed}/(1 − φ) − 1 of the right φ, given
 the other columns u. The most efficient functions of u are then E[∂m | u] / Var(m | u) =
-E[φ·(1, z) | u] / E[φ/(1 − φ) | u]. They are computed as if z's normal score were normal
-about a prediction from u. Any others are as valid: a poor prediction widens errors and
+E[φ·(1, z) | u] / E[φ/(1 − φ) | u]. They are computed as if z were normal about a
+prediction from u. Any others are as valid: a poor prediction widens errors and
 biases nothing.
 """
 
@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.learning._normal_scores import Quantiles, ScoredTable
+from missratio.learning._scores import ScoredTable
 
 FOLDS = 5
 # More rows hardly change a prediction from a hundred columns.
@@ -24,22 +24,13 @@ PENALTIES = 10.0 ** np.arange(-4.0, 1.5, 0.5)
 GRID = 129
 NODES, NODE_WEIGHTS = hermegauss(9)
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
-# Scores beyond this are no predictions but accidents.
-FARTHEST_SCORE = 4.0
 LARGEST_LOG_ODDS = 20.0
 
 
-def shadow_features(table: ScoredTable) -> FloatArray:
-    """What columns are predicted from: scores, centred masks and a constant."""
-    masks = table.missing - table.missing.mean(axis=0)
-    constant = np.ones((len(masks), 1))
-    return np.concatenate([table.scores, masks, constant], axis=1)
-
-
-def predict_scores(
+def predict_columns(
     features: FloatArray, table: ScoredTable, columns: IntArray, usable: BoolArray
 ) -> FloatArray:
-    """Cross-fitted ridge predictions of columns' normal scores from features.
+    """Cross-fitted ridge predictions of standardised columns from features.
 
     A row's prediction comes from a fit to other rows, so that it is a function of the
     row's features alone. The penalty is chosen by generalised cross-validation.
@@ -69,7 +60,11 @@ def predict_scores(
     predicted = np.empty((len(features), len(columns)), order="F")
     for fold in range(FOLDS):
         predicted[fold::FOLDS] = features[fold::FOLDS] @ found[:, fold].T
-    return np.clip(predicted, -FARTHEST_SCORE, FARTHEST_SCORE, out=predicted)
+    # Beyond what was observed there are no predictions but accidents.
+    for i, j in enumerate(columns):
+        ends = table.values[table.order[j][[0, -1]], j]
+        np.clip(predicted[:, i], *ends, out=predicted[:, i])
+    return predicted
 
 
 def _ridge_by_fold(
@@ -83,7 +78,7 @@ def _ridge_by_fold(
     for fold in range(FOLDS):
         own = rows[rows % FOLDS == fold]
         design = features[own][:, used]
-        target = table.scores[own, column]
+        target = table.values[own, column]
         grams.append(design.T @ design)
         products.append(design.T @ target)
         squares += float(target @ target)
@@ -115,28 +110,24 @@ def _penalty(
 def efficient_instruments(
     predicted: FloatArray,
     deviation: float,
-    quantiles: Quantiles,
-    centre: float,
-    scale: float,
+    ends: tuple[float, float],
     theta: FloatArray,
 ) -> FloatArray:
-    """E[φ·(1, z) | u] / E[φ/(1 − φ) | u] at predicted scores, of shape (n_rows, 2).
+    """E[φ·(1, z) | u] / E[φ/(1 − φ) | u] at predictions, of shape (n_rows, 2).
 
     Parameters
     ----------
     predicted : ndarray of shape (n_rows,)
-        A column's normal score, predicted from u.
+        A standardised column, predicted from u.
     deviation : float
-        The standard deviation of scores about their prediction.
-    quantiles : Quantiles
-        The column's values by their scores.
-    centre, scale : float
-        By which its values are standardised.
+        The standard deviation of values about their prediction.
+    ends : tuple of float
+        The least and the largest observed value.
     theta : ndarray of shape (2,)
         A first estimate of φ's standardised parameters.
     """
     grid = np.linspace(predicted.min(), predicted.max(), GRID)
-    z = (quantiles(grid[:, None] + deviation * NODES) - centre) / scale
+    z = np.clip(grid[:, None] + deviation * NODES, *ends)
     log_odds = np.clip(theta[0] + theta[1] * z, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
     probability = expit(log_odds)
     variance = np.exp(log_odds) @ NODE_WEIGHTS

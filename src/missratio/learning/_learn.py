@@ -28,8 +28,8 @@ from missratio.learning._from_lookups import (
 )
 from missratio.learning._from_table import TableFit, fit_features
 from missratio.learning._learned import LearnedMissingness
-from missratio.learning._normal_scores import ScoredTable
 from missratio.learning._precision import covariance_of
+from missratio.learning._scores import ScoredTable
 from missratio.learning._shadow import ShadowEvidence
 from missratio.missingness.arrays import (
     as_frame,

@@ -19,6 +19,7 @@ from missratio.learning._evidence import Evidence
 
 DEGREES = (2, 3, 4)
 LARGEST_LOG_ODDS = 50.0
+SAME = 1e-10
 
 
 def form_test(evidence: Evidence, theta: FloatArray) -> tuple[float, float]:
@@ -36,7 +37,7 @@ def form_test(evidence: Evidence, theta: FloatArray) -> tuple[float, float]:
     statistic, p_value : float
     """
     score = theta[1:] @ evidence.values
-    rank = _rank(score, evidence)
+    rank = ranks_in_laws(score, evidence).sum(axis=0) - 1.0
     basis = np.stack([legendre.legval(rank, np.eye(1 + k)[k]) for k in DEGREES])
     design = evidence.coordinates.design(evidence.values)
     sums, covariance = _scores(evidence, theta, design, basis)
@@ -45,23 +46,30 @@ def form_test(evidence: Evidence, theta: FloatArray) -> tuple[float, float]:
     return statistic, float(chi2.sf(statistic, max(rank_of, 1)))
 
 
-def _rank(score: FloatArray, evidence: Evidence) -> FloatArray:
-    """Where known values lie, in [−1, 1]: half among observed ones, half among missing.
+def ranks_in_laws(score: FloatArray, evidence: Evidence) -> FloatArray:
+    """Where known values lie among observed and among missing ones, in [0, 1].
 
-    The law of missing ones is the fit's.
+    Ties lie in the middle. The law of missing values is the fit's: the observed ones,
+    tilted by their odds.
+
+    Returns
+    -------
+    ndarray of shape (2, n_known)
     """
     first = evidence.n_revealed
     observed, mass = score[first:], evidence.mass[first:]
     order = np.argsort(observed, kind="stable")
     placed = observed[order]
     tilted = mass * np.exp(observed - observed.max())
-    rank = np.zeros(len(score))
-    for law in (mass, tilted):
+    # Means of equal values differ from these by rounding.
+    slack = SAME * (1.0 + np.abs(score).max())
+    ranks = np.zeros((2, len(score)))
+    for i, law in enumerate((mass, tilted)):
         sums = np.concatenate([[0.0], np.cumsum(law[order])]) / law.sum()
-        below = np.searchsorted(placed, score, side="left")
-        up_to = np.searchsorted(placed, score, side="right")
-        rank += (sums[below] + sums[up_to]) / 2.0
-    return rank - 1.0
+        below = np.searchsorted(placed, score - slack, side="left")
+        up_to = np.searchsorted(placed, score + slack, side="right")
+        ranks[i] = (sums[below] + sums[up_to]) / 2.0
+    return ranks
 
 
 def _scores(

@@ -146,7 +146,7 @@ def overidentification(
     ----------
     residuals : Residuals
     predicted : ndarray of shape (n_rows,)
-        The feature's normal score, predicted from the other columns.
+        The feature, predicted from the other columns.
     features, squares : ndarray of shape (n_rows, n_features)
         Functions of the other columns, and their squares.
     usable : ndarray of bool of shape (n_features,)

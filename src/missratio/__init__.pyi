@@ -40,9 +40,11 @@ from .imputation import (
     TiltedImputer,
 )
 from .learning import (
+    Check,
     GoodnessOfFit,
     LearnedMissingness,
     MissingnessDisplay,
+    MissingnessWarning,
     QueryPlan,
     Revealed,
     learn_missingness,
@@ -50,10 +52,14 @@ from .learning import (
 )
 from .missingness import (
     FunctionMissingness,
+    LittleTest,
     LogisticMissingness,
     Missingness,
+    MissingnessPatterns,
+    MissingnessPatternsDisplay,
     StepMissingness,
     corrupt,
+    missingness_patterns,
 )
 from .objective import (
     Combination,
@@ -93,6 +99,7 @@ __all__ = [
     "BatchFit",
     "CalibrationSample",
     "Certificate",
+    "Check",
     "ColumnwiseBasis",
     "Combination",
     "Divergence",
@@ -105,9 +112,13 @@ __all__ = [
     "ImputationTrace",
     "LearnedMissingness",
     "LinearBasis",
+    "LittleTest",
     "LogisticMissingness",
     "Missingness",
     "MissingnessDisplay",
+    "MissingnessPatterns",
+    "MissingnessPatternsDisplay",
+    "MissingnessWarning",
     "ModelFileError",
     "NPROCComparison",
     "NPROCDisplay",
@@ -143,6 +154,7 @@ __all__ = [
     "inverse_probability_weights",
     "learn_missingness",
     "load_model",
+    "missingness_patterns",
     "np_roc",
     "plan_queries",
     "power",

@@ -28,9 +28,13 @@ LARGEST_LOG_ODDS = 20.0
 
 
 def predict_columns(
-    features: FloatArray, table: ScoredTable, columns: IntArray, usable: BoolArray
+    features: FloatArray,
+    table: ScoredTable,
+    columns: IntArray,
+    usable: BoolArray,
+    fit_rows: int = FIT_ROWS,
 ) -> FloatArray:
-    """Cross-fitted ridge predictions of standardised columns from features.
+    """Cross-fitted ridge predictions of columns from features, their own among these.
 
     A row's prediction comes from a fit to other rows, so that it is a function of the
     row's features alone. The penalty is chosen by generalised cross-validation.
@@ -38,11 +42,14 @@ def predict_columns(
     Parameters
     ----------
     features : ndarray of shape (n_rows, n_features)
+        The first are the table's columns, as they are to be predicted.
     table : ScoredTable
     columns : ndarray of int
         Those of the table that are to be predicted.
     usable : ndarray of bool of shape (n_predicted, n_features)
         What each may be predicted from.
+    fit_rows : int
+        So many rows, about, are fitted to.
 
     Returns
     -------
@@ -52,7 +59,9 @@ def predict_columns(
     def coefficients(i: int) -> FloatArray:
         used = np.flatnonzero(usable[i])
         result = np.zeros((FOLDS, features.shape[1]))
-        result[:, used] = _ridge_by_fold(features, table, int(columns[i]), used)
+        result[:, used] = _ridge_by_fold(
+            features, table, int(columns[i]), used, fit_rows
+        )
         return result
 
     with one_blas_thread(features.size) as threads:
@@ -62,23 +71,27 @@ def predict_columns(
         predicted[fold::FOLDS] = features[fold::FOLDS] @ found[:, fold].T
     # Beyond what was observed there are no predictions but accidents.
     for i, j in enumerate(columns):
-        ends = table.values[table.order[j][[0, -1]], j]
+        ends = features[table.order[j][[0, -1]], j]
         np.clip(predicted[:, i], *ends, out=predicted[:, i])
     return predicted
 
 
 def _ridge_by_fold(
-    features: FloatArray, table: ScoredTable, column: int, used: IntArray
+    features: FloatArray,
+    table: ScoredTable,
+    column: int,
+    used: IntArray,
+    fit_rows: int,
 ) -> FloatArray:
     """Coefficients for each fold, from the rows of the others: (FOLDS, n_used)."""
     rows = np.flatnonzero(~table.missing[:, column])
-    rows = rows[:: max(1, len(rows) // FIT_ROWS)]
+    rows = rows[:: max(1, len(rows) // fit_rows)]
     grams, products = [], []
     squares = 0.0
     for fold in range(FOLDS):
         own = rows[rows % FOLDS == fold]
         design = features[own][:, used]
-        target = table.values[own, column]
+        target = features[own, column]
         grams.append(design.T @ design)
         products.append(design.T @ target)
         squares += float(target @ target)

@@ -330,7 +330,7 @@ class MissingnessPatternsDisplay:
 
     def _draw_columns(self, ax: Axes) -> None:
         share = self.patterns.missing_share
-        ax.bar(np.arange(len(share)), share, color="C3", width=0.8)
+        ax.bar(np.arange(len(share)) + 0.5, share, color="C3", width=0.8)
         ax.set(ylim=(0.0, 1.0), ylabel="missing")
         ax.spines[["top", "right"]].set_visible(False)
 

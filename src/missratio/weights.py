@@ -16,11 +16,9 @@ from missratio._typing import BoolArray, FloatArray
 from missratio.missingness import Missingness
 from missratio.missingness.arrays import (
     as_numeric_array,
-    check_no_partial_row,
     column_name,
     float_blocks,
     listed,
-    row_blocks,
 )
 
 __all__ = [
@@ -82,16 +80,7 @@ def inverse_probability_weights(
             f"{missingness!r}. From a mapping of classes to models take the class's "
             "own."
         )
-    if missingness.rowwise:
-        for rows, block in float_blocks(as_numeric_array(X), X):
-            check_no_partial_row(block, rows.start)
-    weights = missingness.missing_probability(X)
-    for rows in row_blocks((len(weights), weights[:1].size or 1)):
-        block = weights[rows]
-        np.subtract(1.0, block, out=block)
-        np.divide(1.0, block, out=block)
-        block[np.isnan(block)] = 0.0
-    return weights
+    return missingness.weights(X)
 
 
 def _weights_of_complete(X: Any) -> FloatArray:

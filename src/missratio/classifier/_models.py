@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from missratio.classifier._scores import complete_mask
 from missratio.classifier._training import missingness_parameters
 from missratio.missingness import Missingness
-from missratio.ratio import check_missingness, class_model
+from missratio.rows import check_missingness, class_model
 
 Models = Mapping[Any, Missingness]
 

@@ -20,6 +20,8 @@ from missratio.missingness.base import Missingness
 _RELATIVE_TOLERANCE = 1e-11
 _ACCEPTED = 1e-10
 _MAX_ITERATIONS = 200
+# From these log-odds on expit is 1.
+_ROUNDS_TO_ONE = 36.7
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,13 +130,27 @@ class LogisticMissingness(Missingness):
             intercept=np.asarray(self.intercept), coef=np.asarray(self.coef)
         )
 
-    def _evaluate(self, X: FloatArray) -> FloatArray:
+    def log_odds(self, X: FloatArray) -> FloatArray:
+        """Intercept + coef·x, of shape (n,) for whole rows and (n, d) for entries."""
         coef = np.asarray(self.coef)
         with np.errstate(over="ignore", invalid="ignore"):
-            log_odds = X @ coef if self.rowwise else X * coef
+            log_odds: FloatArray = X @ coef if self.rowwise else X * coef
             log_odds += np.asarray(self.intercept)
+        return log_odds
+
+    def _evaluate(self, X: FloatArray) -> FloatArray:
+        log_odds = self.log_odds(X)
         probability: FloatArray = expit(log_odds, out=log_odds)
         return probability
+
+    def _weights(self, X: FloatArray, first_row: int, source: Any) -> FloatArray:
+        """1/(1 − φ) = 1 + exp(log-odds): the difference is off by 4.5 % at 36."""
+        weights = self.log_odds(X)
+        if not np.fmax.reduce(weights, axis=None) < _ROUNDS_TO_ONE:
+            return super()._weights(X, first_row, source)
+        np.exp(weights, out=weights)
+        weights += 1.0
+        return weights
 
 
 def _checked_coef(coef: ArrayLike, rowwise: bool) -> FloatArray:

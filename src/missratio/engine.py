@@ -172,6 +172,9 @@ class RowSample:
         if not _is_range(self.features, features.shape[1]):
             features = features[:, self.features.ravel()]
         features = features.reshape(len(features), n_problems, width).swapaxes(0, 1)
+        if width == 1:
+            # A column lies together: sums along it are twice as fast.
+            features = np.ascontiguousarray(features)
         if weights is None:
             weights = block.weights
             return features, None if weights is None else weights[None]

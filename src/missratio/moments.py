@@ -249,7 +249,7 @@ def _first_moments(
     """Σ v f̃, and Σ v where there is an intercept."""
     first: FloatArray
     if features.shape[-1] == 1:
-        first = (mass * features[..., 0]).sum(axis=-1, dtype=np.float64)[:, None]
+        first = np.vecdot(mass, features[..., 0])[:, None]
     else:
         first = (mass[:, None, :] @ features)[:, 0, :]
     if at.centre is not None:
@@ -279,8 +279,7 @@ def _second_moments(
         centred = features[..., 0]
         if at.centre is not None:
             centred = centred - at.centre.astype(features.dtype)
-        squares = (mass * centred * centred).sum(axis=-1, dtype=np.float64)
-        second = squares[:, None, None]
+        second = np.vecdot(mass * centred, centred)[:, None, None]
     elif features.shape[-1] >= SYRK_FEATURES and mass.min() >= 0.0:
         # One operand on both sides, so that BLAS does half of the work (syrk).
         root = np.sqrt(mass)[..., None]

@@ -169,11 +169,11 @@ class Missingness(ABC):
             What the rows were read from, for the names of columns in messages.
         """
         if not self.rowwise:
-            weights = self._weights(block, first_row, source)
-            np.copyto(weights, 0.0, where=np.isnan(block))
-            return weights
-        check_no_partial_row(block, first_row)
-        complete = ~np.isnan(block[:, 0])
+            return self._weights(block, first_row, source)
+        missing = np.isnan(block)
+        complete = ~missing.any(axis=1)
+        if not (complete | missing.all(axis=1)).all():
+            check_no_partial_row(block, first_row)
         if complete.all():
             return self._weights(block, first_row, source)
         weights = np.zeros(len(block))
@@ -182,7 +182,7 @@ class Missingness(ABC):
         return weights
 
     def _weights(self, X: FloatArray, first_row: int, source: Any) -> FloatArray:
-        """1/(1 − φ), at rows that are complete for a rowwise model.
+        """1/(1 − φ), and 0 where an entry is NaN; a rowwise model has complete rows.
 
         A model that knows its weights better than by this difference, which loses
         digits where φ is close to 1, says so here.
@@ -190,8 +190,9 @@ class Missingness(ABC):
         known = np.ones(len(X), dtype=bool) if self.rowwise else ~np.isnan(X)
         probability = np.array(self._evaluate_in_shape(X, known.shape))
         self._check_range(probability, known, False, first_row, source)
-        np.subtract(1.0, probability, out=probability)
-        return np.divide(1.0, probability, out=probability)
+        weights = np.zeros_like(probability)
+        np.divide(1.0, 1.0 - probability, out=weights, where=known)
+        return weights
 
     def check_width(self, n_columns: int) -> None:
         """Refuse a table of another width than the model is for."""

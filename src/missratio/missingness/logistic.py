@@ -22,6 +22,8 @@ _ACCEPTED = 1e-10
 _MAX_ITERATIONS = 200
 # From these log-odds on expit is 1.
 _ROUNDS_TO_ONE = 36.7
+# Down from these 1 + exp is 1.
+_WEIGHS_ONE = -700.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,8 +150,11 @@ class LogisticMissingness(Missingness):
         weights = self.log_odds(X)
         if not np.fmax.reduce(weights, axis=None) < _ROUNDS_TO_ONE:
             return super()._weights(X, first_row, source)
-        np.exp(weights, out=weights)
+        # NaN would slow down exp, and choosing by a mask costs as much as exp does.
+        np.exp(np.fmax(weights, _WEIGHS_ONE, out=weights), out=weights)
         weights += 1.0
+        if not self.rowwise:
+            weights *= ~np.isnan(X)
         return weights
 
 

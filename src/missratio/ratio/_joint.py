@@ -305,7 +305,7 @@ class JointRatio(BaseRatio):
     def _choose_problem(
         self, numerator: ClassRows, denominator: ClassRows
     ) -> JointProblem:
-        """The problem without penalties; one a column where a joint fit can't be had."""
+        """The problem without penalties; one a column where rows are too few."""
         self.fallback_used_, complete = False, None
         if not self._columns_apart:
             complete = CompleteRows.of(denominator)

@@ -301,18 +301,33 @@ class ClassRows:
         """
         worst = int(np.argmax(sums.squares / sums.total**2 * sums.count))
         few = max(1, sums.count[worst] // 20)
-        if few * sums.largest[worst] < sums.total[worst] / 2.0:
+        # The most that so many rows can weigh together, given the largest, and Σw².
+        most = min(few * sums.largest[worst], np.sqrt(few * sums.squares[worst]))
+        if most < sums.total[worst] / 2.0:
             return
         what = f"Class {self.label!r}"
         if required is None:
             weights = self.whole_row_weights()
         else:
-            weights = self.all_weights()
-            if weights is not None and weights.ndim == 2:
-                weights = weights_of_features(weights, required[[worst]])[:, 0]
+            weights = self._weights_of_feature(required[[worst]])
+            if self.weighing.by_entry:
                 what += f", feature {names()[worst]!r}"
         if weights is not None:
             warn_if_concentrated(weights, what, stacklevel=stacklevel + 1)
+
+    def _weights_of_feature(self, required: BoolArray | IntArray) -> FloatArray | None:
+        """Weights of all rows for one feature; None for ones."""
+
+        def work(block: RowBlock) -> FloatArray | int:
+            weights = self.weigh(block)
+            if weights is None:
+                return len(block.rows)
+            if weights.ndim == 2:
+                weights = weights_of_features(weights, required)[:, 0]
+            return weights
+
+        found = self.source.fold(work, _weights_or_ones)
+        return None if isinstance(found, int) else found
 
     # What is refused.
 

@@ -147,27 +147,25 @@ def weighted_sums(
             total_own * flat, sums, origin,
         )  # fmt: skip
     by_row = weights.ndim < features.ndim
-    seen = weights > 0.0
-    combined = weights
-    if own is not None:
-        combined = weights * (own if by_row else own[:, None])
+    weights = weights[..., None] if by_row else weights
+    combined = weights if own is None else weights * own[:, None]
+    # Any number will do for what is missing and weighs nothing.
+    values = _shifted(features, origin).astype(np.float64, copy=False)
+    values = np.fmax(values, np.finfo(np.float64).min)
     if by_row:
-        sums = _row_sums(features, seen, combined, origin)
-        weights, combined, seen = (
-            each[..., None] for each in (weights, combined, seen)
-        )
+        sums = (combined.swapaxes(-1, -2) @ values)[..., 0, :]
     else:
-        values = _shifted(features, origin)
-        values = np.where(seen, values, 0.0)
         sums = np.einsum("...ij,...ij->...j", combined, values)
+    ones = np.ones(n_rows)
+    total = ones @ weights
     return WeightSums(
         n_rows,
         total_own,
-        np.count_nonzero(seen, axis=-2).astype(np.float64),
-        total := weights.sum(axis=-2),
+        ones @ (weights > 0.0),
+        total,
         np.einsum("...ij,...ij->...j", weights, weights),
         weights.max(axis=-2, initial=0.0),
-        total if own is None else combined.sum(axis=-2),
+        total if own is None else ones @ combined,
         sums,
         origin,
     )
@@ -182,21 +180,6 @@ def _plain_sums(values: FloatArray, own: FloatArray | None) -> FloatArray:
     # BLAS adds rows up twice as fast as a sum along the first axis.
     total: FloatArray = np.ones(values.shape[-2]) @ values
     return total
-
-
-def _row_sums(
-    features: FloatArray,
-    seen: FloatArray,
-    combined: FloatArray,
-    origin: FloatArray | None,
-) -> FloatArray:
-    """Σ v f over rows that are observed as a whole."""
-    if features.ndim > 2:
-        values = np.where(seen[..., None], _shifted(features, origin), 0.0)
-        return np.asarray((combined[..., None, :] @ values)[..., 0, :])
-    if not seen.all():
-        features, combined = features[seen], combined[seen]
-    return np.asarray(combined @ _shifted(features, origin), dtype=np.float64)
 
 
 def _shifted(features: FloatArray, origin: FloatArray | None) -> FloatArray:

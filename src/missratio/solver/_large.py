@@ -11,6 +11,7 @@ from missratio._typing import FloatArray
 from missratio.solver._newton import (
     RELATIVE_FLOOR,
     ROUNDING,
+    SUFFICIENT_DECREASE,
     falls,
     newton,
     newton_direction,
@@ -20,6 +21,8 @@ from missratio.solver._result import Evaluate, Evaluation, Solution, Status
 # A frozen Hessian is evaluated anew if at its pace more steps than these would follow:
 # as many as a Hessian costs, and the two or three that come after it.
 FROZEN_STEPS = 6.0
+# The part of the squared decrement that a step falls by at least if it serves.
+LEAST_SERVED = 0.1
 
 
 def frozen_newton(
@@ -73,7 +76,8 @@ def frozen_newton(
         # 2. Try a step. If it is in vain, that may be the approximate Hessian's fault.
         there = evaluate(theta + step, second_order=refresh)
         noise = ROUNDING * precision * np.maximum(1.0, np.abs(here.value))
-        if not falls(there, here.value, decrement, noise)[0]:
+        least = SUFFICIENT_DECREASE if exact else LEAST_SERVED
+        if not falls(there, here.value, decrement, noise, least)[0]:
             here = evaluate(theta, second_order=True)
             if exact:
                 rest = newton(

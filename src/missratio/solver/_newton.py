@@ -111,10 +111,17 @@ def newton(
 
 
 def falls(
-    there: Evaluation, value: FloatArray, decrement: FloatArray, noise: FloatArray
+    there: Evaluation,
+    value: FloatArray,
+    decrement: FloatArray,
+    noise: FloatArray,
+    least: float = SUFFICIENT_DECREASE,
 ) -> BoolArray:
-    """Whether a step lowers the objective enough, up to its rounding error."""
-    enough = value - SUFFICIENT_DECREASE * decrement**2 + noise
+    """Whether a step lowers the objective enough, up to its rounding error.
+
+    A quadratic function would fall by ½ of the squared decrement.
+    """
+    enough = value - least * decrement**2 + noise
     finite = np.isfinite(there.gradient.sum(axis=1))
     return np.asarray((there.value <= enough) & finite)
 

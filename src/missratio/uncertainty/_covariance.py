@@ -90,9 +90,10 @@ class ClassMeans:
                 for _, means in self.factors
             ]
 
-        masses = self.rows.source.fold(
-            work, lambda parts: [np.sum(each, axis=0) for each in zip(*parts)]
-        )
+        def merge(parts: Sequence[list[FloatArray]]) -> list[FloatArray]:
+            return [np.sum(each, axis=0) for each in zip(*parts, strict=True)]
+
+        masses = self.rows.source.fold(work, merge)
         return [self.rows.divisor(mass) for mass in masses]
 
     def _influences(

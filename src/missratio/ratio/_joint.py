@@ -52,11 +52,13 @@ from missratio.ratio._penalty import (
     Strength,
     penalty_units,
 )
+from missratio.ratio._streamed import streamed_classes
 from missratio.rows import (
     ClassRows,
     MemorySource,
     Normalization,
     WeightCheck,
+    as_source,
     as_weighing,
     check_missingness,
     class_model,
@@ -108,7 +110,7 @@ class JointRatio(BaseRatio):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         inclusion: ArrayLike | None = None,
     ) -> Self:
@@ -116,8 +118,9 @@ class JointRatio(BaseRatio):
 
         Parameters
         ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-            NaN where a value is missing.
+        X : array-like or dataframe of shape (n_rows, n_columns), or source
+            NaN where a value is missing. A source, as `scan_parquet` gives it, has its
+            labels with it, and is read block by block in bounded memory.
         y : array-like of shape (n_rows,)
             Two labels. The one sorted last is the numerator: 1 of {0, 1}.
         sample_weight : array-like of shape (n_rows,), optional
@@ -132,8 +135,14 @@ class JointRatio(BaseRatio):
         Self
             The fitted estimator.
         """
-        read = self._read(X, y, sample_weight, inclusion, reset=True)
-        classes = self._both_classes(read, fit=True)
+        labelled = as_source(X, y)
+        if labelled is not None:
+            classes = streamed_classes(
+                self, labelled, sample_weight=sample_weight, inclusion=inclusion
+            )
+        else:
+            read = self._read(X, y, sample_weight, inclusion, reset=True)
+            classes = self._both_classes(read, fit=True)
         problem, solution = self._fit_rows(*classes)
         self._warn_of_weights(problem, *classes, stacklevel=2)
         report_status(*solution.worst, type(self).__name__, stacklevel=2)

@@ -1,8 +1,10 @@
 """Where rows come from, and what they weigh."""
 
 from missratio.rows._class import ClassRows, Normalization, single_sums
+from missratio.rows._labelled import LabelledBlock, LabelledSource, as_source
 from missratio.rows._source import BLOCK_ELEMENTS, MemorySource, RowBlock, Source
 from missratio.rows._summary import WeightCheck, WeightSums, weighted_sums
+from missratio.rows._streamed import StreamedSource, class_rows, survey, with_features
 from missratio.rows._weighing import (
     ClassModel,
     KnownWeights,
@@ -21,20 +23,27 @@ __all__ = [
     "ClassModel",
     "ClassRows",
     "KnownWeights",
+    "LabelledBlock",
+    "LabelledSource",
     "MemorySource",
     "Normalization",
     "RowBlock",
     "Source",
+    "StreamedSource",
     "Unweighted",
     "Weighing",
     "WeightCheck",
     "WeightSums",
+    "as_source",
     "as_weighing",
     "check_inclusion",
     "check_missingness",
     "class_model",
+    "class_rows",
     "only_columns",
     "single_sums",
     "weighted_sums",
+    "survey",
     "weights_of_features",
+    "with_features",
 ]

@@ -34,6 +34,11 @@ class LabelledBlock:
     start: int
     where: str
 
+    def of_class(self, label: Any) -> FloatArray:
+        """The rows of one label: all of them as they are, where it has all."""
+        chosen = self.labels == label
+        return self.rows if chosen.all() else self.rows[chosen]
+
     def check_no_infinity(self, names: Sequence[str]) -> None:
         """Refuse infinities, and say where the first one lies."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -82,3 +87,18 @@ class LabelledSource(ABC):
         merge : callable
             From sums to their sum; merging in groups must give the same.
         """
+
+
+def as_source(X: Any, y: Any) -> LabelledSource | None:
+    """X as a source where it is one, or a collection on a cluster; None elsewhere."""
+    if isinstance(X, LabelledSource):
+        if y is not None:
+            raise ValueError(
+                "y must be left out where X is a source: that has its labels with it."
+            )
+        return X
+    if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        from missratio.rows._cluster import of_collection
+
+        return of_collection(X, y)
+    return None

@@ -63,11 +63,14 @@ class ParquetSource(LabelledSource):
         The column of labels.
     names : tuple of str
         The columns of numbers, in order.
+    single : bool
+        Whether all of them are of single precision, in all files.
     """
 
     files: tuple[ParquetFile, ...]
     target: str
     names: tuple[str, ...]
+    single: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -136,8 +139,7 @@ class ParquetSource(LabelledSource):
         arrays = [
             None if name in partition else batch.column(name) for name in self.names
         ]
-        single = all(a is not None and str(a.type) == "float" for a in arrays)
-        dtype = np.float32 if single else np.float64
+        dtype = np.float32 if self.single else np.float64
         rows = np.empty((batch.num_rows, len(self.names)), dtype=dtype)
         for j, (name, array) in enumerate(zip(self.names, arrays, strict=True)):
             rows[:, j] = float(partition[name]) if array is None else _numbers(array)
@@ -180,10 +182,11 @@ def scan_parquet(
         Where there is no file, or files differ in their columns or types.
     """
     files = _find(paths)
-    schemas, found = [], []
+    schemas, found, singles = [], [], []
     for path, partition in files:
         schema, group_rows = _footer(path)
         schemas.append((path, {**_types(schema), **_partition_types(partition)}))
+        singles.append({field.name for field in schema if str(field.type) == "float"})
         found.append(ParquetFile(path, partition, group_rows))
     known = schemas[0][1]
     if target not in known:
@@ -197,7 +200,8 @@ def scan_parquet(
         raise ValueError(f"{schemas[0][0]} has no column besides {target!r} to fit.")
     for path, types in schemas:
         _check_schema(path, types, names, target, schemas[0])
-    source = ParquetSource(tuple(found), target, names)
+    single = all(own.issuperset(names) for own in singles)
+    source = ParquetSource(tuple(found), target, names, single)
     if source.n_rows == 0:
         raise ValueError(f"The {len(files)} Parquet file(s) have no row.")
     return source

@@ -66,11 +66,11 @@ class LabelledSource(ABC):
     """
 
     names: tuple[str, ...]
+    n_rows: int
 
-    @property
-    @abstractmethod
-    def n_rows(self) -> int:
-        """How many rows there are."""
+    def split(self) -> Sequence[LabelledSource]:
+        """The source in parts, for workers that read them themselves."""
+        return [self]
 
     @abstractmethod
     def fold(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -65,20 +65,25 @@ class ParquetSource(LabelledSource):
         The columns of numbers, in order.
     single : bool
         Whether all of them are of single precision, in all files.
+    only : tuple, optional
+        The row groups to read; all by default.
     """
 
     files: tuple[ParquetFile, ...]
     target: str
     names: tuple[str, ...]
     single: bool = False
+    only: tuple[_Group, ...] | None = None
 
-    @property
-    def n_rows(self) -> int:
+    @cached_property
+    def n_rows(self) -> int:  # type: ignore[override]
         """How many rows the files have, as their footers say."""
-        return sum(sum(file.group_rows) for file in self.files)
+        return sum(group.file.group_rows[group.number] for group in self._groups)
 
     @cached_property
     def _groups(self) -> tuple[_Group, ...]:
+        if self.only is not None:
+            return self.only
         groups, start = [], 0
         for file in self.files:
             for number, rows in enumerate(file.group_rows):
@@ -86,6 +91,22 @@ class ParquetSource(LabelledSource):
                     groups.append(_Group(file, number, start))
                 start += rows
         return tuple(groups)
+
+    def split(self) -> Sequence[ParquetSource]:
+        """A source for each row group, which know where their rows begin."""
+        return [replace(self, only=(group,)) for group in self._groups]
+
+    def on(self, client: Any) -> LabelledSource:
+        """The same rows, read by the workers of a cluster.
+
+        Parameters
+        ----------
+        client : distributed.Client
+            Its workers must see the files under the same paths.
+        """
+        from missratio.rows._cluster import of_files
+
+        return of_files(self, client)
 
     def __iter__(self) -> Iterator[LabelledBlock]:
         for group in self._groups:

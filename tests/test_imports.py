@@ -29,13 +29,15 @@ PATH = [
     "theory",
     "datasets",
 ]
-BASE = {"_blocks", "_hints", "_typing", "_threads"}
+BASE = {"_blocks", "_files", "_hints", "_typing", "_threads", "exceptions"}
 ALLOWED = {
     **{part: set() for part in BASE},
     **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},
     "solver": {*BASE, *PATH[: PATH.index("engine")]},
 }
 ALLOWED["_blocks"] = {"_threads", "_typing"}
+ALLOWED["exceptions"] = {"_hints"}
+ALLOWED["_files"] = {"_hints", "_typing", "exceptions"}
 ALLOWED["datasets"] = {*BASE, "missingness"}
 # What stands on the path's end: an application may use all of it.
 ALLOWED["reproduce"] = {*BASE, *PATH, "datasets", "solver"}

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from missratio._files import write_whole
 from missratio.reproduce import EXPERIMENTS, Conditions
 from missratio.reproduce import _execute as execute
 from missratio.reproduce._execute import Plan, Runner
-from missratio.reproduce._store import Task, write_whole
+from missratio.reproduce._store import Task
 
 
 def run(out, jobs=1, runs=60, seed=0, names=("naive_bayes",), tick=lambda *_: None):

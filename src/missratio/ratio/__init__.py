@@ -1,8 +1,8 @@
 """Density-ratio estimators: missingness × basis × objective × solver, composed."""
 
+from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.ratio._base import (
     BaseRatio,
-    NoFiniteOptimumWarning,
     check_choice,
     check_no_infinity,
     two_classes,

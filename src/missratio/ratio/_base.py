@@ -11,7 +11,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -20,6 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from missratio._typing import BoolArray, FloatArray
+from missratio.exceptions import NoFiniteOptimumWarning, NotSolvedWarning
 from missratio.rows import (
     ClassRows,
     MemorySource,
@@ -32,10 +32,6 @@ from missratio.solver import Status
 Missingnesses = Any
 SOLVERS = ("auto", "newton", "lbfgs")
 NORMALIZATIONS = ("hajek", "horvitz-thompson", "regression")
-
-
-class NoFiniteOptimumWarning(ConvergenceWarning):
-    """The objective falls for ever in some direction: it has no finite optimum."""
 
 
 class BaseRatio(ClassifierMixin, BaseEstimator):
@@ -303,7 +299,7 @@ def report_status(
         f"{what} was not solved to tol: {reason} after {n_iter} iterations, at a "
         f"decrement of {decrement:.2g}. Raise max_iter or tol, add a ridge penalty, or "
         "scale the features.",
-        ConvergenceWarning,
+        NotSolvedWarning,
         stacklevel=stacklevel + 1,
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from missratio._typing import FloatArray
+from missratio.exceptions import DataError, Message, Remedy
 from missratio.ratio._base import BaseRatio
 from missratio.ratio._parts import (
     JointProblem,
@@ -82,18 +83,32 @@ def check_rank(
         joint = len(part.features) == 1
         rows = "observed rows" if joint else "rows"
         what = "features" if joint else "basis features a column"
-        raise ValueError(
-            f"Class {label!r} has {n_rows} {rows} (n_samples = {n_rows}) for "
-            f"{n_features} {what}: without a penalty there is no finite optimum. Set "
-            "l2 > 0, use fewer features, or bring more rows."
+        raise DataError(
+            Message(
+                "Class {label!r} has {n_rows} {rows} (n_samples = {n_rows}) for "
+                "{n_features} {what}: without a penalty there is no finite optimum.",
+                label=label,
+                remedies=(Remedy.PENALTY, Remedy.FEWER_FEATURES, Remedy.MORE_ROWS),
+                facts={
+                    "n_rows": n_rows,
+                    "rows": rows,
+                    "n_features": n_features,
+                    "what": what,
+                },
+            )
         )
     constant = part.features[constant_features(part.problem.denominator) & free]
     if len(constant):
-        shown = [str(name) for name in names()[np.sort(constant)[:10]]]
-        raise ValueError(
-            f"Feature(s) {shown} are constant over the observed rows of class "
-            f"{label!r}: their coefficients are not determined. Drop them, or set "
-            "l2 > 0."
+        columns = np.sort(constant)
+        raise DataError(
+            Message(
+                "Feature(s) [{columns}] are constant over the observed rows of class "
+                "{label!r}: their coefficients are not determined.",
+                label=label,
+                columns=tuple(columns.tolist()),
+                names=tuple(str(name) for name in names()[columns]),
+                remedies=(Remedy.DROP_COLUMNS, Remedy.PENALTY),
+            )
         )
 
 

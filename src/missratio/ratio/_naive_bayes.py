@@ -9,12 +9,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._typing import FloatArray, IntArray
+from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis
-from missratio.ratio._base import BaseRatio, NoFiniteOptimumWarning
+from missratio.exceptions import Message, NoFiniteOptimumWarning, NotSolvedWarning
+from missratio.ratio._base import BaseRatio
 from missratio.ratio._each_column import EachColumnBasis
 from missratio.ratio._joint import (
     Backend,
@@ -181,26 +181,29 @@ class NaiveBayesRatio(BaseRatio):
 
     def _warn_of_columns(self, status: IntArray) -> None:
         """Warn of columns without an optimum, or that weren't solved."""
-        names = np.array(self._column_names(), dtype=object)
-        without = names[status == Status.NO_OPTIMUM]
-        if len(without):
-            warnings.warn(
-                f"Column(s) {without[:10].tolist()} have no finite optimum: "
-                "the numerator's weighted mean lies outside the range of the "
-                "denominator's values, or on its border. Add a ridge penalty "
-                "(KLIEP(l2=0.01) is a start), drop them, or bring more denominator "
-                "rows.",
-                NoFiniteOptimumWarning,
-                stacklevel=3,
+        without = status == Status.NO_OPTIMUM
+        if without.any():
+            message = Message(
+                "Column(s) [{columns}] have no finite optimum: the numerator's "
+                "weighted mean lies outside the range of the denominator's values, or "
+                "on its border. Add a ridge penalty (KLIEP(l2=0.01) is a start), drop "
+                "them, or bring more denominator rows.",
+                **self._named(without),
             )
-        slow = names[(status != Status.CONVERGED) & (status != Status.NO_OPTIMUM)]
-        if len(slow):
-            warnings.warn(
-                f"Column(s) {slow[:10].tolist()} were not solved to tol. Raise "
-                "max_iter or tol, or add a ridge penalty.",
-                ConvergenceWarning,
-                stacklevel=3,
+            warnings.warn(NoFiniteOptimumWarning(message), stacklevel=3)
+        slow = (status != Status.CONVERGED) & ~without
+        if slow.any():
+            message = Message(
+                "Column(s) [{columns}] were not solved to tol. Raise max_iter or tol, "
+                "or add a ridge penalty.",
+                **self._named(slow),
             )
+            warnings.warn(NotSolvedWarning(message), stacklevel=3)
+
+    def _named(self, chosen: BoolArray) -> dict[str, Any]:
+        """Some columns' positions and names, for messages."""
+        names, places = self._column_names(), np.flatnonzero(chosen).tolist()
+        return {"columns": tuple(places), "names": tuple(names[j] for j in places)}
 
     def predict_log_ratio(self, X: Any) -> FloatArray:
         """The logarithm of the estimated density ratio, Σ_j log r̂_j(z_j).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,9 +116,15 @@ def basis_features(ratio: JointRatio | NaiveBayesRatio, X: Any) -> FloatArray:
     return joint_ratio(ratio)._evaluate_basis(X, ratio._read_rows(X))
 
 
-def feature_names(ratio: JointRatio | NaiveBayesRatio) -> list[str]:
-    """Names of a fitted ratio's basis features, in the order of its coefficients."""
-    return [str(name) for name in joint_ratio(ratio).basis_.get_feature_names_out()]
+def feature_names(
+    ratio: JointRatio | NaiveBayesRatio, columns: Sequence[str] | None = None
+) -> list[str]:
+    """Names of a fitted ratio's basis features, in the order of its coefficients.
+
+    `columns` names the columns of X; None for the names known from fit, or x0, x1, …
+    """
+    basis = joint_ratio(ratio).basis_
+    return [str(name) for name in basis.get_feature_names_out(columns)]
 
 
 def missingness_of(ratio: JointRatio | NaiveBayesRatio) -> MissingnessParameter:

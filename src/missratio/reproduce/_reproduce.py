@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from missratio._files import write_whole
 from missratio._hints import listed
 from missratio.reproduce._execute import Plan, Runner
 from missratio.reproduce._experiment import (
@@ -22,7 +23,7 @@ from missratio.reproduce._experiment import (
 )
 from missratio.reproduce._registry import EXPERIMENTS
 from missratio.reproduce._results import Result
-from missratio.reproduce._store import Task, write_whole
+from missratio.reproduce._store import Task
 from missratio.reproduce._summary import Summary
 
 Announce = Callable[[dict[str, int]], None]

@@ -1,11 +1,10 @@
-"""Files that are written whole or not at all, and finished tasks to resume from."""
+"""Finished tasks to resume from."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import json
-import os
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -15,22 +14,11 @@ from zipfile import BadZipFile
 import numpy as np
 
 import missratio
+from missratio._files import write_whole
 from missratio._typing import FloatArray
 from missratio.reproduce._experiment import Conditions
 
 FOLDER = ".tasks"
-
-
-def write_whole(path: Path, content: bytes) -> Path:
-    """Write a file so that it is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        draft.write_bytes(content)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    return path
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from missratio._blocks import rows_with_nan
 from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.exceptions import Message, Remedy, UnexplainedMissingError
 from missratio.rows._source import MemorySource, RowBlock, concatenated
 from missratio.rows._summary import WeightSums, weighted_sums
 from missratio.rows._weighing import (
@@ -343,20 +344,25 @@ class ClassRows:
         most = min(few * sums.largest[worst], np.sqrt(few * sums.squares[worst]))
         if most < sums.total[worst] / 2.0:
             return
-        what = f"Class {self.label!r}"
         if not isinstance(self.source, MemorySource):
             # Those of the rows drawn into memory tell as much.
             drawn = self.every(1)
             drawn.warn_if_concentrated(sums, required, names, stacklevel + 1)
             return
+        about = Message("Class {label!r}", label=self.label)
         if required is None:
             weights = self.whole_row_weights()
         else:
             weights = self._weights_of_feature(required[[worst]])
             if self.weighing.by_entry:
-                what += f", feature {names()[worst]!r}"
+                about = Message(
+                    "Class {label!r}, feature {columns}",
+                    label=self.label,
+                    columns=(worst,),
+                    names=(str(names()[worst]),),
+                )
         if weights is not None:
-            warn_if_concentrated(weights, what, stacklevel=stacklevel + 1)
+            warn_if_concentrated(weights, about, stacklevel=stacklevel + 1)
 
     def _weights_of_feature(self, required: BoolArray | IntArray) -> FloatArray | None:
         """Weights of all rows for one feature; None for ones."""
@@ -409,22 +415,26 @@ class ClassRows:
             self._refuse_nan()
 
     def _refuse_nan(self) -> None:
-        at = "" if self.where is None else f" in {self.where}"
-
         def lacking(block: RowBlock) -> BoolArray:
             return np.isnan(block.rows).any(axis=0)
 
         found = self.source.fold(lacking, lambda parts: np.any(parts, axis=0))
-        columns = np.flatnonzero(found)
+        places = tuple(np.flatnonzero(found).tolist())
         names = self.names
-        shown = ", ".join(str(j if names is None else names[j]) for j in columns[:10])
-        more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
-        label = self.label
-        raise ValueError(
-            f"Class {label!r} has NaN in column(s) {shown}{more}{at} and no missingness "
-            f"model. Say why values are missing, missingness={{{label!r}: model}}, "
-            'take complete cases by missingness="ignore", or give inclusion '
-            "probabilities where values were looked up."
+        raise UnexplainedMissingError(
+            Message(
+                "Class {label!r} has NaN in column(s) {columns}{where} and no "
+                "missingness model.",
+                where="" if self.where is None else f" in {self.where}",
+                label=self.label,
+                columns=places,
+                names=places if names is None else tuple(str(names[j]) for j in places),
+                remedies=(
+                    Remedy.MODEL,
+                    Remedy.COMPLETE_CASES,
+                    "give inclusion probabilities where values were looked up",
+                ),
+            )
         )
 
 

@@ -7,8 +7,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from missratio.exceptions import Message
 
 FAILURE, USAGE, TABLE, MODEL, NO_CERTIFICATE, INTERRUPTED = 1, 2, 3, 4, 5, 130
 
@@ -44,14 +48,34 @@ def _interrupt(_: int, __: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def phrased(message: Message) -> str:
+    """A message in the words of the command line."""
+    from missratio.exceptions import Remedy
+
+    return message.phrased(
+        {
+            Remedy.REJECT_ALL: "take --on-infeasible reject_all",
+            Remedy.AS_OBSERVED: "take --deployment as-observed",
+            Remedy.PENALTY: "take --method kliep-cv",
+            Remedy.DROP_COLUMNS: "leave them out (--drop)",
+            Remedy.FEWER_FEATURES: "leave columns out (--drop)",
+            Remedy.MODEL: "say why values are missing (--missingness FILE or "
+            "--queries PLAN)",
+            Remedy.COMPLETE_CASES: "take complete cases (--missingness ignore)",
+            Remedy.OTHER_RULE: "choose another --rule",
+            Remedy.RAISE_LEVELS: "raise --alpha or --delta",
+            Remedy.OVERWRITE: "--force to overwrite it",
+        }
+    )
+
+
 def _status(error: ValueError) -> int:
     """Which kind of refusal an error is."""
     from missratio.app.modelfile import ModelFileError
-    from missratio.app.tables import TableError
-    from missratio.classifier import NoCertificateError
+    from missratio.exceptions import DataError, NoCertificateError
 
     for kind, status in (
-        (TableError, TABLE),
+        (DataError, TABLE),
         (ModelFileError, MODEL),
         (NoCertificateError, NO_CERTIFICATE),
     ):
@@ -61,5 +85,8 @@ def _status(error: ValueError) -> int:
 
 
 def _leave(error: Exception, status: int) -> None:
-    typer.echo(f"Error: {error}", err=True)
+    from missratio.exceptions import Explained
+
+    text = phrased(error.message) if isinstance(error, Explained) else str(error)
+    typer.echo(f"Error: {text}", err=True)
     raise typer.Exit(status) from error

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -15,24 +13,12 @@ from missratio.app.cli._progress import Progress
 
 
 def predict(
-    model_file: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A file that `missratio fit` wrote.")
-    ],
+    model_file: options.ModelFile,
     data: options.Data,
-    out: Annotated[Path, typer.Option(help="Predictions: .csv or .parquet.")],
-    keep: Annotated[
-        list[str],
-        typer.Option(
-            help="A column to copy to the output; may be repeated.", show_default=False
-        ),
-    ] = [],  # noqa: B006
-    standard_errors: Annotated[
-        bool,
-        typer.Option(
-            "--standard-errors",
-            help="Of the scores, if the model was fitted with --standard-errors.",
-        ),
-    ] = False,
+    out: options.PredictionsOut,
+    keep: options.Keep = [],  # noqa: B006
+    standard_errors: options.StandardErrors = False,
+    verify: options.Verify = None,
     drop: options.Drop = [],  # noqa: B006
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
@@ -42,18 +28,13 @@ def predict(
 ) -> None:
     """Write a label and a score for every row, however many there are."""
     with failures(options.NOTHING_WRITTEN), Progress(quiet) as progress:
-        from missratio.app.modelfile import ModelFileError, TableModel, load_model
-        from missratio.app.tables import check_writable, open_table
+        from missratio._files import check_writable, open_table
+        from missratio.app.modelfile import load_table_model
         from missratio.app.workflow import predict_table
 
         check_writable(out, force=force, inputs=[data, model_file])
         progress.step(f"Reading {model_file}")
-        model = load_model(model_file)
-        if not isinstance(model, TableModel):
-            raise ModelFileError(
-                f"{model_file} holds a classifier without the columns of a table: it "
-                "was saved from Python. Load it there, by load_model."
-            )
+        model = load_table_model(model_file, verify)
         source = open_table(data, encoding=encoding, sheet=sheet)
         progress.step(f"Predicting {data}", source.n_rows)
         done = predict_table(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
 from missratio.app.cli import _options as options
@@ -15,20 +12,17 @@ FORMATS = (".html", ".md", ".json")
 
 
 def report(
-    model_file: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A file that `missratio fit` wrote.")
-    ],
-    out: Annotated[
-        Path, typer.Option(help="The page: .html, or the same as .md or .json.")
-    ],
+    model_file: options.ModelFile,
+    out: options.PageOut,
+    verify: options.Verify = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Write what a model guarantees, and what that rests on, as one page."""
     with failures(options.NOTHING_WRITTEN), Progress(quiet) as progress:
-        from missratio.app.modelfile import ModelFileError, TableModel, load_model
+        from missratio._files import check_writable, written_whole
+        from missratio.app.modelfile import load_table_model
         from missratio.app.report import Report
-        from missratio.app.tables import check_writable, written_whole
 
         if out.suffix not in FORMATS:
             raise ValueError(
@@ -36,14 +30,9 @@ def report(
             )
         check_writable(out, force=force, inputs=[model_file])
         progress.step(f"Reading {model_file}")
-        model = load_model(model_file)
-        if not isinstance(model, TableModel) or model.report is None:
-            raise ModelFileError(
-                f"{model_file} holds no report: it was saved from Python. Build one "
-                "there, by build_report."
-            )
+        model = load_table_model(model_file, verify)
         progress.step(f"Writing {out}")
-        page = Report.from_json(model.report)
+        page = Report.from_json(str(model.report))
         make = {".html": page.html, ".md": page.markdown, ".json": page.json}
         with written_whole(out, force=force) as draft:
             draft.write_text(make[out.suffix](), encoding="utf-8")

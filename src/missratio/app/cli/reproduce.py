@@ -6,75 +6,28 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
+from missratio.app.cli import _options as options
 from missratio.app.cli._failures import failures
 
 if TYPE_CHECKING:
-    from missratio.reproduce import Curve, Reproduction, Variant
+    from missratio.reproduce import MeanCurve, Reproduction, Variant
 
 
 def reproduce(
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[ID]...",
-            help="Experiments, such as np_power or ctg_vary_alpha. None: all whose "
-            "data is at hand.",
-            show_default=False,
-        ),
-    ] = None,
-    variant: Annotated[
-        str,
-        typer.Option(help="As the curves were published, or with defects corrected."),
-    ] = "published",
-    runs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Runs of each experiment. Default: as many as the paper made.",
-            show_default=False,
-        ),
-    ] = None,
-    methods: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Curves, by name; may be repeated, or several with commas between. "
-            "Default: all of the paper's.",
-            show_default=False,
-        ),
-    ] = None,
-    without: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Curves to leave out, such as the slow 'Iterative imputation'; as "
-            "--methods.",
-            show_default=False,
-        ),
-    ] = None,
-    beyond: Annotated[
-        bool,
-        typer.Option(
-            "--beyond",
-            help="Add curves past the paper: joint fits, and learners on imputations.",
-        ),
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Processes. Default: one a core.", show_default=False),
-    ] = None,
-    out: Annotated[
-        Path,
-        typer.Option(
-            file_okay=False, help="Folder for tables, figures and the summary."
-        ),
-    ] = Path("reproduction"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the curves as JSON, and nothing else.")
-    ] = False,
+    ids: options.Ids = None,
+    variant: options.Variant = "published",
+    runs: options.Runs = None,
+    methods: options.Methods = None,
+    without: options.Without = None,
+    beyond: options.Beyond = False,
+    seed: options.RunSeed = 0,
+    jobs: options.Jobs = None,
+    out: options.FolderOut = Path("reproduction"),
+    as_json: options.CurvesAsJson = False,
 ) -> None:
     """Run the paper's experiments: tables of every run, figures, and a summary.
 
@@ -84,7 +37,7 @@ def reproduce(
         from missratio.reproduce import Options
         from missratio.reproduce import reproduce as run
 
-        options = Options(
+        wanted = Options(
             ids or (),
             cast("Variant", variant),
             runs,
@@ -97,7 +50,7 @@ def reproduce(
         command = shlex.join(["missratio", *sys.argv[1:]])
         with _Progress() as progress:
             made = run(
-                options,
+                wanted,
                 out,
                 command=command,
                 announce=progress.announce,
@@ -201,7 +154,7 @@ def _show(made: Reproduction, out: Path) -> None:
     )
 
 
-def _cell(curve: Curve, place: int) -> str:
+def _cell(curve: MeanCurve, place: int) -> str:
     mean, high = curve.mean[place], curve.hi[place]
     if mean is None:
         return "–"

@@ -8,6 +8,7 @@ from missratio.app.workflow._fit import (
 )
 from missratio.app.workflow._methods import METHODS
 from missratio.app.workflow._phi_file import EXAMPLE, PhiFileError, read_missingness
+from missratio.app.workflow._plan import plan_table
 from missratio.app.workflow._predict import Predicted, predict_table
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Predicted",
     "check_classes",
     "fit_table",
+    "plan_table",
     "predict_table",
     "read_missingness",
 ]

@@ -9,17 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from missratio._files import TableFile, check_writable, kind_of, written_whole
 from missratio._hints import listed
 from missratio._typing import BoolArray, FloatArray
 from missratio.app.modelfile import TableModel
-from missratio.app.tables import (
-    Source,
-    TableError,
-    check_names,
-    check_writable,
-    kind_of,
-    written_whole,
-)
+from missratio.app.tables import check_names
+from missratio.exceptions import TableError
 
 LABEL, SCORE, ERROR = "label", "score", "standard_error"
 
@@ -41,10 +36,16 @@ class Predicted:
     other: int = 0
     unscored: int = 0
 
+    def add(self, scores: FloatArray, above: BoolArray) -> None:
+        """Count some more rows."""
+        self.rows += len(scores)
+        self.other += int(above.sum())
+        self.unscored += int((scores == -np.inf).sum())
+
 
 def predict_table(
     model: TableModel,
-    source: Source,
+    source: TableFile,
     out: Path,
     *,
     keep: Sequence[str] = (),
@@ -60,7 +61,7 @@ def predict_table(
     Parameters
     ----------
     model : TableModel
-    source : Source
+    source : TableFile
         With the model's columns, in any order. The target may be there.
     out : Path
         A CSV or Parquet file: the columns kept; `label`; and `score`, null for a row
@@ -77,46 +78,43 @@ def predict_table(
         Told how many rows were written.
     """
     check_writable(out, force=force, inputs=[source.path])
-    _check_kind(out)
+    _check_output(out, keep)
+    source.check_header()
     check_names(source, "--keep", keep)
     check_names(source, "--drop", drop)
-    encoder = model.encoder.with_decimal_comma(source.decimal_comma)
+    encoder = model.encoder.with_marks(source.marks)
     allowed = [model.target, *model.dropped, *keep, *drop]
     encoder.check_columns(source.names, allowed)
     if standard_errors and model.covariance is None:
         raise TableError(
             "The model has no standard errors. Fit it with --standard-errors."
         )
-    taken = [name for name in keep if name in (LABEL, SCORE, ERROR)]
-    if taken:
-        raise TableError(
-            f"--keep {listed(taken)}: the output has such a column already."
-        )
     needed = list(dict.fromkeys([*keep, *encoder.names]))
     done = Predicted()
     with written_whole(out, force=force) as draft, _Writer(draft) as writer:
-        for batch in source.batches(needed):
-            if not len(batch):
-                continue
+        for batch in filter(len, source.batches(needed)):
             X = encoder.encode(batch, done.rows)
             scores, above = model.score(X)
             output = _output(model, batch.select(list(keep)), scores, above)
             if standard_errors:
                 output = _with_errors(output, model.standard_errors(X))
             writer.write(output)
-            done.rows += len(batch)
-            done.other += int(above.sum())
-            done.unscored += int((scores == -np.inf).sum())
+            done.add(scores, above)
             tick(len(batch))
         if not done.rows:
             raise TableError(f"{source.path} has a header and no rows.")
     return done
 
 
-def _check_kind(out: Path) -> None:
+def _check_output(out: Path, keep: Sequence[str]) -> None:
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise TableError(
             f"Predictions are written as .csv or .parquet: got {out.name!r}."
+        )
+    taken = [name for name in keep if name in (LABEL, SCORE, ERROR)]
+    if taken:
+        raise TableError(
+            f"--keep {listed(taken)}: the output has such a column already."
         )
 
 

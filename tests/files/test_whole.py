@@ -2,13 +2,13 @@
 
 import pytest
 
-from missratio.app.tables import check_writable, written_whole
+from missratio._files import check_writable, written_whole
 
 
 def test_nothing_is_overwritten_without_force(tmp_path):
     path = tmp_path / "out.csv"
     path.write_text("before")
-    with pytest.raises(FileExistsError, match="--force"):
+    with pytest.raises(FileExistsError, match="force=True"):
         check_writable(path, force=False)
     with written_whole(path, force=True) as draft:
         draft.write_text("after")

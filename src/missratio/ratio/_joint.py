@@ -52,13 +52,12 @@ from missratio.ratio._penalty import (
     Strength,
     penalty_units,
 )
-from missratio.ratio._streamed import streamed_classes
+from missratio.ratio._streamed import classes_elsewhere
 from missratio.rows import (
     ClassRows,
     MemorySource,
     Normalization,
     WeightCheck,
-    as_source,
     as_weighing,
     check_missingness,
     class_model,
@@ -135,12 +134,10 @@ class JointRatio(BaseRatio):
         Self
             The fitted estimator.
         """
-        labelled = as_source(X, y)
-        if labelled is not None:
-            classes = streamed_classes(
-                self, labelled, sample_weight=sample_weight, inclusion=inclusion
-            )
-        else:
+        classes = classes_elsewhere(
+            self, X, y, sample_weight=sample_weight, inclusion=inclusion
+        )
+        if classes is None:
             read = self._read(X, y, sample_weight, inclusion, reset=True)
             classes = self._both_classes(read, fit=True)
         problem, solution = self._fit_rows(*classes)

@@ -23,8 +23,7 @@ from missratio.ratio._joint import (
     check_log_linear,
 )
 from missratio.ratio._kliep import KLIEP
-from missratio.ratio._streamed import streamed_classes
-from missratio.rows import as_source
+from missratio.ratio._streamed import classes_elsewhere
 from missratio.solver import Status
 from missratio.weights import SampleSize
 
@@ -142,11 +141,10 @@ class NaiveBayesRatio(BaseRatio):
             The fitted estimator.
         """
         inner = self._inner()
-        labelled = as_source(X, y)
-        if labelled is not None:
-            classes = streamed_classes(
-                inner, labelled, sample_weight=sample_weight, inclusion=inclusion
-            )
+        classes = classes_elsewhere(
+            inner, X, y, sample_weight=sample_weight, inclusion=inclusion
+        )
+        if classes is not None:
             _copy_names(inner, self)
         else:
             read = self._read(X, y, sample_weight, inclusion, reset=True)

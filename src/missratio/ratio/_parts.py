@@ -25,6 +25,7 @@ from missratio.rows import (
     single_sums,
 )
 from missratio.solver import Solution, Status
+from missratio.tensor import TensorSource
 from missratio.weights import effective_sample_size
 
 Fallback = Literal["raise", "naive-bayes"]
@@ -278,6 +279,8 @@ class CompleteRows:
                 f"(of {self.sums.n_rows}), and its joint fit needs complete rows. Use "
                 "NaiveBayesRatio, fewer columns, or more rows."
             )
+        if isinstance(self.rows.source, TensorSource):
+            return self.rows.source.sample(self.total)
         sample = RowSample(
             self.rows, None, None, self.total, in_passing=self.in_passing
         )

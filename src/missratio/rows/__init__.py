@@ -1,6 +1,6 @@
 """Where rows come from, and what they weigh."""
 
-from missratio.rows._class import ClassRows, Normalization, single_sums
+from missratio.rows._class import ClassRows, Normalization, merge_sums, single_sums
 from missratio.rows._labelled import LabelledBlock, LabelledSource, as_source
 from missratio.rows._source import BLOCK_ELEMENTS, MemorySource, RowBlock, Source
 from missratio.rows._summary import WeightCheck, WeightSums, weighted_sums
@@ -8,6 +8,7 @@ from missratio.rows._streamed import StreamedSource, class_rows, survey, with_fe
 from missratio.rows._weighing import (
     ClassModel,
     KnownWeights,
+    ModelWeighing,
     Unweighted,
     Weighing,
     as_weighing,
@@ -26,6 +27,7 @@ __all__ = [
     "LabelledBlock",
     "LabelledSource",
     "MemorySource",
+    "ModelWeighing",
     "Normalization",
     "RowBlock",
     "Source",
@@ -40,10 +42,11 @@ __all__ = [
     "check_missingness",
     "class_model",
     "class_rows",
+    "merge_sums",
     "only_columns",
     "single_sums",
-    "weighted_sums",
     "survey",
+    "weighted_sums",
     "weights_of_features",
     "with_features",
 ]

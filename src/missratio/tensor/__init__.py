@@ -2,3 +2,16 @@
 
 Nothing here imports PyTorch or Triton before a tensor comes.
 """
+
+from missratio.tensor._arrays import as_numpy, is_tensor
+from missratio.tensor._sample import TensorSample
+from missratio.tensor._source import TensorSource, labelled_tensor, tensor_classes
+
+__all__ = [
+    "TensorSample",
+    "TensorSource",
+    "as_numpy",
+    "is_tensor",
+    "labelled_tensor",
+    "tensor_classes",
+]

@@ -16,7 +16,7 @@ import numpy as np
 from missratio._threads import one_blas_thread, share
 from missratio._typing import FloatArray, IntArray
 from missratio.moments import merge_all
-from missratio.rows import ClassRows, RowBlock, Unweighted
+from missratio.rows import ClassRows, RowBlock, Unweighted, block_count
 
 # Numbers of a block, at first order; at second order half as many, as those need two
 # more arrays of the block's size.
@@ -76,7 +76,7 @@ class Sample:
         merge: Merge[Result] = merge_all,  # type: ignore[assignment]
     ) -> Result:
         """Map work over blocks of rows, and merge."""
-        n_blocks = -(-self.size // elements)
+        n_blocks = block_count(self.size, elements)
         if n_blocks <= 1:
             return work(self.features, self.weights)
         length = -(-self.n_rows // n_blocks)

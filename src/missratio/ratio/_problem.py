@@ -156,9 +156,7 @@ class RatioProblem:
             else:
                 at = Parameters(coef, self.centre, intercept, self._about_zero)
             if isinstance(sample, TensorSample):
-                return sample.sums(
-                    term_of, at, second_order=second_order, drawn=drawn
-                )
+                return sample.sums(term_of, at, second_order=second_order, drawn=drawn)
             return sample.fold(
                 lambda features, weights: accumulate(
                     term_of,

@@ -23,7 +23,7 @@ from missratio.rows import (
     survey,
     with_features,
 )
-from missratio.tensor import is_tensor, labelled_tensor, tensor_classes
+from missratio.tensor import labelled_tensor, on_device, tensor_classes
 
 if TYPE_CHECKING:
     from missratio.ratio._joint import JointRatio
@@ -69,8 +69,8 @@ def classes_elsewhere(
     numerator, denominator : ClassRows
         Or None for a table in memory.
     """
-    labelled = as_source(X, y)
-    if labelled is None and not is_tensor(X):
+    labelled, tensor = as_source(X, y), on_device(X)
+    if labelled is None and tensor is None:
         return None
     for name, value in not_taken.items():
         if value is not None:
@@ -88,9 +88,9 @@ def classes_elsewhere(
     linear = type(as_basis(ratio.basis)) is LinearBasis
     if not linear or ratio._columns_apart:
         # Any basis, and columns one by one, are worked out on the host.
-        return _streamed_classes(ratio, labelled_tensor(X, y), named=False)
+        return _streamed_classes(ratio, labelled_tensor(tensor, y), named=False)
     ratio.classes_, numerator, denominator = tensor_classes(
-        X, y, ratio.missingness, ratio.normalize
+        tensor, y, ratio.missingness, ratio.normalize
     )
     check_missingness(ratio.missingness, ratio.classes_)
     ratio.n_features_in_ = int(X.shape[1])

@@ -2,9 +2,15 @@
 
 from missratio.rows._class import ClassRows, Normalization, merge_sums, single_sums
 from missratio.rows._labelled import LabelledBlock, LabelledSource, as_source
-from missratio.rows._source import BLOCK_ELEMENTS, MemorySource, RowBlock, Source
-from missratio.rows._summary import WeightCheck, WeightSums, weighted_sums
+from missratio.rows._source import (
+    BLOCK_ELEMENTS,
+    MemorySource,
+    RowBlock,
+    Source,
+    block_count,
+)
 from missratio.rows._streamed import StreamedSource, class_rows, survey, with_features
+from missratio.rows._summary import WeightCheck, WeightSums, weighted_sums
 from missratio.rows._weighing import (
     ClassModel,
     KnownWeights,
@@ -38,6 +44,7 @@ __all__ = [
     "WeightSums",
     "as_source",
     "as_weighing",
+    "block_count",
     "check_inclusion",
     "check_missingness",
     "class_model",

@@ -145,7 +145,10 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
             "by y = frame['label'], or y.rechunk(...)."
         )
     parts = client.compute(
-        [_block_of(names, i, *pair) for i, pair in enumerate(zip(rows, labels, strict=True))]
+        [
+            _block_of(names, i, *pair)
+            for i, pair in enumerate(zip(rows, labels, strict=True))
+        ]
     )
     counts = client.gather(client.map(_count, parts))
     starts = np.concatenate([[0], np.cumsum(counts)]).tolist()

@@ -18,7 +18,6 @@ from missratio.rows._labelled import LabelledBlock, LabelledSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
 _Result = TypeVar("_Result")
 

@@ -186,7 +186,9 @@ def _merge_found(parts: Sequence[dict[Any, _Found]]) -> dict[Any, _Found]:
     for label in dict.fromkeys(label for part in parts for label in part):
         own = [part[label] for part in parts if label in part]
         sums = [each.feature_sums for each in own if each.feature_sums is not None]
-        complete = [each.complete_sums for each in own if each.complete_sums is not None]
+        complete = [
+            each.complete_sums for each in own if each.complete_sums is not None
+        ]
         merged[label] = _Found(
             sum(each.n_rows for each in own),
             tuple(rows for each in own for rows in each.drawn),

@@ -3,7 +3,14 @@
 Nothing here imports PyTorch or Triton before a tensor comes.
 """
 
-from missratio.tensor._arrays import as_numpy, is_tensor
+from missratio.tensor._arrays import (
+    as_numpy,
+    check_rows,
+    is_tensor,
+    like,
+    on_device,
+    on_host,
+)
 from missratio.tensor._sample import TensorSample
 from missratio.tensor._source import TensorSource, labelled_tensor, tensor_classes
 
@@ -11,7 +18,11 @@ __all__ = [
     "TensorSample",
     "TensorSource",
     "as_numpy",
+    "check_rows",
     "is_tensor",
     "labelled_tensor",
+    "like",
+    "on_device",
+    "on_host",
     "tensor_classes",
 ]

@@ -103,7 +103,9 @@ class TensorSample:
         A curvature that is to be estimated is so from rows that are evenly spaced.
         """
         coef = self._tensor(at.coef[0])
-        centre = self._tensor(np.zeros_like(at.coef) if at.centre is None else at.centre)
+        centre = self._tensor(
+            np.zeros_like(at.coef) if at.centre is None else at.centre
+        )
         if _is_exponential(term_of) and _fused.is_available(self.rows):
             first = _fused.tilted_sums(self.rows, self.weights, coef, centre[0])
             sums = [_as_sums(first)]

@@ -155,7 +155,7 @@ class RowSample:
     @property
     def size(self) -> int:
         """How many numbers the features of all rows and problems are."""
-        per_row = self.rows.source.features.shape[1]
+        per_row = int(self.rows.source.features.shape[1])
         if self.features is not None:
             per_row = self.features.size
         return self.n_rows * per_row

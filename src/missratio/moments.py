@@ -308,7 +308,7 @@ def _second_moments(
             centred = features - at.centre[:, None, :].astype(features.dtype)
         second = (centred * mass[..., None]).swapaxes(1, 2) @ centred
     if at.intercept is None:
-        return second.astype(np.float64, copy=False)
+        return np.asarray(second, dtype=np.float64)
     total = mass.sum(axis=-1, dtype=np.float64)
     first = _first_moments(mass, total, features, at)
     n_features = features.shape[-1]

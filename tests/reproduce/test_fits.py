@@ -141,6 +141,7 @@ def test_thresholds_are_the_classifiers(make_run):
     classifier = mr.NeymanPearsonClassifier(ratio, alpha=0.2, delta=0.05)
     expected = classifier.calibrate(run.calibration).threshold_
     scores = ratio.decision_function(run.calibration)
-    assert certified_threshold(scores, 0.2, 0.05) == expected
+    # The classifier moves its threshold up by what rounding may do.
+    assert certified_threshold(scores, 0.2, 0.05) == pytest.approx(expected, abs=1e-9)
     # Too few rows certify nothing, and nothing is classified as class 1.
     assert np.isinf(certified_threshold(scores[:10], 0.1, 0.1))

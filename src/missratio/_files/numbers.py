@@ -21,6 +21,9 @@ class DoubtfulNumberError(ValueError):
     """A text that could be two numbers."""
 
 
+# What makes a spreadsheet take a cell for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 Mark = Literal[",", "."]
 _MARKS: tuple[tuple[Mark, Mark], ...] = ((".", ","), (",", "."))
 
@@ -135,6 +138,23 @@ def canonical(cell: Any) -> str:
         if abs(number) < 2**53:
             return str(int(number)) if number == int(number) else repr(number)
     return text
+
+
+def without_formula(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: marked by an apostrophe.
+
+    Examples
+    --------
+    >>> [without_formula(text) for text in ("=SUM(A1)", "-5.3", "@home", "a=b")]
+    ["'=SUM(A1)", '-5.3', "'@home", 'a=b']
+    """
+    suspect = text.startswith(_FORMULA) and not _PLAIN.fullmatch(text.strip())
+    return f"'{text}" if suspect else text
+
+
+def with_formula(text: str) -> str:
+    """What `without_formula` was given."""
+    return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA) else text
 
 
 def _tidy(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from missratio.classifier._budget import QueryBudget, query_budget
 from missratio.classifier._calibration import Calibration
+from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier._certificate import Certificate
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier._planner import (
@@ -20,7 +21,9 @@ __all__ = [
     "Certificate",
     "NeymanPearsonClassifier",
     "NoCertificateError",
+    "NoPowerWarning",
     "QueryBudget",
+    "RepeatedRowsWarning",
     "UnstableScoresWarning",
     "check_same_rows",
     "complete_mask",

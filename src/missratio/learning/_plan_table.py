@@ -12,7 +12,7 @@ from typing import Any
 
 from missratio._files import TableFile, open_table, written_whole
 from missratio._files.delimited import ragged
-from missratio._files.numbers import Mark, is_blank
+from missratio._files.numbers import Mark, is_blank, with_formula, without_formula
 from missratio._hints import listed
 from missratio.exceptions import DestinationError, Message, Remedy, TableError
 from missratio.missingness.arrays import as_frame
@@ -43,12 +43,16 @@ class Lines:
     marks: frozenset[Mark] = frozenset()
 
 
-def write_table(columns: Columns, path: str | Path, *, force: bool) -> None:
+def write_table(
+    columns: Columns, path: str | Path, *, force: bool, escape_formulas: bool
+) -> None:
     """Write columns as a CSV, Parquet or Excel file, whole or not at all.
 
     A file that exists is left as it is unless `force` is true.
     """
     path = Path(path)
+    if escape_formulas and path.suffix.lower() == ".csv":
+        columns = {name: _escaped(cells) for name, cells in columns.items()}
     write = _WRITERS.get(path.suffix.lower())
     if write is None:
         raise ValueError(
@@ -65,6 +69,10 @@ def write_table(columns: Columns, path: str | Path, *, force: bool) -> None:
         )
     with written_whole(path, force=force) as draft:
         write(columns, draft)
+
+
+def _escaped(cells: list[Any]) -> list[Any]:
+    return [without_formula(each) if isinstance(each, str) else each for each in cells]
 
 
 def read_table(source: Any, required: Sequence[str]) -> Lines:
@@ -110,13 +118,17 @@ def _from_file(table: TableFile) -> Lines:
         lines.append(line)
     return Lines(
         {
-            name: [line[place] if place < len(line) else None for line in lines]
+            name: [_cell(line[place]) if place < len(line) else None for line in lines]
             for place, name in enumerate(names)
             if name
         },
         [f"{table.path.name}, line {number}" for number in numbers],
         frozenset(table.marks),
     )
+
+
+def _cell(cell: Any) -> Any:
+    return with_formula(cell) if isinstance(cell, str) else cell
 
 
 def _check_header(columns: Columns, required: Sequence[str]) -> None:

@@ -206,6 +206,7 @@ def _numerator_means(
     rows = table.reshape(-1, table.shape[2])
     model = class_model(estimator.missingness, 1)
     by_entry = loses_entries(rows, model)
+    weights: FloatArray | None
     if by_entry:
         weights = inverse_probability_weights(rows, model)
         columns = only_columns(required_columns)

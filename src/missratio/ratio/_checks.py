@@ -112,7 +112,7 @@ def check_rank(
         )
 
 
-def check_scale(problem: JointProblem, solution: JointSolution) -> None:
+def check_scale(problem: JointProblem) -> None:
     """Refuse features whose squares leave the range of floating point."""
     for part in problem.parts:
         few = part.problem.denominator.peek().astype(np.float64, copy=False)
@@ -127,9 +127,12 @@ def check_scale(problem: JointProblem, solution: JointSolution) -> None:
                 "floating point can't hold. Scale the columns, to a standard deviation "
                 "of about one."
             )
-    if not (
-        np.isfinite(solution.coef).all() and np.isfinite(solution.intercepts).all()
-    ):
+
+
+def check_finite(solution: JointSolution) -> None:
+    """Refuse sums that overflowed."""
+    values = (*solution.coef, *solution.intercepts)
+    if not np.isfinite(values).all():
         raise ValueError(
             "The features have values so large that their weighted sums overflow. "
             "Scale the columns, to a standard deviation of about one."

@@ -30,6 +30,7 @@ from missratio.ratio._base import (
     report_status,
 )
 from missratio.ratio._checks import (
+    check_finite,
     check_rank,
     check_scale,
     read_two_samples,
@@ -162,12 +163,12 @@ class JointRatio(BaseRatio):
         tables = read_two_samples(self, X1, X0)
         check_missingness(self.missingness, self.classes_)
         self.basis_ = self._linear_basis(tables[0].shape[1])
-        classes = [
+        numerator, denominator = (
             self._class_rows(MemorySource.of(table, table), position, None)
             for table, position in zip(tables, (1, 0), strict=True)
-        ]
-        problem, solution = self._fit_rows(*classes)
-        self._warn_of_weights(problem, *classes, stacklevel=3)
+        )
+        problem, solution = self._fit_rows(numerator, denominator)
+        self._warn_of_weights(problem, numerator, denominator, stacklevel=3)
         report_status(*solution.worst, type(self).__name__, stacklevel=3)
         return self
 
@@ -290,13 +291,14 @@ class JointRatio(BaseRatio):
         self._fitted_strength = (strength.l1, strength.l2)
         penalised = problem.penalised(units, strength)
         self._check_rank(penalised, strength, denominator.label)
+        check_scale(problem)
         precision = np.finfo(numerator.source.features.dtype).eps
         solution = penalised.solve(
             solver=self.solver,
             tol=float(max(self.tol, 32.0 * precision)),
             max_iter=self.max_iter,
         )
-        check_scale(problem, solution)
+        check_finite(solution)
         self._store(penalised, solution, numerator, denominator)
         return problem, solution
 

@@ -27,6 +27,8 @@ L2_SPAN = (10.0, 1e-3)
 # L1 strengths tried by default, beside the least that leaves nothing but zeros.
 L1_SPAN = (1.0, 1e-3)
 
+Classes = tuple[ClassRows, ClassRows]
+
 
 class KLIEPCV(JointRatio):
     """KLIEP whose penalties are chosen by weighted cross-validation.
@@ -153,22 +155,18 @@ class KLIEPCV(JointRatio):
 
     def _folds(
         self, numerator: ClassRows, denominator: ClassRows
-    ) -> Iterator[tuple[list[ClassRows], list[ClassRows]]]:
+    ) -> Iterator[tuple[Classes, Classes]]:
         """The rows fitted and the rows held out, of both classes, fold by fold."""
         check_scalar(self.cv, "cv", Integral, min_val=2)
         random = check_random_state(self.random_state)
-        both = (numerator, denominator)
-        folds = [fold_numbers(rows, self.cv, random) for rows in both]
+        own = fold_numbers(numerator, self.cv, random)
+        other = fold_numbers(denominator, self.cv, random)
         for fold in range(self.cv):
-            pairs = list(zip(both, folds, strict=True))
-            yield (
-                [rows.take(numbers != fold) for rows, numbers in pairs],
-                [rows.take(numbers == fold) for rows, numbers in pairs],
-            )
+            fitted = numerator.take(own != fold), denominator.take(other != fold)
+            held = numerator.take(own == fold), denominator.take(other == fold)
+            yield fitted, held
 
-    def _fold_scores(
-        self, fitted: list[ClassRows], held: list[ClassRows], grid: Grid
-    ) -> list[float]:
+    def _fold_scores(self, fitted: Classes, held: Classes, grid: Grid) -> list[float]:
         """Held-out scores of all pairs of strengths, each fit begun at the last."""
         try:
             problem = self._build(self._objective(), *fitted)

@@ -102,7 +102,8 @@ class NaiveBayesRatio(BaseRatio):
                 f"{self.estimator!r}."
             )
         check_log_linear(estimator)
-        inner = clone(estimator).set_params(missingness=self._missingness())
+        inner: JointRatio = clone(estimator)
+        inner.set_params(missingness=self._missingness())
         inner._columns_apart = True
         return inner
 

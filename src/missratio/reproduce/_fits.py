@@ -18,7 +18,7 @@ from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.learning import learn_missingness
 from missratio.missingness import LogisticMissingness, Missingness
 from missratio.ratio import KLIEP, NaiveBayesRatio
-from missratio.threshold import FIXED_RULES, CalibrationSample
+from missratio.threshold import BinomialRule, CalibrationSample
 
 INFINITE = 100.0
 """What stands for an infinite coefficient: beside it no other column counts."""
@@ -158,9 +158,8 @@ def certified_threshold(scores: FloatArray, alpha: float, delta: float) -> float
     float
         Infinite where there are too few rows.
     """
-    rule, unused = FIXED_RULES["binomial"](), np.random.default_rng(0)
     sample = CalibrationSample.build(scores)
-    threshold = rule.select(sample, alpha, delta, unused).threshold
+    threshold = BinomialRule().select(sample, alpha, delta).threshold
     return np.inf if threshold is None else threshold
 
 

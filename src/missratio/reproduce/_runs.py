@@ -145,9 +145,8 @@ class RealRun:
         return bool(np.isnan(self.numerator).any())
 
     def linear_scores(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """θᵀz of the calibration and the test rows; rows that are alike score alike."""
-        calibration, test = self.calibration * coef, self.test * coef
-        return calibration.sum(axis=1), test.sum(axis=1)
+        """θᵀz of the calibration and the test rows."""
+        return _linear_score(self.calibration, coef), _linear_score(self.test, coef)
 
 
 def draw_run(
@@ -170,24 +169,35 @@ def draw_run(
     denominator, complete, calibration, test = parts
     # 3. Lose entries of class 1, column by column, by their value before any scaling.
     intercepts, slopes = loss.draw(rng)
-    numerator, revealed = complete.copy(order="F"), np.full_like(complete, np.nan)
+    numerator, queried = complete.copy(order="F"), []
     for j, log_odds in enumerate(zip(intercepts, slopes, strict=True)):
         phi = LogisticMissingness(*log_odds)
         numerator[:, j : j + 1] = corrupt(complete[:, j : j + 1], phi, rng)
         # 4. Look some of them up.
         (lost,) = np.nonzero(np.isnan(numerator[:, j]))
-        queried = rng.choice(lost, min(sizes.queries, len(lost)), replace=False)
-        revealed[queried, j] = complete[queried, j]
+        n_queries = min(sizes.queries, len(lost))
+        queried.append(rng.choice(lost, n_queries, replace=False))
     # 5. Normalise by class 0 and what is left of class 1.
     centre, scale = _scaling(denominator, numerator)
-    for rows in (numerator, complete, revealed, denominator, calibration, test):
+    for rows in (numerator, complete, denominator, calibration, test):
         rows -= centre
         rows /= scale
+    revealed = np.full_like(complete, np.nan)
+    for j, own in enumerate(queried):
+        revealed[own, j] = complete[own, j]
     phi = LogisticMissingness(intercepts + slopes * centre, slopes * scale)
     return RealRun(
         table, numerator, complete, revealed, denominator, calibration, test, phi,
         int(training[0]),
     )  # fmt: skip
+
+
+def _linear_score(rows: FloatArray, coef: FloatArray) -> FloatArray:
+    """θᵀz, added up column by column, so that rows which are alike score alike."""
+    score = np.zeros(len(rows))
+    for column, slope in zip(rows.T, coef, strict=True):
+        score += slope * column
+    return score
 
 
 def _filled(parts: Sequence[FloatArray], corrected: bool) -> list[FloatArray]:

@@ -186,7 +186,8 @@ class ClassRows:
                 seen = seen & (block.weights > 0.0)[:, None]
             seen = np.broadcast_to(seen, block.features.shape)
             first = seen.argmax(axis=0)
-            return seen.any(axis=0), block.features[first, np.arange(len(first))]
+            values = block.features[first, np.arange(len(first))]
+            return np.asarray(seen.any(axis=0)), values
 
         return work
 
@@ -416,7 +417,7 @@ class ClassRows:
 
     def _refuse_nan(self) -> None:
         def lacking(block: RowBlock) -> BoolArray:
-            return np.isnan(block.rows).any(axis=0)
+            return np.asarray(np.isnan(block.rows).any(axis=0))
 
         found = self.source.fold(lacking, lambda parts: np.any(parts, axis=0))
         places = tuple(np.flatnonzero(found).tolist())

@@ -191,7 +191,7 @@ class MemorySource:
     def row_number(self, row: int) -> int:
         """Where a chosen row is in the table, for messages."""
         if isinstance(self.index, slice):
-            return self.index.start + self.index.step * row
+            return int(self.index.start) + int(self.index.step) * row
         return int(self.index[row])
 
     def every(self, stride: int) -> MemorySource:

@@ -50,30 +50,37 @@ class WeightSums:
     @classmethod
     def merged(cls, parts: Sequence[WeightSums]) -> WeightSums:
         """The sums over all sets of rows."""
+
+        def added(name: str) -> FloatArray:
+            return np.asarray(np.sum([getattr(part, name) for part in parts], axis=0))
+
         return cls(
             sum(part.n_rows for part in parts),
             sum(part.own for part in parts),
-            *(
-                np.sum([getattr(part, name) for part in parts], axis=0)
-                for name in ("count", "total", "squares")
-            ),
+            added("count"),
+            added("total"),
+            added("squares"),
             np.max([part.largest for part in parts], axis=0),
-            *(
-                np.sum([getattr(part, name) for part in parts], axis=0)
-                for name in ("mass", "sums")
-            ),
+            added("mass"),
+            added("sums"),
             parts[0].origin,
         )
 
     def spread(self, n_weights: int) -> WeightSums:
         """The same with one weight for each feature, where there is one for all."""
-        one = {
-            name: np.broadcast_to(
-                getattr(self, name), (*self.count.shape[:-1], n_weights)
-            )
-            for name in ("count", "total", "squares", "largest", "mass")
-        }
-        return replace(self, **one)
+        shape = (*self.count.shape[:-1], n_weights)
+
+        def each(values: FloatArray) -> FloatArray:
+            return np.broadcast_to(values, shape)
+
+        return replace(
+            self,
+            count=each(self.count),
+            total=each(self.total),
+            squares=each(self.squares),
+            largest=each(self.largest),
+            mass=each(self.mass),
+        )
 
     @property
     def kish(self) -> FloatArray:
@@ -114,7 +121,7 @@ class WeightCheck:
     def deviation(self) -> FloatArray:
         """How many standard errors each mean is away from one."""
         error = np.where(self.standard_error > 0.0, self.standard_error, 1.0)
-        return (self.mean - 1.0) / error
+        return np.asarray((self.mean - 1.0) / error)
 
 
 def weighted_sums(
@@ -176,7 +183,7 @@ def _plain_sums(values: FloatArray, own: FloatArray | None) -> FloatArray:
         product: FloatArray = own @ values
         return product
     if values.dtype == np.float32:
-        return values.sum(axis=-2, dtype=np.float64)
+        return np.asarray(values.sum(axis=-2, dtype=np.float64))
     # BLAS adds rows up twice as fast as a sum along the first axis.
     # NumPy's dot lets go of the interpreter lock, its matmul doesn't.
     ones = np.ones(values.shape[-2])

@@ -257,5 +257,5 @@ def weights_of_features(
 def only_columns(required: BoolArray) -> BoolArray | IntArray:
     """The column that each feature needs where it needs no other, else as given."""
     if (required.sum(axis=1) == 1).all():
-        return required.argmax(axis=1)
+        return np.asarray(required.argmax(axis=1))
     return required

@@ -11,7 +11,7 @@ from missratio._typing import FloatArray
 from missratio.solver._large import frozen_newton
 from missratio.solver._newton import newton
 from missratio.solver._proximal import proximal_newton
-from missratio.solver._result import Problem, Solution, Status
+from missratio.solver._result import Evaluation, Problem, Solution, Status
 
 # A pilot takes every PILOT_STRIDE-th row, or more where that leaves too few of them;
 # one that needs many steps is given up.
@@ -95,7 +95,8 @@ def _from_batch_pilot(
     """Exact steps from where a pilot ended, in those problems that it served."""
     served = rough.status == Status.CONVERGED
     theta = np.where(served[:, None], rough.theta, begin)
-    first = problem(theta, second_order=True)
+    first: Evaluation | None = problem(theta, second_order=True)
+    assert first is not None
     misled = served & ~(first.value < rough.value + PILOT_GAP)
     if misled.any():
         theta, first = np.where(misled[:, None], begin, theta), None

@@ -72,11 +72,10 @@ class ClassMeans:
             return np.concatenate(found)
 
         found = self.rows.source.fold(work, lambda parts: np.sum(parts, axis=0))
-        meat = found[: size * size].reshape(size, size)
-        if learning is not None:
-            learning.add(found[size * size :])
+        meat: FloatArray = found[: size * size].reshape(size, size)
         if learning is None or model is None:
             return meat
+        learning.add(found[size * size :])
         mask = np.concatenate([means.mask for _, means in self.factors])
         return meat + learning.covariance(mask, None if shared else model.covariance)
 

@@ -156,6 +156,7 @@ def ratio_uncertainty(
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     *,
+    inclusion: ArrayLike | None = None,
     learned_on: LearnedOn = "auto",
 ) -> RatioUncertainty:
     """Estimate the covariance of a fitted ratio's (θ̂, log N̂) by the sandwich formula.
@@ -179,6 +180,8 @@ def ratio_uncertainty(
     y : array-like of shape (n_rows,)
         Their labels.
     sample_weight : array-like of shape (n_rows,), optional
+        Where the fit had them.
+    inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
         Where the fit had them.
     learned_on : {"auto", "same", "other"}, default="auto"
         Whether a learned φ comes from these rows (or these and more of the same class),
@@ -209,7 +212,7 @@ def ratio_uncertainty(
     """
     _check(ratio)
     check_choice("learned_on", learned_on, LEARNED_ON)
-    rows = optimum(ratio, X, y, sample_weight)
+    rows = optimum(ratio, X, y, sample_weight, inclusion)
     with one_blas_thread(rows.denominator.source.size):
         expansions = [expand(factor) for factor in rows.factors]
         _check_solved(ratio, expansions, rows)

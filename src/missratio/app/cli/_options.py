@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 EXAMPLE_FILE = Path("missingness.toml")
-NOTHING_WRITTEN = "Interrupted: nothing was written."
 
 
 def _hidden(text: str, *names: str, metavar: str | None = None) -> Any:
@@ -63,6 +62,14 @@ PageOut = Annotated[
 FolderOut = Annotated[
     Path,
     typer.Option(file_okay=False, help="Folder for tables, figures and the summary."),
+]
+
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas/--no-escape-formulas",
+        help="Mark texts in a CSV file that a spreadsheet would take for formulas.",
+    ),
 ]
 
 # Signatures
@@ -209,6 +216,12 @@ RunSeed = Annotated[int, typer.Option(min=0, help="Random seed of all draws.")]
 Jobs = Annotated[
     int | None,
     typer.Option(min=1, help="Processes. Default: one a core.", show_default=False),
+]
+ForceResults = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Replace results of another seed or variant in the folder."
+    ),
 ]
 CurvesAsJson = Annotated[
     bool, typer.Option("--json", help="Print the curves as JSON, and nothing else.")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from missratio.app.cli import _options as options
-from missratio.app.cli._failures import failures, phrased
+from missratio.app.cli._failures import failures, phrased, say, say_json
 from missratio.app.cli._progress import Progress
 
 if TYPE_CHECKING:
@@ -20,13 +19,13 @@ def _write_example(wanted: bool) -> None:
     """Write an example of a missingness file, and leave."""
     if not wanted:
         return
-    with failures(options.NOTHING_WRITTEN):
+    with failures(options.EXAMPLE_FILE):
         from missratio._files import written_whole
         from missratio.app.workflow import EXAMPLE
 
         with written_whole(options.EXAMPLE_FILE, force=False) as draft:
             draft.write_text(EXAMPLE, encoding="utf-8")
-    typer.echo(f"{options.EXAMPLE_FILE}: an example of a file for --missingness.")
+    say(f"{options.EXAMPLE_FILE}: an example of a file for --missingness.")
     raise typer.Exit
 
 
@@ -70,30 +69,32 @@ def fit(
     example: Example = False,
 ) -> None:
     """Fit a classifier to a table, with a certificate for one of its errors."""
-    with failures(options.NOTHING_WRITTEN), Progress(quiet) as progress:
-        from missratio._files import open_table
-        from missratio.app.modelfile import check_outputs, save_model
-        from missratio.app.tables import Wanted, read_labelled
-        from missratio.app.workflow import FitOptions, fit_table
+    with failures(out):
+        with Progress(quiet) as progress:
+            from missratio._files import open_table
+            from missratio.app.modelfile import check_outputs, save_model
+            from missratio.app.tables import Wanted, read_labelled
+            from missratio.app.workflow import FitOptions, fit_table
 
-        asked = FitOptions(
-            controlled, alpha, delta, missingness, queries, method, deployment,
-            calibration_size, rule, odds_factor, on_infeasible, seed, standard_errors,
-        )  # fmt: skip
-        asked.check()
-        inputs = [data, *asked.inputs]
-        check_outputs(out, force=force, sign_with=sign, inputs=inputs)
-        progress.step(f"Reading {data}")
-        source = open_table(data, encoding=encoding, sheet=sheet)
-        wanted = Wanted(target, drop, categorical, missing_value, asked.as_observed)
-        table = read_labelled(source, wanted)
-        fitted = fit_table(table, source, wanted, asked, progress.step)
-        progress.step(f"Writing {out}")
-        save_model(fitted.model, out, force=force, sign_with=sign)
-    if as_json:
-        typer.echo(json.dumps(_facts(fitted, out), ensure_ascii=False))
-    elif not quiet:
-        _show(fitted, out)
+            asked = FitOptions(
+                controlled, alpha, delta, missingness, queries, method,
+                deployment, calibration_size, rule, odds_factor, on_infeasible,
+                seed, standard_errors,
+            )  # fmt: skip
+            asked.check()
+            inputs = [data, *asked.inputs]
+            check_outputs(out, force=force, sign_with=sign, inputs=inputs)
+            progress.step(f"Reading {data}")
+            source = open_table(data, encoding=encoding, sheet=sheet)
+            wanted = Wanted(target, drop, categorical, missing_value, asked.as_observed)
+            table = read_labelled(source, wanted)
+            fitted = fit_table(table, source, wanted, asked, progress.step)
+            progress.step(f"Writing {out}")
+            save_model(fitted.model, out, force=force, sign_with=sign)
+        if as_json:
+            say_json(_facts(fitted, out))
+        elif not quiet:
+            _show(fitted, out)
 
 
 def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
@@ -120,9 +121,9 @@ def _warnings(fitted: FittedTable) -> list[str]:
 def _show(fitted: FittedTable, out: Path) -> None:
     model = fitted.model
     rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
-    typer.echo(f"Rows: {rows}. Columns: {len(model.encoder.columns)}.")
-    typer.echo(f"Method: {model.method}, {fitted.why}.")
-    typer.echo(str(model.certificate))
+    say(f"Rows: {rows}. Columns: {len(model.encoder.columns)}.")
+    say(f"Method: {model.method}, {fitted.why}.")
+    say(str(model.certificate))
     for warning in _warnings(fitted):
-        typer.echo(f"Warning: {warning}")
-    typer.echo(f"Written: {out}")
+        say(f"Warning: {warning}")
+    say(f"Written: {out}")

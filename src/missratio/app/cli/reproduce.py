@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import typer
-
 from missratio.app.cli import _options as options
-from missratio.app.cli._failures import failures
+from missratio.app.cli._failures import failures, say, say_json
 
 if TYPE_CHECKING:
     from missratio.reproduce import MeanCurve, Reproduction, Variant
@@ -27,13 +24,14 @@ def reproduce(
     seed: options.RunSeed = 0,
     jobs: options.Jobs = None,
     out: options.FolderOut = Path("reproduction"),
+    force: options.ForceResults = False,
     as_json: options.CurvesAsJson = False,
 ) -> None:
     """Run the paper's experiments: tables of every run, figures, and a summary.
 
     Interrupted, it goes on where it was left when it is called again.
     """
-    with failures("Interrupted. The same command goes on from here."):
+    with failures(resumes=True):
         from missratio.reproduce import Options
         from missratio.reproduce import reproduce as run
 
@@ -53,11 +51,12 @@ def reproduce(
                 wanted,
                 out,
                 command=command,
+                force=force,
                 announce=progress.announce,
                 tick=progress.tick,
             )
         if as_json:
-            typer.echo(json.dumps(made.as_json()))
+            say_json(made.as_json())
         else:
             _show(made, out)
 
@@ -147,8 +146,8 @@ def _show(made: Reproduction, out: Path) -> None:
         times.add_row(*cells)
     console.print(times)
     for name, why in made.summary.skipped.items():
-        typer.echo(f"Not run: {name}: {why}")
-    typer.echo(
+        say(f"Not run: {name}: {why}")
+    say(
         f"{made.summary.headline} {made.summary.wall_seconds:.1f} s in all. See "
         f"{out / 'summary.html'}."
     )

@@ -94,7 +94,7 @@ def sentinels(X: FloatArray, names: Sequence[str]) -> list[str]:
     notes = []
     ends = [np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)]
     for end in ends:
-        for j in np.flatnonzero(np.isin(end[: len(names)], _SENTINELS)):
+        for j in np.flatnonzero(np.isin(end[: len(names)], _SENTINELS)).tolist():
             column, value = X[:, j], end[j]
             others = column[(column != value) & ~np.isnan(column)]
             count = int((column == value).sum())

@@ -170,6 +170,16 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         )
 
 
+def given(y: ArrayLike | None) -> ArrayLike:
+    """Labels, which only a source has with it."""
+    if y is None:
+        raise ValueError(
+            "fit requires y to be passed, but the target y is None: give a label for "
+            "each row."
+        )
+    return y
+
+
 def _is_plain(X: Any) -> bool:
     """Whether X is an array that scikit-learn's validation would hand back as it is."""
     if type(X) is not np.ndarray or X.ndim != 2 or not X.size:

@@ -27,6 +27,7 @@ from missratio.ratio._base import (
     SolverName,
     check_choice,
     check_no_infinity,
+    given,
     report_status,
 )
 from missratio.ratio._checks import (
@@ -147,7 +148,7 @@ class JointRatio(BaseRatio):
             self, X, y, sample_weight=sample_weight, inclusion=inclusion
         )
         if classes is None:
-            read = self._read(X, y, sample_weight, inclusion, reset=True)
+            read = self._read(X, given(y), sample_weight, inclusion, reset=True)
             classes = self._both_classes(read, fit=True)
         problem, solution = self._fit_rows(*classes)
         self._warn_of_weights(problem, *classes, stacklevel=2)

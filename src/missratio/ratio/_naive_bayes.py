@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis
 from missratio.exceptions import Message, NoFiniteOptimumWarning, NotSolvedWarning
-from missratio.ratio._base import BaseRatio
+from missratio.ratio._base import BaseRatio, given
 from missratio.ratio._each_column import EachColumnBasis
 from missratio.ratio._joint import (
     Backend,
@@ -148,7 +148,7 @@ class NaiveBayesRatio(BaseRatio):
         if classes is not None:
             _copy_names(inner, self)
         else:
-            read = self._read(X, y, sample_weight, inclusion, reset=True)
+            read = self._read(X, given(y), sample_weight, inclusion, reset=True)
             _copy_names(self, inner)
             classes = inner._both_classes(read, fit=True)
         problem, solution = inner._fit_rows(*classes)

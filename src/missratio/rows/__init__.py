@@ -2,6 +2,7 @@
 
 from missratio.rows._class import ClassRows, Normalization, merge_sums, single_sums
 from missratio.rows._labelled import LabelledBlock, LabelledSource, as_source
+from missratio.rows._parquet import ParquetSource, scan_parquet
 from missratio.rows._source import (
     BLOCK_ELEMENTS,
     MemorySource,
@@ -35,6 +36,7 @@ __all__ = [
     "MemorySource",
     "ModelWeighing",
     "Normalization",
+    "ParquetSource",
     "RowBlock",
     "Source",
     "StreamedSource",
@@ -51,6 +53,7 @@ __all__ = [
     "class_rows",
     "merge_sums",
     "only_columns",
+    "scan_parquet",
     "single_sums",
     "survey",
     "weighted_sums",

@@ -47,7 +47,8 @@ class ClassRows:
     """
 
     label: Any
-    source: Any
+    # Or what answers the same of rows elsewhere: a `StreamedSource` or `TensorSource`.
+    source: MemorySource
     weighing: Weighing
     normalize: Normalization
     names: Sequence[str] | None = None
@@ -426,10 +427,10 @@ class ClassRows:
             Message(
                 "Class {label!r} has NaN in column(s) {columns}{where} and no "
                 "missingness model.",
-                where="" if self.where is None else f" in {self.where}",
                 label=self.label,
                 columns=places,
                 names=places if names is None else tuple(str(names[j]) for j in places),
+                facts={"where": "" if self.where is None else f" in {self.where}"},
                 remedies=(
                     Remedy.MODEL,
                     Remedy.COMPLETE_CASES,

@@ -166,7 +166,7 @@ def _current_client() -> Any:
     try:
         from distributed import default_client
 
-        return default_client()
+        return default_client()  # type: ignore[no-untyped-call]
     except (ImportError, ValueError) as error:
         raise RuntimeError(
             "A Dask collection is fitted on a cluster, and there is no client. Install "
@@ -189,7 +189,7 @@ def _partitions(collection: Any) -> list[Any]:
 
 
 def _block_of(names: list[str], number: int, rows: Any, labels: Any) -> Any:
-    from dask import delayed
+    from dask.delayed import delayed
 
     return delayed(_as_block, pure=True)(names, number, rows, labels)
 

@@ -89,7 +89,7 @@ class StreamedSource:
         """
         assert self.labelled is not None
         on_class = _OnClass(self.label, self.evaluate, work)
-        found = self.labelled.fold(on_class, _MergeSome(merge))
+        found: _Result = self.labelled.fold(on_class, _MergeSome(merge))
         assert found is not None
         return found
 

@@ -185,7 +185,8 @@ class TensorSample:
         few = self.every(1 + len(self.rows) // (4 * PEEKED)).rows
         if not len(few):
             few = self.every(1).rows
-        return as_numpy(few[:: 1 + len(few) // PEEKED])[None]
+        peeked: FloatArray = as_numpy(few[:: 1 + len(few) // PEEKED])[None]
+        return peeked
 
     def problems(self, which: slice) -> TensorSample:
         """Itself: there is one problem."""

@@ -181,17 +181,16 @@ def _weighed(
     """One pass over a class's rows: sums of features and of complete rows' weights."""
     import torch
 
-    step = 1 + len(rows) // (2 * DRAWN_ROWS)
+    step = 1 + len(rows) // DRAWN_ROWS
     few = rows[::step] if mask is None else rows[::step][mask[::step]]
-    host = as_numpy(few[:DRAWN_ROWS].contiguous())
+    host = as_numpy(few.contiguous())
     drawn = MemorySource.of(host, host)
     whole = None if mask is None else mask.to(rows.dtype)
     if isinstance(weighing, Unweighted):
         ones = np.ones(1)
         sums = TensorSample(rows, whole, count * ones, count).plain_sums()
-        counts = WeightSums(
-            count, float(count), *[count * ones] * 3, ones, count * ones, sums
-        )
+        each = count * ones
+        counts = WeightSums(count, float(count), each, each, each, ones, each, sums)
         return TensorSource(rows, mask, count, whole, drawn, counts, counts)
     weights = torch.zeros(len(rows), dtype=rows.dtype, device=rows.device)
     by_feature, by_row = [], []

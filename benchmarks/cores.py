@@ -13,9 +13,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import uninstalled  # noqa: F401
 from threadpoolctl import threadpool_limits
 
+import uninstalled  # noqa: F401  isort: skip
 import missratio as mr
 
 N_ROWS, N_COLUMNS, REPEATS = 2_000_000, 50, 3

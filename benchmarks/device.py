@@ -3,8 +3,8 @@
 For classes of 10⁶, 10⁷ and 10⁸ rows × 64 float32: one pass of the fused kernel beside
 the memory's copy bandwidth, `KLIEP().fit(X, y)` from labels to coefficients, checked
 against float64 sums, and (up to 10⁷) scikit-learn's LogisticRegression under array-API
-dispatch at its default tolerance. Then with weights, NaN and a logistic φ. Runs from the
-repository, installed or not.
+dispatch at its default tolerance. Then with weights, NaN and a logistic φ. Runs from
+the repository, installed or not.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from collections.abc import Callable
 import numpy as np
 import sklearn
 import torch
-import uninstalled  # noqa: F401
 from sklearn.linear_model import LogisticRegression
 
+import uninstalled  # noqa: F401  isort: skip
 import missratio as mr
 from missratio.tensor import _fused
 
@@ -99,13 +99,15 @@ def one_size(n_rows: int) -> None:
     print(f"  predict_ratio of {n_rows:,} rows {scored:8.2f} ms")
 
 
-def main(arguments: list[str]) -> None:
-    print(torch.cuda.get_device_name(), torch.__version__, sklearn.__version__)
+def bandwidth() -> float:
     block = torch.empty(2**30, dtype=torch.float32, device="cuda")
     other = torch.empty_like(block)
-    took = best(lambda: other.copy_(block))
-    print(f"copy {2 * block.nbytes / took / 1e9:.2f} TB/s")
-    del block, other
+    return 2 * block.nbytes / best(lambda: other.copy_(block)) / 1e9
+
+
+def main(arguments: list[str]) -> None:
+    print(torch.cuda.get_device_name(), torch.__version__, sklearn.__version__)
+    print(f"copy {bandwidth():.2f} TB/s")
     for n_rows in [int(float(each)) for each in arguments] or [10**6, 10**7, 10**8]:
         one_size(n_rows)
         torch.cuda.empty_cache()

@@ -55,17 +55,8 @@ LIBRARY = {*ALLOWED, "solver"}
 ALLOWED["app"] = {*LIBRARY, "reproduce"}
 for late in ["learning", *PATH[PATH.index("ratio") :]]:
     ALLOWED[late].add("solver")
-HEAVY = [
-    "torch",
-    "triton",
-    "dask",
-    "distributed",
-    "altair",
-    "matplotlib",
-    "pandas",
-    "polars",
-    "pyarrow",
-]
+HEAVY = ["torch", "triton", "dask", "distributed", "altair", "matplotlib", "pandas"]
+HEAVY += ["polars", "pyarrow"]
 
 
 def imported_modules(file):

@@ -83,6 +83,7 @@ from .ratio import (
     density_ratio,
     fit_batch,
 )
+from .rows import ParquetSource, scan_parquet
 from .threshold import CalibrationSample
 from .uncertainty import RatioUncertainty, ratio_uncertainty
 from .weights import (
@@ -131,6 +132,7 @@ __all__ = [
     "NoFiniteOptimumWarning",
     "Objective",
     "ObjectiveRatio",
+    "ParquetSource",
     "PolynomialBasis",
     "QueryBudget",
     "QueryPlan",
@@ -167,6 +169,7 @@ __all__ = [
     "ratio_uncertainty",
     "required_calibration_rows",
     "save_model",
+    "scan_parquet",
     "type_i_error",
     "type_i_interval",
     "type_ii_error",

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.stats import binom, norm
 
 import missratio as mr
-from missratio.threshold import make_rule
 from missratio.theory import oracle_power, oracle_threshold
+from missratio.threshold import make_rule
 
 alpha, delta, shift = 0.1, 0.05, 1.5
 oracle = oracle_power(norm(shift), oracle_threshold(norm(), alpha))

@@ -14,7 +14,6 @@ from .basis import (
 from .classifier import (
     Certificate,
     NeymanPearsonClassifier,
-    NoCertificateError,
     QueryBudget,
     expected_power,
     query_budget,
@@ -24,6 +23,7 @@ from .evaluation import (
     NPROC,
     NPROCComparison,
     NPROCDisplay,
+    TypeIErrorMonitor,
     compare_np_roc,
     error_scorer,
     exact_interval,
@@ -33,6 +33,11 @@ from .evaluation import (
     type_i_error,
     type_i_interval,
     type_ii_error,
+)
+from .exceptions import (
+    NoCertificateError,
+    NoFiniteOptimumWarning,
+    WeightConcentrationWarning,
 )
 from .imputation import (
     ImputationEnsemble,
@@ -68,7 +73,6 @@ from .ratio import (
     BatchFit,
     FDivergenceRatio,
     NaiveBayesRatio,
-    NoFiniteOptimumWarning,
     ObjectiveRatio,
     density_ratio,
     fit_batch,
@@ -77,7 +81,6 @@ from .threshold import CalibrationSample
 from .uncertainty import RatioUncertainty, ratio_uncertainty
 from .weights import (
     SampleSize,
-    WeightConcentrationWarning,
     effective_sample_size,
     inverse_probability_weights,
     worst_case_sample_size,
@@ -129,6 +132,7 @@ __all__ = [
     "Term",
     "TiltedImputer",
     "TransformerBasis",
+    "TypeIErrorMonitor",
     "UnionBasis",
     "WeightConcentrationWarning",
     "build_report",

@@ -6,7 +6,6 @@ from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier._certificate import Certificate
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier._planner import (
-    NoCertificateError,
     expected_power,
     required_calibration_rows,
     sorted_scores,
@@ -15,6 +14,7 @@ from missratio.classifier._reading import check_same_rows
 from missratio.classifier._rounding import UnstableScoresWarning
 from missratio.classifier._scores import complete_mask
 from missratio.classifier._training import missingness_parameters
+from missratio.exceptions import NoCertificateError
 
 __all__ = [
     "Calibration",

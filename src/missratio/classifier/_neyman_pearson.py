@@ -37,6 +37,7 @@ from missratio.classifier._training import (
     fit_estimator,
     relabelled,
     split_rows,
+    users_labels,
 )
 from missratio.classifier._trust import ScoredRows
 from missratio.missingness import Missingness
@@ -181,15 +182,16 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.calibration_index_ = held
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
-        self.estimator_ = fit_estimator(
-            self.estimator,
-            X,
-            is_other.astype(int),
-            fitted,
-            relabelled(missingness, self._controlled()),
-            self._controlled(),
-            params,
-        )
+        with users_labels(self.classes_, self._controlled()):
+            self.estimator_ = fit_estimator(
+                self.estimator,
+                X,
+                is_other.astype(int),
+                fitted,
+                relabelled(missingness, self._controlled()),
+                self._controlled(),
+                params,
+            )
         # The estimator has seen the controlled class as 0, its first.
         self._sign = 1.0
         self._recalibrate(X, is_other, missingness, rng)

@@ -11,6 +11,8 @@ from missratio.evaluation._metrics import (
     type_i_interval,
     type_ii_error,
 )
+from missratio.evaluation._monitor import TypeIErrorMonitor, WatchedPoint
+from missratio.evaluation._monitor_display import MonitorDisplay
 from missratio.evaluation._np_roc import (
     NPROC,
     NPROCComparison,
@@ -21,8 +23,11 @@ from missratio.evaluation._np_roc import (
 __all__ = [
     "NPROC",
     "Interval",
+    "MonitorDisplay",
     "NPROCComparison",
     "NPROCDisplay",
+    "TypeIErrorMonitor",
+    "WatchedPoint",
     "compare_np_roc",
     "error_scorer",
     "exact_interval",

@@ -124,7 +124,7 @@ class Setting:
     def bound(self) -> float | None:
         return None if self.model is None else self.model.weight_bound(self.width)
 
-    def sample(
+    def draw_samples(
         self, n_samples: int, rng: np.random.Generator
     ) -> list[CalibrationSample]:
         """Calibration rows: drawn, scored, lost and weighted."""

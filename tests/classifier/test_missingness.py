@@ -14,14 +14,13 @@ from sklearn.preprocessing import StandardScaler
 
 from missratio import (
     KLIEP,
-    CalibrationSample,
     FunctionMissingness,
     NaiveBayesRatio,
     NeymanPearsonClassifier,
     StepMissingness,
     corrupt,
 )
-from missratio.threshold import _betting, make_rule
+from missratio.threshold import CalibrationSample, _betting, make_rule
 from missratio.weights import complete_row_weights
 
 STEP0 = StepMissingness([1.0, 0.0], 0.0, 0.5)

@@ -192,7 +192,7 @@ def repeat(setting: Setting, seed: int, count: int) -> list[tuple[np.ndarray, ..
     rng = np.random.default_rng([seed, 7])
     results = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mr.WeightConcentrationWarning)
+        warnings.simplefilter("ignore", mr.exceptions.WeightConcentrationWarning)
         while len(results) < count:
             data = draw(setting, rng)
             models = learn(setting, data)
@@ -220,7 +220,7 @@ def bootstrap(setting: Setting, data: Data, draws: int, seed: int = 0) -> np.nda
     places = [np.flatnonzero(data.y == label) for label in (0, 1)]
     results = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mr.WeightConcentrationWarning)
+        warnings.simplefilter("ignore", mr.exceptions.WeightConcentrationWarning)
         for _ in range(draws):
             index = np.concatenate([rng.choice(rows, len(rows)) for rows in places])
             results.append(estimates(fit(setting, data.rows(index))))

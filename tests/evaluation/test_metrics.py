@@ -12,13 +12,11 @@ import missratio as mr
 from missratio import (
     NeymanPearsonClassifier,
     error_scorer,
-    exact_interval,
     power,
-    power_interval,
     type_i_error,
-    type_i_interval,
     type_ii_error,
 )
+from missratio.evaluation import exact_interval, power_interval, type_i_interval
 
 TRUTH = np.repeat([0, 1], [10, 5])
 PREDICTED = np.array([0] * 7 + [1] * 3 + [1] * 4 + [0])

@@ -14,10 +14,10 @@ from missratio import (
     FDivergenceRatio,
     LogisticMissingness,
     NaiveBayesRatio,
-    NoFiniteOptimumWarning,
     corrupt,
     ratio_uncertainty,
 )
+from missratio.exceptions import NoFiniteOptimumWarning
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import ratio_coverage

@@ -460,6 +460,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             deployment=self.deployment,
             on_infeasible=self.on_infeasible,
             controlled=self._controlled(),
+            other=self._other(),
         )
         other = None if other_rows is None else lambda: self._scored(other_rows())
         scored = self._scored(X0)

@@ -2,6 +2,7 @@
 
 from missratio.evaluation._display import NPROCDisplay
 from missratio.evaluation._metrics import (
+    ErrorScorer,
     Interval,
     error_scorer,
     exact_interval,
@@ -22,6 +23,7 @@ from missratio.evaluation._np_roc import (
 
 __all__ = [
     "NPROC",
+    "ErrorScorer",
     "Interval",
     "MonitorDisplay",
     "NPROCComparison",

@@ -137,7 +137,7 @@ def assess_features(
                 )
         if j in taught:
             fit = taught[j]
-            findings.append(_instrument(fit, name, own))
+            findings.append(instrument_finding(fit, name, own))
             if fit.tests is not None:
                 findings += _from_tests(fit.tests, j, names)
             if j in fitted:
@@ -183,7 +183,8 @@ def weights_finding(evidence: Evidence, theta: FloatArray, name: str) -> list[_F
     ]
 
 
-def _instrument(fit: TableFit, name: str, evidence: Evidence) -> _Finding:
+def instrument_finding(fit: TableFit, name: str, evidence: Evidence) -> _Finding:
+    """How much the other columns could teach."""
     worth = float(equivalent_lookups(fit.shadow, fit.theta).min())
     good = (
         f"{name}: the other columns teach as much about why it is missing as about "

@@ -47,6 +47,7 @@ from .learning import (
     MissingnessWarning,
     QueryPlan,
     Revealed,
+    compare_classes,
     learn_missingness,
     plan_queries,
 )
@@ -143,6 +144,7 @@ __all__ = [
     "UnionBasis",
     "WeightConcentrationWarning",
     "build_report",
+    "compare_classes",
     "compare_np_roc",
     "corrupt",
     "density_ratio",

@@ -45,9 +45,11 @@ from .imputation import (
     TiltedImputer,
 )
 from .learning import (
+    Check,
     GoodnessOfFit,
     LearnedMissingness,
     MissingnessDisplay,
+    MissingnessWarning,
     QueryPlan,
     Revealed,
     learn_missingness,
@@ -55,10 +57,14 @@ from .learning import (
 )
 from .missingness import (
     FunctionMissingness,
+    LittleTest,
     LogisticMissingness,
     Missingness,
+    MissingnessPatterns,
+    MissingnessPatternsDisplay,
     StepMissingness,
     corrupt,
+    missingness_patterns,
 )
 from .objective import (
     Combination,
@@ -97,6 +103,7 @@ __all__ = [
     "BatchFit",
     "CalibrationSample",
     "Certificate",
+    "Check",
     "ColumnwiseBasis",
     "Combination",
     "Divergence",
@@ -109,9 +116,13 @@ __all__ = [
     "ImputationTrace",
     "LearnedMissingness",
     "LinearBasis",
+    "LittleTest",
     "LogisticMissingness",
     "Missingness",
     "MissingnessDisplay",
+    "MissingnessPatterns",
+    "MissingnessPatternsDisplay",
+    "MissingnessWarning",
     "ModelFileError",
     "NPROCComparison",
     "NPROCDisplay",
@@ -149,6 +160,7 @@ __all__ = [
     "inverse_probability_weights",
     "learn_missingness",
     "load_model",
+    "missingness_patterns",
     "np_roc",
     "plan_queries",
     "power",

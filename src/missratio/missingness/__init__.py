@@ -4,12 +4,22 @@ from missratio.missingness.base import Missingness
 from missratio.missingness.corruption import corrupt
 from missratio.missingness.function import FunctionMissingness
 from missratio.missingness.logistic import LogisticMissingness
+from missratio.missingness.patterns import (
+    LittleTest,
+    MissingnessPatterns,
+    MissingnessPatternsDisplay,
+    missingness_patterns,
+)
 from missratio.missingness.step import StepMissingness
 
 __all__ = [
     "FunctionMissingness",
+    "LittleTest",
     "LogisticMissingness",
     "Missingness",
+    "MissingnessPatterns",
+    "MissingnessPatternsDisplay",
     "StepMissingness",
     "corrupt",
+    "missingness_patterns",
 ]

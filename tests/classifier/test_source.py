@@ -1,4 +1,4 @@
-"""A classifier around a ratio keeps its promise on rows that are read block by block."""
+"""A classifier keeps its promise on rows that are read block by block."""
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ def write(path, X, y):
     return mr.scan_parquet(path, target="y")
 
 
-PHI = {0: mr.LogisticMissingness([-1.0, -2.0], [0.8, 0.3])}
+PHI = {0: mr.LogisticMissingness([-2.0, -3.0], [0.4, 0.3])}
 
 
 @pytest.mark.parametrize("missingness", [None, PHI], ids=["complete", "missing"])

@@ -141,9 +141,9 @@ def hold_out(
     held, training, other = (np.concatenate(each) for each in rows)
     if not len(held):
         raise ValueError(
-            f"No row of the controlled class {controlled!r} was drawn to calibrate on: "
-            f"the labels are {list(labels)[:10]}. Raise calibration_size, or bring more "
-            "rows."
+            f"No row of the controlled class {controlled!r} was drawn to calibrate on; "
+            f"the labels are {list(labels)[:10]}. Raise calibration_size, or bring "
+            "more rows."
         )
     rest = TrainingSource(source, lot, source.names, source.n_rows)
     return rest, HeldRows(labels, held, training, other)

@@ -7,7 +7,8 @@ from missratio.threshold._rules import (
     Selection,
     binomial_tail,
 )
-from missratio.threshold._sample import CalibrationSample
+from missratio.threshold._sample import CalibrationSample, LookUps
+from missratio.threshold._strata import LookUpRule, looked_up_sample
 from missratio.threshold._weighted import (
     FIXED_RULES,
     RULES,
@@ -21,9 +22,12 @@ __all__ = [
     "AutoRule",
     "BernsteinRule",
     "CalibrationSample",
+    "LookUpRule",
+    "LookUps",
     "PaperRule",
     "Rule",
     "Selection",
     "TunedBettingRule",
     "binomial_tail",
+    "looked_up_sample",
 ]

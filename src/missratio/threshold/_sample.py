@@ -9,9 +9,31 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._typing import FloatArray
+from missratio._typing import FloatArray, IntArray
 
 PILOT_VALUES = 500
+
+
+@dataclass(frozen=True)
+class LookUps:
+    """Which observed rows were complete, and which were drawn to be looked up.
+
+    Parameters
+    ----------
+    stratum : ndarray of int of shape (n_observed,)
+        0 for a complete row, s for one that was drawn from stratum s of the incomplete
+        ones. One that was drawn and not found is there with a score of +∞.
+    incomplete : ndarray of int of shape (n_strata,)
+        Incomplete rows, whether looked up or not, of strata 1, 2, …
+    """
+
+    stratum: IntArray
+    incomplete: IntArray
+
+    @property
+    def drawn(self) -> IntArray:
+        """How many of the incomplete rows were drawn, by stratum."""
+        return np.bincount(self.stratum, minlength=len(self.incomplete) + 1)[1:]
 
 
 @dataclass(frozen=True)
@@ -35,6 +57,8 @@ class CalibrationSample:
     edges : pair of ndarray of shape (n_observed,), or None
         The least and the largest that each weight may be, where φ is not known exactly;
         None where it is. A rule takes the worse of the two wherever it uses a weight.
+    lookups : LookUps or None
+        Which rows were looked up, where that is why they have a score.
     """
 
     values: FloatArray
@@ -43,6 +67,7 @@ class CalibrationSample:
     bound: float | None
     ordered: bool = True
     edges: tuple[FloatArray, FloatArray] | None = None
+    lookups: LookUps | None = None
 
     @classmethod
     def build(

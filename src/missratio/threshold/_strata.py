@@ -50,7 +50,7 @@ from missratio.threshold._bets import largest_tail, mixture
 from missratio.threshold._rules import Rule, Selection, bisect_tail
 from missratio.threshold._sample import CalibrationSample, LookUps
 
-# The part of δ that g never falls below: it keeps rounding in far tails out of the test.
+# The part of δ that g never falls below: keeps rounding in far tails out of the test.
 FLOOR = 1e-5
 # Of the counts of looked-up rows above a threshold, so many are on the grid.
 GRID = 32
@@ -186,7 +186,8 @@ class LookUpRule(Rule):
 
 def _with_unseen(sample: CalibrationSample) -> CalibrationSample:
     """Rows of strata that nothing was drawn from, as errors above every threshold."""
-    assert sample.lookups is not None and sample.masses is not None
+    assert sample.lookups is not None
+    assert sample.masses is not None
     unseen = int(sample.lookups.incomplete[sample.lookups.drawn == 0].sum())
     values = np.append(sample.values, np.full(unseen, np.inf))
     masses = np.append(sample.masses, np.ones(unseen))
@@ -433,12 +434,13 @@ class ExactTest:
             row[: len(shape)] = shape[:size]
         products = rfft(self._masses, length) * np.conj(rfft(stacked, length))
         below = np.cumsum(self._masses) - self._masses
-        return np.asarray(irfft(products, length)[:, :size]) + below + self._beyond
+        means: FloatArray = irfft(products, length)[:, :size] + below + self._beyond
+        return means
 
     def _shifts(self, means: FloatArray, level: float) -> list[int]:
         """The largest shift of each shape at which its mean is at most its part."""
         small = means <= (self._parts * level)[:, None]
-        return (np.count_nonzero(small, axis=1) - 1).tolist()
+        return [int(count) - 1 for count in np.count_nonzero(small, axis=1)]
 
     def _mean(self, level: FloatArray) -> float:
         return float((self._masses * level[:-1]).sum()) + self._beyond

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import binom, norm
 
 import missratio as mr
-from missratio.classifier import make_rule
+from missratio.threshold import make_rule
 from missratio.theory import oracle_power, oracle_threshold
 
 alpha, delta, shift = 0.1, 0.05, 1.5

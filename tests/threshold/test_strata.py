@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom, hypergeom
 
 from missratio.threshold import (
-    FIXED_RULES,
+    BinomialRule,
     CalibrationSample,
     LookUpRule,
     looked_up_sample,
@@ -32,8 +32,7 @@ def two_strata(n_rows, first, second, alpha, delta):
 
 def threshold(scores, inclusion, alpha=0.1, delta=0.05, strata=None):
     sample = looked_up_sample(scores, inclusion, strata)
-    rng = np.random.default_rng(0)
-    return LookUpRule().select(sample, alpha, delta, rng).threshold
+    return LookUpRule().select(sample, alpha, delta).threshold
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -133,9 +132,8 @@ def test_with_nothing_unknown_it_is_the_binomial_rule(looked_up, n_rows):
     if looked_up == "all of them":
         # Just below one: a draw that happened to take every row.
         inclusion[: n_rows // 3] = 1.0 - 1e-12
-    expected = FIXED_RULES["binomial"]().select(
-        CalibrationSample.build(scores), 0.1, 0.05, rng
-    )
+    sample = CalibrationSample.build(scores)
+    expected = BinomialRule().select(sample, 0.1, 0.05)
     assert threshold(scores, inclusion) == expected.threshold
 
 
@@ -222,4 +220,4 @@ def test_strata_are_one_for_each_row():
 def test_a_sample_without_a_draw_is_refused():
     sample = CalibrationSample.build(np.arange(5.0))
     with pytest.raises(ValueError, match="inclusion probabilities"):
-        LookUpRule().select(sample, 0.1, 0.05, np.random.default_rng(0))
+        LookUpRule().select(sample, 0.1, 0.05)

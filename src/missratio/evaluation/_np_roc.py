@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from missratio._typing import BoolArray, FloatArray
-from missratio.classifier import check_levels, make_rule, sorted_scores
+from missratio.classifier import sorted_scores
 from missratio.evaluation._metrics import exact_interval
-from missratio.threshold import CalibrationSample
+from missratio.threshold import CalibrationSample, Rule, check_levels, make_rule
 
 LEVELS = tuple(np.linspace(0.005, 0.5, 100).tolist())
 
@@ -77,7 +77,7 @@ def np_roc(
     alphas: Sequence[float] = LEVELS,
     weights: ArrayLike | None = None,
     bound: float | None = None,
-    rule: str = "auto",
+    rule: str | Rule = "auto",
     training: CalibrationSample | None = None,
     name: str | None = None,
     random_state: int | None = 0,
@@ -106,7 +106,7 @@ def np_roc(
         None where they are complete.
     bound : float, optional
         The largest weight possible; None where it is not known.
-    rule : str, default="auto"
+    rule : str or Rule, default="auto"
     training : CalibrationSample, optional
         Scored training rows, for rules that learn from them.
     name : str, optional
@@ -133,15 +133,15 @@ def np_roc(
             )
         sample = controlled_scores
     else:
-        sample = CalibrationSample.build(controlled_scores, weights, bound)
+        sample = CalibrationSample.build(
+            controlled_scores, weights, bound, random_state=random_state
+        )
     other = sorted_scores(other_scores)
     levels = np.asarray(alphas, dtype=np.float64)
     for level in levels:
         check_levels(float(level), delta)
     chooser = make_rule(rule, training=training, complete=sample.masses is None)
-    chosen = chooser.select_levels(
-        sample, levels.tolist(), delta, np.random.default_rng(random_state)
-    )
+    chosen = chooser.select_levels(sample, levels.tolist(), delta)
     thresholds = np.array(
         [np.inf if c.threshold is None else c.threshold for c in chosen]
     )

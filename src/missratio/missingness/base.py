@@ -65,15 +65,27 @@ class Missingness(ABC):
         odds_factor : float, default=1.0
             By what factor the odds φ/(1 − φ) may be larger than the model says.
         """
-        if self.maximum is None:
+        largest = self.column_maxima(n_columns)
+        if not (largest < 1.0).all():
             return None
-        each = 1.0 + odds_factor * self.maximum / (1.0 - self.maximum)
-        if self.rowwise:
-            return each
-        try:
-            return each**n_columns
-        except OverflowError:
-            return None
+        with np.errstate(over="ignore"):
+            bound = np.prod(1.0 + odds_factor * largest / (1.0 - largest))
+        return float(bound) if np.isfinite(bound) else None
+
+    def column_maxima(self, n_columns: int) -> FloatArray:
+        """The supremum of φ for each column, or of a rowwise model's one φ.
+
+        Parameters
+        ----------
+        n_columns : int
+
+        Returns
+        -------
+        ndarray of shape (n_columns,), or (1,) for a rowwise model
+            1 where it is not known.
+        """
+        known = 1.0 if self.maximum is None else self.maximum
+        return np.full(1 if self.rowwise else n_columns, known)
 
     @property
     def learned(self) -> bool:
@@ -198,11 +210,13 @@ class Missingness(ABC):
             )
         if self.maximum is None:
             return
-        excess = known & (probability > self.maximum * (1 + _MAXIMUM_TOLERANCE))
+        largest = self.column_maxima(probability.shape[-1])
+        excess = known & (probability > largest * (1 + _MAXIMUM_TOLERANCE))
         if excess.any():
             at, value = _first(excess, probability, first_row, source)
+            column = int(np.argwhere(excess)[0][-1]) if len(largest) > 1 else 0
             raise ValueError(
-                f"The declared maximum {self.maximum} of the missing probability is "
+                f"The declared maximum {largest[column]} of the missing probability is "
                 f"exceeded: {type(self).__name__} gives {value} at {at}. Declare a "
                 "larger maximum, or None if it is not known."
             )

@@ -121,6 +121,16 @@ class LogisticMissingness(Missingness):
         """The supremum ‖φ‖∞ where φ is constant; None where it tends to 1."""
         return float(np.max(expit(self.intercept))) if not np.any(self.coef) else None
 
+    def column_maxima(self, n_columns: int) -> FloatArray:
+        """φ where it is constant; 1 elsewhere, as it tends to 1."""
+        intercept, coef = np.asarray(self.intercept), np.asarray(self.coef)
+        if self.rowwise:
+            intercept, coef = intercept.reshape(1), np.abs(coef).max(keepdims=True)
+        # Where a model was learned, only what never goes missing is known for certain.
+        constant = np.isneginf(intercept) if self.learned else coef == 0.0
+        largest = np.where(constant & (coef == 0.0), expit(intercept), 1.0)
+        return np.broadcast_to(largest, (1 if self.rowwise else n_columns,))
+
     @property
     def n_features(self) -> int | None:
         """The number of features; None where both parameters are scalars."""

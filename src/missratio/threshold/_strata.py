@@ -150,16 +150,12 @@ class LookUpRule(Rule):
     """
 
     name = "look-ups"
+    bound = "unused"
 
     def select(
-        self,
-        sample: CalibrationSample,
-        alpha: float,
-        delta: float,
-        rng: np.random.Generator,
+        self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Choose by bisection: the test is monotone in the threshold."""
-        del rng
         if sample.lookups is None:
             raise ValueError(
                 "The rule 'look-ups' needs to know how rows were drawn to be looked "

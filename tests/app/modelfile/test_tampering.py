@@ -154,7 +154,7 @@ UNSOUND = {
     "certified or not": set_json("certificate_", "certified", value="yes"),
     "no columns": set_json("n_features_in_", value=0),
     "too many columns": set_json("n_features_in_", value=10**12),
-    "weights": set_json("_trust", "odds_factor", value="1"),
+    "weights": set_json("calibration_", "trust", "odds_factor", value="1"),
     "no estimator": set_json("estimator_", value=None),
 }
 
@@ -188,7 +188,9 @@ def test_a_missing_probability_above_one_is_refused(tmp_path):
         path,
     )
     members = members_of(path)
-    node = attribute(json.loads(members[SCHEMA]), "_trust", "model", "probability")
+    node = attribute(
+        json.loads(members[SCHEMA]), "calibration_", "trust", "model", "probability"
+    )
     buffer = io.BytesIO()
     np.save(buffer, np.array(1.5))
     write(path, {**members, node["file"]: buffer.getvalue()})

@@ -12,9 +12,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from missratio.app.modelfile._model import TableModel, TrainingData
 from missratio.app.modelfile._types import ModelFileError
 from missratio.app.tables import Cells, Column, Encoder
-from missratio.classifier import Certificate, NeymanPearsonClassifier, check_levels
+from missratio.classifier import Calibration, Certificate, NeymanPearsonClassifier
 from missratio.imputation import ImputationEnsemble, TiltedImputer
 from missratio.missingness import Missingness
+from missratio.threshold import CalibrationSample, Rule, check_levels
 
 _CERTIFICATE = {
     "alpha": float, "delta": float, "rule": str, "deployment": str, "rows": int,
@@ -47,6 +48,7 @@ def check_model(model: Any, header: dict[str, Any]) -> None:
             classifier = model.classifier
         _require(isinstance(classifier, NeymanPearsonClassifier), "it is no classifier")
         _check_certificate(classifier)
+        _check_calibration(classifier)
         _check_missingness(classifier)
         _check_trees(classifier)
         _check_scores(classifier)
@@ -132,15 +134,38 @@ def _check_certificate(classifier: Any) -> None:
     )
 
 
+def _check_calibration(classifier: Any) -> None:
+    """Make its samples once more, and choose the certificate's threshold once more."""
+    calibration = classifier.calibration_
+    _require(isinstance(calibration, Calibration), "it has no calibration")
+    _require(isinstance(calibration.rule, Rule), "its rule is of another type")
+    training = getattr(calibration.rule, "training", None)
+    for sample in (calibration.sample, training):
+        if sample is not None:
+            _require(isinstance(sample, CalibrationSample), "its calibration rows")
+            sample.check()
+    certificate, sample = classifier.certificate_, calibration.sample
+    _require(
+        (sample.n_rows, sample.n_observed) == (certificate.rows, certificate.observed),
+        "its certificate is for other rows",
+    )
+    if sample.n_observed:
+        chosen = calibration.select([certificate.alpha])[0].threshold
+        _require(
+            (math.inf if chosen is None else chosen) == certificate.threshold,
+            "its certificate is for another threshold",
+        )
+
+
 def _check_missingness(classifier: Any) -> None:
-    models = {**(classifier.missingness or {}), "trusted": classifier._trust.model}
+    trust = classifier.calibration_.trust
+    models = {**(classifier.missingness or {}), "trusted": trust.model}
     for model in models.values():
         if model is None:
             continue
         _require(isinstance(model, Missingness), "its missingness is of another type")
         # Makes it once more, with all the checks of a new one.
         replace(model)
-    trust = classifier._trust
     for value in (trust.delta, trust.cap, trust.odds_factor):
         _require(value is None or isinstance(value, int | float), "its weights")
 

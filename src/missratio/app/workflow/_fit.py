@@ -206,7 +206,7 @@ def _fit_table(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            levels = classifier._fit_levels(table.X, table.y)
+            classifier.fit(table.X, table.y)
         except NoCertificateError as error:
             raise NoCertificateError(in_options(str(error), names)) from error
         except ValueError as error:
@@ -220,7 +220,6 @@ def _fit_table(
     step("Describing it for a report")
     report = describe(
         LabelledRows.read(classifier, table.X, table.y),
-        levels,
         title=f"{wanted.target} in {file}",
         names=names,
     )

@@ -43,6 +43,9 @@ class Certificate:
         Γ, the largest factor by which the odds of being missing may be wrong, either
         way, before the guarantee fails. For a learned φ the estimated odds are meant.
         None where nothing is missing or nothing is certified.
+    looked_up, not_found : int
+        Incomplete rows that were drawn to be looked up, and those of them that were not
+        found, which count as errors.
     """
 
     alpha: float
@@ -60,6 +63,8 @@ class Certificate:
     assumptions: tuple[str, ...]
     missingness_delta: float = 0.0
     sensitivity: float | None = None
+    looked_up: int = 0
+    not_found: int = 0
 
     @property
     def valid_while(self) -> str:
@@ -105,6 +110,11 @@ class Certificate:
     def _on_missingness(self) -> list[str]:
         """How far the guarantee allows for errors in φ."""
         lines = []
+        if self.looked_up:
+            lines.append(
+                f"{self.looked_up} incomplete rows were looked up, {self.not_found} of "
+                "them not found; those count as errors."
+            )
         if self.missingness_delta:
             lines.append(
                 "Why values are missing was learned: of delta, a part of "
@@ -125,6 +135,8 @@ def assumptions(
     model: Any,
     odds_factor: float = 1.0,
     cap: float | None = None,
+    *,
+    looked_up: bool = False,
 ) -> tuple[str, ...]:
     """What a guarantee rests on.
 
@@ -139,11 +151,25 @@ def assumptions(
         By what factor the odds of being missing may be wrong.
     cap : float or None
         The largest weight that a row may have to be given to the other class.
+    looked_up : bool
+        Whether incomplete rows were drawn and looked up, instead of a model.
     """
     common = f"calibration rows of class {controlled!r} are drawn independently from"
     if deployment == "as-observed":
         return (
             f"{common} the law of the rows to be classified, missing values included",
+        )
+    before = (
+        f"{common} the law of the rows to be classified, before values went missing"
+    )
+    if looked_up:
+        return (
+            before,
+            "rows to look up were drawn at random among the incomplete ones, and how "
+            "many has nothing to do with their values",
+            "what was found is true",
+            "no model of missingness is assumed",
+            "a row to be classified is complete, or else gets the controlled class",
         )
     if model is None:
         return (f"{common} the law of the rows to be classified", "none is missing")
@@ -159,7 +185,7 @@ def assumptions(
     if cap is not None:
         reach = f", as does one whose like is missing more often than {1 - 1 / cap:.3g}"
     return (
-        f"{common} the law of the rows to be classified, before values went missing",
+        before,
         how,
         "a row to be classified is complete, or else gets the controlled class" + reach,
     )

@@ -15,7 +15,8 @@ from missratio.classifier._planner import infeasible
 from missratio.classifier._rounding import measure_rounding
 from missratio.classifier._trust import ScoredRows, Trust
 from missratio.missingness import Missingness
-from missratio.threshold import Rule, make_rule
+from missratio.ratio import check_choice
+from missratio.threshold import LookUpRule, Rule, make_rule
 
 # Odds that are wrong by more are as good as unknown.
 LARGEST_FACTOR = 1024.0
@@ -77,7 +78,8 @@ class Promise:
         """
         trust, delta = self._trust(model)
         trust = self._with_cap(trust, training, other, len(rows.scores), delta)
-        sample, rule = rows.sample(trust), self._rule(trust, training)
+        sample = rows.sample(trust)
+        rule = self._rule(trust, training, looked_up=sample.lookups is not None)
         calibration = Calibration(sample, trust, rule, delta)
         name, threshold, error_bound, factor = rule.name, None, 0.0, None
         if sample.n_observed:
@@ -107,10 +109,17 @@ class Promise:
             error_bound=error_bound,
             certified=threshold is not None,
             assumptions=assumptions(
-                self.controlled, self.deployment, model, self.odds_factor, trust.cap
+                self.controlled,
+                self.deployment,
+                model,
+                self.odds_factor,
+                trust.cap,
+                looked_up=sample.lookups is not None,
             ),
             missingness_delta=trust.delta or 0.0,
             sensitivity=factor,
+            looked_up=0 if sample.lookups is None else int(sample.lookups.drawn.sum()),
+            not_found=0 if sample.lookups is None else sample.lookups.not_found,
         )
         return certificate, calibration
 
@@ -124,7 +133,12 @@ class Promise:
         part = self.delta / 2.0 if part is None else part
         return Trust(model, part, self.odds_factor), self.delta - part
 
-    def _rule(self, trust: Trust, training: ScoredRows | None) -> Rule:
+    def _rule(
+        self, trust: Trust, training: ScoredRows | None, *, looked_up: bool = False
+    ) -> Rule:
+        if looked_up and isinstance(self.rule, str):
+            check_choice("rule", self.rule, ("auto", LookUpRule.name))
+            return LookUpRule()
         known = None
         if training is not None and trust.model is not None:
             known = training.sample(trust)

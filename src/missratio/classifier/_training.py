@@ -15,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from missratio._blocks import take_rows
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import Missingness
+from missratio.missingness._inclusion import RowInclusion
 from missratio.weights import inverse_probability_weights
 
 Models = Mapping[Any, Missingness]
@@ -72,6 +73,8 @@ def fit_estimator(
     missingness: Models | None,
     controlled: Any,
     params: dict[str, Any],
+    inclusion: FloatArray | None = None,
+    drawn: RowInclusion | None = None,
 ) -> Any:
     """Fit a clone, with weights if it knows no missingness.
 
@@ -90,6 +93,10 @@ def fit_estimator(
         The controlled class, for models that the estimator has under users' labels.
     params : dict
         Of the fit.
+    inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+        The probabilities of a draw, for an estimator that takes them.
+    drawn : RowInclusion or None
+        The same by row, for one that takes weights.
     """
     estimator = clone(estimator)
     parameters = missingness_parameters(estimator)
@@ -101,6 +108,12 @@ def fit_estimator(
     weights = None
     if missingness and not parameters:
         weights = _training_weights(estimator, X, labels, rows, missingness)
+    if drawn is not None and has_fit_parameter(estimator, "inclusion"):
+        params = {**params, "inclusion": inclusion}
+    elif drawn is not None and drawn.take(rows).by_design:
+        explained = [label for label, model in (missingness or {}).items() if model]
+        own = np.where(np.isin(labels[rows], explained), 1.0, drawn.weights[rows])
+        weights = own if weights is None else own * weights
     if weights is not None:
         rows, weights = rows[weights > 0.0], weights[weights > 0.0]
     chosen = {

@@ -18,7 +18,7 @@ from missratio.threshold._rules import (
     fewest,
 )
 from missratio.threshold._sample import CalibrationSample, LookUps
-from missratio.threshold._strata import LookUpRule, looked_up_sample
+from missratio.threshold._strata import LookUpRule, fewest_look_ups, looked_up_sample
 
 __all__ = [
     "RULES",
@@ -40,6 +40,7 @@ __all__ = [
     "binomial_tail",
     "check_levels",
     "fewest",
+    "fewest_look_ups",
     "looked_up_sample",
     "make_rule",
 ]

@@ -26,10 +26,13 @@ class LookUps:
         ones. One that was drawn and not found is there with a score of +∞.
     incomplete : ndarray of int of shape (n_strata,)
         Incomplete rows, whether looked up or not, of strata 1, 2, …
+    not_found : int
+        How many of the drawn ones were not found.
     """
 
     stratum: IntArray
     incomplete: IntArray
+    not_found: int = 0
 
     @property
     def drawn(self) -> IntArray:

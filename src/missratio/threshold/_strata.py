@@ -104,7 +104,8 @@ def looked_up_sample(
     n_strata = int(stratum.max(initial=0))
     incomplete = np.bincount(stratum, minlength=n_strata + 1)[1:]
     observed = probability > 0.0
-    lookups = LookUps(stratum[observed], incomplete)
+    lost = int(np.isnan(values[observed]).sum())
+    lookups = LookUps(stratum[observed], incomplete, lost)
     worth = np.ones(n_strata + 1)
     np.divide(incomplete, lookups.drawn, out=worth[1:], where=lookups.drawn > 0)
     seen = values[observed]
@@ -178,6 +179,33 @@ class LookUpRule(Rule):
         """A threshold that only rows which were not found exceed is none."""
         certified = chosen.threshold is not None and chosen.threshold < np.inf
         return chosen if certified else replace(chosen, threshold=None)
+
+
+def fewest_look_ups(
+    sample: CalibrationSample, alpha: float, delta: float
+) -> int | None:
+    """How many of the incomplete rows must be looked up to certify any threshold.
+
+    None where all of them are too few, or there are several strata. Rows that were not
+    found stay so, and none of the others is taken to be above.
+    """
+    assert sample.lookups is not None
+    if len(sample.lookups.incomplete) != 1:
+        return None
+    size, lost = int(sample.lookups.incomplete[0]), sample.lookups.not_found
+    highest = _highest(sample.n_rows, alpha, delta)
+
+    def passes(drawn: int) -> bool:
+        law = OneStratum(size, drawn, highest)
+        return ExactTest(sample.n_rows, law, alpha, delta).passes(0, (lost,))
+
+    if not passes(size):
+        return None
+    low, high = lost - 1, size
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    return high
 
 
 def _with_unseen(sample: CalibrationSample) -> CalibrationSample:

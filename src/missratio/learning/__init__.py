@@ -7,12 +7,14 @@ from missratio.learning._learn import learn_missingness
 from missratio.learning._learned import LearnedMissingness
 from missratio.learning._plan import QueryPlan, plan_queries
 from missratio.learning._plan_answers import Revealed
+from missratio.learning._plan_power import PlannedPower
 
 __all__ = [
     "GoodnessOfFit",
     "Influence",
     "LearnedMissingness",
     "MissingnessDisplay",
+    "PlannedPower",
     "QueryPlan",
     "Revealed",
     "influence_of",

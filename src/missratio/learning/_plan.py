@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from missratio._hints import listed
+from missratio._hints import did_you_mean, listed
 from missratio._typing import FloatArray, IntArray
 from missratio.learning._plan_answers import Revealed, as_native, read_answers
 from missratio.learning._plan_cells import (
@@ -20,15 +20,20 @@ from missratio.learning._plan_cells import (
     table_word,
 )
 from missratio.learning._plan_draw import (
+    Pool,
     draw,
     integer_seed,
     mean_price,
     missing_pools,
     pool_counts,
+    positive,
 )
+from missratio.learning._plan_power import SHARES, PlannedPower, Task, plan_power
 from missratio.learning._plan_table import Columns, write_table
 from missratio.missingness.arrays import as_frame, as_numeric_array
 from missratio.missingness.corruption import RandomState
+
+GOALS = ("certificate", "ratio", "both")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +70,8 @@ class QueryPlan:
         As `random_state` it gives the same plan, or one that extends it.
     fingerprint : str
         A digest of the shape of X, its columns and what is missing in it.
+    power : PlannedPower or None
+        What this and other budgets should buy, where the plan has a goal.
     """
 
     rows: IntArray
@@ -79,6 +86,7 @@ class QueryPlan:
     others: FloatArray
     seed: int
     fingerprint: str
+    power: PlannedPower | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -217,10 +225,15 @@ def plan_queries(
     *,
     per_feature: int | None = None,
     budget: int | None = None,
+    goal: Literal["certificate", "ratio", "both"] | None = None,
     rowwise: bool = False,
     classes: Iterable[Any] | None = None,
     ids: ArrayLike | None = None,
     lines: ArrayLike | None = None,
+    controlled_class: Any = 0,
+    alpha: float = 0.05,
+    delta: float = 0.05,
+    calibration_size: float = 0.5,
     random_state: RandomState = None,
 ) -> QueryPlan:
     """Draw which missing cells to look up, uniformly within each class and feature.
@@ -246,6 +259,11 @@ def plan_queries(
         Values to look up in all, instead of `per_feature`: spread evenly over classes
         and features, and what one can't use goes to the others. A row takes as many
         values as it misses.
+    goal : {"certificate", "ratio", "both"}, default=None
+        What the budget is for. "certificate" draws incomplete rows of the controlled
+        class; "both" draws rows of both classes, in the proportion that buys the most
+        certified power in a trial on this table; "ratio" draws values of every class
+        and feature alike. With the first two, ``plan.power`` says what to expect.
     rowwise : bool, default=False
         Whether rows with a missing value are drawn, and all their missing values looked
         up: for certificates, and where rows are missing as a whole.
@@ -256,6 +274,12 @@ def plan_queries(
         looks things up. None takes the index of a pandas dataframe, if it has one.
     lines : array-like of shape (n,), default=None
         The line of each row in the user's own file, shown beside it.
+    controlled_class : object, default=0
+        The class whose error is to be certified.
+    alpha, delta : float, default=0.05
+        The certificate that the goal is about.
+    calibration_size : float, default=0.5
+        The share of that class's rows that the classifier will calibrate with.
     random_state : int, RandomState, Generator or None, default=None
         Source of the draw; an int gives the same plan every time.
 
@@ -277,11 +301,20 @@ def plan_queries(
     array([[1, 1]])
     """
     cells = MissingCells.of(X, y)
-    pools = missing_pools(cells, _chosen_classes(cells, classes), rowwise)
-    price = mean_price(cells, pools) if rowwise else 1
-    counts = pool_counts(pools, per_feature, budget, price)
-    seed = integer_seed(random_state)
-    drawn = draw(cells, pools, counts, seed, budget)
+    seed, power, budgets = integer_seed(random_state), None, None
+    if goal in ("certificate", "both"):
+        task = Task(alpha, delta, calibration_size, _place(cells, controlled_class))
+        pools, budgets, power = _for_power(
+            X, cells, task, positive(budget, "budget"), goal, seed
+        )
+        rowwise, counts = True, np.array([len(pool.rows) for pool in pools])
+    else:
+        if goal is not None:
+            check_goal(goal)
+        pools = missing_pools(cells, _chosen_classes(cells, classes), rowwise)
+        price = mean_price(cells, pools) if rowwise else 1
+        counts = pool_counts(pools, per_feature, budget, price)
+    drawn = draw(cells, pools, counts, seed, budgets or budget)
     rows = drawn.rows
     labels = np.array(cells.classes)[cells.codes[rows]]
     keys = _row_ids(X, ids, len(cells.missing))
@@ -300,7 +333,44 @@ def plan_queries(
         others=np.asarray(as_numeric_array(X)[rows], dtype=np.float64),
         seed=seed,
         fingerprint=cells.fingerprint,
+        power=power,
     )
+
+
+def _for_power(
+    X: Any, cells: MissingCells, task: Task, budget: int, goal: str, seed: int
+) -> tuple[list[Pool], list[float], PlannedPower]:
+    """Rows to draw from, and the values that each class may take."""
+    array = np.asarray(as_numeric_array(X), dtype=np.float64)
+    shares = SHARES if goal == "both" else (1.0,)
+    classes = [task.controlled]
+    if goal == "both":
+        classes = list(range(len(cells.classes)))
+    pools = missing_pools(cells, classes, rowwise=True)
+    if len(pools) == 1:
+        shares = (1.0,) if pools[0].code == task.controlled else (0.0,)
+    power = plan_power(array, cells, task, budget, shares, seed)
+    parts = {True: power.share, False: 1.0 - power.share}
+    return pools, [budget * parts[p.code == task.controlled] for p in pools], power
+
+
+def _place(cells: MissingCells, controlled: Any) -> int:
+    if not cells.labelled or controlled not in cells.classes or len(cells.classes) != 2:
+        raise ValueError(
+            "A goal needs the labels of two classes, the controlled one among them: "
+            f"got controlled_class={controlled!r} and the labels "
+            f"{listed(cells.classes)}. Give y and controlled_class."
+        )
+    return cells.classes.index(controlled)
+
+
+def check_goal(goal: Any) -> None:
+    """Refuse a goal that is none of the choices."""
+    if goal not in GOALS:
+        raise ValueError(
+            f"goal must be one of {listed(GOALS)}, or None: got {goal!r}."
+            f"{did_you_mean(str(goal), GOALS)}"
+        )
 
 
 def _chosen_classes(cells: MissingCells, classes: Iterable[Any] | None) -> list[int]:

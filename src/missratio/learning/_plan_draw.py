@@ -101,12 +101,13 @@ def draw(
     pools: list[Pool],
     counts: IntArray,
     seed: int,
-    budget: int | None = None,
+    budget: float | list[float] | None = None,
 ) -> Drawn:
     """The first of a random order of each pool, one of every pool in turn.
 
-    Where rows are drawn, those that would exceed the budget are left out at the end:
-    how many values a row misses is known, so what is left is a smaller draw.
+    Where rows are drawn, those that would exceed the budget, of all pools or of each,
+    are left out at the end: how many values a row misses is known, so what is left is a
+    smaller draw.
     """
     drawn = []
     for pool, count in zip(pools, counts.tolist(), strict=True):
@@ -124,10 +125,23 @@ def draw(
         return Drawn(rows, chosen, rank)
     place, column = np.nonzero(cells.missing[rows])
     if budget is not None:
-        whole = np.searchsorted(place, np.arange(len(rows)), side="right") <= budget
-        kept = whole[place]
+        prices = np.bincount(place, minlength=len(rows))
+        kept = _affordable(prices, source[order], budget)[place]
         place, column = place[kept], column[kept]
     return Drawn(rows[place], column, rank[place])
+
+
+def _affordable(
+    prices: IntArray, source: IntArray, budget: float | list[float]
+) -> BoolArray:
+    """The first rows, of all pools or of each, that a budget pays for."""
+    if not isinstance(budget, list):
+        return np.asarray(np.cumsum(prices) <= budget)
+    kept = np.zeros(len(prices), dtype=bool)
+    for pool, part in enumerate(budget):
+        own = np.flatnonzero(source == pool)
+        kept[own[np.cumsum(prices[own]) <= part]] = True
+    return kept
 
 
 def integer_seed(random_state: RandomState) -> int:

@@ -17,12 +17,14 @@ from missratio.evaluation._np_roc import (
     compare_np_roc,
     np_roc,
 )
+from missratio.evaluation._sensitivity_display import SensitivityDisplay
 
 __all__ = [
     "NPROC",
     "Interval",
     "NPROCComparison",
     "NPROCDisplay",
+    "SensitivityDisplay",
     "compare_np_roc",
     "error_scorer",
     "exact_interval",

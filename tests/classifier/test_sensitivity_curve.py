@@ -82,7 +82,7 @@ def test_a_tilt_to_the_true_phi_finds_the_true_error():
     slope = np.nanstd(X[y == 0])
     found = mr.sensitivity_curve(clf, X, y, slopes=[0.0, slope], factors=[1.0])
     assert found.controlled.error[0] <= 0.1 * 1.001
-    assert error <= found.controlled.error[1] < 1.25 * error
+    assert error <= found.controlled.error[1] < 1.5 * error
     assert 0.0 < found.controlled.tipping[1] < slope
 
 

@@ -242,8 +242,12 @@ class _Study:
         trust = self.calibration.trust
         scores = trust.score(self.classifier._scored(self.rows))
         reached = complete_row_weights(self.rows, phi)[scores > -np.inf]
-        known = trust.bound(self.rows.shape[1]) or 1.0
-        return Trust(phi, None, 1.0, max(known, float(reached.max(initial=1.0))))
+        known = trust.bound(self.rows.shape[1])
+        if known is None:
+            return Trust(phi)
+        heaviest = float(reached.max(initial=1.0))
+        # Rounding must not take a row's score.
+        return Trust(phi, None, 1.0, max(known, heaviest) * (1.0 + 1e-9))
 
     def other_powers(self, slopes: FloatArray) -> FloatArray | None:
         """The power as the other class's φ is tilted, at the threshold as it is."""

@@ -1,9 +1,9 @@
 """Power of certificates from look-ups, at several numbers of them, against the ideal.
 
 Scores N(0, 1) in the controlled class and N(1.5, 1) in the other; rows are incomplete
-with probability expit(−1 ± 1.5 z), about a third of them; α = 0.1, δ = 0.05. At the best
-threshold the power is 0.586. "two strata" is the test of K + k/q by its supremum over
-multinomial laws, for rows drawn by coins.
+with probability expit(−1 ± 1.5 z), about a third of them; α = 0.1, δ = 0.05. At the
+best threshold the power is 0.586. "two strata" is the test of K + k/q by its supremum
+over multinomial laws, for rows drawn by coins.
 
     python benchmarks/lookup_power.py [--repeats 300]
 """
@@ -17,8 +17,12 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from missratio.threshold import BinomialRule, CalibrationSample, LookUpRule
-from missratio.threshold import looked_up_sample
+from missratio.threshold import (
+    BinomialRule,
+    CalibrationSample,
+    LookUpRule,
+    looked_up_sample,
+)
 
 ALPHA, DELTA = 0.1, 0.05
 SETTINGS = ((236, 20), (236, 37), (1000, 82), (1000, 164), (4000, 331))

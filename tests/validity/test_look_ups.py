@@ -1,4 +1,4 @@
-"""Certificates from look-ups hold with probability 1 − δ, in settings drawn at random."""
+"""Certificates from look-ups hold with probability 1 − δ, in random settings."""
 
 import numpy as np
 import pytest

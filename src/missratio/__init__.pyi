@@ -14,7 +14,6 @@ from .basis import (
 from .classifier import (
     Certificate,
     NeymanPearsonClassifier,
-    NoCertificateError,
     QueryBudget,
     SensitivityCurve,
     Variation,
@@ -28,6 +27,7 @@ from .evaluation import (
     NPROCComparison,
     NPROCDisplay,
     SensitivityDisplay,
+    TypeIErrorMonitor,
     compare_np_roc,
     error_scorer,
     exact_interval,
@@ -37,6 +37,11 @@ from .evaluation import (
     type_i_error,
     type_i_interval,
     type_ii_error,
+)
+from .exceptions import (
+    NoCertificateError,
+    NoFiniteOptimumWarning,
+    WeightConcentrationWarning,
 )
 from .imputation import (
     ImputationEnsemble,
@@ -73,7 +78,6 @@ from .ratio import (
     BatchFit,
     FDivergenceRatio,
     NaiveBayesRatio,
-    NoFiniteOptimumWarning,
     ObjectiveRatio,
     density_ratio,
     fit_batch,
@@ -82,7 +86,6 @@ from .threshold import CalibrationSample
 from .uncertainty import RatioUncertainty, ratio_uncertainty
 from .weights import (
     SampleSize,
-    WeightConcentrationWarning,
     effective_sample_size,
     inverse_probability_weights,
     worst_case_sample_size,
@@ -137,6 +140,7 @@ __all__ = [
     "Term",
     "TiltedImputer",
     "TransformerBasis",
+    "TypeIErrorMonitor",
     "UnionBasis",
     "Variation",
     "WeightConcentrationWarning",

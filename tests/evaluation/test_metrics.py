@@ -8,6 +8,7 @@ from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 
+import missratio as mr
 from missratio import (
     NeymanPearsonClassifier,
     error_scorer,
@@ -115,3 +116,24 @@ def test_several_scorers_at_once(two_normals):
 def test_an_unknown_scorer_is_refused_with_the_choices():
     with pytest.raises(ValueError, match="type_ii_error"):
         error_scorer("accuracy")
+
+
+def test_scorers_weight_rows_that_lost_values_or_refuse_them(two_normals):
+    phi = mr.StepMissingness([1.0, 0.0], 1.0, 0.7)
+    X, y = two_normals(20_000, 2, shift=1.5)
+    lost = X.copy()
+    lost[y == 1] = mr.corrupt(X[y == 1], phi, 0)
+    clf = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), 0.1, missingness={1: phi}, random_state=0
+    ).fit(lost, y)
+    scorer = mr.error_scorer("power")
+    truth = scorer(clf, X, y)
+    assert scorer(clf, lost, y) == pytest.approx(truth, abs=0.03)
+    # The share of the rows at hand is another matter.
+    assert mr.power(y, clf.predict(lost)) < truth - 0.2
+    weights = clf.row_weights(lost, y)
+    assert mr.power(y, clf.predict(lost), sample_weight=weights) == scorer(clf, lost, y)
+    plain = mr.NeymanPearsonClassifier(mr.KLIEP(), 0.1, random_state=0).fit(X, y)
+    assert plain.row_weights(X, y) is None
+    with pytest.raises(ValueError, match="no missingness model"):
+        scorer(plain, lost, y)

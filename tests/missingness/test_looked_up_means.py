@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from missratio.missingness._looked_up_means import looked_up_means
+from missratio.missingness import looked_up_means
 
 
 def draws(correlation, *, n_rows=600, n_drawn=40, repeats=200, seed=0, other_gone=0.0):

@@ -2,10 +2,10 @@
 
 from missratio.classifier._budget import QueryBudget, query_budget
 from missratio.classifier._calibration import Calibration
+from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier._certificate import Certificate
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier._planner import (
-    NoCertificateError,
     expected_power,
     required_calibration_rows,
     sorted_scores,
@@ -19,13 +19,16 @@ from missratio.classifier._sensitivity import (
     sensitivity_curve,
 )
 from missratio.classifier._training import missingness_parameters
+from missratio.exceptions import NoCertificateError
 
 __all__ = [
     "Calibration",
     "Certificate",
     "NeymanPearsonClassifier",
     "NoCertificateError",
+    "NoPowerWarning",
     "QueryBudget",
+    "RepeatedRowsWarning",
     "SensitivityCurve",
     "UnstableScoresWarning",
     "Variation",

@@ -24,6 +24,11 @@ from sklearn.utils.validation import (
 
 from missratio._blocks import take_rows
 from missratio._typing import BoolArray, FloatArray
+from missratio.classifier._cautions import (
+    MOST_ROWS,
+    warn_of_repeated_rows,
+    warn_without_power,
+)
 from missratio.classifier._certify import Promise
 from missratio.classifier._models import calibration_model, find_models
 from missratio.classifier._reading import read_labelled, read_rows
@@ -32,12 +37,13 @@ from missratio.classifier._training import (
     fit_estimator,
     relabelled,
     split_rows,
+    users_labels,
 )
 from missratio.classifier._trust import ScoredRows
-from missratio.missingness import Missingness
-from missratio.missingness._inclusion import RowInclusion
+from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import check_choice, two_classes
 from missratio.threshold import CalibrationSample, Rule, check_levels
+from missratio.weights import complete_row_weights
 
 DEPLOYMENTS = ("complete", "as-observed")
 INFEASIBLE = ("raise", "reject_all")
@@ -184,17 +190,18 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.calibration_index_ = held
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
-        self.estimator_ = fit_estimator(
-            self.estimator,
-            X,
-            is_other.astype(int),
-            fitted,
-            relabelled(missingness, self._controlled()),
-            self._controlled(),
-            params,
-            None if inclusion is None else np.asarray(inclusion, dtype=np.float64),
-            drawn,
-        )
+        with users_labels(self.classes_, self._controlled()):
+            self.estimator_ = fit_estimator(
+                self.estimator,
+                X,
+                is_other.astype(int),
+                fitted,
+                relabelled(missingness, self._controlled()),
+                self._controlled(),
+                params,
+                None if inclusion is None else np.asarray(inclusion, dtype=np.float64),
+                drawn,
+            )
         # The estimator has seen the controlled class as 0, its first.
         self._sign = 1.0
         self._recalibrate(X, is_other, missingness, rng, drawn)
@@ -319,6 +326,43 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_is_fitted(self, "threshold_")
         X0 = read_rows(self, X0, reset=False)
         return self._scored(X0).sample(self.calibration_.trust)
+
+    def row_weights(self, X: Any, y: ArrayLike) -> FloatArray | None:
+        """What each row stands for where errors on complete rows are to be measured.
+
+        Under deployment "complete" a row that has lost a value is not classified but
+        given to the controlled class, so that shares of the rows at hand say nothing
+        about complete rows. The complete ones among them do, with the weights
+        1/(1 − φ) of their class.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or None
+            0 for a row that has lost a value; None where all rows count the same.
+
+        Raises
+        ------
+        ValueError
+            Where rows have lost values and their class has no model.
+        """
+        check_is_fitted(self, "threshold_")
+        X = read_rows(self, X, reset=False)
+        if self.deployment == "as-observed" or issparse(X) or complete_mask(X).all():
+            return None
+        labels, models = np.asarray(y), self._resolve_missingness()
+        weights = np.ones(len(labels))
+        for label in self.classes_.tolist():
+            of_class = np.flatnonzero(labels == label)
+            rows = take_rows(X, of_class)
+            model = calibration_model(rows, models, label)
+            if model is not None:
+                weights[of_class] = complete_row_weights(rows, model)
+        return weights
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Fit parameters go to the estimator.
@@ -475,3 +519,11 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             scored, training, other, model, self._score
         )
         self.threshold_ = self.certificate_.threshold
+        if training_rows is not None:
+            warn_of_repeated_rows(X0, training_rows)
+        if self.certificate_.certified:
+            shown = None if other_rows is None else other_rows()
+            if shown is not None:
+                few = np.linspace(0, shown.shape[0] - 1, MOST_ROWS).astype(np.intp)
+                shown = self.score_samples(take_rows(shown, np.unique(few)))
+            warn_without_power(scored.scores, self.threshold_, shown)

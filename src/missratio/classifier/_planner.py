@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from missratio._typing import FloatArray
 from missratio.classifier._calibration import Calibration
+from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.threshold import (
     CalibrationSample,
     Rule,
@@ -23,10 +24,6 @@ from missratio.threshold import (
 MOST_ROWS = 10**9
 MOST_REPEATED = 200_000
 MOST_TIMES = 64
-
-
-class NoCertificateError(ValueError):
-    """No threshold can be certified, with what it would take."""
 
 
 def required_calibration_rows(
@@ -105,11 +102,24 @@ def infeasible(
     if needed is None:
         wants = f"rule {rule!r} would need very many more rows like these"
     return NoCertificateError(
-        f"No threshold certifies alpha={alpha:g} at delta={delta:g}: got "
-        f"{sample.n_rows} calibration rows of class {controlled!r} "
-        f"({sample.n_observed} observed), and {wants}. Raise alpha or delta, bring "
-        "more rows of that class, choose another rule, or set "
-        "on_infeasible='reject_all'."
+        Message(
+            "No threshold certifies alpha={alpha:g} at delta={delta:g}: got {rows} "
+            "calibration rows of class {label!r} ({observed} observed), and {wants}.",
+            label=controlled,
+            remedies=(
+                Remedy.RAISE_LEVELS,
+                "bring more rows of that class",
+                Remedy.OTHER_RULE,
+                Remedy.REJECT_ALL,
+            ),
+            facts={
+                "alpha": alpha,
+                "delta": delta,
+                "rows": sample.n_rows,
+                "observed": sample.n_observed,
+                "wants": wants,
+            },
+        )
     )
 
 

@@ -18,10 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from missratio._blocks import take_rows
 from missratio._typing import FloatArray, IntArray
+from missratio.missingness.arrays import as_frame
 
 # How many calibration rows are scored again: near the threshold, and all over.
 NEAR, ALL_OVER, ALONE = 32, 16, 3
@@ -107,14 +109,25 @@ def measure_rounding(
             stacklevel=2,
         )
         worst = LARGEST
-    if isinstance(few, np.ndarray) and few.dtype == np.float64:
+    single = _in_single_precision(few)
+    if single is not None:
         # A step of the score that single precision crosses is no rounding of it.
-        with np.errstate(over="ignore"):
-            single = few.astype(np.float32)
-        if np.isfinite(single).all():
-            steps = np.abs(score(single) - known) / size
-            worst = max(worst, float(steps[steps <= LARGEST].max(initial=0.0)))
+        steps = np.abs(score(single) - known) / size
+        worst = max(worst, float(steps[steps <= LARGEST].max(initial=0.0)))
     return Rounding(SAFETY * max(worst, np.finfo(np.float64).eps), scale)
+
+
+def _in_single_precision(rows: Any) -> Any:
+    """The rows as a table of float32 would have them; None where it can't be."""
+    frame = as_frame(rows)
+    if frame is not None:
+        double = [name for name, kind in frame.schema.items() if kind == nw.Float64]
+        return frame.with_columns(nw.col(*double).cast(nw.Float32)).to_native()
+    if not isinstance(rows, np.ndarray) or rows.dtype != np.float64:
+        return None
+    with np.errstate(over="ignore"):
+        single = rows.astype(np.float32)
+    return None if np.isinf(single).any() else single
 
 
 def _rows_to_compare(scores: FloatArray, threshold: float) -> IntArray:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from missratio._typing import FloatArray
-from missratio.missingness import Missingness
-from missratio.missingness._inclusion import RowInclusion
+from missratio.missingness import Missingness, RowInclusion
 from missratio.threshold import CalibrationSample, looked_up_sample
 from missratio.weights import (
     complete_row_weight_edges,

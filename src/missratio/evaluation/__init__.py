@@ -11,6 +11,8 @@ from missratio.evaluation._metrics import (
     type_i_interval,
     type_ii_error,
 )
+from missratio.evaluation._monitor import TypeIErrorMonitor, WatchedPoint
+from missratio.evaluation._monitor_display import MonitorDisplay
 from missratio.evaluation._np_roc import (
     NPROC,
     NPROCComparison,
@@ -22,9 +24,12 @@ from missratio.evaluation._sensitivity_display import SensitivityDisplay
 __all__ = [
     "NPROC",
     "Interval",
+    "MonitorDisplay",
     "NPROCComparison",
     "NPROCDisplay",
     "SensitivityDisplay",
+    "TypeIErrorMonitor",
+    "WatchedPoint",
     "compare_np_roc",
     "error_scorer",
     "exact_interval",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import beta
-from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from missratio._typing import FloatArray
+from missratio.classifier import NeymanPearsonClassifier
 
 
 class Interval(NamedTuple):
@@ -53,25 +57,38 @@ def exact_interval(n_events: int, n_rows: int, confidence: float = 0.95) -> Inte
 
 
 def _wrong(
-    y_true: ArrayLike, y_pred: ArrayLike, controlled_class: Any, *, of_controlled: bool
-) -> tuple[int, int]:
-    """How many rows of one class there are, and how many are classified wrongly."""
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    controlled_class: Any,
+    sample_weight: ArrayLike | None = None,
+    *,
+    of_controlled: bool,
+) -> tuple[float, float]:
+    """The weight of one class's rows, and of those that are classified wrongly."""
     truth, predicted = column_or_1d(y_true), column_or_1d(y_pred)
     check_consistent_length(truth, predicted)
+    weights = np.ones(len(truth))
+    if sample_weight is not None:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+        check_consistent_length(truth, weights)
     rows = (truth == controlled_class) == of_controlled
-    n_rows = int(rows.sum())
-    if n_rows == 0:
+    total = float(weights[rows].sum())
+    if not total > 0.0:
         which = "the controlled" if of_controlled else "the other"
         raise ValueError(
             f"y_true has no row of {which} class (controlled_class="
             f"{controlled_class!r}): its error can't be told."
         )
     said_controlled = predicted[rows] == controlled_class
-    return int((said_controlled != of_controlled).sum()), n_rows
+    return float(weights[rows][said_controlled != of_controlled].sum()), total
 
 
 def type_i_error(
-    y_true: ArrayLike, y_pred: ArrayLike, *, controlled_class: Any = 0
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    controlled_class: Any = 0,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Share of the controlled class's rows that are given to the other class.
 
@@ -79,6 +96,9 @@ def type_i_error(
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
+    sample_weight : array-like of shape (n_rows,), optional
+        Where rows have lost values and complete ones are meant: what
+        `NeymanPearsonClassifier.row_weights` gives.
 
     Returns
     -------
@@ -90,12 +110,18 @@ def type_i_error(
     >>> type_i_error([0, 0, 0, 0, 1], [0, 1, 0, 0, 1])
     0.25
     """
-    wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=True)
-    return wrong / rows
+    wrong, total = _wrong(
+        y_true, y_pred, controlled_class, sample_weight, of_controlled=True
+    )
+    return wrong / total
 
 
 def type_ii_error(
-    y_true: ArrayLike, y_pred: ArrayLike, *, controlled_class: Any = 0
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    controlled_class: Any = 0,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Share of the other class's rows that are given to the controlled class.
 
@@ -103,28 +129,47 @@ def type_ii_error(
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
+    sample_weight : array-like of shape (n_rows,), optional
+        Where rows have lost values and complete ones are meant: what
+        `NeymanPearsonClassifier.row_weights` gives.
 
     Returns
     -------
     float
     """
-    wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=False)
-    return wrong / rows
+    wrong, total = _wrong(
+        y_true, y_pred, controlled_class, sample_weight, of_controlled=False
+    )
+    return wrong / total
 
 
-def power(y_true: ArrayLike, y_pred: ArrayLike, *, controlled_class: Any = 0) -> float:
+def power(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    controlled_class: Any = 0,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Share of the other class's rows that are recognised: one minus the type II error.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
+    sample_weight : array-like of shape (n_rows,), optional
+        Where rows have lost values and complete ones are meant: what
+        `NeymanPearsonClassifier.row_weights` gives.
 
     Returns
     -------
     float
     """
-    return 1.0 - type_ii_error(y_true, y_pred, controlled_class=controlled_class)
+    return 1.0 - type_ii_error(
+        y_true,
+        y_pred,
+        controlled_class=controlled_class,
+        sample_weight=sample_weight,
+    )
 
 
 def type_i_interval(
@@ -147,7 +192,7 @@ def type_i_interval(
     Interval
     """
     wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=True)
-    return exact_interval(wrong, rows, confidence)
+    return exact_interval(round(wrong), round(rows), confidence)
 
 
 def power_interval(
@@ -170,7 +215,7 @@ def power_interval(
     Interval
     """
     wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=False)
-    return exact_interval(rows - wrong, rows, confidence)
+    return exact_interval(round(rows - wrong), round(rows), confidence)
 
 
 def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
@@ -184,8 +229,10 @@ def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
 
     Returns
     -------
-    callable
-        As from `sklearn.metrics.make_scorer`.
+    ErrorScorer
+        Called as scorer(classifier, X, y). Where a classifier is for complete rows and
+        X has lost values, rows are weighted by its models of φ, and refused where it
+        has none.
 
     Examples
     --------
@@ -200,15 +247,48 @@ def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
     >>> bool(scores.mean() > 0.6)
     True
     """
-    functions = {
-        "type_i_error": type_i_error,
-        "type_ii_error": type_ii_error,
-        "power": power,
-    }
-    if kind not in functions:
-        raise ValueError(f"kind must be one of {list(functions)}, got {kind!r}.")
-    return make_scorer(
-        functions[kind],
-        greater_is_better=kind == "power",
-        controlled_class=controlled_class,
-    )
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}.")
+    return ErrorScorer(kind, controlled_class)
+
+
+KINDS = {"type_i_error": type_i_error, "type_ii_error": type_ii_error, "power": power}
+
+
+@dataclass(frozen=True)
+class ErrorScorer:
+    """A scorer of one of the errors, for complete rows.
+
+    Parameters
+    ----------
+    kind : {"type_i_error", "type_ii_error", "power"}
+    controlled_class : object
+    """
+
+    kind: str
+    controlled_class: Any = 0
+
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
+        """The score: rows that lost values are weighted, or refused."""
+        weights = row_weights_of(estimator, X, y)
+        value = KINDS[self.kind](
+            y,
+            estimator.predict(X),
+            controlled_class=self.controlled_class,
+            sample_weight=weights,
+        )
+        return value if self.kind == "power" else -value
+
+
+def row_weights_of(estimator: Any, X: Any, y: ArrayLike) -> FloatArray | None:
+    """What rows stand for where a classifier is for complete ones; None if all alike.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X, y : array-like
+    """
+    if isinstance(estimator, NeymanPearsonClassifier):
+        weights: FloatArray | None = estimator.row_weights(X, y)
+        return weights
+    return None

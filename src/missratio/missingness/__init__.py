@@ -1,5 +1,7 @@
 """Why values are missing: models of φ(z) = P(missing | z) for one class."""
 
+from missratio.missingness._inclusion import RowInclusion
+from missratio.missingness._looked_up_means import LookedUpMeans, looked_up_means
 from missratio.missingness.base import Missingness
 from missratio.missingness.corruption import corrupt
 from missratio.missingness.function import FunctionMissingness
@@ -9,7 +11,10 @@ from missratio.missingness.step import StepMissingness
 __all__ = [
     "FunctionMissingness",
     "LogisticMissingness",
+    "LookedUpMeans",
     "Missingness",
+    "RowInclusion",
     "StepMissingness",
     "corrupt",
+    "looked_up_means",
 ]

@@ -2,77 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.learning import Influence, LearnedMissingness, influence_of
-from missratio.missingness.arrays import row_blocks
-from missratio.ratio import ClassRows, Optimum, feature_weights
+from missratio.rows import ClassRows, RowBlock, weights_of_features
 from missratio.uncertainty._expansion import Means
 
 # A row that has all of the weight can't be left out: no row counts for more than this.
 LARGEST_LEVERAGE = 0.99
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Some rows of a class.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_rows, n_columns)
-    features : ndarray of shape (n_rows, n_features)
-    weights : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
-    sample_weight : ndarray of shape (n_rows,), or None
-    """
-
-    table: FloatArray
-    features: FloatArray
-    weights: FloatArray | None
-    sample_weight: FloatArray | None
-
-    def weights_of(self, means: Means) -> FloatArray:
-        """Of shape (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
-        weights = self.weights
-        if weights is None:
-            weights = np.ones((len(self.table), 1))
-        elif weights.ndim == 1:
-            weights = weights[:, None]
-        elif means.by_feature:
-            # Where there is an intercept, its mean of ones has no weights.
-            needed = means.mask[means.mask.any(axis=1)]
-            weights = feature_weights(weights, needed)
-            lacking = len(means.mask) - len(needed)
-            weights = np.pad(weights, ((0, 0), (0, lacking)), constant_values=1.0)
-        else:
-            weights = weights[:, means.mask[0]].prod(axis=1, keepdims=True)
-        if self.sample_weight is not None:
-            weights = weights * self.sample_weight[:, None]
-        return weights
-
-
-def class_blocks(optimum: Optimum, rows: ClassRows) -> Iterator[Block]:
-    """One class's rows, in blocks that fit the cache."""
-    index = rows.index
-    width = 1 + max(optimum.table.shape[1], optimum.features.shape[1])
-    for part in row_blocks((rows.n_rows, width)):
-        where: slice | IntArray
-        if isinstance(index, slice):
-            where = slice(index.start + part.start, index.start + part.stop)
-        else:
-            where = index[part]
-        table = optimum.table[where]
-        linear = optimum.features is optimum.table
-        features = table if linear else optimum.features[where]
-        yield Block(
-            table,
-            features.astype(np.float64, copy=False),
-            None if rows.weights is None else rows.weights[part],
-            None if rows.sample_weight is None else rows.sample_weight[part],
-        )
+def weights_of(means: Means, block: RowBlock, weights: FloatArray | None) -> FloatArray:
+    """Of shape (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
+    if weights is None:
+        weights = np.ones((len(block.rows), 1))
+    elif weights.ndim == 1:
+        weights = weights[:, None]
+    elif means.by_feature:
+        # Where there is an intercept, its mean of ones has no weights.
+        needed = means.mask[means.mask.any(axis=1)]
+        weights = weights_of_features(weights, needed)
+        lacking = len(means.mask) - len(needed)
+        weights = np.pad(weights, ((0, 0), (0, lacking)), constant_values=1.0)
+    else:
+        weights = weights[:, means.mask[0]].prod(axis=1, keepdims=True)
+    return weights if block.weights is None else weights * block.weights[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,57 +40,63 @@ class ClassMeans:
     Parameters
     ----------
     rows : ClassRows
-    factors : sequence of (slice, Means)
-        The columns of each factor's features, and its means.
+    factors : sequence of (ndarray of int, Means)
+        Which features each factor has, and its means.
     """
 
     rows: ClassRows
-    factors: Sequence[tuple[slice, Means]]
+    factors: Sequence[tuple[IntArray, Means]]
 
-    def covariance(
-        self, optimum: Optimum, model: LearnedMissingness | None, shared: bool
-    ) -> FloatArray:
+    def covariance(self, model: LearnedMissingness | None, shared: bool) -> FloatArray:
         """The means' covariance.
 
         Parameters
         ----------
-        optimum : Optimum
         model : LearnedMissingness, or None
             Where the class's φ was learned.
         shared : bool
             Whether it was learned from these rows (or from more than these): the
             errors of φ̂ and of the means then go together.
         """
-        totals = self._totals(optimum)
+        totals = self._totals()
         size = sum(len(means.mean) for _, means in self.factors)
-        meat = np.zeros((size, size))
         learning = None if model is None else _Learning.of(model, size)
-        for block in class_blocks(optimum, self.rows):
-            plain, left_out, moved = self._influences(block, totals)
-            meat += moved.T @ moved
+
+        def work(block: RowBlock) -> FloatArray:
+            weights = self.rows.weigh(block)
+            plain, left_out, moved = self._influences(block, weights, totals)
+            found = [(moved.T @ moved).ravel()]
             if learning is not None:
-                learning.add(block, plain, left_out)
+                assert weights is not None
+                found += learning.sums(block.rows, weights, plain, left_out)
+            return np.concatenate(found)
+
+        found = self.rows.source.fold(work, lambda parts: np.sum(parts, axis=0))
+        meat: FloatArray = found[: size * size].reshape(size, size)
         if learning is None or model is None:
             return meat
+        learning.add(found[size * size :])
         mask = np.concatenate([means.mask for _, means in self.factors])
         return meat + learning.covariance(mask, None if shared else model.covariance)
 
-    def _totals(self, optimum: Optimum) -> list[FloatArray]:
+    def _totals(self) -> list[FloatArray]:
         """What each factor's weighted sums are divided by."""
-        if self.rows.normalize != "hajek":
-            return [self.rows.total(None)] * len(self.factors)
-        weights = self.rows.weights
-        if weights is None or weights.ndim == 1:
-            total = self.rows.total(self.rows.combined(weights))
-            return [total] * len(self.factors)
-        totals: list[FloatArray] = [np.zeros(1)] * len(self.factors)
-        for block in class_blocks(optimum, self.rows):
-            for i, (_, means) in enumerate(self.factors):
-                totals[i] = totals[i] + block.weights_of(means).sum(axis=0)
-        return totals
+
+        def work(block: RowBlock) -> list[FloatArray]:
+            weights = self.rows.weigh(block)
+            return [
+                weights_of(means, block, weights).sum(axis=0)
+                for _, means in self.factors
+            ]
+
+        def merge(parts: Sequence[list[FloatArray]]) -> list[FloatArray]:
+            return [np.sum(each, axis=0) for each in zip(*parts, strict=True)]
+
+        masses = self.rows.source.fold(work, merge)
+        return [self.rows.divisor(mass) for mass in masses]
 
     def _influences(
-        self, block: Block, totals: Sequence[FloatArray]
+        self, block: RowBlock, weights: FloatArray | None, totals: Sequence[FloatArray]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """What each row does to the means.
 
@@ -145,12 +109,13 @@ class ClassMeans:
         moved : ndarray of shape (n_rows, n_means)
             The row's influence, which is what the sampling of rows moves.
         """
-        hajek = self.rows.normalize == "hajek"
-        everything = self.rows.total(None)
+        hajek = self.rows.self_normalised
+        everything = self.rows.own_total
+        features = block.features.astype(np.float64, copy=False)
         plain, left_out, moved = [], [], []
         for (place, means), total in zip(self.factors, totals, strict=True):
-            share = block.weights_of(means) / total
-            u, leverage = means.rows(block.features[:, place])
+            share = weights_of(means, block, weights) / total
+            u, leverage = means.rows(features[:, place])
             change = share * (u - means.mean if hajek else u)
             lever = share if leverage is None else share * leverage[:, None]
             factor = 1.0 / (1.0 - np.clip(lever, 0.0, LARGEST_LEVERAGE))
@@ -159,7 +124,7 @@ class ClassMeans:
             if hajek:
                 moved.append(left_out[-1])
                 continue
-            each = block.sample_weight
+            each = block.weights
             each = np.ones(len(u)) if each is None else each
             moved.append(left_out[-1] - (each / everything)[:, None] * means.mean)
         return _beside(plain), _beside(left_out), _beside(moved)
@@ -195,23 +160,32 @@ class _Learning:
         slope, overlap = np.zeros((2, width, n_means, n_groups))
         return cls(model.rowwise, influence, slope, overlap)
 
-    def add(self, block: Block, plain: FloatArray, left_out: FloatArray) -> None:
-        """Add some rows."""
-        weights = block.weights
-        assert weights is not None
+    def sums(
+        self,
+        table: FloatArray,
+        weights: FloatArray,
+        plain: FloatArray,
+        left_out: FloatArray,
+    ) -> list[FloatArray]:
+        """What some rows add to slope and overlap."""
         if self.rowwise:
             weights = weights[:, None]
         odds = np.maximum(weights - 1.0, 0.0)
         known_odds = self.influence.revealed_share * odds
-        values = np.where(np.isnan(block.table), 0.0, block.table)
+        values = np.where(np.isnan(table), 0.0, table)
         design = values.T[:, :, None] if self.rowwise else values[None]
-        for total, moved, odd in (
-            (self.slope, plain, odds),
-            (self.overlap, left_out, known_odds),
-        ):
+        found = []
+        for moved, odd in ((plain, odds), (left_out, known_odds)):
             probability = odd / (1.0 + odd)
-            total[0] += moved.T @ probability
-            total[1:] += moved.T @ (probability * design)
+            found += [moved.T @ probability, moved.T @ (probability * design)]
+        return [each.ravel() for each in found]
+
+    def add(self, sums: FloatArray) -> None:
+        """Set slope and overlap to what all rows add up to."""
+        for total, part in zip(
+            (self.slope, self.overlap), np.split(sums, 2), strict=True
+        ):
+            total[...] = part.reshape(total.shape)
 
     def covariance(self, mask: BoolArray, independent: FloatArray | None) -> FloatArray:
         """What the estimation of φ adds to the means' covariance (or takes from it).

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from missratio.app.tables import varies
-from missratio.app.tables._survey import BLOCK_ROWS, Survey
+from missratio.app.tables._missing import BLOCK_ROWS, MissingCounts
 
 
 @pytest.mark.parametrize("n_rows", [5, 3 * BLOCK_ROWS + 1])
@@ -13,7 +13,7 @@ def test_missing_cells_and_rows_are_counted_by_class(n_rows):
     X = rng.normal(size=(n_rows, 4))
     X[rng.random(X.shape) < 0.2] = np.nan
     y = rng.choice(["a", "b"], n_rows)
-    survey = Survey.of(X, y, ["a", "b"])
+    survey = MissingCounts.of(X, y, ["a", "b"])
     for label in ("a", "b"):
         missing = np.isnan(X[y == label])
         assert np.array_equal(survey.missing[label], missing.sum(axis=0))

@@ -8,13 +8,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-UNANSWERED = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none"})
-"""What stands for no answer, in lower case."""
+BLANKS = ("", "na", "n/a", "#n/a", "nan", "null", "none")
+"""What stands for nothing, in lower case."""
 
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 _INFINITE = re.compile(r"[+-]?(inf|infinity|∞)", re.IGNORECASE)
 # Spreadsheets group digits by spaces that don't break, and type minus signs.
 _TYPED = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-"})
+
+
+class DoubtfulNumberError(ValueError):
+    """A text that could be two numbers."""
+
+
+# What makes a spreadsheet take a cell for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 Mark = Literal[",", "."]
 _MARKS: tuple[tuple[Mark, Mark], ...] = ((".", ","), (",", "."))
@@ -29,7 +37,7 @@ def is_blank(cell: Any) -> bool:
     [True, True, True, True, False, False]
     """
     if isinstance(cell, str):
-        return cell.translate(_TYPED).strip().lower() in UNANSWERED
+        return cell.translate(_TYPED).strip().lower() in BLANKS
     return is_null(cell)
 
 
@@ -64,7 +72,9 @@ def decimal_marks(cells: Iterable[Any]) -> frozenset[Mark]:
     return frozenset(mark for mark in found if mark is not None)
 
 
-def parse_number(cell: Any, marks: frozenset[Mark] = frozenset()) -> float:
+def parse_number(
+    cell: Any, marks: frozenset[Mark] = frozenset(), *, finite: bool = True
+) -> float:
     """Read one number; `marks` are the decimal marks that its column uses.
 
     A comma or a point that could as well group thousands is settled by the rest of the
@@ -73,7 +83,8 @@ def parse_number(cell: Any, marks: frozenset[Mark] = frozenset()) -> float:
     Raises
     ------
     ValueError
-        With the reason: the text isn't a number, could be two, or isn't finite.
+        With the reason: the text isn't a number, could be two (`DoubtfulNumberError`),
+        or isn't finite.
 
     Examples
     --------
@@ -83,7 +94,7 @@ def parse_number(cell: Any, marks: frozenset[Mark] = frozenset()) -> float:
     1.234
     >>> parse_number("1,234")
     Traceback (most recent call last):
-    ValueError: '1,234' could be 1.234 or 1234. Write 1.2340 or 1234.
+    missratio...DoubtfulNumberError: '1,234' could be 1.234 or 1234. Write ...
     """
     if isinstance(cell, str):
         number = _parse_text(cell, marks)
@@ -91,7 +102,7 @@ def parse_number(cell: Any, marks: frozenset[Mark] = frozenset()) -> float:
         raise ValueError(f"{cell!r} is not a number.")
     else:
         number = float(cell)
-    if number in (float("inf"), float("-inf")):
+    if finite and number in (float("inf"), float("-inf")):
         raise ValueError(f"{cell!r} is not finite. Leave a value not found blank.")
     return number
 
@@ -127,6 +138,23 @@ def canonical(cell: Any) -> str:
         if abs(number) < 2**53:
             return str(int(number)) if number == int(number) else repr(number)
     return text
+
+
+def without_formula(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: marked by an apostrophe.
+
+    Examples
+    --------
+    >>> [without_formula(text) for text in ("=SUM(A1)", "-5.3", "@home", "a=b")]
+    ["'=SUM(A1)", '-5.3', "'@home", 'a=b']
+    """
+    suspect = text.startswith(_FORMULA) and not _PLAIN.fullmatch(text.strip())
+    return f"'{text}" if suspect else text
+
+
+def with_formula(text: str) -> str:
+    """What `without_formula` was given."""
+    return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA) else text
 
 
 def _tidy(text: str) -> str:
@@ -172,14 +200,14 @@ def _parse_text(cell: str, marks: frozenset[Mark]) -> float:
         if _is_grouped(text, group, decimal):
             return float(text.replace(group, "").replace(decimal, "."))
     if _INFINITE.fullmatch(text):
-        return float("inf")
+        return float("-inf") if text.startswith("-") else float("inf")
     mark = "," if "," in text else "."
     plain = text.replace(mark, ".", 1)
     if not _PLAIN.fullmatch(plain):
         raise ValueError(f"{cell!r} is not a number.")
     if _may_be_thousands(text, mark) and not _settled(mark, marks):
         whole = text.replace(mark, "")
-        raise ValueError(
+        raise DoubtfulNumberError(
             f"{cell!r} could be {plain} or {whole}. Write {plain}0 or {whole}."
         )
     return float(plain)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from missratio.learning._plan_numbers import (
+from missratio._files.numbers import (
     canonical,
     decimal_marks,
     is_blank,

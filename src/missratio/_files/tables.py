@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date, time
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from missratio._files.delimited import csv_batches, csv_lines, find_dialect
+from missratio._files.kinds import RegularFile, kind_of
+from missratio._files.numbers import Mark
+from missratio._files.workbooks import formulas_without_result, read_sheet
 from missratio._hints import listed
-from missratio.app.tables._csv import Dialect, csv_batches, find_dialect
-from missratio.app.tables._files import TableError, check_readable, kind_of
+from missratio.exceptions import TableError
 
 BATCH_ROWS = 2**16
 _SHOWN = 5
@@ -19,16 +23,16 @@ _SHOWN = 5
 _BUFFER = 2**20
 
 
-class Source(ABC):
+class TableFile(ABC):
     """A table in a file; nothing but its header is read before it is asked for.
 
     Parameters
     ----------
-    path : Path
+    file : RegularFile
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, file: RegularFile) -> None:
+        self.file, self.path = file, file.path
 
     @property
     @abstractmethod
@@ -41,9 +45,18 @@ class Source(ABC):
         return None
 
     @property
-    def decimal_comma(self) -> bool:
-        """Whether numbers that are text have a decimal comma."""
-        return False
+    def marks(self) -> tuple[Mark, ...]:
+        """The decimal marks of numbers that are text, as far as they can be told."""
+        return ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What is odd about the file, though it can be read."""
+        return []
+
+    @abstractmethod
+    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        """The lines below the header that aren't empty, each with its number."""
 
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -62,6 +75,7 @@ class Source(ABC):
 
     def check_header(self) -> None:
         """Refuse columns without a name, and several of one name."""
+        self.check_doubled()
         names = self.names
         blank = [str(place) for place, name in enumerate(names, 1) if not name]
         if blank:
@@ -69,8 +83,11 @@ class Source(ABC):
                 f"{self.path}: column(s) number {', '.join(blank[:_SHOWN])} of "
                 f"{len(names)} have no name. Give every column one in the header."
             )
-        seen: set[str] = set()
-        doubled = sorted({n for n in names if n in seen or seen.add(n)})  # type: ignore[func-returns-value]
+
+    def check_doubled(self) -> None:
+        """Refuse several columns of one name."""
+        counts = Counter(name for name in self.names if name)
+        doubled = sorted(name for name, count in counts.items() if count > 1)
         if doubled:
             raise TableError(
                 f"{self.path} has several columns named {listed(doubled[:_SHOWN])}. "
@@ -78,12 +95,14 @@ class Source(ABC):
             )
 
 
-class CsvSource(Source):
+class CsvFile(TableFile):
     """A CSV file: every cell is text."""
 
-    def __init__(self, path: Path, encoding: str | None) -> None:
-        super().__init__(path)
-        self._dialect: Dialect = find_dialect(path, encoding)
+    def __init__(
+        self, file: RegularFile, encoding: str | None, fallback: str | None
+    ) -> None:
+        super().__init__(file)
+        self._dialect = find_dialect(file, encoding, fallback)
 
     @property
     def names(self) -> list[str]:
@@ -91,16 +110,20 @@ class CsvSource(Source):
         return self._dialect.header
 
     @property
-    def decimal_comma(self) -> bool:
-        """Whether numbers have a decimal comma."""
-        return self._dialect.decimal_comma
+    def marks(self) -> tuple[Mark, ...]:
+        """The decimal marks, as far as they can be told."""
+        return self._dialect.marks
+
+    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        """The lines below the header that aren't empty, each with its number."""
+        return csv_lines(self.file, self._dialect)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Record batches of some columns, as text."""
-        return csv_batches(self.path, self._dialect, columns)
+        return csv_batches(self.file, self._dialect, columns)
 
 
-class ParquetSource(Source):
+class ParquetTable(TableFile):
     """A Parquet file, of which only a few pages are in memory at a time."""
 
     @cached_property
@@ -108,6 +131,8 @@ class ParquetSource(Source):
         import pyarrow
         from pyarrow import parquet
 
+        # PyArrow opens the file itself, and keeps it open.
+        self.file.open().close()
         try:
             return parquet.ParquetFile(
                 self.path,
@@ -127,6 +152,11 @@ class ParquetSource(Source):
     def n_rows(self) -> int:
         """How many rows there are."""
         return int(self._file.metadata.num_rows)
+
+    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        """The rows, each with its number."""
+        columns = (column.to_pylist() for column in self.read(self.names).columns)
+        return enumerate(zip(*columns, strict=True), start=1)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Record batches of some columns, of the types that the file has."""
@@ -153,46 +183,43 @@ class ParquetSource(Source):
         )
 
 
-class ExcelSource(Source):
+class ExcelSheet(TableFile):
     """A sheet of a workbook, whose first line that isn't blank is the header."""
 
-    def __init__(self, path: Path, sheet: str | None) -> None:
-        super().__init__(path)
-        self._sheet = sheet
+    def __init__(
+        self, file: RegularFile, sheet: str | None, preferred: str | None
+    ) -> None:
+        super().__init__(file)
+        self._sheet, self._preferred = sheet, preferred
 
     @cached_property
-    def _lines(self) -> list[list[Any]]:
-        from python_calamine import CalamineError, CalamineWorkbook
+    def _lines(self) -> list[tuple[int, list[Any]]]:
+        return read_sheet(self.file, self._sheet, self._preferred)[1]
 
-        try:
-            with CalamineWorkbook.from_path(self.path) as book:
-                names = book.sheet_names
-                name = self._sheet or names[0]
-                if name not in names:
-                    raise TableError(
-                        f"{self.path} has no sheet {name!r}. Choose one of "
-                        f"{listed(names)}."
-                    )
-                lines = book.get_sheet_by_name(name).to_python()
-        except CalamineError as error:
-            raise TableError(
-                f"{self.path} can't be read as a workbook: {error}. Open and save it "
-                "again, without a password."
-            ) from error
-        kept = [line for line in lines if any(cell != "" for cell in line)]
-        if not kept:
-            raise TableError(f"{self.path}: sheet {name!r} is empty.")
-        return kept
+    @property
+    def notes(self) -> list[str]:
+        """What is odd about the workbook."""
+        count = formulas_without_result(self.file)
+        if not count:
+            return []
+        return [
+            f"{count} formula(s) in {self.path} have no result in the file and count "
+            "as missing. Open it in a spreadsheet, let it calculate, and save it."
+        ]
 
     @property
     def names(self) -> list[str]:
         """The columns, in their order."""
-        return [str(cell).strip() for cell in self._lines[0]]
+        return [str(cell).strip() for cell in self._lines[0][1]]
 
     @property
     def n_rows(self) -> int:
         """How many rows there are."""
         return len(self._lines) - 1
+
+    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        """The lines below the header that aren't empty, each with its number."""
+        return iter(self._lines[1:])
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """One record batch: numbers where a column has no text, else text."""
@@ -200,7 +227,7 @@ class ExcelSource(Source):
 
         places = {name: place for place, name in enumerate(self.names)}
         arrays = [
-            _excel_column([line[places[name]] for line in self._lines[1:]])
+            _excel_column([line[places[name]] for _, line in self._lines[1:]])
             for name in columns
         ]
         yield pyarrow.RecordBatch.from_arrays(arrays, names=list(columns))
@@ -227,9 +254,14 @@ def _as_text(cell: Any) -> str:
 
 
 def open_table(
-    path: Path, *, encoding: str | None = None, sheet: str | None = None
-) -> Source:
-    """Open a CSV, Parquet or Excel file, by its suffix, and check its header.
+    path: Path,
+    *,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    fallback: str | None = None,
+    preferred: str | None = None,
+) -> TableFile:
+    """Open a CSV, Parquet or Excel file, by its suffix.
 
     Parameters
     ----------
@@ -238,15 +270,15 @@ def open_table(
         Of a CSV file; by default UTF-8.
     sheet : str, optional
         Of a workbook; by default the first.
+    fallback : str, optional
+        Encoding of a CSV file that is not UTF-8, where none was told.
+    preferred : str, optional
+        Sheet to take if it is there, where none was told.
     """
-    check_readable(path)
+    file = RegularFile.at(path)
     kind = kind_of(path)
-    source: Source
     if kind == "csv":
-        source = CsvSource(path, encoding)
-    elif kind == "parquet":
-        source = ParquetSource(path)
-    else:
-        source = ExcelSource(path, sheet)
-    source.check_header()
-    return source
+        return CsvFile(file, encoding, fallback)
+    if kind == "parquet":
+        return ParquetTable(file)
+    return ExcelSheet(file, sheet, preferred)

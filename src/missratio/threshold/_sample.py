@@ -34,6 +34,19 @@ class LookUps:
     incomplete: IntArray
     not_found: int = 0
 
+    def check(self, n_observed: int) -> None:
+        """Refuse look-ups that can't be those of so many observed rows."""
+        columns = (self.stratum, self.incomplete)
+        sound = all(
+            isinstance(column, np.ndarray) and column.dtype.kind == "i"
+            for column in columns
+        )
+        sound = sound and self.stratum.shape == (n_observed,)
+        sound = sound and int(self.stratum.min(initial=0)) >= 0
+        sound = sound and int(self.stratum.max(initial=0)) <= len(self.incomplete)
+        if not (sound and (self.drawn <= self.incomplete).all()):
+            raise ValueError("A calibration sample's look-ups are not what it says.")
+
     @property
     def drawn(self) -> IntArray:
         """How many of the incomplete rows were drawn, by stratum."""
@@ -155,6 +168,8 @@ class CalibrationSample:
         again = self.build(self.values, weights, self.bound, self.edges)
         if again.n_observed < self.n_observed or (self.ordered and not again.ordered):
             raise ValueError("A calibration sample's rows are not what it says.")
+        if self.lookups is not None:
+            self.lookups.check(len(self.values))
 
     def repeated(self, times: int, rng: np.random.Generator) -> CalibrationSample:
         """As if so many times as many rows of the same kind had come.

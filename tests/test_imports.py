@@ -22,6 +22,7 @@ PATH = [
     "objective",
     "moments",
     "engine",
+    "tensor",
     "ratio",
     "uncertainty",
     "imputation",
@@ -54,7 +55,8 @@ LIBRARY = {*ALLOWED, "solver"}
 ALLOWED["app"] = {*LIBRARY, "reproduce"}
 for late in ["learning", *PATH[PATH.index("ratio") :]]:
     ALLOWED[late].add("solver")
-HEAVY = ["torch", "dask", "altair", "matplotlib", "pandas", "polars", "pyarrow"]
+HEAVY = ["torch", "triton", "dask", "distributed", "altair", "matplotlib", "pandas"]
+HEAVY += ["polars", "pyarrow"]
 
 
 def imported_modules(file):

@@ -49,9 +49,11 @@ from .imputation import (
     TiltedImputer,
 )
 from .learning import (
+    Check,
     GoodnessOfFit,
     LearnedMissingness,
     MissingnessDisplay,
+    MissingnessWarning,
     PlannedPower,
     QueryPlan,
     Revealed,
@@ -60,10 +62,14 @@ from .learning import (
 )
 from .missingness import (
     FunctionMissingness,
+    LittleTest,
     LogisticMissingness,
     Missingness,
+    MissingnessPatterns,
+    MissingnessPatternsDisplay,
     StepMissingness,
     corrupt,
+    missingness_patterns,
 )
 from .objective import (
     Combination,
@@ -82,6 +88,7 @@ from .ratio import (
     density_ratio,
     fit_batch,
 )
+from .rows import ParquetSource, scan_parquet
 from .threshold import CalibrationSample
 from .uncertainty import RatioUncertainty, ratio_uncertainty
 from .weights import (
@@ -101,6 +108,7 @@ __all__ = [
     "BatchFit",
     "CalibrationSample",
     "Certificate",
+    "Check",
     "ColumnwiseBasis",
     "Combination",
     "Divergence",
@@ -113,9 +121,13 @@ __all__ = [
     "ImputationTrace",
     "LearnedMissingness",
     "LinearBasis",
+    "LittleTest",
     "LogisticMissingness",
     "Missingness",
     "MissingnessDisplay",
+    "MissingnessPatterns",
+    "MissingnessPatternsDisplay",
+    "MissingnessWarning",
     "ModelFileError",
     "NPROCComparison",
     "NPROCDisplay",
@@ -125,6 +137,7 @@ __all__ = [
     "NoFiniteOptimumWarning",
     "Objective",
     "ObjectiveRatio",
+    "ParquetSource",
     "PlannedPower",
     "PolynomialBasis",
     "QueryBudget",
@@ -156,6 +169,7 @@ __all__ = [
     "inverse_probability_weights",
     "learn_missingness",
     "load_model",
+    "missingness_patterns",
     "np_roc",
     "plan_queries",
     "power",
@@ -164,6 +178,7 @@ __all__ = [
     "ratio_uncertainty",
     "required_calibration_rows",
     "save_model",
+    "scan_parquet",
     "sensitivity_curve",
     "type_i_error",
     "type_i_interval",

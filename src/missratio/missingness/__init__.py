@@ -6,15 +6,25 @@ from missratio.missingness.base import Missingness
 from missratio.missingness.corruption import corrupt
 from missratio.missingness.function import FunctionMissingness
 from missratio.missingness.logistic import LogisticMissingness
+from missratio.missingness.patterns import (
+    LittleTest,
+    MissingnessPatterns,
+    MissingnessPatternsDisplay,
+    missingness_patterns,
+)
 from missratio.missingness.step import StepMissingness
 
 __all__ = [
     "FunctionMissingness",
+    "LittleTest",
     "LogisticMissingness",
     "LookedUpMeans",
     "Missingness",
+    "MissingnessPatterns",
+    "MissingnessPatternsDisplay",
     "RowInclusion",
     "StepMissingness",
     "corrupt",
     "looked_up_means",
+    "missingness_patterns",
 ]

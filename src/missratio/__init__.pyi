@@ -29,6 +29,7 @@ from .classifier import (
     expected_power,
     query_budget,
     required_calibration_rows,
+    sensitivity_curve,
 )
 from .evaluation import (
     NPROCDisplay,
@@ -117,6 +118,7 @@ __all__ = [
     "rows",
     "save_model",
     "scan_parquet",
+    "sensitivity_curve",
     "theory",
     "threshold",
     "type_i_error",

@@ -1,5 +1,7 @@
 """Why values are missing: models of φ(z) = P(missing | z) for one class."""
 
+from missratio.missingness._inclusion import RowInclusion
+from missratio.missingness._looked_up_means import LookedUpMeans, looked_up_means
 from missratio.missingness.base import Missingness
 from missratio.missingness.corruption import corrupt
 from missratio.missingness.function import FunctionMissingness
@@ -16,10 +18,13 @@ __all__ = [
     "FunctionMissingness",
     "LittleTest",
     "LogisticMissingness",
+    "LookedUpMeans",
     "Missingness",
     "MissingnessPatterns",
     "MissingnessPatternsDisplay",
+    "RowInclusion",
     "StepMissingness",
     "corrupt",
+    "looked_up_means",
     "missingness_patterns",
 ]

@@ -51,6 +51,8 @@ _OBJECTS = (
     "missratio.threshold._rules.HoeffdingBentkusRule",
     "missratio.threshold._rules.PaperRule",
     "missratio.threshold._sample.CalibrationSample",
+    "missratio.threshold._sample.LookUps",
+    "missratio.threshold._strata.LookUpRule",
     "missratio.rows._summary.WeightCheck",
     "missratio.weights.SampleSize",
     "sklearn._loss.link.Interval",

@@ -199,7 +199,7 @@ def assumptions(
             "many has nothing to do with their values",
             "what was found is true",
             f"rows with a missing value are always classified as {named(controlled)}",
-            "no model of why values are missing is assumed",
+            "no model of missingness is assumed",
         )
     if model is None:
         return (drawn, "none of their values is missing")

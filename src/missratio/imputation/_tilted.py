@@ -23,6 +23,7 @@ from missratio.imputation._classes import Models, columns_missing, incomplete_cl
 from missratio.imputation._columns import Columns
 from missratio.imputation._conditionals import Conditional
 from missratio.imputation._levels import Levels
+from missratio.imputation._noise import RowNoise
 from missratio.imputation._population import Population
 from missratio.imputation._trace import ImputationTrace
 from missratio.ratio import check_no_infinity
@@ -348,9 +349,9 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             np.random.SeedSequence(**self._redraw_seed).spawn(n_imputations),
             strict=True,
         ):
-            rng = np.random.default_rng(seed)
+            noise = RowNoise.of(table[rows], seed)
             chain = redraw_chain(
-                table[rows], fitted.columns, conditionals, self.n_rounds, rng
+                table[rows], fitted.columns, conditionals, self.n_rounds, noise
             )
             whole = table.copy(order="F")
             for j, values in chain.values.items():

@@ -1,4 +1,4 @@
-"""What a new row is given is a function of that row: not of its batch, nor its place."""
+"""What a new row is given is a function of that row, whatever its batch and place."""
 
 import numpy as np
 import pandas as pd

@@ -119,7 +119,8 @@ class RowNoise:
         words = self._keys + np.uint64(_STEP * self._turn % _WORD)
         _mix(words)
         words >>= np.uint64(11)
-        return words * 2.0**-53
+        numbers: FloatArray = words * np.float64(2.0**-53)
+        return numbers
 
     def below(self, end: int) -> IntArray:
         """The next number of each entry, among 0, …, end − 1."""

@@ -1,5 +1,11 @@
 """Why values are missing: models of φ(z) = P(missing | z) for one class."""
 
+from missratio.missingness._check import (
+    MissingnessCheck,
+    MissingnessContradictionError,
+    MissingnessContradictionWarning,
+    check_missingness,
+)
 from missratio.missingness.base import Missingness
 from missratio.missingness.corruption import corrupt
 from missratio.missingness.function import FunctionMissingness
@@ -10,6 +16,10 @@ __all__ = [
     "FunctionMissingness",
     "LogisticMissingness",
     "Missingness",
+    "MissingnessCheck",
+    "MissingnessContradictionError",
+    "MissingnessContradictionWarning",
     "StepMissingness",
+    "check_missingness",
     "corrupt",
 ]

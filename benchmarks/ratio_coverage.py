@@ -193,6 +193,7 @@ def repeat(setting: Setting, seed: int, count: int) -> list[tuple[np.ndarray, ..
     results = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mr.WeightConcentrationWarning)
+        warnings.simplefilter("ignore", mr.UnreliableIntervalWarning)
         while len(results) < count:
             data = draw(setting, rng)
             models = learn(setting, data)

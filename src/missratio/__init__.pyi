@@ -78,7 +78,11 @@ from .ratio import (
     fit_batch,
 )
 from .threshold import CalibrationSample
-from .uncertainty import RatioUncertainty, ratio_uncertainty
+from .uncertainty import (
+    RatioUncertainty,
+    UnreliableIntervalWarning,
+    ratio_uncertainty,
+)
 from .weights import (
     SampleSize,
     WeightConcentrationWarning,
@@ -137,6 +141,7 @@ __all__ = [
     "TiltedImputer",
     "TransformerBasis",
     "UnionBasis",
+    "UnreliableIntervalWarning",
     "WeightConcentrationWarning",
     "build_report",
     "check_missingness",

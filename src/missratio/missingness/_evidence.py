@@ -1,8 +1,8 @@
 """Evidence that weights don't have mean one.
 
-With a right φ, E[W | z] = 1 for every row, whatever the law of z. So a column's weights,
-a pair of columns' products and complete rows' products must each sum to about n. The
-evidence against it is an e-value, whose mean is at most one if φ is
+With a right φ, E[W | z] = 1 for every row, whatever the law of z. So the weights of a
+column, the products of two columns' weights and those of complete rows must each sum
+to about n. The evidence against that is an e-value. Its mean is at most one if φ is
 right, so that it exceeds 1/level with probability `level` at most (Markov). For ξ ≥ −1
 with mean zero or less Fan's inequality,
 

@@ -27,12 +27,15 @@ class Block:
     features : ndarray of shape (n_rows, n_features)
     weights : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
     sample_weight : ndarray of shape (n_rows,), or None
+    adjusted : ndarray of shape (n_rows, n_features), or None
+        Terms adjusted by regression, whose plain means are the features' means.
     """
 
     table: FloatArray
     features: FloatArray
     weights: FloatArray | None
     sample_weight: FloatArray | None
+    adjusted: FloatArray | None
 
     def weights_of(self, means: Means) -> FloatArray:
         """Of shape (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
@@ -72,7 +75,46 @@ def class_blocks(optimum: Optimum, rows: ClassRows) -> Iterator[Block]:
             features.astype(np.float64, copy=False),
             None if rows.weights is None else rows.weights[part],
             None if rows.sample_weight is None else rows.sample_weight[part],
+            None if rows.adjusted is None else rows.adjusted[part],
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How far results move with the rows of a class, or of both.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (n_results, n_results)
+        With the error of a learned φ.
+    by_rows : ndarray of shape (n_results, n_results)
+        What the sampling of rows does, φ taken as given.
+    fourth : ndarray of shape (n_results,)
+        Sums of the fourth powers of what each row does.
+    """
+
+    covariance: FloatArray
+    by_rows: FloatArray
+    fourth: FloatArray
+
+    def __add__(self, other: Spread) -> Spread:
+        return Spread(
+            self.covariance + other.covariance,
+            self.by_rows + other.by_rows,
+            self.fourth + other.fourth,
+        )
+
+    @property
+    def degrees_of_freedom(self) -> FloatArray:
+        """2V²/ΣI⁴ of each result, V = ΣI² its variance by the rows' influences I.
+
+        Satterthwaite's: a sum of squares whose relative variance is ΣI⁴/V² is spread as
+        χ² with as many degrees of freedom. About 2n/3 for normal influences, and few
+        where a handful of rows decides. Infinite where no row moves the result.
+        """
+        squares = 2.0 * np.diagonal(self.by_rows) ** 2
+        still = self.fourth == 0.0
+        return np.where(still, np.inf, squares / np.where(still, 1.0, self.fourth))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +131,14 @@ class ClassMeans:
     rows: ClassRows
     factors: Sequence[tuple[slice, Means]]
 
-    def covariance(
-        self, optimum: Optimum, model: LearnedMissingness | None, shared: bool
-    ) -> FloatArray:
-        """The means' covariance.
+    def spread(
+        self,
+        optimum: Optimum,
+        model: LearnedMissingness | None,
+        shared: bool,
+        to_result: FloatArray,
+    ) -> Spread:
+        """How far the results move with the rows of the class.
 
         Parameters
         ----------
@@ -102,24 +148,29 @@ class ClassMeans:
         shared : bool
             Whether it was learned from these rows (or from more than these): the
             errors of φ̂ and of the means then go together.
+        to_result : ndarray of shape (n_results, n_means)
+            What a change of the means does to the results.
         """
         totals = self._totals(optimum)
         size = sum(len(means.mean) for _, means in self.factors)
-        meat = np.zeros((size, size))
+        meat, fourth = np.zeros((size, size)), np.zeros(len(to_result))
         learning = None if model is None else _Learning.of(model, size)
         for block in class_blocks(optimum, self.rows):
             plain, left_out, moved = self._influences(block, totals)
             meat += moved.T @ moved
+            fourth += ((moved @ to_result.T) ** 4).sum(axis=0)
             if learning is not None:
                 learning.add(block, plain, left_out)
+        by_rows = to_result @ meat @ to_result.T
         if learning is None or model is None:
-            return meat
+            return Spread(by_rows, by_rows, fourth)
         mask = np.concatenate([means.mask for _, means in self.factors])
-        return meat + learning.covariance(mask, None if shared else model.covariance)
+        by_phi = learning.covariance(mask, None if shared else model.covariance)
+        return Spread(by_rows + to_result @ by_phi @ to_result.T, by_rows, fourth)
 
     def _totals(self, optimum: Optimum) -> list[FloatArray]:
         """What each factor's weighted sums are divided by."""
-        if self.rows.normalize != "hajek":
+        if self.rows.normalize == "horvitz-thompson":
             return [self.rows.total(None)] * len(self.factors)
         weights = self.rows.weights
         if weights is None or weights.ndim == 1:
@@ -145,28 +196,59 @@ class ClassMeans:
         moved : ndarray of shape (n_rows, n_means)
             The row's influence, which is what the sampling of rows moves.
         """
-        hajek = self.rows.normalize == "hajek"
-        everything = self.rows.total(None)
+        whole = self.rows.normalize == "horvitz-thompson"
+        each = np.ones(len(block.table))
+        if block.sample_weight is not None:
+            each = block.sample_weight
+        each = (each / self.rows.total(None))[:, None]
         plain, left_out, moved = [], [], []
         for (place, means), total in zip(self.factors, totals, strict=True):
-            share = block.weights_of(means) / total
-            u, leverage = means.rows(block.features[:, place])
-            change = share * (u - means.mean if hajek else u)
-            lever = share if leverage is None else share * leverage[:, None]
+            if block.adjusted is not None and means.by_feature:
+                # Slopes come from other folds: to first order only the terms move.
+                lacking = len(means.mean) - block.adjusted[:, place].shape[1]
+                u = np.pad(block.adjusted[:, place], ((0, 0), (0, lacking)))
+                share, lever = each, each
+            else:
+                share = block.weights_of(means) / total
+                u, leverage = means.rows(block.features[:, place])
+                lever = share if leverage is None else share * leverage[:, None]
+            change = share * (u if whole else u - means.mean)
             factor = 1.0 / (1.0 - np.clip(lever, 0.0, LARGEST_LEVERAGE))
             plain.append(change)
             left_out.append(factor * change)
-            if hajek:
-                moved.append(left_out[-1])
-                continue
-            each = block.sample_weight
-            each = np.ones(len(u)) if each is None else each
-            moved.append(left_out[-1] - (each / everything)[:, None] * means.mean)
+            moved.append(left_out[-1] - each * means.mean if whole else left_out[-1])
         return _beside(plain), _beside(left_out), _beside(moved)
 
 
 def _beside(parts: list[FloatArray]) -> FloatArray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+def undetermined_features(
+    optimum: Optimum, sides: Sequence[ClassRows], by_column: bool
+) -> dict[int, float]:
+    """Features of one value only in some classes' rows, and that value.
+
+    Parameters
+    ----------
+    optimum : Optimum
+    sides : sequence of ClassRows
+        The classes whose rows enter one by one, and not through a mean alone. They say
+        nothing of these features' coefficients: a penalty makes them up.
+    by_column : bool
+        Whether a feature counts wherever it is observed, not in complete rows alone.
+    """
+    least = np.full(optimum.features.shape[1], np.inf)
+    largest = -least
+    for side in sides:
+        for block in class_blocks(optimum, side):
+            used = block.features
+            if not by_column:
+                used = used[~np.isnan(block.table).any(axis=1)]
+            least = np.fmin(least, np.fmin.reduce(used, axis=0, initial=np.inf))
+            largest = np.fmax(largest, np.fmax.reduce(used, axis=0, initial=-np.inf))
+    constant = np.flatnonzero(least == largest).tolist()
+    return {j: float(least[j]) for j in constant}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
+from sklearn.pipeline import make_pipeline
 
 from missratio import (
+    KLIEP,
+    LogisticMissingness,
     NeymanPearsonClassifier,
+    TiltedImputer,
+    corrupt,
     error_scorer,
+    evaluation_weights,
     exact_interval,
     power,
     power_interval,
@@ -115,3 +121,110 @@ def test_several_scorers_at_once(two_normals):
 def test_an_unknown_scorer_is_refused_with_the_choices():
     with pytest.raises(ValueError, match="type_ii_error"):
         error_scorer("accuracy")
+
+
+PHI = LogisticMissingness(1.0, [2.0])
+
+
+def lossy_rows(rng, n, shift=1.5):
+    """High values go missing, of both classes; and what they were."""
+    Z = np.concatenate([rng.normal(size=(n, 1)), rng.normal(shift, 1, (n, 1))])
+    return Z, corrupt(Z, PHI, rng), np.repeat([0, 1], n)
+
+
+class Above:
+    """Gives complete rows above 0.5 to class 1, and is for complete rows."""
+
+    deployment = "complete"
+    missingness = None
+    estimator = KLIEP(missingness={0: PHI, 1: PHI})
+
+    def predict(self, X):
+        return (X[:, 0] > 0.5).astype(int)
+
+
+def test_rows_with_missing_values_are_weighted():
+    Z, X, y = lossy_rows(np.random.default_rng(0), 20_000)
+    said, truth = Above().predict(X), type_i_error(y, Above().predict(Z))
+    # NaN rows are given the controlled class, and observed ones are low.
+    assert type_i_error(y, said) < 0.2 * truth
+    weights = evaluation_weights(X, y, {0: PHI, 1: PHI})
+    assert type_i_error(y, said, sample_weight=weights) == pytest.approx(
+        truth, abs=0.04
+    )
+    found = power(y, said, sample_weight=weights)
+    assert found == pytest.approx(power(y, Above().predict(Z)), abs=0.04)
+    low, high = type_i_interval(y, said, sample_weight=weights)
+    assert low < truth < high
+    assert error_scorer("type_i_error")(Above(), X, y) == pytest.approx(
+        -truth, abs=0.04
+    )
+
+
+def test_a_scorer_refuses_rows_that_nothing_is_known_of():
+    _, X, y = lossy_rows(np.random.default_rng(0), 100)
+    blind = Above()
+    blind.estimator = KLIEP()
+    with pytest.raises(
+        ValueError, match=r"class 0 can't be told: \d+ of 100 test rows"
+    ):
+        error_scorer("power")(blind, X, y)
+    blind.deployment = "as-observed"
+    assert error_scorer("power")(blind, X, y) == power(y, blind.predict(X))
+
+
+def test_a_classifier_as_observed_is_scored_as_observed():
+    _, X, y = lossy_rows(np.random.default_rng(0), 600)
+    imputer = TiltedImputer({0: PHI, 1: PHI}, unlabelled=0, n_rounds=1, random_state=0)
+    model = NeymanPearsonClassifier(
+        make_pipeline(imputer, LogisticRegression()),
+        alpha=0.2,
+        deployment="as-observed",
+        random_state=0,
+    ).fit(X, y)
+    assert error_scorer("power")(model, X, y) == power(y, model.predict(X))
+
+
+@pytest.mark.parametrize("function", [type_i_error, power, type_i_interval])
+def test_equal_weights_are_none_and_zero_leaves_a_row_out(function):
+    weights = np.full(15, 2.5)
+    plain = function(TRUTH, PREDICTED)
+    assert function(TRUTH, PREDICTED, sample_weight=weights) == pytest.approx(plain)
+    rows = np.r_[0:3, 8:13]
+    weights[:] = 0.0
+    weights[rows] = 1.0
+    found = function(TRUTH, PREDICTED, sample_weight=weights)
+    assert found == pytest.approx(function(TRUTH[rows], PREDICTED[rows]))
+    with pytest.raises(ValueError, match="finite and not negative"):
+        function(TRUTH, PREDICTED, sample_weight=-weights)
+    with pytest.raises(ValueError, match="with a positive weight"):
+        function(TRUTH, PREDICTED, sample_weight=0 * weights)
+
+
+def weighted_coverage(repeats, seed):
+    """How often weighted intervals hold the error, in settings drawn at random."""
+    rng = np.random.default_rng(seed)
+    held = []
+    for _ in range(repeats):
+        n, cut = int(rng.integers(100, 2000)), rng.uniform(0.0, 1.5)
+        slope = rng.uniform(-1.0, 1.0)
+        phi = LogisticMissingness(-slope + rng.uniform(-1, 0), [slope])
+        X = corrupt(rng.normal(size=(n, 1)), phi, rng)
+        y = np.zeros(n)
+        interval = type_i_interval(
+            y,
+            (X[:, 0] > cut).astype(int),
+            sample_weight=evaluation_weights(X, y, {0: phi}),
+        )
+        held.append(interval.low <= norm.sf(cut) <= interval.high)
+    return np.mean(held)
+
+
+def test_weighted_intervals_hold():
+    assert weighted_coverage(200, 0) > 0.9
+
+
+@pytest.mark.validity
+def test_weighted_intervals_hold_as_often_as_they_say():
+    # Binomial error of 5000 repeats: 0.003.
+    assert weighted_coverage(5000, 1) > 0.94

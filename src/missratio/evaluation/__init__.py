@@ -4,6 +4,7 @@ from missratio.evaluation._display import NPROCDisplay
 from missratio.evaluation._metrics import (
     Interval,
     error_scorer,
+    evaluation_weights,
     exact_interval,
     power,
     power_interval,
@@ -25,6 +26,7 @@ __all__ = [
     "NPROCDisplay",
     "compare_np_roc",
     "error_scorer",
+    "evaluation_weights",
     "exact_interval",
     "np_roc",
     "power",

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from scipy.stats import beta
-from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from missratio._blocks import take_rows
+from missratio._typing import FloatArray
+from missratio.classifier import complete_mask, missingness_parameters
+from missratio.weights import complete_row_weights
 
 
 class Interval(NamedTuple):
@@ -44,41 +52,96 @@ def exact_interval(n_events: int, n_rows: int, confidence: float = 0.95) -> Inte
         raise ValueError(
             f"confidence must lie strictly between 0 and 1, got {confidence}."
         )
+    return _interval(n_events, n_rows, confidence)
+
+
+def _interval(events: float, rows: float, confidence: float) -> Interval:
+    """Clopper and Pearson's, of numbers that need not be whole."""
     tail = (1.0 - confidence) / 2.0
-    low = beta.ppf(tail, n_events, n_rows - n_events + 1) if n_events else 0.0
+    low = beta.ppf(tail, events, rows - events + 1) if events else 0.0
     high = 1.0
-    if n_events < n_rows:
-        high = beta.ppf(1.0 - tail, n_events + 1, n_rows - n_events)
+    if events < rows:
+        high = beta.ppf(1.0 - tail, events + 1, rows - events)
     return Interval(float(low), float(high))
 
 
-def _wrong(
-    y_true: ArrayLike, y_pred: ArrayLike, controlled_class: Any, *, of_controlled: bool
-) -> tuple[int, int]:
-    """How many rows of one class there are, and how many are classified wrongly."""
+class _Errors(NamedTuple):
+    """How many rows of one class are classified wrongly, and what share of the weight.
+
+    `size` is the number of rows that tell as much of the share without weights.
+    """
+
+    n_wrong: int
+    n_rows: int
+    share: float
+    size: float
+
+    def interval(self, confidence: float, *, wrong: bool) -> Interval:
+        """Of the share of wrong rows, or of right ones."""
+        if self.size == self.n_rows:
+            events = self.n_wrong if wrong else self.n_rows - self.n_wrong
+            return exact_interval(events, self.n_rows, confidence)
+        share = self.share if wrong else 1.0 - self.share
+        return _interval(share * self.size, self.size, confidence)
+
+
+def _errors(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    controlled_class: Any,
+    sample_weight: ArrayLike | None,
+    *,
+    of_controlled: bool,
+) -> _Errors:
     truth, predicted = column_or_1d(y_true), column_or_1d(y_pred)
-    check_consistent_length(truth, predicted)
+    check_consistent_length(truth, predicted, sample_weight)
     rows = (truth == controlled_class) == of_controlled
+    weights = np.ones(len(truth))
+    if sample_weight is not None:
+        weights = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
+        if not ((weights >= 0.0) & np.isfinite(weights)).all():
+            raise ValueError("sample_weight must be finite and not negative.")
+        rows &= weights > 0.0
     n_rows = int(rows.sum())
     if n_rows == 0:
         which = "the controlled" if of_controlled else "the other"
+        weighing = "" if sample_weight is None else " with a positive weight"
         raise ValueError(
-            f"y_true has no row of {which} class (controlled_class="
+            f"y_true has no row of {which} class{weighing} (controlled_class="
             f"{controlled_class!r}): its error can't be told."
         )
-    said_controlled = predicted[rows] == controlled_class
-    return int((said_controlled != of_controlled).sum()), n_rows
+    wrong = (predicted[rows] == controlled_class) != of_controlled
+    weights = weights[rows]
+    if (weights == weights[0]).all():
+        n_wrong = int(wrong.sum())
+        return _Errors(n_wrong, n_rows, n_wrong / n_rows, n_rows)
+    weights = weights / weights.sum()
+    share = float(weights @ wrong)
+    # Korn and Graubard's: as many rows as would have the share's variance.
+    size = float(1.0 / (weights @ weights))
+    if 0.0 < share < 1.0:
+        variance = float((weights**2) @ (wrong - share) ** 2)
+        size = min(size, share * (1.0 - share) / variance)
+    return _Errors(int(wrong.sum()), n_rows, share, min(size, n_rows))
 
 
 def type_i_error(
-    y_true: ArrayLike, y_pred: ArrayLike, *, controlled_class: Any = 0
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    controlled_class: Any = 0,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Share of the controlled class's rows that are given to the other class.
+
+    Where test rows have missing values, a plain share isn't the error on complete rows:
+    pass the weights of `evaluation_weights`.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
+    sample_weight : array-like of shape (n_rows,), optional
 
     Returns
     -------
@@ -90,12 +153,17 @@ def type_i_error(
     >>> type_i_error([0, 0, 0, 0, 1], [0, 1, 0, 0, 1])
     0.25
     """
-    wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=True)
-    return wrong / rows
+    return _errors(
+        y_true, y_pred, controlled_class, sample_weight, of_controlled=True
+    ).share
 
 
 def type_ii_error(
-    y_true: ArrayLike, y_pred: ArrayLike, *, controlled_class: Any = 0
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    controlled_class: Any = 0,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Share of the other class's rows that are given to the controlled class.
 
@@ -103,28 +171,44 @@ def type_ii_error(
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
+    sample_weight : array-like of shape (n_rows,), optional
+        As for `type_i_error`.
 
     Returns
     -------
     float
     """
-    wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=False)
-    return wrong / rows
+    return _errors(
+        y_true, y_pred, controlled_class, sample_weight, of_controlled=False
+    ).share
 
 
-def power(y_true: ArrayLike, y_pred: ArrayLike, *, controlled_class: Any = 0) -> float:
+def power(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    controlled_class: Any = 0,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Share of the other class's rows that are recognised: one minus the type II error.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
+    sample_weight : array-like of shape (n_rows,), optional
+        As for `type_i_error`.
 
     Returns
     -------
     float
     """
-    return 1.0 - type_ii_error(y_true, y_pred, controlled_class=controlled_class)
+    return 1.0 - type_ii_error(
+        y_true,
+        y_pred,
+        controlled_class=controlled_class,
+        sample_weight=sample_weight,
+    )
 
 
 def type_i_interval(
@@ -133,21 +217,28 @@ def type_i_interval(
     *,
     controlled_class: Any = 0,
     confidence: float = 0.95,
+    sample_weight: ArrayLike | None = None,
 ) -> Interval:
-    """Exact confidence interval of the type I error.
+    """Confidence interval of the type I error, exact without weights.
+
+    With weights it is Korn and Graubard's, for as many rows as tell as much, and holds
+    approximately.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
     confidence : float, default=0.95
+    sample_weight : array-like of shape (n_rows,), optional
+        As for `type_i_error`.
 
     Returns
     -------
     Interval
     """
-    wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=True)
-    return exact_interval(wrong, rows, confidence)
+    return _errors(
+        y_true, y_pred, controlled_class, sample_weight, of_controlled=True
+    ).interval(confidence, wrong=True)
 
 
 def power_interval(
@@ -156,25 +247,86 @@ def power_interval(
     *,
     controlled_class: Any = 0,
     confidence: float = 0.95,
+    sample_weight: ArrayLike | None = None,
 ) -> Interval:
-    """Exact confidence interval of the power.
+    """Confidence interval of the power, exact without weights.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
     confidence : float, default=0.95
+    sample_weight : array-like of shape (n_rows,), optional
+        As for `type_i_interval`.
 
     Returns
     -------
     Interval
     """
-    wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=False)
-    return exact_interval(rows - wrong, rows, confidence)
+    return _errors(
+        y_true, y_pred, controlled_class, sample_weight, of_controlled=False
+    ).interval(confidence, wrong=False)
+
+
+def evaluation_weights(X: Any, y: ArrayLike, missingness: Any) -> FloatArray:
+    """Weights with which errors on test rows are errors on complete rows.
+
+    Rows that lost a value are given the controlled class as a rule, and rows that kept
+    theirs are no random part of the class. So neither all test rows nor the complete
+    ones have the error that rows without missing values would have. Complete rows with
+    weights 1/(1 − φ) do.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n_rows, n_columns)
+        Test rows, NaN where missing.
+    y : array-like of shape (n_rows,)
+        Their labels.
+    missingness : mapping from class to Missingness, "ignore" or None
+        As the classifier has it. A class left out must be complete.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        0 for a row that lost a value; for the metrics' `sample_weight`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> phi = mr.StepMissingness(direction=1.0, threshold=0.0, probability=0.5)
+    >>> X, y = [[-1.0], [2.0], [np.nan], [3.0]], [0, 0, 0, 1]
+    >>> mr.evaluation_weights(X, y, {0: phi})
+    array([1., 2., 0., 1.])
+    """
+    labels = np.asarray(column_or_1d(y))
+    weights = np.ones(len(labels))
+    if issparse(X) or complete_mask(X).all():
+        return weights
+    for label in np.unique(labels).tolist():
+        rows = np.flatnonzero(labels == label)
+        mine = take_rows(X, rows)
+        model = missingness
+        if isinstance(missingness, Mapping):
+            model = missingness.get(label)
+        if model is not None:
+            weights[rows] = complete_row_weights(mine, model)
+        elif not complete_mask(mine).all():
+            raise ValueError(
+                f"The error on complete rows of class {label!r} can't be told: "
+                f"{(~complete_mask(mine)).sum()} of {len(rows)} test rows have missing "
+                "values (NaN), and missingness has no model of the class. Give one, or "
+                "test on rows that are complete by design."
+            )
+    return weights
 
 
 def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
     """A scorer for cross-validation and grid search.
+
+    A Neyman-Pearson classifier for complete rows is scored for complete rows: test rows
+    with missing values are weighted by its `missingness`, and refused where it has no
+    model of them.
 
     Parameters
     ----------
@@ -185,7 +337,7 @@ def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
     Returns
     -------
     callable
-        As from `sklearn.metrics.make_scorer`.
+        Of an estimator, X and y, as scikit-learn's scorers are.
 
     Examples
     --------
@@ -200,15 +352,45 @@ def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
     >>> bool(scores.mean() > 0.6)
     True
     """
-    functions = {
-        "type_i_error": type_i_error,
-        "type_ii_error": type_ii_error,
-        "power": power,
-    }
-    if kind not in functions:
-        raise ValueError(f"kind must be one of {list(functions)}, got {kind!r}.")
-    return make_scorer(
-        functions[kind],
-        greater_is_better=kind == "power",
-        controlled_class=controlled_class,
-    )
+    if kind not in _KINDS:
+        raise ValueError(f"kind must be one of {list(_KINDS)}, got {kind!r}.")
+    return _ErrorScorer(kind, controlled_class)
+
+
+_KINDS = {"type_i_error": type_i_error, "type_ii_error": type_ii_error, "power": power}
+
+
+@dataclass(frozen=True)
+class _ErrorScorer:
+    """Scores an estimator by one of its errors, larger is better."""
+
+    kind: str
+    controlled_class: Any
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """The score on test rows; weights multiply those for missing values."""
+        if getattr(estimator, "deployment", None) == "complete":
+            weights = evaluation_weights(X, y, _models(estimator))
+            if sample_weight is not None:
+                weights = weights * np.asarray(sample_weight)
+            sample_weight = weights
+        score = _KINDS[self.kind](
+            y,
+            estimator.predict(X),
+            controlled_class=self.controlled_class,
+            sample_weight=sample_weight,
+        )
+        return score if self.kind == "power" else -score
+
+
+def _models(classifier: Any) -> Any:
+    """Why values are missing, as the classifier was told or the estimator inside."""
+    own = [classifier.missingness]
+    own += missingness_parameters(classifier.estimator).values()
+    return next((model for model in own if isinstance(model, Mapping)), None)

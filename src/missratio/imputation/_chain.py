@@ -59,12 +59,15 @@ class Chain:
         Mean and standard deviation of the values given in each round.
     conditionals : dict of int to Conditional
         Of the last round, by the column's position.
+    columns : sequence of Levels
+        What the conditionals see of the columns.
     """
 
     values: dict[int, FloatArray]
     mean: FloatArray
     spread: FloatArray
     conditionals: dict[int, Conditional]
+    columns: Sequence[Levels]
 
 
 Missing = dict[int, IntArray]
@@ -88,6 +91,9 @@ def impute_chain(
         share = rng.standard_exponential(population.n_rows)
     columns = {column.position: column for column in population.incomplete}
     weighed = {j: _weigh(column, share) for j, column in columns.items()}
+    if options.bootstrap:
+        # What isn't known of the columns' own laws is drawn with the regressions.
+        population = population.reweighted(weighed)
     design = population.design()
     # A start by the law of each column's missing entries, whatever the rest of the row.
     for j, column in columns.items():
@@ -161,7 +167,7 @@ def _run(
             design.set(j, rows, levels)
             values[j] = design.columns[j].values[levels]
             mean[turn, k], spread[turn, k] = values[j].mean(), values[j].std()
-    return Chain(values, mean, spread, last)
+    return Chain(values, mean, spread, last, design.columns)
 
 
 def _weigh(column: IncompleteColumn, share: FloatArray) -> FloatArray:

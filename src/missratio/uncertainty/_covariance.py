@@ -87,34 +87,80 @@ class Spread:
     ----------
     covariance : ndarray of shape (n_results, n_results)
         With the error of a learned φ.
-    by_rows : ndarray of shape (n_results, n_results)
+    variance : ndarray of shape (n_results,)
         What the sampling of rows does, φ taken as given.
     fourth : ndarray of shape (n_results,)
         Sums of the fourth powers of what each row does.
+    parts, heavy : ndarray of shape (n_results,)
+        The variance through each mean, summed; and times the rate of its weights.
     """
 
     covariance: FloatArray
-    by_rows: FloatArray
+    variance: FloatArray
     fourth: FloatArray
+    parts: FloatArray
+    heavy: FloatArray
 
     def __add__(self, other: Spread) -> Spread:
         return Spread(
             self.covariance + other.covariance,
-            self.by_rows + other.by_rows,
+            self.variance + other.variance,
             self.fourth + other.fourth,
+            self.parts + other.parts,
+            self.heavy + other.heavy,
         )
 
     @property
-    def degrees_of_freedom(self) -> FloatArray:
-        """2V²/ΣI⁴ of each result, V = ΣI² its variance by the rows' influences I.
+    def by_rows(self) -> FloatArray:
+        """Degrees of freedom 2V²/ΣI⁴ of each result, by the rows' influences I.
 
-        Satterthwaite's: a sum of squares whose relative variance is ΣI⁴/V² is spread as
-        χ² with as many degrees of freedom. About 2n/3 for normal influences, and few
-        where a handful of rows decides. Infinite where no row moves the result.
+        Satterthwaite's: a sum of squares V = ΣI² with relative variance ΣI⁴/V² is
+        spread as χ² with as many degrees of freedom. About 2n/3 for normal influences,
+        and few where a handful of rows decides. Infinite where no row moves the result.
         """
-        squares = 2.0 * np.diagonal(self.by_rows) ** 2
-        still = self.fourth == 0.0
-        return np.where(still, np.inf, squares / np.where(still, 1.0, self.fourth))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            degrees = 2.0 * self.variance**2 / self.fourth
+        return np.where(self.fourth > 0.0, degrees, np.inf)
+
+    @property
+    def by_weights(self) -> FloatArray:
+        """Degrees of freedom of each result that weights like these have on average.
+
+        The rows alone can't tell: where the heaviest happen not to be observed, all
+        seems well. Two or more, since even a single row gives so many.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            degrees = self.parts / self.heavy
+        return np.maximum(np.where(self.heavy > 0.0, degrees, np.inf), 2.0)
+
+
+@dataclass(slots=True)
+class _LogWeights:
+    """Moments of Y = log W over complete data: sums of w, w Y and w Y².
+
+    Were Y normal there, n E W² = n E e^Y and n E W⁴ = n E e^{3Y} over the observed rows
+    would make 2n/exp(μ + 7σ²/2) degrees of freedom. Moments of the logarithm are known
+    well even where those of the weights are not.
+    """
+
+    n_rows: int
+    sums: FloatArray
+
+    def add(self, weights: FloatArray) -> None:
+        """Add rows' weights of shape (n, n_means)."""
+        logs = np.log(np.where(weights > 0.0, weights, 1.0))
+        self.sums += [(weights * logs**k).sum(axis=0) for k in range(3)]
+
+    @property
+    def rate(self) -> FloatArray:
+        """One over the degrees of freedom, for each mean."""
+        total = np.where(self.sums[0] > 0.0, self.sums[0], 1.0)
+        mean, square = self.sums[1:] / total
+        spread = np.maximum(square - mean**2, 0.0)
+        level = mean - np.log(total / self.n_rows)
+        return np.asarray(np.exp(np.minimum(level + 3.5 * spread, 700.0))) / (
+            2.0 * self.n_rows
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,19 +200,35 @@ class ClassMeans:
         totals = self._totals(optimum)
         size = sum(len(means.mean) for _, means in self.factors)
         meat, fourth = np.zeros((size, size)), np.zeros(len(to_result))
+        logs = _LogWeights(self.rows.n_rows, np.zeros((3, size)))
         learning = None if model is None else _Learning.of(model, size)
         for block in class_blocks(optimum, self.rows):
             plain, left_out, moved = self._influences(block, totals)
             meat += moved.T @ moved
             fourth += ((moved @ to_result.T) ** 4).sum(axis=0)
+            logs.add(self._mean_weights(block))
             if learning is not None:
                 learning.add(block, plain, left_out)
-        by_rows = to_result @ meat @ to_result.T
-        if learning is None or model is None:
-            return Spread(by_rows, by_rows, fourth)
-        mask = np.concatenate([means.mask for _, means in self.factors])
-        by_phi = learning.covariance(mask, None if shared else model.covariance)
-        return Spread(by_rows + to_result @ by_phi @ to_result.T, by_rows, fourth)
+        covariance = to_result @ meat @ to_result.T
+        variance = np.diagonal(covariance).copy()
+        parts = to_result**2 * np.diagonal(meat)
+        if learning is not None and model is not None:
+            mask = np.concatenate([means.mask for _, means in self.factors])
+            by_phi = learning.covariance(mask, None if shared else model.covariance)
+            covariance = covariance + to_result @ by_phi @ to_result.T
+        return Spread(
+            covariance, variance, fourth, parts.sum(axis=1), parts @ logs.rate
+        )
+
+    def _mean_weights(self, block: Block) -> FloatArray:
+        """The weights that each mean has, of shape (n_rows, n_means)."""
+        found = [
+            np.broadcast_to(
+                block.weights_of(means), (len(block.table), len(means.mean))
+            )
+            for _, means in self.factors
+        ]
+        return _beside(found)
 
     def _totals(self, optimum: Optimum) -> list[FloatArray]:
         """What each factor's weighted sums are divided by."""

@@ -22,7 +22,9 @@ from missratio.ratio import (
 SCALES = ("log", "ratio")
 LearnedOn = Literal["auto", "same", "other"]
 Backend = Literal["pandas", "polars", "pyarrow"]
-FEWEST_DEGREES = 15.0
+# Below so many degrees of freedom, by the rows' influences or by their weights'
+# spread, intervals are not reliable.
+FEWEST_BY_ROWS, FEWEST_BY_WEIGHTS = 5.0, 30.0
 
 
 class UnreliableIntervalWarning(UserWarning):
@@ -45,9 +47,12 @@ class RatioUncertainty:
         For each class whose missingness was learned, whether its rows are taken to be
         those that it was learned from.
     degrees_of_freedom : ndarray of shape (n_basis_features + 1,), optional
-        Of the standard errors, by how evenly rows contribute to them (Satterthwaite).
-        Below 15 a few rows decide, and intervals are not reliable: rows as heavy that
-        did not happen to be observed would have moved the estimate. None: many.
+        Of the standard errors: by how evenly rows contribute to them (Satterthwaite),
+        or by how widely weights like theirs are spread, whichever is less. None: many.
+    steady : ndarray of bool of shape (n_basis_features + 1,), optional
+        Where there are enough of them, 5 by the rows and 30 by the weights. Elsewhere a
+        few rows decide, and rows as heavy that did not happen to be observed would have
+        moved the estimate. None: everywhere.
     undetermined : dict from int to float, optional
         Basis features that have one value only in the denominator's rows, and that
         value. A penalty made their coefficients up, so that they have no interval, nor
@@ -58,6 +63,7 @@ class RatioUncertainty:
     covariance: FloatArray
     learned_on: dict[Any, LearnedOn]
     degrees_of_freedom: FloatArray | None = None
+    steady: BoolArray | None = None
     undetermined: dict[int, float] = field(default_factory=dict)
 
     @property
@@ -74,9 +80,11 @@ class RatioUncertainty:
     def reliable(self) -> BoolArray:
         """Whether each coefficient's interval, and the log normaliser's, is reliable.
 
-        That is, whether enough rows contribute to it: 15 degrees of freedom or more.
+        It is where the rows determine the coefficient and no handful of them decides.
         """
-        reliable = self._degrees >= FEWEST_DEGREES
+        reliable = np.ones(len(self.covariance), dtype=bool)
+        if self.steady is not None:
+            reliable &= self.steady
         reliable[list(self.undetermined)] = False
         return reliable
 

@@ -31,7 +31,8 @@ from missratio.uncertainty._covariance import (
 )
 from missratio.uncertainty._expansion import Expansion, expand
 from missratio.uncertainty._intervals import (
-    FEWEST_DEGREES,
+    FEWEST_BY_ROWS,
+    FEWEST_BY_WEIGHTS,
     LearnedOn,
     RatioUncertainty,
     UnreliableIntervalWarning,
@@ -114,8 +115,8 @@ def ratio_uncertainty(
         expansions = [expand(factor) for factor in rows.factors]
         _check_solved(ratio, expansions, rows)
         size = len(ratio.coef_) + 1
-        nothing = np.zeros((size, size))
-        spread = Spread(nothing, nothing, np.zeros(size))
+        none = np.zeros(size)
+        spread = Spread(np.zeros((size, size)), none, none, none, none)
         found: dict[Any, LearnedOn] = {}
         for side, is_upper in ((rows.upper, True), (rows.lower, False)):
             model = class_model(missingness_of(ratio), side.label)
@@ -139,7 +140,8 @@ def ratio_uncertainty(
         ratio,
         _positive(spread.covariance),
         found,
-        spread.degrees_of_freedom,
+        np.minimum(spread.by_rows, spread.by_weights),
+        (spread.by_rows >= FEWEST_BY_ROWS) & (spread.by_weights >= FEWEST_BY_WEIGHTS),
         _undetermined(ratio, rows),
     )
     _warn_if_unreliable(uncertainty)
@@ -168,18 +170,16 @@ def _warn_if_unreliable(uncertainty: RatioUncertainty) -> None:
             "the feature, or bring rows with other values."
         )
     few = [
-        j
+        repr(names[j])
         for j in np.flatnonzero(~uncertainty.reliable[:-1]).tolist()
         if j not in uncertainty.undetermined
     ]
     if few:
-        degrees = float(uncertainty._degrees[few].min())
         parts.append(
-            f"{listed([repr(names[j]) for j in few])}: a few rows with large weights "
-            f"decide (degrees of freedom down to {degrees:.1f}, reliable from "
-            f"{FEWEST_DEGREES:.0f}), and intervals may be too short, since rows as "
-            "heavy that were not observed would have moved the estimate. Bring more "
-            "rows, or look up missing values where φ is close to 1."
+            f"{listed(few)}: a few rows with large weights decide, and intervals may "
+            "be too short, since rows as heavy that were not observed would have moved "
+            "the estimate. Bring more rows, or look up missing values where φ is close "
+            "to 1."
         )
     if parts:
         warnings.warn(" ".join(parts), UnreliableIntervalWarning, stacklevel=3)

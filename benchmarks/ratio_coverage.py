@@ -213,6 +213,7 @@ def repeat(setting: Setting, seed: int, count: int) -> list[tuple[np.ndarray, ..
         warnings.simplefilter("ignore", mr.WeightConcentrationWarning)
         warnings.simplefilter("ignore", mr.UnreliableIntervalWarning)
         warnings.simplefilter("ignore", mr.NoFiniteOptimumWarning)
+        warnings.simplefilter("ignore", mr.MissingnessWarning)
         while len(results) < count:
             data = draw(setting, rng)
             models = learn(setting, data)
@@ -339,14 +340,15 @@ def table_row(outcome: Outcome) -> str:
     queried = "φ known" if setting.queried is None else str(setting.queried)
     cells = [
         setting.losing, f"{setting.share}", f"{setting.n_rows:,}", queried,
-        ", ".join(what), *_figures(outcome, outcome.included),
+        ", ".join(what), *_figures(outcome, outcome.included, outcome.coverage()),
     ]  # fmt: skip
-    plain = _figures(outcome, outcome.left_out)[1:]
+    naive = outcome.coverage(outcome.left_out)
+    plain = _figures(outcome, outcome.left_out, naive)[1:]
     return f"| {' | '.join(cells + (plain if setting.queried else ['', '']))} |"
 
 
-def _figures(outcome: Outcome, errors: np.ndarray) -> list[str]:
-    coverage, inflation = outcome.coverage(errors), outcome.inflation(errors)
+def _figures(outcome: Outcome, errors: np.ndarray, coverage: np.ndarray) -> list[str]:
+    inflation = outcome.inflation(errors)
     spread = f"{inflation[3:].min():.2f}–{inflation[3:].max():.2f}"
     return [_range(coverage[:2]), _range(coverage[3:]), spread]
 

@@ -25,9 +25,8 @@ from scipy.special import expit, ndtr, ndtri
 from scipy.stats import binomtest
 
 import missratio as mr
-from missratio.classifier import make_rule
 from missratio.missingness import Missingness
-from missratio.threshold import CalibrationSample, Rule, Selection, _rules
+from missratio.threshold import CalibrationSample, Rule, Selection, _rules, make_rule
 from missratio.weights import complete_row_weights
 
 WEIGHTED = ("paper", "bernstein", "hoeffding-bentkus", "thinning", "betting")

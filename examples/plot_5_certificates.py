@@ -18,8 +18,8 @@ import numpy as np
 from scipy.stats import binom, norm
 
 import missratio as mr
-from missratio.classifier import make_rule
 from missratio.theory import oracle_power, oracle_threshold
+from missratio.threshold import make_rule
 
 alpha, delta, shift = 0.1, 0.05, 1.5
 oracle = oracle_power(norm(shift), oracle_threshold(norm(), alpha))
@@ -151,6 +151,6 @@ ax.set_title("Power against the type I error that is certified")
 ax.spines[["top", "right"]].set_visible(False)
 comparison = mr.compare_np_roc(*curves)
 print(
-    f"M-KLIEP is better at {comparison.first_better.mean():.0%} of the levels, "
-    f"boosted trees at {comparison.second_better.mean():.0%}"
+    f"M-KLIEP is better at {comparison.a_better.mean():.0%} of the levels, "
+    f"boosted trees at {comparison.b_better.mean():.0%}"
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import missratio
-from missratio import datasets, theory
+from missratio import datasets, exceptions, theory
 from missratio.threshold import RULES
 
 ROOT = Path(__file__).parent.parent
@@ -55,7 +55,8 @@ def test_api_page_lists_every_public_name():
     }
     assert len(listed) == len(set(listed))
     data = {*datasets.__all__, *datasets.simulations.__all__} - {"simulations"}
-    assert set(listed) == set(missratio.__all__) | functions | data
+    errors = set(exceptions.__all__)
+    assert set(listed) == set(missratio.__all__) | functions | data | errors
 
 
 def test_every_rule_is_explained():

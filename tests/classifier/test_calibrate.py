@@ -95,7 +95,7 @@ def test_missing_rows_are_weighted(table, training):
     model.calibrate(lost, others if training else None)
     assert model.certificate_.observed == (~np.isnan(lost[:, 0])).sum()
     if not training:
-        assert model.certificate_.rule == "thinning"
+        assert model.certificate_.rule in ("thinning", "counting")
     assert 0.02 < model.certificate_.estimated_error <= 0.1
     assert type_i_error(np.zeros(2000), model.predict(fresh(0, 2000, 5))) < 0.13
 

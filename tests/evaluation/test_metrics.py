@@ -7,16 +7,13 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
-from sklearn.pipeline import make_pipeline
 
+import missratio as mr
 from missratio import (
-    KLIEP,
     LogisticMissingness,
     NeymanPearsonClassifier,
-    TiltedImputer,
     corrupt,
     error_scorer,
-    evaluation_weights,
     exact_interval,
     power,
     power_interval,
@@ -24,6 +21,7 @@ from missratio import (
     type_i_interval,
     type_ii_error,
 )
+from missratio.weights import complete_row_weights
 
 TRUTH = np.repeat([0, 1], [10, 5])
 PREDICTED = np.array([0] * 7 + [1] * 3 + [1] * 4 + [0])
@@ -123,66 +121,25 @@ def test_an_unknown_scorer_is_refused_with_the_choices():
         error_scorer("accuracy")
 
 
-PHI = LogisticMissingness(1.0, [2.0])
-
-
-def lossy_rows(rng, n, shift=1.5):
-    """High values go missing, of both classes; and what they were."""
-    Z = np.concatenate([rng.normal(size=(n, 1)), rng.normal(shift, 1, (n, 1))])
-    return Z, corrupt(Z, PHI, rng), np.repeat([0, 1], n)
-
-
-class Above:
-    """Gives complete rows above 0.5 to class 1, and is for complete rows."""
-
-    deployment = "complete"
-    missingness = None
-    estimator = KLIEP(missingness={0: PHI, 1: PHI})
-
-    def predict(self, X):
-        return (X[:, 0] > 0.5).astype(int)
-
-
-def test_rows_with_missing_values_are_weighted():
-    Z, X, y = lossy_rows(np.random.default_rng(0), 20_000)
-    said, truth = Above().predict(X), type_i_error(y, Above().predict(Z))
-    # NaN rows are given the controlled class, and observed ones are low.
-    assert type_i_error(y, said) < 0.2 * truth
-    weights = evaluation_weights(X, y, {0: PHI, 1: PHI})
-    assert type_i_error(y, said, sample_weight=weights) == pytest.approx(
-        truth, abs=0.04
-    )
-    found = power(y, said, sample_weight=weights)
-    assert found == pytest.approx(power(y, Above().predict(Z)), abs=0.04)
-    low, high = type_i_interval(y, said, sample_weight=weights)
-    assert low < truth < high
-    assert error_scorer("type_i_error")(Above(), X, y) == pytest.approx(
-        -truth, abs=0.04
-    )
-
-
-def test_a_scorer_refuses_rows_that_nothing_is_known_of():
-    _, X, y = lossy_rows(np.random.default_rng(0), 100)
-    blind = Above()
-    blind.estimator = KLIEP()
-    with pytest.raises(
-        ValueError, match=r"class 0 can't be told: \d+ of 100 test rows"
-    ):
-        error_scorer("power")(blind, X, y)
-    blind.deployment = "as-observed"
-    assert error_scorer("power")(blind, X, y) == power(y, blind.predict(X))
-
-
-def test_a_classifier_as_observed_is_scored_as_observed():
-    _, X, y = lossy_rows(np.random.default_rng(0), 600)
-    imputer = TiltedImputer({0: PHI, 1: PHI}, unlabelled=0, n_rounds=1, random_state=0)
-    model = NeymanPearsonClassifier(
-        make_pipeline(imputer, LogisticRegression()),
-        alpha=0.2,
-        deployment="as-observed",
-        random_state=0,
-    ).fit(X, y)
-    assert error_scorer("power")(model, X, y) == power(y, model.predict(X))
+def test_scorers_weight_rows_that_lost_values_or_refuse_them(two_normals):
+    phi = mr.StepMissingness([1.0, 0.0], 1.0, 0.7)
+    X, y = two_normals(20_000, 2, shift=1.5)
+    lost = X.copy()
+    lost[y == 1] = mr.corrupt(X[y == 1], phi, 0)
+    clf = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), 0.1, missingness={1: phi}, random_state=0
+    ).fit(lost, y)
+    scorer = mr.error_scorer("power")
+    truth = scorer(clf, X, y)
+    assert scorer(clf, lost, y) == pytest.approx(truth, abs=0.03)
+    # The share of the rows at hand is another matter.
+    assert mr.power(y, clf.predict(lost)) < truth - 0.2
+    weights = clf.row_weights(lost, y)
+    assert mr.power(y, clf.predict(lost), sample_weight=weights) == scorer(clf, lost, y)
+    plain = mr.NeymanPearsonClassifier(mr.KLIEP(), 0.1, random_state=0).fit(X, y)
+    assert plain.row_weights(X, y) is None
+    with pytest.raises(ValueError, match="no missingness model"):
+        scorer(plain, lost, y)
 
 
 @pytest.mark.parametrize("function", [type_i_error, power, type_i_interval])
@@ -214,7 +171,7 @@ def weighted_coverage(repeats, seed):
         interval = type_i_interval(
             y,
             (X[:, 0] > cut).astype(int),
-            sample_weight=evaluation_weights(X, y, {0: phi}),
+            sample_weight=complete_row_weights(X, phi),
         )
         held.append(interval.low <= norm.sf(cut) <= interval.high)
     return np.mean(held)

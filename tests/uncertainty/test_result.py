@@ -167,6 +167,7 @@ def test_a_phi_learned_from_all_missing_values_gives_less_variance_than_a_known_
     assert (included[:2] < 0.95 * left_out[:2]).all()
 
 
+@pytest.mark.filterwarnings("ignore::missratio.MissingnessWarning")
 @pytest.mark.parametrize(
     "setting",
     [

@@ -12,8 +12,7 @@ from scipy.special import ndtr
 from scipy.stats import binomtest
 
 from missratio import KLIEP, NeymanPearsonClassifier, StepMissingness, corrupt
-from missratio.classifier import make_rule
-from missratio.threshold import CalibrationSample, Rule
+from missratio.threshold import CalibrationSample, Rule, make_rule
 
 # Worker processes import it by this name as well.
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

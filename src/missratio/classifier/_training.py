@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from missratio._blocks import take_rows
 from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.exceptions import DataError
 from missratio.missingness import Missingness
 from missratio.weights import inverse_probability_weights
 
@@ -62,6 +64,16 @@ def relabelled(models: Models | None, controlled: Any) -> Models | None:
     if models is None:
         return None
     return {int(label != controlled): model for label, model in models.items()}
+
+
+@contextmanager
+def users_labels(classes: Any, controlled: Any) -> Iterator[None]:
+    """Errors of an estimator, which sees labels 0 and 1, under the users' labels."""
+    try:
+        yield
+    except DataError as error:
+        other = next(label for label in classes.tolist() if label != controlled)
+        raise error.relabelled({0: controlled, 1: other}) from error
 
 
 def fit_estimator(

@@ -4,7 +4,6 @@ from missratio.evaluation._display import NPROCDisplay
 from missratio.evaluation._metrics import (
     Interval,
     error_scorer,
-    evaluation_weights,
     exact_interval,
     power,
     power_interval,
@@ -12,6 +11,8 @@ from missratio.evaluation._metrics import (
     type_i_interval,
     type_ii_error,
 )
+from missratio.evaluation._monitor import TypeIErrorMonitor, WatchedPoint
+from missratio.evaluation._monitor_display import MonitorDisplay
 from missratio.evaluation._np_roc import (
     NPROC,
     NPROCComparison,
@@ -22,11 +23,13 @@ from missratio.evaluation._np_roc import (
 __all__ = [
     "NPROC",
     "Interval",
+    "MonitorDisplay",
     "NPROCComparison",
     "NPROCDisplay",
+    "TypeIErrorMonitor",
+    "WatchedPoint",
     "compare_np_roc",
     "error_scorer",
-    "evaluation_weights",
     "exact_interval",
     "np_roc",
     "power",

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from scipy.stats import beta
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from missratio._blocks import take_rows
 from missratio._typing import FloatArray
-from missratio.classifier import complete_mask, missingness_parameters
-from missratio.weights import complete_row_weights
+from missratio.classifier import NeymanPearsonClassifier
 
 
 class Interval(NamedTuple):
@@ -134,14 +130,13 @@ def type_i_error(
 ) -> float:
     """Share of the controlled class's rows that are given to the other class.
 
-    Where test rows have missing values, a plain share isn't the error on complete rows:
-    pass the weights of `evaluation_weights`.
-
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
     sample_weight : array-like of shape (n_rows,), optional
+        Where rows have lost values and complete ones are meant: what
+        `NeymanPearsonClassifier.row_weights` gives.
 
     Returns
     -------
@@ -172,7 +167,8 @@ def type_ii_error(
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
     sample_weight : array-like of shape (n_rows,), optional
-        As for `type_i_error`.
+        Where rows have lost values and complete ones are meant: what
+        `NeymanPearsonClassifier.row_weights` gives.
 
     Returns
     -------
@@ -197,7 +193,8 @@ def power(
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
     sample_weight : array-like of shape (n_rows,), optional
-        As for `type_i_error`.
+        Where rows have lost values and complete ones are meant: what
+        `NeymanPearsonClassifier.row_weights` gives.
 
     Returns
     -------
@@ -268,65 +265,8 @@ def power_interval(
     ).interval(confidence, wrong=False)
 
 
-def evaluation_weights(X: Any, y: ArrayLike, missingness: Any) -> FloatArray:
-    """Weights with which errors on test rows are errors on complete rows.
-
-    Rows that lost a value are given the controlled class as a rule, and rows that kept
-    theirs are no random part of the class. So neither all test rows nor the complete
-    ones have the error that rows without missing values would have. Complete rows with
-    weights 1/(1 − φ) do.
-
-    Parameters
-    ----------
-    X : array-like or dataframe of shape (n_rows, n_columns)
-        Test rows, NaN where missing.
-    y : array-like of shape (n_rows,)
-        Their labels.
-    missingness : mapping from class to Missingness, "ignore" or None
-        As the classifier has it. A class left out must be complete.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        0 for a row that lost a value; for the metrics' `sample_weight`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import missratio as mr
-    >>> phi = mr.StepMissingness(direction=1.0, threshold=0.0, probability=0.5)
-    >>> X, y = [[-1.0], [2.0], [np.nan], [3.0]], [0, 0, 0, 1]
-    >>> mr.evaluation_weights(X, y, {0: phi})
-    array([1., 2., 0., 1.])
-    """
-    labels = np.asarray(column_or_1d(y))
-    weights = np.ones(len(labels))
-    if issparse(X) or complete_mask(X).all():
-        return weights
-    for label in np.unique(labels).tolist():
-        rows = np.flatnonzero(labels == label)
-        mine = take_rows(X, rows)
-        model = missingness
-        if isinstance(missingness, Mapping):
-            model = missingness.get(label)
-        if model is not None:
-            weights[rows] = complete_row_weights(mine, model)
-        elif not complete_mask(mine).all():
-            raise ValueError(
-                f"The error on complete rows of class {label!r} can't be told: "
-                f"{(~complete_mask(mine)).sum()} of {len(rows)} test rows have missing "
-                "values (NaN), and missingness has no model of the class. Give one, or "
-                "test on rows that are complete by design."
-            )
-    return weights
-
-
 def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
     """A scorer for cross-validation and grid search.
-
-    A Neyman-Pearson classifier for complete rows is scored for complete rows: test rows
-    with missing values are weighted by its `missingness`, and refused where it has no
-    model of them.
 
     Parameters
     ----------
@@ -336,8 +276,10 @@ def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
 
     Returns
     -------
-    callable
-        Of an estimator, X and y, as scikit-learn's scorers are.
+    ErrorScorer
+        Called as scorer(classifier, X, y). Where a classifier is for complete rows and
+        X has lost values, rows are weighted by its models of φ, and refused where it
+        has none.
 
     Examples
     --------
@@ -352,45 +294,48 @@ def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
     >>> bool(scores.mean() > 0.6)
     True
     """
-    if kind not in _KINDS:
-        raise ValueError(f"kind must be one of {list(_KINDS)}, got {kind!r}.")
-    return _ErrorScorer(kind, controlled_class)
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}.")
+    return ErrorScorer(kind, controlled_class)
 
 
-_KINDS = {"type_i_error": type_i_error, "type_ii_error": type_ii_error, "power": power}
+KINDS = {"type_i_error": type_i_error, "type_ii_error": type_ii_error, "power": power}
 
 
 @dataclass(frozen=True)
-class _ErrorScorer:
-    """Scores an estimator by one of its errors, larger is better."""
+class ErrorScorer:
+    """A scorer of one of the errors, for complete rows.
+
+    Parameters
+    ----------
+    kind : {"type_i_error", "type_ii_error", "power"}
+    controlled_class : object
+    """
 
     kind: str
-    controlled_class: Any
+    controlled_class: Any = 0
 
-    def __call__(
-        self,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """The score on test rows; weights multiply those for missing values."""
-        if getattr(estimator, "deployment", None) == "complete":
-            weights = evaluation_weights(X, y, _models(estimator))
-            if sample_weight is not None:
-                weights = weights * np.asarray(sample_weight)
-            sample_weight = weights
-        score = _KINDS[self.kind](
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
+        """The score: rows that lost values are weighted, or refused."""
+        weights = row_weights_of(estimator, X, y)
+        value = KINDS[self.kind](
             y,
             estimator.predict(X),
             controlled_class=self.controlled_class,
-            sample_weight=sample_weight,
+            sample_weight=weights,
         )
-        return score if self.kind == "power" else -score
+        return value if self.kind == "power" else -value
 
 
-def _models(classifier: Any) -> Any:
-    """Why values are missing, as the classifier was told or the estimator inside."""
-    own = [classifier.missingness]
-    own += missingness_parameters(classifier.estimator).values()
-    return next((model for model in own if isinstance(model, Mapping)), None)
+def row_weights_of(estimator: Any, X: Any, y: ArrayLike) -> FloatArray | None:
+    """What rows stand for where a classifier is for complete ones; None if all alike.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X, y : array-like
+    """
+    if isinstance(estimator, NeymanPearsonClassifier):
+        weights: FloatArray | None = estimator.row_weights(X, y)
+        return weights
+    return None

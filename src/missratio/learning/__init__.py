@@ -1,5 +1,6 @@
-"""Learning why values are missing, from a few of them that were looked up."""
+"""Learning why values are missing: from the table, and from values looked up."""
 
+from missratio.learning._checks import Check, MissingnessWarning
 from missratio.learning._display import MissingnessDisplay
 from missratio.learning._goodness import GoodnessOfFit
 from missratio.learning._influence import Influence, influence_of, was_learned_from
@@ -9,10 +10,12 @@ from missratio.learning._plan import QueryPlan, plan_queries
 from missratio.learning._plan_answers import Revealed
 
 __all__ = [
+    "Check",
     "GoodnessOfFit",
     "Influence",
     "LearnedMissingness",
     "MissingnessDisplay",
+    "MissingnessWarning",
     "QueryPlan",
     "Revealed",
     "influence_of",

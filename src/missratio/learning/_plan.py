@@ -104,6 +104,7 @@ class QueryPlan:
         *,
         revealed: Revealed | None = None,
         force: bool = False,
+        escape_formulas: bool = True,
     ) -> None:
         """Write the table to fill in, whole or not at all.
 
@@ -115,8 +116,16 @@ class QueryPlan:
             Answers to a smaller plan of the same seed, to be kept.
         force : bool, default=False
             Whether a file of that name is overwritten, instead of an error.
+        escape_formulas : bool, default=True
+            Whether texts in a CSV file that a spreadsheet would take for formulas are
+            marked by an apostrophe, which `read` takes away again.
         """
-        write_table(self._columns(revealed), path, force=force)
+        write_table(
+            self._columns(revealed),
+            path,
+            force=force,
+            escape_formulas=escape_formulas,
+        )
 
     @staticmethod
     def read(source: Any, X: Any, y: ArrayLike | None = None) -> Revealed:

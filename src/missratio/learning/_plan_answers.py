@@ -9,16 +9,16 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from missratio._hints import did_you_mean, listed
-from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.learning._plan_cells import MissingCells, cell_word, table_word
-from missratio.learning._plan_numbers import (
+from missratio._files.numbers import (
     canonical,
     decimal_marks,
     is_blank,
     parse_number,
     parse_position,
 )
+from missratio._hints import did_you_mean, listed
+from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.learning._plan_cells import MissingCells, cell_word, table_word
 from missratio.learning._plan_table import Columns, Lines, read_table
 
 REQUIRED = ("row", "feature", "value", "key")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from missratio._files.numbers import canonical
 from missratio._typing import BoolArray, IntArray
 from missratio.learning._plan_cells import MissingCells, stream
-from missratio.learning._plan_numbers import canonical
 from missratio.missingness.corruption import RandomState
 
 

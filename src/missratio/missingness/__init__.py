@@ -4,22 +4,32 @@ from missratio.missingness._check import (
     MissingnessCheck,
     MissingnessContradictionError,
     MissingnessContradictionWarning,
-    check_missingness,
+    missingness_check,
 )
 from missratio.missingness.base import Missingness
 from missratio.missingness.corruption import corrupt
 from missratio.missingness.function import FunctionMissingness
 from missratio.missingness.logistic import LogisticMissingness
+from missratio.missingness.patterns import (
+    LittleTest,
+    MissingnessPatterns,
+    MissingnessPatternsDisplay,
+    missingness_patterns,
+)
 from missratio.missingness.step import StepMissingness
 
 __all__ = [
     "FunctionMissingness",
+    "LittleTest",
     "LogisticMissingness",
     "Missingness",
     "MissingnessCheck",
     "MissingnessContradictionError",
     "MissingnessContradictionWarning",
+    "MissingnessPatterns",
+    "MissingnessPatternsDisplay",
     "StepMissingness",
-    "check_missingness",
     "corrupt",
+    "missingness_check",
+    "missingness_patterns",
 ]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from missratio._typing import FloatArray
-from missratio.missingness._evidence import WeightSums
+from missratio.missingness._evidence import WeightEvidence
 from missratio.missingness.arrays import as_numeric_array, column_name
 from missratio.missingness.base import Missingness
 
@@ -110,7 +110,7 @@ class MissingnessContradictionWarning(UserWarning):
     """The table contradicts φ or has a shortfall: weighted estimates are biased."""
 
 
-def check_missingness(
+def missingness_check(
     X: Any, missingness: Missingness, *, level: float = LEVEL, complete: bool = False
 ) -> tuple[MissingnessCheck, ...]:
     """Test E W = 1 for the rows of one class, to see whether the table contradicts φ.
@@ -142,10 +142,10 @@ def check_missingness(
     >>> rng = np.random.default_rng(0)
     >>> phi = mr.LogisticMissingness(-1.0, [2.0])
     >>> X = mr.corrupt(rng.normal(size=(500, 1)), phi, rng)
-    >>> [check.verdict for check in mr.check_missingness(X, phi)]
+    >>> [check.verdict for check in mr.missingness_check(X, phi)]
     ['consistent']
     >>> mirrored = mr.LogisticMissingness(-1.0, [-2.0])
-    >>> (check,) = mr.check_missingness(X, mirrored)
+    >>> (check,) = mr.missingness_check(X, mirrored)
     >>> check.verdict, check.sentence
     ('contradiction', 'φ expects 90 % of column 0 missing, the table has 34 %')
     """
@@ -156,19 +156,18 @@ def check_missingness(
     else:
         low = high = missingness.missing_probability(X)
     edges = [_weights(each) for each in ((low,) if low is high else (low, high))]
-    bound = None
-    if missingness.maximum is not None and missingness.maximum < 1.0:
-        bound = 1.0 / (1.0 - missingness.maximum)
+    with np.errstate(divide="ignore"):
+        bounds = 1.0 / (1.0 - missingness.column_maxima(n_columns))
     if missingness.rowwise:
-        return check_weights(edges, ["rows"], bound, level)
+        return check_weights(edges, ["rows"], bounds, level)
     names = [f"column {column_name(X, j)}" for j in range(n_columns)]
-    return check_weights(edges, names, bound, level, complete=complete)
+    return check_weights(edges, names, bounds, level, complete=complete)
 
 
 def check_weights(
     edges: Sequence[FloatArray],
     names: Sequence[str],
-    bound: float | None,
+    bounds: Sequence[float] | FloatArray,
     level: float = LEVEL,
     *,
     complete: bool = False,
@@ -181,16 +180,16 @@ def check_weights(
         The weights; or the least and the largest ones that φ may give.
     names : sequence of str
         Of the columns; of one thing, the rows, where weights have shape (n,).
-    bound : float or None
-        On any weight, where it is known.
+    bounds : sequence of float
+        On the weights of each column; inf where none is known.
     level : float
         Over all checks together.
     complete : bool
         Whether to test products over columns as well.
     """
     columns = [each.reshape(len(each), -1) for each in edges]
-    tested: list[tuple[tuple[int, ...], list[WeightSums]]] = [
-        ((j,), [WeightSums.of(each[:, j]) for each in columns])
+    tested: list[tuple[tuple[int, ...], list[WeightEvidence]]] = [
+        ((j,), [WeightEvidence.of(each[:, j]) for each in columns])
         for j in range(columns[0].shape[1])
     ]
     lossy = [j for (j,), sums in tested if sums[-1].total != sums[-1].n_rows]
@@ -201,10 +200,10 @@ def check_weights(
         for group in [*pairs, *([tuple(lossy)] if len(lossy) > 2 else [])]:
             some = slice(None, None, step if len(group) == 2 else 1)
             products = [_products(each[some, list(group)]) for each in columns]
-            tested.append((group, [WeightSums.of(each) for each in products]))
+            tested.append((group, [WeightEvidence.of(each) for each in products]))
     # Each is tested on two sides.
     share = level / (2 * len(tested))
-    return tuple(_check(group, sums, names, bound, share) for group, sums in tested)
+    return tuple(_check(group, sums, names, bounds, share) for group, sums in tested)
 
 
 def _products(weights: FloatArray) -> FloatArray:
@@ -215,15 +214,15 @@ def _products(weights: FloatArray) -> FloatArray:
 
 def _check(
     group: tuple[int, ...],
-    sums: Sequence[WeightSums],
+    sums: Sequence[WeightEvidence],
     names: Sequence[str],
-    bound: float | None,
+    bounds: Sequence[float] | FloatArray,
     level: float,
 ) -> MissingnessCheck:
     """Too much weight even at the least, or too little even at the largest."""
     what = " or ".join(names[j] for j in group) if len(group) < 3 else "rows"
-    if bound is not None:
-        bound = _power(bound, len(group))
+    product = math.prod(float(bounds[j]) for j in group)
+    bound = product if math.isfinite(product) else None
     low, high = sums[0], sums[-1]
     over, under = low.log_evidence(bound)[0], high.log_evidence(bound)[1]
     worse = low if over >= under else high
@@ -320,13 +319,6 @@ def _weights(probability: FloatArray) -> FloatArray:
         weights = 1.0 / (1.0 - probability)
     weights[np.isnan(weights)] = 0.0
     return np.asarray(weights)
-
-
-def _power(bound: float, exponent: int) -> float | None:
-    try:
-        return bound**exponent
-    except OverflowError:
-        return None
 
 
 def _percentages(expected: float, found: float) -> tuple[str, str]:

@@ -40,7 +40,7 @@ _BLOCK = 4096
 
 
 @dataclass(frozen=True)
-class WeightSums:
+class WeightEvidence:
     """What is to be known of weights to test that their mean is one.
 
     Kept are sums of odds o = W − 1 = φ/(1 − φ) over what is observed. Two of them add
@@ -69,7 +69,7 @@ class WeightSums:
     growth: FloatArray
 
     @classmethod
-    def of(cls, weights: Any) -> WeightSums:
+    def of(cls, weights: Any) -> WeightEvidence:
         """Sums of weights of shape (n,): 0 where missing, else 1/(1 − φ)."""
         w = np.asarray(weights, dtype=np.float64)
         # Where a weight rounds to less than one, φ is zero.
@@ -93,7 +93,7 @@ class WeightSums:
         squares: float,
         least: float,
         largest: float,
-    ) -> WeightSums:
+    ) -> WeightEvidence:
         """From Σ W, Σ W² and the least and largest positive W: less powerful."""
         odds = max(total - n_observed, 0.0)
         # By Cauchy and Schwarz; rounding must not make less of them.
@@ -109,8 +109,8 @@ class WeightSums:
             _BETS * odds - _PENALTIES * odds_squares,
         )
 
-    def __add__(self, other: WeightSums) -> WeightSums:
-        return WeightSums(
+    def __add__(self, other: WeightEvidence) -> WeightEvidence:
+        return WeightEvidence(
             self.n_rows + other.n_rows,
             self.n_observed + other.n_observed,
             self.odds + other.odds,

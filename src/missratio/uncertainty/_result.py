@@ -10,26 +10,26 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._threads import one_blas_thread
-from missratio._typing import FloatArray
+from missratio._typing import FloatArray, IntArray
 from missratio.learning import LearnedMissingness, was_learned_from
 from missratio.missingness.arrays import listed
 from missratio.ratio import (
-    ClassRows,
     JointRatio,
     NaiveBayesRatio,
     Optimum,
     check_choice,
-    class_model,
     feature_names,
+    joint_ratio,
     missingness_of,
     optimum,
 )
+from missratio.rows import ClassRows, class_model
 from missratio.uncertainty._covariance import (
     ClassMeans,
     Spread,
     undetermined_features,
 )
-from missratio.uncertainty._expansion import Expansion, expand
+from missratio.uncertainty._expansion import Expansion, Means, expand
 from missratio.uncertainty._intervals import (
     FEWEST_BY_ROWS,
     FEWEST_BY_WEIGHTS,
@@ -51,6 +51,7 @@ def ratio_uncertainty(
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     *,
+    inclusion: ArrayLike | None = None,
     learned_on: LearnedOn = "auto",
 ) -> RatioUncertainty:
     """Estimate the covariance of a fitted ratio's (θ̂, log N̂) by the sandwich formula.
@@ -75,6 +76,8 @@ def ratio_uncertainty(
     y : array-like of shape (n_rows,)
         Their labels.
     sample_weight : array-like of shape (n_rows,), optional
+        Where the fit had them.
+    inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
         Where the fit had them.
     learned_on : {"auto", "same", "other"}, default="auto"
         Whether a learned φ comes from these rows (or these and more of the same class),
@@ -110,39 +113,43 @@ def ratio_uncertainty(
     """
     _check(ratio)
     check_choice("learned_on", learned_on, LEARNED_ON)
-    rows = optimum(ratio, X, y, sample_weight)
-    with one_blas_thread(rows.features.size):
+    rows = optimum(ratio, X, y, sample_weight, inclusion)
+    with one_blas_thread(rows.denominator.source.size):
         expansions = [expand(factor) for factor in rows.factors]
         _check_solved(ratio, expansions, rows)
         size = len(ratio.coef_) + 1
         none = np.zeros(size)
         spread = Spread(np.zeros((size, size)), none, none, none, none)
         found: dict[Any, LearnedOn] = {}
-        for side, is_upper in ((rows.upper, True), (rows.lower, False)):
-            model = class_model(missingness_of(ratio), side.label)
+        for own in (rows.numerator, rows.denominator):
+            model = class_model(missingness_of(ratio), own.label)
             learned = model if isinstance(model, LearnedMissingness) else None
-            if learned is not None and side.adjusted is not None:
+            if learned is not None and own.adjusted is not None:
                 raise ValueError(
                     "Means that are adjusted by regression move with a learned φ in "
                     "more ways than the sandwich formula here has. Use "
                     f"normalize='hajek'. {BOOTSTRAP}"
                 )
             if learned is not None:
-                found[side.label] = _source(learned, rows, side, learned_on)
-            means = [(e.features, e.upper if is_upper else e.lower) for e in expansions]
-            spread += ClassMeans(side, means).spread(
-                rows,
-                learned,
-                found.get(side.label) == "same",
-                _to_results(expansions, size, is_upper),
+                found[own.label] = _source(learned, own, learned_on)
+            means = [
+                (
+                    each.features,
+                    each.numerator if own is rows.numerator else each.denominator,
+                )
+                for each in expansions
+            ]
+            spread += ClassMeans(own, means).spread(
+                learned, found.get(own.label) == "same", _to_results(means, size)
             )
+        undetermined = _undetermined(ratio, rows)
     uncertainty = RatioUncertainty(
         ratio,
         _positive(spread.covariance),
         found,
         np.minimum(spread.by_rows, spread.by_weights),
         (spread.by_rows >= FEWEST_BY_ROWS) & (spread.by_weights >= FEWEST_BY_WEIGHTS),
-        _undetermined(ratio, rows),
+        undetermined,
     )
     _warn_if_unreliable(uncertainty)
     return uncertainty
@@ -151,12 +158,10 @@ def ratio_uncertainty(
 def _undetermined(
     ratio: JointRatio | NaiveBayesRatio, rows: Optimum
 ) -> dict[int, float]:
-    joint = isinstance(ratio, JointRatio)
-    inner = ratio if isinstance(ratio, JointRatio) else ratio._inner()
-    sides = [rows.lower]
-    if not inner._objective().linear_numerator:
-        sides.append(rows.upper)
-    return undetermined_features(rows, sides, by_column=not joint)
+    classes = [rows.denominator]
+    if not joint_ratio(ratio)._objective().linear_numerator:
+        classes.append(rows.numerator)
+    return undetermined_features(classes, isinstance(ratio, NaiveBayesRatio))
 
 
 def _warn_if_unreliable(uncertainty: RatioUncertainty) -> None:
@@ -192,17 +197,18 @@ def _check(ratio: Any) -> None:
             f"NaiveBayesRatio, got {ratio!r}. {BOOTSTRAP}"
         )
     check_is_fitted(ratio)
-    if isinstance(ratio, JointRatio) and not ratio._is_log_linear():
+    joint = joint_ratio(ratio)
+    if not joint._is_log_linear():
         raise ValueError(
             f"{ratio!r} models the ratio itself, not its logarithm. Use link='log'. "
             f"{BOOTSTRAP}"
         )
-    if isinstance(ratio, JointRatio) and ratio._fitted_strength[0].any():
+    if joint._fitted_strength[0].any():
         raise ValueError(
             "Under an L1 penalty some coefficients are held at zero, and the sandwich "
             f"formula does not apply. Use a ridge penalty (l2). {BOOTSTRAP}"
         )
-    if isinstance(ratio, JointRatio) and ratio.fallback_used_:
+    if joint.fallback_used_:
         raise ValueError(
             "Class 0 had too few complete rows, and its columns were taken as "
             f"independent. {BOOTSTRAP}"
@@ -218,10 +224,9 @@ def _check_solved(
     ratio: JointRatio | NaiveBayesRatio, expansions: list[Expansion], rows: Optimum
 ) -> None:
     """Refuse rows that the ratio was not fitted to."""
-    inner = ratio if isinstance(ratio, JointRatio) else ratio._inner()
     worst = max(expansion.decrement for expansion in expansions)
-    few = min(rows.upper.n_rows, rows.lower.n_rows)
-    if worst > max(10.0 * inner.tol, 0.01 / np.sqrt(few)):
+    few = min(rows.numerator.n_rows, rows.denominator.n_rows)
+    if worst > max(10.0 * joint_ratio(ratio).tol, 0.01 / np.sqrt(few)):
         raise ValueError(
             "X and y are not the rows that the ratio was fitted to: its coefficients "
             f"are not optimal for them (decrement {worst:.2g}). Give the rows of the "
@@ -230,21 +235,21 @@ def _check_solved(
 
 
 def _source(
-    model: LearnedMissingness, rows: Optimum, side: ClassRows, learned_on: LearnedOn
+    model: LearnedMissingness, rows: ClassRows, learned_on: LearnedOn
 ) -> LearnedOn:
     if learned_on != "auto":
         return learned_on
-    return "same" if was_learned_from(model, rows.table[side.index]) else "other"
+    table = rows.source.block(0, rows.n_rows).rows
+    return "same" if was_learned_from(model, table) else "other"
 
 
-def _to_results(expansions: list[Expansion], size: int, is_upper: bool) -> FloatArray:
+def _to_results(means: list[tuple[IntArray, Means]], size: int) -> FloatArray:
     """What the means of one class do to (θ, log N̂): log normalisers add up."""
     columns = []
-    for expansion in expansions:
-        means = expansion.upper if is_upper else expansion.lower
-        block = np.zeros((size, means.to_result.shape[1]))
-        block[expansion.features] = means.to_result[:-1]
-        block[-1] = means.to_result[-1]
+    for features, each in means:
+        block = np.zeros((size, each.to_result.shape[1]))
+        block[features] = each.to_result[:-1]
+        block[-1] = each.to_result[-1]
         columns.append(block)
     return np.concatenate(columns, axis=1)
 

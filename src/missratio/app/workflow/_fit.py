@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,21 +12,22 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from missratio._hints import did_you_mean, listed, with_column_names
+from missratio._files import TableFile
+from missratio._hints import did_you_mean, listed
 from missratio._typing import FloatArray
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.report import LabelledRows, describe
-from missratio.app.tables import (
-    LabelledTable,
-    Source,
-    TableError,
-    Wanted,
-    sha256,
-    varies,
-)
+from missratio.app.tables import LabelledTable, Wanted, varies
 from missratio.app.workflow._explained import check_explained, find_missingness
 from missratio.app.workflow._methods import METHODS, Situation, choose_method
-from missratio.classifier import NeymanPearsonClassifier, NoCertificateError
+from missratio.classifier import NeymanPearsonClassifier
+from missratio.exceptions import (
+    DataError,
+    Explained,
+    Message,
+    NoCertificateError,
+    TableError,
+)
 from missratio.missingness import Missingness
 from missratio.ratio import BaseRatio
 from missratio.uncertainty import ratio_uncertainty
@@ -37,13 +38,6 @@ INFEASIBLE = ("raise", "reject_all")
 # Cells of a table below which boosted trees lose by several threads: these wait for
 # each other busily, and on a machine with other work much longer than they work.
 THREADED_TREES = 1_000_000
-# How the library's messages call what has another name on the command line.
-_IN_OPTIONS = {
-    "set on_infeasible='reject_all'": "take --on-infeasible reject_all",
-    "use deployment='as-observed'": "take --deployment as-observed",
-    "Set l2 > 0": "Take --method naive-bayes",
-    "or set l2 > 0": "or take --method trees",
-}
 Step = Callable[[str], None]
 
 
@@ -98,6 +92,11 @@ class FitOptions:
         return Path(self.missingness)
 
     @property
+    def inputs(self) -> list[Path]:
+        """The files that are read beside the table."""
+        return [path for path in (self.phi_file, self.queries) if path is not None]
+
+    @property
     def as_observed(self) -> bool:
         """Whether rows to be classified lose values as these did."""
         return self.ignores or self.deployment == "as-observed"
@@ -134,17 +133,17 @@ class FittedTable:
     model : TableModel
     why : str
         Why the method was taken.
-    warnings : list of str
+    warnings : list of Message
     """
 
     model: TableModel
     why: str
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Message] = field(default_factory=list)
 
 
 def fit_table(
     table: LabelledTable,
-    source: Source,
+    source: TableFile,
     wanted: Wanted,
     options: FitOptions,
     step: Step = lambda _: None,
@@ -154,7 +153,7 @@ def fit_table(
     Parameters
     ----------
     table : LabelledTable
-    source : Source
+    source : TableFile
         The file that it was read from.
     wanted : Wanted
     options : FitOptions
@@ -167,7 +166,7 @@ def fit_table(
         ThreadPoolExecutor(max_workers=1) as beside,
         threadpool_limits(threads, user_api="openmp"),
     ):
-        digest = beside.submit(sha256, source.path)
+        digest = beside.submit(source.file.sha256)
         return _fit_table(table, source.path.name, digest, wanted, options, step)
 
 
@@ -189,28 +188,10 @@ def _fit_table(
     situation = _situation(table, controlled, models, options)
     method, why = choose_method(options.method, situation)
     step(f"Fitting {method} and calibrating")
-    classifier = NeymanPearsonClassifier(
-        METHODS[method].make(situation),
-        alpha=options.alpha,
-        delta=options.delta,
-        missingness=models or None,
-        rule=options.rule,
-        deployment="as-observed" if options.as_observed else "complete",
-        calibration_size=options.calibration_size,
-        controlled_class=controlled,
-        on_infeasible=options.on_infeasible,  # type: ignore[arg-type]
-        random_state=options.seed,
-        odds_factor=options.odds_factor,
+    classifier = _classifier(
+        METHODS[method].make(situation), controlled, models, options
     )
-    names = table.encoder.encoded_names
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            levels = classifier._fit_levels(table.X, table.y)
-        except NoCertificateError as error:
-            raise NoCertificateError(in_options(str(error), names)) from error
-        except ValueError as error:
-            raise TableError(in_options(str(error), names)) from error
+    told = _fitted(classifier, table)
     missing = {label: table.missing_counts(label) for label in labels}
     training = TrainingData(file, digest.result(), dict(table.counts), missing)
     covariance = None
@@ -220,9 +201,8 @@ def _fit_table(
     step("Describing it for a report")
     report = describe(
         LabelledRows.read(classifier, table.X, table.y),
-        levels,
         title=f"{wanted.target} in {file}",
-        names=names,
+        names=table.encoder.encoded_names,
     )
     model = TableModel(
         classifier,
@@ -234,8 +214,48 @@ def _fit_table(
         covariance,
         report.json(),
     )
-    told = [in_options(str(warning.message), names) for warning in caught]
-    return FittedTable(model, why, list(dict.fromkeys(told)))
+    notes = [Message.plain(note) for note in table.notes]
+    return FittedTable(model, why, [*notes, *told])
+
+
+def _classifier(
+    estimator: Any,
+    controlled: Any,
+    models: Mapping[Any, Missingness],
+    options: FitOptions,
+) -> NeymanPearsonClassifier:
+    return NeymanPearsonClassifier(
+        estimator,
+        alpha=options.alpha,
+        delta=options.delta,
+        missingness=models or None,
+        rule=options.rule,
+        deployment="as-observed" if options.as_observed else "complete",
+        calibration_size=options.calibration_size,
+        controlled_class=controlled,
+        on_infeasible=options.on_infeasible,  # type: ignore[arg-type]
+        random_state=options.seed,
+        odds_factor=options.odds_factor,
+    )
+
+
+def _fitted(classifier: NeymanPearsonClassifier, table: LabelledTable) -> list[Message]:
+    """Fit to a table, and what was warned of, with its names for the columns."""
+    names = table.encoder.encoded_names
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            classifier.fit(table.X, table.y)
+        except (DataError, NoCertificateError) as error:
+            raise error.named(names) from error
+        except ValueError as error:
+            raise TableError(str(error)) from error
+    return [
+        warning.message.named(names)
+        if isinstance(warning, Explained)
+        else Message.plain(str(warning))
+        for warning in (each.message for each in caught)
+    ]
 
 
 def _covariance(
@@ -291,21 +311,6 @@ def check_classes(
     return labels, by_name[controlled]
 
 
-def in_options(text: str, names: Sequence[str]) -> str:
-    """A message of the library in the words of a table and the command line.
-
-    Given a matrix, it calls columns x0, x1, …; and it speaks of its own parameters.
-
-    Examples
-    --------
-    >>> in_options("Feature(s) ['x1'] are constant.", ["pulse", "sugar"])
-    "Feature(s) ['sugar'] are constant."
-    """
-    for parameter, option in _IN_OPTIONS.items():
-        text = text.replace(parameter, option)
-    return with_column_names(text, names)
-
-
 def _check_columns(table: LabelledTable) -> None:
     """Refuse columns of numbers that are the same in every row."""
     names = table.encoder.names[: table.encoder.n_numeric]
@@ -323,7 +328,7 @@ def _situation(
     models: Mapping[Any, Missingness],
     options: FitOptions,
 ) -> Situation:
-    complete = table.counts[controlled] - table.survey.incomplete[controlled]
+    complete = table.counts[controlled] - table.missing.incomplete[controlled]
     size = options.calibration_size
     share = 1.0 - size if size < 1 else 1.0 - size / table.counts[controlled]
     if options.as_observed:

@@ -12,7 +12,8 @@ import numpy as np
 
 from missratio._hints import did_you_mean, listed
 from missratio._typing import FloatArray
-from missratio.app.tables import Encoder, TableError
+from missratio.app.tables import Encoder
+from missratio.exceptions import TableError
 from missratio.missingness import (
     LogisticMissingness,
     Missingness,

@@ -16,6 +16,8 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from missratio._typing import FloatArray
 
 if TYPE_CHECKING:

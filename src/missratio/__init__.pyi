@@ -55,6 +55,7 @@ from .missingness import (
     LogisticMissingness,
     StepMissingness,
     corrupt,
+    missingness_check,
     missingness_patterns,
 )
 from .ratio import (
@@ -106,6 +107,7 @@ __all__ = [
     "learning",
     "load_model",
     "missingness",
+    "missingness_check",
     "missingness_patterns",
     "np_roc",
     "objective",

@@ -68,7 +68,7 @@ def check_level(tables, largest_n, steepest, seed, level=0.05):
     verdicts = []
     for _ in range(tables):
         X, phi = right_table(rng, largest_n, steepest)
-        checks = mr.missingness.missingness_check(X, phi, level=level, complete=True)
+        checks = mr.missingness_check(X, phi, level=level, complete=True)
         verdicts.append({check.verdict for check in checks})
     found = sum("contradiction" in each for each in verdicts)
     assert found <= binom.ppf(1 - 1e-4, tables, level)
@@ -82,7 +82,7 @@ def test_a_right_phi_that_leaves_no_values_out_has_no_shortfall():
     rng = np.random.default_rng(1)
     for _ in range(300):
         X, phi = right_table(rng, 2000, 1.5, discrete=False)
-        checks = mr.missingness.missingness_check(X, phi, complete=True)
+        checks = mr.missingness_check(X, phi, complete=True)
         assert {check.verdict for check in checks} == {"consistent"}
 
 
@@ -102,7 +102,7 @@ def test_shortfalls_are_false_alarms_once_in_a_thousand():
     found = 0
     for _ in range(8000):
         X, phi = right_table(rng, 2000, 2.0, discrete=False)
-        checks = mr.missingness.missingness_check(X, phi, complete=True)
+        checks = mr.missingness_check(X, phi, complete=True)
         found += any(check.verdict != "consistent" for check in checks)
     assert found <= binom.ppf(1 - 1e-4, 8000, 0.001)
 
@@ -171,13 +171,13 @@ WRONG = {
 def test_a_wrong_phi_is_found(draw, verdict):
     for seed in range(20):
         X, phi = draw(np.random.default_rng(seed), 300)
-        checks = mr.missingness.missingness_check(X, phi, complete=True)
+        checks = mr.missingness_check(X, phi, complete=True)
         assert verdict in {check.verdict for check in checks}
 
 
 def test_an_error_says_what_was_expected_and_found():
     X, phi = scaled(-1)(np.random.default_rng(0), 500)
-    checks = mr.missingness.missingness_check(X, phi)
+    checks = mr.missingness_check(X, phi)
     with pytest.raises(mr.missingness.MissingnessContradictionError) as caught:
         refuse_contradiction(checks, "sick")
     assert caught.value.label == "sick"
@@ -191,7 +191,7 @@ def test_an_error_says_what_was_expected_and_found():
 
 def test_a_shortfall_is_warned_of_and_is_no_error():
     X, phi = scaled(1)(np.random.default_rng(0), 500)
-    checks = mr.missingness.missingness_check(X, phi)
+    checks = mr.missingness_check(X, phi)
     refuse_contradiction(checks, 1)
     with pytest.warns(
         mr.missingness.MissingnessContradictionWarning, match="doesn't fit"
@@ -203,7 +203,7 @@ def test_a_shortfall_is_warned_of_and_is_no_error():
 def test_nothing_is_said_of_a_right_phi():
     rng = np.random.default_rng(0)
     X, phi = right_table(rng, 500, 1.0)
-    checks = mr.missingness.missingness_check(X, phi, complete=True)
+    checks = mr.missingness_check(X, phi, complete=True)
     refuse_contradiction(checks, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -215,10 +215,10 @@ def test_columns_that_go_missing_together_are_named():
     with pytest.raises(
         mr.missingness.MissingnessContradictionError, match="independently"
     ) as error:
-        refuse_contradiction(mr.missingness.missingness_check(X, phi, complete=True), 0)
+        refuse_contradiction(mr.missingness_check(X, phi, complete=True), 0)
     assert [check.what for check in error.value.checks] == ["column 0 or column 1"]
     # Each column on its own is as φ says.
-    refuse_contradiction(mr.missingness.missingness_check(X, phi), 0)
+    refuse_contradiction(mr.missingness_check(X, phi), 0)
 
 
 def test_a_learned_phi_is_held_to_its_band():
@@ -230,22 +230,18 @@ def test_a_learned_phi_is_held_to_its_band():
     revealed = np.full_like(X, np.nan)
     revealed[missing] = Z[missing]
     learned = mr.learn_missingness(X, revealed)
-    assert [each.verdict for each in mr.missingness.missingness_check(X, learned)] == [
-        "consistent"
-    ]
+    assert [each.verdict for each in mr.missingness_check(X, learned)] == ["consistent"]
 
 
 def test_nothing_missing_and_nothing_observed():
     Z = np.zeros((50, 1))
-    (check,) = mr.missingness.missingness_check(Z, mr.LogisticMissingness(-np.inf, 0.0))
+    (check,) = mr.missingness_check(Z, mr.LogisticMissingness(-np.inf, 0.0))
     assert (check.verdict, check.expected, check.found) == ("consistent", 0.0, 0.0)
     # φ of zero, and one value is missing: no φ can be more wrong.
     Z[0] = np.nan
-    (check,) = mr.missingness.missingness_check(Z, mr.LogisticMissingness(-np.inf, 0.0))
+    (check,) = mr.missingness_check(Z, mr.LogisticMissingness(-np.inf, 0.0))
     assert check.verdict == "contradiction"
-    (check,) = mr.missingness.missingness_check(
-        Z * np.nan, mr.LogisticMissingness(0.0, [1.0])
-    )
+    (check,) = mr.missingness_check(Z * np.nan, mr.LogisticMissingness(0.0, [1.0]))
     assert check.verdict == "consistent"
 
 

@@ -142,10 +142,10 @@ def missingness_check(
     >>> rng = np.random.default_rng(0)
     >>> phi = mr.LogisticMissingness(-1.0, [2.0])
     >>> X = mr.corrupt(rng.normal(size=(500, 1)), phi, rng)
-    >>> [check.verdict for check in mr.missingness.missingness_check(X, phi)]
+    >>> [check.verdict for check in mr.missingness_check(X, phi)]
     ['consistent']
     >>> mirrored = mr.LogisticMissingness(-1.0, [-2.0])
-    >>> (check,) = mr.missingness.missingness_check(X, mirrored)
+    >>> (check,) = mr.missingness_check(X, mirrored)
     >>> check.verdict, check.sentence
     ('contradiction', 'φ expects 90 % of column 0 missing, the table has 34 %')
     """

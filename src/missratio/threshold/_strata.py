@@ -21,10 +21,10 @@ filled in half-way, a split of the rows after the draw. More rows above C never 
 "fails" into "passes", so one test at the smallest threshold that passes is enough.
 
 g is chosen for the M and m that came up. For given M the bound δ holds even if an
-adversary chose B after seeing N. That M goes with N, where high rows are incomplete more
-often, the argument leaves out; that B is no adversary's choice, it leaves out as well,
-and that weighs more. The exact probability of a wrong threshold, over laws of rows with
-M random, is at most 0.85 δ wherever it was computed (tests/threshold/test_strata.py).
+adversary chose B after seeing N. The argument leaves out that M goes with N, where high
+rows are incomplete more often. It also leaves out that B is no adversary's choice, and
+that weighs more: the exact probability of a wrong threshold, over laws of rows with M
+random, is at most 0.85 δ wherever it was computed (tests/threshold/test_strata.py).
 
 Any such g is valid. The one taken is the upper envelope, over a grid of counts k, of
 b ↦ P(Hyp(M, b, m) ≤ k) moved to the right by a number a(k): at k looked-up rows above C

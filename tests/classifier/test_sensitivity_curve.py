@@ -96,7 +96,7 @@ def test_it_is_drawn(curve):
     pytest.importorskip("matplotlib").use("Agg")
     import matplotlib.pyplot as plt
 
-    display = mr.SensitivityDisplay(curve=curve).plot()
+    display = mr.evaluation.SensitivityDisplay(curve=curve).plot()
     assert display.axes_.shape == (1, 3)
     plt.close(display.figure_)
 

@@ -210,6 +210,22 @@ def test_text_beyond_ascii_is_marked_for_spreadsheets(problem, tmp_path):
         assert content.startswith(b"\xef\xbb\xbf") == marked
 
 
+def test_formulas_are_marked_in_csv_and_read_back(problem, tmp_path):
+    X, y, _ = problem
+    ids = np.array([f"@{k}" for k in range(len(X))])
+    plan = mr.plan_queries(X, y, per_feature=2, ids=ids, random_state=0)
+    path = tmp_path / "plan.csv"
+    plan.write(path)
+    text = path.read_text(encoding="utf-8-sig")
+    assert "'=SUM(A1)" in text
+    assert ",'@" in text
+    mr.QueryPlan.read(path, X, y)
+    plan.write(path, force=True, escape_formulas=False)
+    text = path.read_text(encoding="utf-8-sig")
+    assert ",=SUM(A1)" in text
+    mr.QueryPlan.read(path, X, y)
+
+
 def test_a_comma_that_splits_a_number_in_two_is_noticed(problem, filled, tmp_path):
     X, y, _ = problem
     plan, _ = filled

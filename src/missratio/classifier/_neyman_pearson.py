@@ -33,8 +33,10 @@ from missratio.classifier._certify import Promise
 from missratio.classifier._models import calibration_model, find_models
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
+from missratio.classifier._streamed import as_table, hold_out
 from missratio.classifier._training import (
     fit_estimator,
+    fit_source_estimator,
     relabelled,
     split_rows,
     users_labels,
@@ -42,6 +44,7 @@ from missratio.classifier._training import (
 from missratio.classifier._trust import ScoredRows
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import check_choice, two_classes
+from missratio.rows import LabelledSource, as_source
 from missratio.threshold import CalibrationSample, Rule, check_levels
 from missratio.weights import complete_row_weights
 
@@ -156,14 +159,19 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.odds_factor = odds_factor
 
     def fit(
-        self, X: Any, y: ArrayLike, inclusion: ArrayLike | None = None, **params: Any
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
+        **params: Any,
     ) -> Self:
         """Fit the estimator, and calibrate on rows it hasn't seen.
 
         Parameters
         ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-            NaN where a value is missing.
+        X : array-like or dataframe of shape (n_rows, n_columns), or source
+            NaN where a value is missing. A source, as `scan_parquet` gives it, has its
+            labels with it; the estimator must be a ratio that fits sources.
         y : array-like of shape (n_rows,)
             Two labels, the controlled class among them.
         inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
@@ -180,6 +188,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             The fitted classifier.
         """
         self._check_parameters()
+        if (source := as_source(X, y)) is not None:
+            return self._fit_source(source, inclusion, params)
         X, y = read_labelled(self, X, y)
         self.classes_ = two_classes(y)
         missingness = self._resolve_missingness()
@@ -205,6 +215,46 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         # The estimator has seen the controlled class as 0, its first.
         self._sign = 1.0
         self._recalibrate(X, is_other, missingness, rng, drawn)
+        return self
+
+    def _fit_source(
+        self,
+        source: LabelledSource,
+        inclusion: ArrayLike | None,
+        params: dict[str, Any],
+    ) -> Self:
+        """The same for rows that are read block by block."""
+        given = sorted([*params, *(["inclusion"] if inclusion is not None else [])])
+        if given:
+            raise ValueError(
+                f"{given} go with a table in memory, and these rows are read "
+                "block by block. Leave them out, or bring the rows into memory."
+            )
+        rng = np.random.default_rng(self._seed())
+        seed = int(rng.integers(2**31))
+        rest, drawn = hold_out(
+            source, self.controlled_class, self.calibration_size, seed
+        )
+        self.classes_ = two_classes(np.array(drawn.labels))
+        missingness = self._resolve_missingness()
+        tables = [
+            as_table(rows, source.names)
+            for rows in (drawn.held, drawn.training, drawn.other)
+        ]
+        held, training, other = (
+            read_rows(self, table, reset=position == 0)
+            for position, table in enumerate(tables)
+        )
+        with users_labels(self.classes_, self._controlled()):
+            self.estimator_ = fit_source_estimator(
+                self.estimator,
+                rest,
+                relabelled(missingness, self._controlled()),
+                self._controlled(),
+            )
+        self.__dict__.pop("calibration_index_", None)
+        self._sign = 1.0
+        self._calibrate(held, training, lambda: other, missingness, rng)
         return self
 
     def calibrate(
@@ -508,6 +558,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             deployment=self.deployment,
             on_infeasible=self.on_infeasible,
             controlled=self._controlled(),
+            other=self._other(),
         )
         other = None if other_rows is None else lambda: self._scored(other_rows())
         scored = self._scored(X0)

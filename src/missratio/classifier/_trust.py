@@ -65,10 +65,11 @@ class ScoredRows:
                 self.probability, self.probability, trust.odds_factor
             )
         scores, edges = trust.apply(self.scores, high), None
+        # The edges are kept from being huge, and a cap is made of them; rounding
+        # apart, this is all that clipping does.
+        weights = np.clip(weights, low, high)
         if not trust.is_certain:
-            # The edges are kept from being huge; rounding apart, this is all that
-            # clipping does.
-            weights, edges = np.clip(weights, low, high), (low, high)
+            edges = low, high
         return CalibrationSample.build(scores, weights, bound, edges, self.draws)
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from missratio.evaluation._display import NPROCDisplay
 from missratio.evaluation._metrics import (
+    ErrorScorer,
     Interval,
     error_scorer,
     exact_interval,
@@ -23,6 +24,7 @@ from missratio.evaluation._sensitivity_display import SensitivityDisplay
 
 __all__ = [
     "NPROC",
+    "ErrorScorer",
     "Interval",
     "MonitorDisplay",
     "NPROCComparison",

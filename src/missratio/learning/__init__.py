@@ -1,6 +1,7 @@
 """Learning why values are missing: from the table, and from values looked up."""
 
 from missratio.learning._checks import Check, MissingnessWarning
+from missratio.learning._classes import compare_classes
 from missratio.learning._display import MissingnessDisplay
 from missratio.learning._goodness import GoodnessOfFit
 from missratio.learning._influence import Influence, influence_of, was_learned_from
@@ -20,6 +21,7 @@ __all__ = [
     "PlannedPower",
     "QueryPlan",
     "Revealed",
+    "compare_classes",
     "influence_of",
     "learn_missingness",
     "plan_queries",

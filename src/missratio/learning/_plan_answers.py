@@ -18,6 +18,7 @@ from missratio._files.numbers import (
 )
 from missratio._hints import did_you_mean, listed
 from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.exceptions import TableError
 from missratio.learning._plan_cells import MissingCells, cell_word, table_word
 from missratio.learning._plan_fill import fill_table
 from missratio.learning._plan_table import Columns, Lines, read_table
@@ -208,21 +209,21 @@ def _check_table(lines: Lines, cells: MissingCells) -> bool:
         if match is None:
             continue
         if match[1] not in kinds:
-            raise ValueError(
+            raise TableError(
                 f"{place}: the plan was made for another table. X must be what it was: "
                 "the same rows in the same order, the same columns, and the same cells "
                 "missing, without the answers put in."
             )
         found.add(kinds[match[1]])
     if len(found) > 1:
-        raise ValueError(
+        raise TableError(
             "Some lines are of a plan for whole rows (rowwise=True) and some of one "
             "for cells: read them one by one."
         )
     if not cells.labelled and any(
         not is_blank(label) for label in lines.columns.get("class", [])
     ):
-        raise ValueError("The plan is by class: give y, the labels of the rows of X.")
+        raise TableError("The plan is by class: give y, the labels of the rows of X.")
     return found == {True}
 
 
@@ -265,7 +266,7 @@ class _Answers:
         if problems:
             more = len(problems) - _SHOWN
             rest = [f"and {more} more."] if more > 0 else []
-            raise ValueError("\n".join([*problems[:_SHOWN], *rest]))
+            raise TableError("\n".join([*problems[:_SHOWN], *rest]))
 
     def _read_line(self, line: int, place: str) -> None:
         row, column = self._row(line), self._column(line)

@@ -1,5 +1,11 @@
 """Why values are missing: models of φ(z) = P(missing | z) for one class."""
 
+from missratio.missingness._check import (
+    MissingnessCheck,
+    MissingnessContradictionError,
+    MissingnessContradictionWarning,
+    missingness_check,
+)
 from missratio.missingness._inclusion import RowInclusion
 from missratio.missingness._looked_up_means import LookedUpMeans, looked_up_means
 from missratio.missingness.base import Missingness
@@ -20,11 +26,15 @@ __all__ = [
     "LogisticMissingness",
     "LookedUpMeans",
     "Missingness",
+    "MissingnessCheck",
+    "MissingnessContradictionError",
+    "MissingnessContradictionWarning",
     "MissingnessPatterns",
     "MissingnessPatternsDisplay",
     "RowInclusion",
     "StepMissingness",
     "corrupt",
     "looked_up_means",
+    "missingness_check",
     "missingness_patterns",
 ]

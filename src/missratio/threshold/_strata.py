@@ -20,6 +20,12 @@ had no part in it: a number fixed beforehand, a coin for every row, an answer sh
 filled in half-way, a split of the rows after the draw. More rows above C never turn
 "fails" into "passes", so one test at the smallest threshold that passes is enough.
 
+g is chosen for the M and m that came up. For given M the bound δ holds even if an
+adversary chose B after seeing N. The argument leaves out that M goes with N, where high
+rows are incomplete more often. It also leaves out that B is no adversary's choice, and
+that weighs more: the exact probability of a wrong threshold, over laws of rows with M
+random, is at most 0.85 δ wherever it was computed (tests/threshold/test_strata.py).
+
 Any such g is valid. The one taken is the upper envelope, over a grid of counts k, of
 b ↦ P(Hyp(M, b, m) ≤ k) moved to the right by a number a(k): at k looked-up rows above C
 it lets a(k) complete ones be above as well. All a(k) use up the same level, chosen such

@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from missratio._blocks import take_rows
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import DataError
-from missratio.missingness import Missingness
+from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.weights import inverse_probability_weights
 
@@ -85,6 +85,8 @@ def fit_estimator(
     missingness: Models | None,
     controlled: Any,
     params: dict[str, Any],
+    inclusion: FloatArray | None = None,
+    drawn: RowInclusion | None = None,
 ) -> Any:
     """Fit a clone, with weights if it knows no missingness.
 
@@ -103,11 +105,21 @@ def fit_estimator(
         The controlled class, for models that the estimator has under users' labels.
     params : dict
         Of the fit.
+    inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+        The probabilities of a draw, for an estimator that takes them.
+    drawn : RowInclusion or None
+        The same by row, for one that takes weights.
     """
     estimator, parameters = _informed(estimator, missingness, controlled)
     weights = None
     if missingness and not parameters:
         weights = _training_weights(estimator, X, labels, rows, missingness)
+    if drawn is not None and has_fit_parameter(estimator, "inclusion"):
+        params = {**params, "inclusion": inclusion}
+    elif drawn is not None and drawn.take(rows).by_design:
+        explained = [label for label, model in (missingness or {}).items() if model]
+        own = np.where(np.isin(labels[rows], explained), 1.0, drawn.weights[rows])
+        weights = own if weights is None else own * weights
     if weights is not None:
         rows, weights = rows[weights > 0.0], weights[weights > 0.0]
     chosen = {

@@ -13,7 +13,6 @@ exp(α + βᵀz) h and a missing one −h. As many functions h as φ has paramet
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -113,7 +112,7 @@ class ShadowEvidence:
             missing_square=share * self.missing_square,
         )
 
-    @cached_property
+    @property
     def design(self) -> FloatArray:
         """(1, z) of every group, z standardised: (n_parameters, n_groups)."""
         return self.coordinates.design(self.values)

@@ -125,7 +125,7 @@ MISTAKES = {
     "nothing said": ([], 3, "'pulse' (", "nothing says why", "missratio query"),
     "method": (["--missingness", "ignore", "--method", "tre"], 3, "'trees'"),
     "logistic": (["--missingness", "ignore", "--method", "logistic"], 3, "complete"),
-    "alpha": (["--missingness", "ignore", "--alpha", "2"], 3, "between 0 and 1"),
+    "alpha": (["--missingness", "ignore", "--alpha", "2"], 2, "between 0 and 1"),
     "too strict": (["--missingness", "ignore", "--alpha", "0.0001"], 5,
                    "--on-infeasible reject_all"),
     "rule": (["--missingness", "ignore", "--rule", "bets"], 3, "or one of"),

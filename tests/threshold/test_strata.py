@@ -11,22 +11,22 @@ from missratio.threshold import (
     LookUpRule,
     looked_up_sample,
 )
-from missratio.threshold._strata import (
+from missratio.threshold._look_up_test import (
     ExactTest,
     OneStratum,
     TwoStrata,
-    _highest,
+    highest_count,
     hypergeometric_tail,
 )
 
 
 def one_stratum(n_rows, size, drawn, alpha, delta):
-    law = OneStratum(size, drawn, _highest(n_rows, alpha, delta))
+    law = OneStratum(size, drawn, highest_count(n_rows, alpha, delta))
     return ExactTest(n_rows, law, alpha, delta)
 
 
 def two_strata(n_rows, first, second, alpha, delta):
-    law = TwoStrata(first, second, _highest(n_rows, alpha, delta))
+    law = TwoStrata(first, second, highest_count(n_rows, alpha, delta))
     return ExactTest(n_rows, law, alpha, delta)
 
 

@@ -145,6 +145,12 @@ def test_incomplete_rows_that_nobody_looked_up_count_as_errors():
     assert threshold(scores, many) is None
 
 
+def test_with_no_row_observed_or_scored_nothing_is_certified():
+    assert threshold(np.arange(5.0), np.zeros(5), alpha=0.4, delta=0.25) is None
+    scores = np.full(100, -np.inf)
+    assert threshold(scores, np.ones(100), alpha=0.4, delta=0.25) is None
+
+
 def test_a_row_not_found_counts_as_an_error():
     rng = np.random.default_rng(0)
     scores, inclusion = rng.normal(size=400), np.ones(400)

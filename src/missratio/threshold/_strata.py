@@ -130,6 +130,8 @@ class LookUpRule(Rule):
                 "up. Give inclusion probabilities (revealed.fill), or choose a rule "
                 "for rows with a model of missingness."
             )
+        if sample.n_scored == 0:
+            return Selection(None, self.name, alpha, sample.n_rows)
         test = make_test(sample, alpha, delta)
         if test is None:
             bettable = _with_unseen(sample)

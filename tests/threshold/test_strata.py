@@ -11,22 +11,22 @@ from missratio.threshold import (
     LookUpRule,
     looked_up_sample,
 )
-from missratio.threshold._strata import (
+from missratio.threshold._look_up_test import (
     ExactTest,
     OneStratum,
     TwoStrata,
-    _highest,
+    highest_count,
     hypergeometric_tail,
 )
 
 
 def one_stratum(n_rows, size, drawn, alpha, delta):
-    law = OneStratum(size, drawn, _highest(n_rows, alpha, delta))
+    law = OneStratum(size, drawn, highest_count(n_rows, alpha, delta))
     return ExactTest(n_rows, law, alpha, delta)
 
 
 def two_strata(n_rows, first, second, alpha, delta):
-    law = TwoStrata(first, second, _highest(n_rows, alpha, delta))
+    law = TwoStrata(first, second, highest_count(n_rows, alpha, delta))
     return ExactTest(n_rows, law, alpha, delta)
 
 
@@ -143,6 +143,12 @@ def test_incomplete_rows_that_nobody_looked_up_count_as_errors():
     many = np.where(np.arange(200) < 30, 0.0, 1.0)
     assert threshold(scores, few) is not None
     assert threshold(scores, many) is None
+
+
+def test_with_no_row_observed_or_scored_nothing_is_certified():
+    assert threshold(np.arange(5.0), np.zeros(5), alpha=0.4, delta=0.25) is None
+    scores = np.full(100, -np.inf)
+    assert threshold(scores, np.ones(100), alpha=0.4, delta=0.25) is None
 
 
 def test_a_row_not_found_counts_as_an_error():

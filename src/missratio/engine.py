@@ -16,7 +16,7 @@ import numpy as np
 from missratio._threads import one_blas_thread, share
 from missratio._typing import FloatArray, IntArray
 from missratio.moments import merge_all
-from missratio.rows import ClassRows, RowBlock, Unweighted
+from missratio.rows import ClassRows, RowBlock, Unweighted, block_count
 
 # Numbers of a block, at first order; at second order half as many, as those need two
 # more arrays of the block's size.
@@ -75,7 +75,7 @@ class Sample:
         merge: Merge[Result] = merge_all,  # type: ignore[assignment]
     ) -> Result:
         """Map work over blocks of rows, and merge."""
-        n_blocks = -(-self.size // elements)
+        n_blocks = block_count(self.size, elements)
         if n_blocks <= 1:
             return work(self.features, self.weights)
         length = -(-self.n_rows // n_blocks)
@@ -133,6 +133,9 @@ class RowSample:
     stand_in : ndarray of shape (n_problems, n_features), or None
         Features of some row that is observed, which missing rows take: they then can't
         disturb the extremes of the scores.
+    in_passing : bool
+        Whether the rows are all of the class's, so that complete ones are found, for
+        one problem, in every block anew.
     """
 
     rows: ClassRows
@@ -140,6 +143,7 @@ class RowSample:
     columns: IntArray | None
     total: FloatArray
     stand_in: FloatArray | None = None
+    in_passing: bool = False
     centred: bool = False
 
     @property
@@ -162,7 +166,10 @@ class RowSample:
 
     def _block(self, block: RowBlock) -> tuple[FloatArray, FloatArray | None]:
         """Features and weights of some rows, as views where that is possible."""
-        weights, features = self.rows.weigh(block), block.features
+        if self.in_passing:
+            features, weights = self.rows.complete_block(block)
+        else:
+            weights, features = self.rows.weigh(block), block.features
         if self.features is None:
             if weights is not None:
                 weights = weights[None].astype(features.dtype, copy=False)
@@ -202,9 +209,16 @@ class RowSample:
         if self.features is not None:
             # Elementwise work of several temporaries: smaller blocks stay in the cache.
             elements //= 8
-        return self.rows.source.fold(
-            lambda block: work(*self._block(block)), merge, elements
-        )
+
+        def work_on(block: RowBlock) -> Result | None:
+            features, weights = self._block(block)
+            # A streamed source leaves out what is None.
+            if self.in_passing and not features.shape[1]:
+                return None
+            return work(features, weights)
+
+        found: Result = self.rows.source.fold(work_on, merge, elements)
+        return found
 
     def held(self, stride: int, centre: FloatArray, *, single: bool = True) -> Sample:
         """Every stride-th row standing for all, centred, as arrays."""
@@ -219,7 +233,7 @@ class RowSample:
             out = np.empty(features.shape, dtype=dtype)
             np.subtract(features, shift, out=out, casting="same_kind")
             if weights is None:
-                weights = np.ones((1, len(block.rows)))
+                weights = np.ones((1, features.shape[1]))
             return [(out, weights.astype(dtype, copy=False))]
 
         blocks = rows.source.fold(
@@ -242,6 +256,11 @@ class RowSample:
 
     def peek(self) -> FloatArray:
         """Features of a few hundred rows from all over the sample."""
+        if self.in_passing:
+            rows = self.rows.every(1)
+            whole = rows.source.block(0, rows.n_rows)
+            few = rows.complete_block(whole)[0][None]
+            return few[:, :: 1 + few.shape[1] // 256]
         rows = self.rows.every(1 + self.n_rows // 256)
         features, _ = replace(self, rows=rows)._block(rows.source.block(0, rows.n_rows))
         return features

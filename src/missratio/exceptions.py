@@ -7,7 +7,8 @@ and the report page word the same message with the columns of a table and with o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -30,6 +31,7 @@ __all__ = [
     "TableError",
     "UnexplainedMissingError",
     "WeightConcentrationWarning",
+    "about_file",
 ]
 
 _SHOWN = 10
@@ -166,7 +168,9 @@ class Explained:
     def about(self, file: Path) -> Self:
         """The same of a file, unless it says already of which file it is."""
         message = self.message
-        return self._saying(replace(message, file=message.file or file))
+        if message.file is not None or str(file) in str(message):
+            return self
+        return self._saying(replace(message, file=file))
 
     def named(self, names: Sequence[str]) -> Self:
         """The same with other names, those of all columns of X."""
@@ -211,6 +215,15 @@ class NoFiniteOptimumWarning(NotSolvedWarning):
 
 class WeightConcentrationWarning(Explained, UserWarning):
     """Half of the total weight sits on a few of the observed rows."""
+
+
+@contextmanager
+def about_file(file: Path) -> Iterator[None]:
+    """Let errors about data say which file it is from."""
+    try:
+        yield
+    except DataError as error:
+        raise error.about(file) from error
 
 
 def _sentence(choices: Sequence[str]) -> str:

@@ -11,19 +11,22 @@ from sklearn.exceptions import ConvergenceWarning
 
 from missratio import (
     KLIEP,
-    Combination,
-    Divergence,
     FDivergenceRatio,
     NaiveBayesRatio,
-    NoFiniteOptimumWarning,
-    Objective,
     ObjectiveRatio,
-    Term,
     density_ratio,
     fit_batch,
 )
 from missratio.engine import Sample
-from missratio.objective import KLIEPObjective, as_divergence_objective
+from missratio.exceptions import NoFiniteOptimumWarning
+from missratio.objective import (
+    Combination,
+    Divergence,
+    KLIEPObjective,
+    Objective,
+    Term,
+    as_divergence_objective,
+)
 from missratio.ratio import _build, _solve
 from missratio.ratio._problem import RatioProblem, WeightedMean
 from missratio.ratio._solve import solve

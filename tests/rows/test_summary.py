@@ -13,10 +13,10 @@ from missratio import (
     StepMissingness,
     corrupt,
     density_ratio,
-    inverse_probability_weights,
 )
 from missratio.ratio import _build
 from missratio.rows import ClassRows, MemorySource, as_weighing, weighted_sums
+from missratio.weights import inverse_probability_weights
 
 ENTRIES = LogisticMissingness([0.0, -1.0], [1.0, -1.0])
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.75)

@@ -410,7 +410,7 @@ def test_a_bet_is_tuned_on_training_rows_alone(monkeypatch):
     assert seen
     for training, *others in seen:
         assert training is TRAINING
-        assert others == [0.2, 0.2, 700, BOUND]
+        assert others == [0.2, 0.2, 700, BOUND, None]
 
 
 @settings(max_examples=30)

@@ -15,10 +15,12 @@ from missratio.ratio._problem import RatioProblem, WeightedMean
 from missratio.rows import (
     ClassRows,
     KnownWeights,
+    MemorySource,
     WeightSums,
     only_columns,
     single_sums,
 )
+from missratio.tensor import TensorSource
 from missratio.weights import effective_sample_size
 
 
@@ -29,20 +31,26 @@ class CompleteRows:
     Parameters
     ----------
     rows : ClassRows
-        With all that they weigh as their weights.
+        With all that they weigh as their weights; or, if `in_passing`, all rows of the
+        class, which are too many to write their weights down.
     sums : WeightSums
         Of the inverse-probability weights.
     total : ndarray of shape (1,)
         What weighted sums are divided by.
+    in_passing : bool
     """
 
     rows: ClassRows
     sums: WeightSums
     total: FloatArray
+    in_passing: bool = False
 
     @classmethod
     def of(cls, rows: ClassRows) -> CompleteRows:
         """Find them, in one pass over the class's rows."""
+        if not isinstance(rows.source, MemorySource):
+            sums = rows.complete_sums()
+            return cls(rows, sums, rows.divisor(sums.mass), in_passing=True)
         weights = rows.whole_row_weights()
         sums = single_sums(weights, rows)
         return cls(rows.complete_rows(weights), sums, rows.divisor(sums.mass))
@@ -53,26 +61,31 @@ class CompleteRows:
         Too few are as many as there are columns, counted after Kish: fewer can't tell
         the columns apart.
         """
-        size = float(self.rows.n_rows)
+        size = float(self.sums.kish[0]) if self.in_passing else float(self.rows.n_rows)
         if size and isinstance(self.rows.weighing, KnownWeights):
             size = float(effective_sample_size(self.rows.weighing.weights))
         if size > n_columns:
             return None
         return (
-            f"Class {self.rows.label!r} has {self.rows.n_rows} row(s) in which "
+            f"Class {self.rows.label!r} has {int(self.sums.count[0])} row(s) in which "
             f"everything is observed, of {self.sums.n_rows}, worth {size:.1f} of equal "
             f"weight; a joint fit of {n_columns} column(s) needs more than {n_columns}."
         )
 
     def sample(self, centre: FloatArray) -> AnySample:
         """As a sample of one problem."""
-        if not self.rows.n_rows:
+        if not self.sums.count[0]:
             raise ValueError(
                 f"Class {self.rows.label!r} has no row in which everything is observed "
                 f"(of {self.sums.n_rows}), and its joint fit needs complete rows. Use "
                 "NaiveBayesRatio, fewer columns, or more rows."
             )
-        return _held(RowSample(self.rows, None, None, self.total), centre)
+        if isinstance(self.rows.source, TensorSource):
+            return self.rows.source.sample(self.total)
+        sample = RowSample(
+            self.rows, None, None, self.total, in_passing=self.in_passing
+        )
+        return _held(sample, centre)
 
 
 def _held(sample: RowSample, centre: FloatArray) -> AnySample:

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._threads import one_blas_thread
@@ -20,6 +21,7 @@ from missratio.ratio._base import (
     SOLVERS,
     SolverName,
     check_choice,
+    given,
     report_status,
 )
 from missratio.ratio._build import CompleteRows, joint_problem, separate_problem
@@ -39,6 +41,7 @@ from missratio.ratio._penalty import (
     penalty_units,
 )
 from missratio.ratio._reading import ReadingRatio
+from missratio.ratio._streamed import classes_elsewhere
 from missratio.rows import (
     ClassRows,
     MemorySource,
@@ -47,6 +50,14 @@ from missratio.rows import (
     only_columns,
 )
 from missratio.solver import Status
+from missratio.tensor import (
+    as_numpy,
+    check_rows,
+    is_tensor,
+    like,
+    on_device,
+    on_host,
+)
 from missratio.weights import SampleSize
 
 Backend = Literal["pandas", "polars", "pyarrow"]
@@ -87,7 +98,7 @@ class JointRatio(ReadingRatio):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         inclusion: ArrayLike | None = None,
     ) -> Self:
@@ -95,8 +106,9 @@ class JointRatio(ReadingRatio):
 
         Parameters
         ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-            NaN where a value is missing.
+        X : array-like or dataframe of shape (n_rows, n_columns), or source
+            NaN where a value is missing. A source, as `scan_parquet` gives it, has its
+            labels with it, and is read block by block in bounded memory.
         y : array-like of shape (n_rows,)
             Two labels. The one sorted last is the numerator: 1 of {0, 1}.
         sample_weight : array-like of shape (n_rows,), optional
@@ -111,11 +123,17 @@ class JointRatio(ReadingRatio):
         Self
             The fitted estimator.
         """
-        read = self._read(X, y, sample_weight, inclusion, reset=True)
-        classes = self._both_classes(read, fit=True)
+        classes = classes_elsewhere(
+            self, X, y, sample_weight=sample_weight, inclusion=inclusion
+        )
+        if classes is None:
+            read = self._read(X, given(y), sample_weight, inclusion, reset=True)
+            classes = self._both_classes(read, fit=True)
         problem, solution = self._fit_rows(*classes)
         self._warn_of_weights(problem, *classes, stacklevel=2)
         report_status(*solution.worst, type(self).__name__, stacklevel=2)
+        if get_config()["array_api_dispatch"] and is_tensor(X):
+            self.coef_ = like(X, self.coef_)
         return self
 
     def _fit_two_samples(self, X1: Any, X0: Any) -> Self:
@@ -313,12 +331,25 @@ class JointRatio(ReadingRatio):
         ndarray of shape (n_rows,)
             NaN for a row that has a missing value.
         """
+        if (tensor := on_device(X)) is not None:
+            return self._predict_tensor(tensor)
+        X = on_host(X)
         features = self._evaluate_basis(X, self._read_rows(X))
-        score: FloatArray = features @ self.coef_ + self.intercept_
+        score: FloatArray = features @ as_numpy(self.coef_) + float(self.intercept_)
         if self._is_log_linear():
             return score
         with np.errstate(divide="ignore"):
             return np.log(np.maximum(score, 0.0))
+
+    def _predict_tensor(self, X: Any) -> Any:
+        """The log ratios of a tensor's rows, on its device."""
+        check_is_fitted(self)
+        check_rows(X, self.n_features_in_, allow_nan=self._allows_nan())
+        features = X
+        if type(self.basis_) is not LinearBasis:
+            features = like(X, self._evaluate_basis(as_numpy(X), as_numpy(X)))
+        score = features @ like(X, as_numpy(self.coef_)) + float(self.intercept_)
+        return score if self._is_log_linear() else score.clamp(min=0.0).log()
 
     def score(
         self,

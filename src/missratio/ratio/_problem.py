@@ -14,6 +14,7 @@ from missratio.moments import Link, Parameters, Sums, accumulate, dot
 from missratio.objective import Expectations, KLIEPObjective, Objective
 from missratio.ratio._recession import without_receding
 from missratio.solver import Evaluation, Solution
+from missratio.tensor import TensorSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,8 @@ class RatioProblem:
                 at = Parameters(coef, None, intercept)
             else:
                 at = Parameters(coef, self.centre, intercept, self._about_zero)
+            if isinstance(sample, TensorSample):
+                return sample.sums(term_of, at, second_order=second_order, drawn=drawn)
             return sample.fold(
                 lambda features, weights: accumulate(
                     term_of,

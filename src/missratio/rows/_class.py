@@ -34,7 +34,7 @@ class ClassRows:
     ----------
     label : object
         The class, for messages.
-    source : MemorySource
+    source : MemorySource or StreamedSource
         Its rows, with weights of their own.
     weighing : Weighing
     normalize : {"hajek", "horvitz-thompson", "regression"}
@@ -43,14 +43,18 @@ class ClassRows:
         Of the columns, for messages.
     adjusted : ndarray of shape (n_rows, n_features), or None
         Terms whose mean takes the place of a weighted mean, where they are known.
+    where : str, or None
+        Where the rows lie, for messages, if they are a block of a larger table.
     """
 
     label: Any
+    # Or what answers the same of rows elsewhere: a `StreamedSource` or `TensorSource`.
     source: MemorySource
     weighing: Weighing
     normalize: Normalization
     names: Sequence[str] | None = None
     adjusted: FloatArray | None = None
+    where: str | None = None
 
     @property
     def n_rows(self) -> int:
@@ -86,19 +90,13 @@ class ClassRows:
         required : ndarray of bool of shape (n_features, n_columns), or of int
             The columns that each feature needs, or the only one.
         """
-        origin = self._origin()
-
-        def work(block: RowBlock) -> WeightSums:
-            weights = self.weigh(block)
-            if weights is not None and weights.ndim == 2:
-                weights = weights_of_features(weights, required)
-            with np.errstate(over="ignore", invalid="ignore"):
-                found = weighted_sums(block.features, weights, block.weights, origin)
-            if not np.isfinite(found.sums.sum()):
-                self._look_closely(block)
-            return found
-
-        sums = self.source.fold(work, _merge_sums(len(required)))
+        sums = getattr(self.source, "feature_sums", None)
+        if sums is None:
+            origin = self._origin()
+            sums = self.source.fold(
+                lambda block: self.block_feature_sums(block, required, origin),
+                merge_sums,
+            )
         self._check_any(sums.count)
         self._check_own_weights()
         if self.adjusted is None and not (sums.count > 0).all():
@@ -108,6 +106,47 @@ class ClassRows:
                 "Drop them, or bring rows in which they are."
             )
         return sums
+
+    def block_feature_sums(
+        self,
+        block: RowBlock,
+        required: BoolArray | IntArray,
+        origin: FloatArray | None,
+    ) -> WeightSums:
+        """The same over the rows of a block."""
+        weights = self.weigh(block)
+        if weights is not None and weights.ndim == 2:
+            weights = weights_of_features(weights, required)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = weighted_sums(block.features, weights, block.weights, origin)
+        if not np.isfinite(found.sums.sum()):
+            self._look_closely(block)
+        return found
+
+    def block_complete_sums(self, block: RowBlock) -> WeightSums:
+        """Sums of complete rows' weights over a block, without features."""
+        weights = self._block_row_weights(block)
+        seen = None if isinstance(weights, int) else weights
+        return weighted_sums(np.empty((len(block.rows), 0)), seen, block.weights)
+
+    def complete_sums(self) -> WeightSums:
+        """Sums of complete rows' weights over all rows, in one pass at most."""
+        sums: WeightSums | None = getattr(self.source, "complete_sums", None)
+        if sums is None:
+            sums = self.source.fold(self.block_complete_sums, merge_sums)
+        if not self.weighing.by_entry:
+            self._check_any(sums.count)
+        return sums
+
+    def complete_block(self, block: RowBlock) -> tuple[FloatArray, FloatArray | None]:
+        """Features and weights of a block's complete rows; None for ones."""
+        weights = self._block_row_weights(block)
+        if isinstance(weights, int):
+            return block.features, None
+        seen = weights > 0.0
+        if seen.all():
+            return block.features, weights
+        return block.features[seen], weights[seen]
 
     def _origin(self) -> FloatArray | None:
         """What to subtract before summing single-precision features: some row."""
@@ -310,6 +349,11 @@ class ClassRows:
         most = min(few * sums.largest[worst], np.sqrt(few * sums.squares[worst]))
         if most < sums.total[worst] / 2.0:
             return
+        if not isinstance(self.source, MemorySource):
+            # Those of the rows drawn into memory tell as much.
+            drawn = self.every(1)
+            drawn.warn_if_concentrated(sums, required, names, stacklevel + 1)
+            return
         about = Message("Class {label!r}", label=self.label)
         if required is None:
             weights = self.whole_row_weights()
@@ -352,7 +396,7 @@ class ClassRows:
         """Refuse what made a sum not finite."""
         self.check_no_infinity(block)
         if isinstance(self.weighing, Unweighted) and np.isnan(block.rows).any():
-            refuse_nan(self.source, self.label, self.names)
+            refuse_nan(self.source, self.label, self.names, self.where)
 
 
 def _weights_or_ones(parts: Sequence[FloatArray | int]) -> FloatArray | int:
@@ -367,15 +411,12 @@ def _weights_or_ones(parts: Sequence[FloatArray | int]) -> FloatArray | int:
     return merged
 
 
-def _merge_sums(n_features: int) -> Callable[[Sequence[WeightSums]], WeightSums]:
+def merge_sums(parts: Sequence[WeightSums]) -> WeightSums:
     """Merge blocks of which some may have one weight for all features."""
-
-    def merge(parts: Sequence[WeightSums]) -> WeightSums:
-        if len({part.count.shape for part in parts}) > 1:
-            parts = [part.spread(n_features) for part in parts]
-        return WeightSums.merged(parts)
-
-    return merge
+    widths = {part.count.shape[-1] for part in parts}
+    if len(widths) > 1:
+        parts = [part.spread(max(widths)) for part in parts]
+    return WeightSums.merged(parts)
 
 
 def _first_found(

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from missratio._typing import BoolArray
+from missratio.exceptions import Message, Remedy, UnexplainedMissingError
 from missratio.rows._source import RowBlock, Source
 
 
@@ -23,19 +24,28 @@ def refuse_infinity(block: RowBlock, row_number: Callable[[int], int]) -> None:
         )
 
 
-def refuse_nan(source: Source, label: Any, names: Sequence[str] | None) -> NoReturn:
+def refuse_nan(
+    source: Source, label: Any, names: Sequence[str] | None, where: str | None
+) -> NoReturn:
     """Refuse a class that has NaN and no model, by its columns."""
 
     def lacking(block: RowBlock) -> BoolArray:
         return np.asarray(np.isnan(block.rows).any(axis=0))
 
     found = source.fold(lacking, lambda parts: np.any(parts, axis=0))
-    columns = np.flatnonzero(found)
-    shown = ", ".join(str(j if names is None else names[j]) for j in columns[:10])
-    more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
-    raise ValueError(
-        f"Class {label!r} has NaN in column(s) {shown}{more} and no missingness model. "
-        f"Say why values are missing, missingness={{{label!r}: model}}, take complete "
-        'cases by missingness="ignore", or give inclusion probabilities where values '
-        "were looked up."
+    places = tuple(np.flatnonzero(found).tolist())
+    raise UnexplainedMissingError(
+        Message(
+            "Class {label!r} has NaN in column(s) {columns}{where} and no "
+            "missingness model.",
+            label=label,
+            columns=places,
+            names=places if names is None else tuple(str(names[j]) for j in places),
+            facts={"where": "" if where is None else f" in {where}"},
+            remedies=(
+                Remedy.MODEL,
+                Remedy.COMPLETE_CASES,
+                "give inclusion probabilities where values were looked up",
+            ),
+        )
     )

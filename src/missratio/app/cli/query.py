@@ -37,6 +37,7 @@ def query(
             from missratio._files import check_writable, open_table
             from missratio.app.tables import Wanted, check_names, read_labelled
             from missratio.app.workflow import check_classes, plan_table
+            from missratio.exceptions import about_file
 
             check_writable(out, force=force, inputs=[data])
             progress.step(f"Reading {data}")
@@ -45,7 +46,8 @@ def query(
             check_names(source, "--id", keys)
             wanted = Wanted(target, [*drop, *keys], categorical, missing_value)
             table = read_labelled(source, wanted)
-            _, label = check_classes(table, target, controlled)
+            with about_file(data):
+                _, label = check_classes(table, target, controlled)
             progress.step("Drawing")
             plan = plan_table(
                 table,

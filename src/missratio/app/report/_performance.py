@@ -58,7 +58,10 @@ def thresholds(classifier: Any, alphas: FloatArray) -> dict[str, Any]:
     threshold[own], bound[own] = certificate.threshold, certificate.error_bound
     rules[own] = certificate.rule
     sample = classifier.calibration_.sample
-    errors = [sample.estimated_error(float(t)) for t in threshold]
+    # Nothing scores above infinity, where there is no row to score either.
+    errors = [
+        0.0 if t == np.inf else sample.estimated_error(float(t)) for t in threshold
+    ]
     return {
         "alpha": alphas,
         "threshold": threshold,

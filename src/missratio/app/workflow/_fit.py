@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,12 +28,15 @@ from missratio.exceptions import (
     Message,
     NoCertificateError,
     TableError,
+    about_file,
 )
 from missratio.missingness import Missingness
 from missratio.ratio import BaseRatio
 from missratio.uncertainty import ratio_uncertainty
 
 IGNORE = "ignore"
+# No table is long enough to certify a lower one.
+LEAST_LEVEL = 1e-12
 DEPLOYMENTS = ("complete", "as-observed")
 INFEASIBLE = ("raise", "reject_all")
 # Cells of a table below which boosted trees lose by several threads: these wait for
@@ -112,6 +116,17 @@ class FitOptions:
                 raise ValueError(
                     f"{option} must be one of {listed(choices)}, got {value!r}.{hint}"
                 )
+        for option, number in (("--alpha", self.alpha), ("--delta", self.delta)):
+            if not LEAST_LEVEL <= number < 1.0:
+                raise ValueError(
+                    f"{option} must lie between 0 and 1, and be {LEAST_LEVEL:g} or "
+                    f"more: got {number}."
+                )
+        if not 0.0 < self.calibration_size < math.inf:
+            raise ValueError(
+                "--calibration-size must be a share between 0 and 1, or a number of "
+                f"rows: got {self.calibration_size}."
+            )
         if self.missingness is not None and self.queries is not None:
             raise ValueError(
                 "--missingness and --queries both say why values are missing: give one."
@@ -167,33 +182,35 @@ def fit_table(
         threadpool_limits(threads, user_api="openmp"),
     ):
         digest = beside.submit(source.file.sha256)
-        return _fit_table(table, source.path.name, digest, wanted, options, step)
+        return _fit_table(table, source.path, digest, wanted, options, step)
 
 
 def _fit_table(
     table: LabelledTable,
-    file: str,
+    file: Path,
     digest: Future[str],
     wanted: Wanted,
     options: FitOptions,
     step: Step,
 ) -> FittedTable:
-    labels, controlled = check_classes(table, wanted.target, options.controlled)
-    _check_columns(table)
+    with about_file(file):
+        labels, controlled = check_classes(table, wanted.target, options.controlled)
+        _check_columns(table)
     if options.queries is not None:
         step("Learning why values are missing")
     models = find_missingness(table, labels, options.phi_file, options.queries)
     if not options.as_observed:
-        check_explained(table, labels, models)
+        with about_file(file):
+            check_explained(table, labels, models)
     situation = _situation(table, controlled, models, options)
     method, why = choose_method(options.method, situation)
     step(f"Fitting {method} and calibrating")
     classifier = _classifier(
         METHODS[method].make(situation), controlled, models, options
     )
-    told = _fitted(classifier, table)
+    told = _fitted(classifier, table, file)
     missing = {label: table.missing_counts(label) for label in labels}
-    training = TrainingData(file, digest.result(), dict(table.counts), missing)
+    training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
     covariance = None
     if options.standard_errors:
         step("Estimating standard errors")
@@ -201,7 +218,7 @@ def _fit_table(
     step("Describing it for a report")
     report = describe(
         LabelledRows.read(classifier, table.X, table.y),
-        title=f"{wanted.target} in {file}",
+        title=f"{wanted.target} in {file.name}",
         names=table.encoder.encoded_names,
     )
     model = TableModel(
@@ -239,7 +256,9 @@ def _classifier(
     )
 
 
-def _fitted(classifier: NeymanPearsonClassifier, table: LabelledTable) -> list[Message]:
+def _fitted(
+    classifier: NeymanPearsonClassifier, table: LabelledTable, file: Path
+) -> list[Message]:
     """Fit to a table, and what was warned of, with its names for the columns."""
     names = table.encoder.encoded_names
     with warnings.catch_warnings(record=True) as caught:
@@ -247,7 +266,7 @@ def _fitted(classifier: NeymanPearsonClassifier, table: LabelledTable) -> list[M
         try:
             classifier.fit(table.X, table.y)
         except (DataError, NoCertificateError) as error:
-            raise error.named(names) from error
+            raise error.named(names).about(file) from error
         except ValueError as error:
             raise TableError(str(error)) from error
     return [

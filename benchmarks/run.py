@@ -18,6 +18,7 @@ import imputer
 import kernel
 import large
 import learned
+import missing
 import naive_bayes
 import report
 import small
@@ -27,6 +28,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 BENCHMARKS = {
     "large": large.run,
+    "missing": missing.run,
     "correlated": correlated.run,
     "small": small.run,
     "batch": batch.run,

@@ -15,9 +15,8 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from missratio import CalibrationSample, NeymanPearsonClassifier, np_roc
-from missratio.classifier import make_rule
-from missratio.threshold import RULES
+from missratio import NeymanPearsonClassifier, np_roc
+from missratio.threshold import RULES, CalibrationSample, make_rule
 
 ALPHA, DELTA, SHIFT = 0.05, 0.05, 1.5
 N_LEVELS, N_CANDIDATES = 200, 100

@@ -23,6 +23,7 @@ extensions = [
     "numpydoc",
     "myst_parser",
     "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 
@@ -97,30 +98,10 @@ html_static_path = ["_static"]
 html_css_files = ["missratio.css"]
 html_context = {"default_mode": "auto"}
 html_theme_options = {
-    "github_url": "https://github.com/missratio/missratio",
-    "navbar_end": ["theme-switcher", "navbar-icon-links"],
+    "navbar_end": ["theme-switcher"],
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
-    "show_prev_next": False,
+    "show_prev_next": True,
     "footer_start": ["copyright"],
     "footer_end": [],
-}
-# Next to a page's own contents only the API needs a list of its siblings.
-html_sidebars = {
-    page: []
-    for page in (
-        "index",
-        "quickstart",
-        "guide",
-        "missingness",
-        "certificates",
-        "validity",
-        "learning_validity",
-        "datasets",
-        "extending",
-        "mathematics",
-        "references",
-        "benchmarks",
-        "auto_examples/*",
-    )
 }

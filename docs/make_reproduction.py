@@ -22,7 +22,7 @@ from missratio.reproduce import (
     EXPERIMENTS,
     Conditions,
     Result,
-    _columns,
+    _fits,
     count_overlaps,
     load_results,
     published_curves,
@@ -182,17 +182,17 @@ def unbounded() -> str:
     """CC-KLIEP on CTG by what stands for an infinite coefficient."""
     experiment = EXPERIMENTS["ctg_vary_missing"]
     known = published_curves(experiment.id, experiment.x)["CC-KLIEP"]
-    limit, body = _columns.INFINITE, []
+    limit, body = _fits.INFINITE, []
     for share in (0.3, 0.5, 0.7, 0.9):
         cells = [f"{share:g}"]
         for bound in BOUNDS:
-            _columns.INFINITE = bound
+            _fits.INFINITE = bound
             values = experiment.procedure.measure(
                 [share], range(1000), ["CC-KLIEP"], Conditions()
             )
             cells.append(interval(make_curve(values["CC-KLIEP"], experiment.z), 0))
         body.append([*cells, interval(known, experiment.x.index(share))])
-    _columns.INFINITE = limit
+    _fits.INFINITE = limit
     headings = (experiment.x_name, *(f"±{bound:g}" for bound in BOUNDS), "published")
     return markdown_table(headings, body)
 

@@ -18,9 +18,13 @@ share the draws, splits and losses of a run.
   is what is used; that of a true ratio that is not linear comes from one set of evenly
   spread (Sobol) points that all runs share. The mean over runs is the same, without the
   counting error; intervals stay those over runs.
-- **Real data.** The fit of a single column needs no more of the column than how often
-  each of its values occurs, since weights and missing probabilities are functions of
-  the value: a column of 100,000 rows enters as a histogram, exactly.
+- **Real data.** Each run calls the library as a user would: `corrupt` loses values,
+  `learn_missingness` learns φ, `NaiveBayesRatio` with `KLIEP` fits the ratio, and the
+  binomial rule of `NeymanPearsonClassifier` chooses the threshold. Naive Bayes reads
+  each column by itself, which saves time in two ways and approximates nothing: the
+  columns of several runs on CTG stand side by side in one fit; and on the weather each
+  column of a class is sorted by itself, and rows that are then the same become one row
+  with a sample weight (100,316 rows become about 3,200).
 - **Iterative imputation** is scikit-learn's `IterativeImputer` as it comes, on the
   training rows of class 1. On the weather, by default, as many runs as fit into a
   quarter of an hour for each of the two experiments; the tables say how many those

@@ -7,9 +7,11 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from missratio import engine
-from missratio.engine import Sample, fold, one_blas_thread, share
+from missratio._threads import one_blas_thread, share
+from missratio.engine import RowSample, Sample
 from missratio.moments import Parameters, accumulate
 from missratio.objective import Term
+from missratio.rows import ClassRows, KnownWeights, MemorySource, Unweighted
 
 CENTRE = np.full((1, 8), 0.5)
 
@@ -21,18 +23,35 @@ def blas_threads():
 
 
 def sample_of(n_rows=40_000, n_features=8, weighted=True, rows=None, seed=0):
+    """A sample held as arrays, or (where rows are chosen) read from a class's rows."""
     rng = np.random.default_rng(seed)
-    features = rng.normal(size=(1, n_rows, n_features))
-    count = n_rows if rows is None else len(rows)
-    weights = rng.exponential(size=(1, count)) if weighted else None
-    return Sample(features, np.array([float(count)]), weights, rows)
+    features = rng.normal(size=(n_rows, n_features))
+    count = len(np.arange(n_rows)[rows]) if rows is not None else n_rows
+    weights = rng.exponential(size=count) if weighted else None
+    total = np.array([float(count)])
+    if rows is None:
+        held = None if weights is None else weights[None]
+        return Sample(features[None], total, held)
+    weighing = Unweighted() if weights is None else KnownWeights(weights)
+    source = MemorySource(features, features, rows)
+    return RowSample(ClassRows(0, source, weighing, "hajek"), None, None, total)
+
+
+def held(sample):
+    """The arrays of a sample that is read from rows."""
+    if isinstance(sample, Sample):
+        return sample
+    parts = []
+    sample.fold(
+        lambda *block: parts.append(block), 10**9, merge=lambda parts: parts[-1]
+    )
+    return Sample(parts[0][0], sample.total, parts[0][1])
 
 
 def sums_of(sample, elements=engine.BLOCK_ELEMENTS, second_order=True):
-    n_features = sample.features.shape[2]
+    n_features = sample.peek().shape[2]
     at = Parameters(np.full((1, n_features), 0.3), None, np.array([0.1]))
-    [sums] = fold(
-        sample,
+    [sums] = sample.fold(
         lambda features, weights: accumulate(
             Term.exponential, features, weights, at, second_order=second_order
         ),
@@ -73,24 +92,22 @@ def test_a_row_longer_than_a_block_is_still_accumulated():
     assert_close(sums_of(sample, 5), sums_of(sample))
 
 
-def test_an_index_of_rows_means_those_rows():
+@pytest.mark.parametrize("weighted", [True, False])
+def test_chosen_rows_are_those_rows(weighted):
     chosen = np.random.default_rng(1).permutation(3000)[:1000]
-    indexed = sample_of(n_rows=3000, rows=chosen)
-    copied = Sample(indexed.features[:, chosen], indexed.total, indexed.weights)
+    indexed = sample_of(n_rows=3000, rows=chosen, weighted=weighted)
     assert (indexed.n_rows, indexed.size) == (1000, 8000)
-    assert_close(sums_of(indexed, 500), sums_of(copied, 500), rtol=1e-12)
+    assert_close(sums_of(indexed, 500), sums_of(held(indexed), 500), rtol=1e-12)
 
 
-@pytest.mark.parametrize("indexed", [True, False])
-def test_a_thinned_sample_is_every_so_many_th_row_and_stands_for_all(indexed):
-    rows = np.arange(0, 3000, 2) if indexed else None
+@pytest.mark.parametrize("rows", [None, np.arange(0, 3000, 2), slice(0, 3000, 2)])
+def test_a_thinned_sample_is_every_so_many_th_row_and_stands_for_all(rows):
     sample = sample_of(n_rows=3000, rows=rows)
-    thinned = sample.thin(7, CENTRE)
-    everything, weights = sample.block(0, sample.n_rows)
-    centred = (everything - CENTRE).astype(np.float32)
+    thinned, everything = sample.held(7, CENTRE), held(sample)
+    centred = (everything.features - CENTRE).astype(np.float32)
     np.testing.assert_array_equal(thinned.features, centred[:, ::7])
-    np.testing.assert_array_equal(thinned.weights, weights[:, ::7].astype(np.float32))
-    assert thinned.rows is None
+    weights = everything.weights[:, ::7].astype(np.float32)
+    np.testing.assert_array_equal(thinned.weights, weights)
     assert thinned.centred
     assert thinned.total / sample.total == pytest.approx(thinned.n_rows / sample.n_rows)
 
@@ -99,43 +116,21 @@ def test_a_thinned_sample_is_every_so_many_th_row_and_stands_for_all(indexed):
 def test_features_whose_squares_need_double_precision_keep_it(unit):
     sample = sample_of(n_rows=100)
     sample.features[..., 3] *= unit
-    assert sample.thin(10, unit * CENTRE).features.dtype == np.float64
+    assert sample.held(10, unit * CENTRE).features.dtype == np.float64
 
 
 def test_a_thinned_sample_is_a_copy():
     sample = sample_of(n_rows=100)
-    thinned = sample.thin(10, CENTRE)
+    thinned = sample.held(10, CENTRE)
     thinned.features[:] = 0.0
     assert (sample.features != 0.0).all()
 
 
-@pytest.mark.parametrize("indexed", [True, False])
-def test_drawn_rows_weigh_the_same_times_their_mass_and_stand_for_all(indexed):
-    rows = np.arange(0, 40_000, 2) if indexed else None
-    sample = sample_of(rows=rows)
-    mass = np.random.default_rng(1).exponential(size=sample.n_rows) ** 3
-    mass[::3] = 0.0
-    drawn = sample.draw(np.array_split(mass, 7), 2000)
-    place = drawn.rows // 2 if indexed else drawn.rows
-    expected = mass.sum() / 2000 * sample.weights[0, place]
-    np.testing.assert_allclose(drawn.weights[0] * mass[place], expected)
-    assert drawn.total == sample.total
-    # Each row as often as its mass says, rounded up or down.
-    times = np.bincount(place, minlength=sample.n_rows)
-    assert (np.abs(times - 2000 * mass / mass.sum()) < 1.0).all()
-
-
-@pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
-def test_all_rows_are_kept_where_no_mass_says_which(value):
-    sample = sample_of(n_rows=100)
-    assert sample.draw([np.full(60, value), np.zeros(40)], 10) is sample
-
-
 def test_blocks_of_consecutive_rows_are_views():
-    sample = sample_of(n_rows=100)
-    features, weights = sample.block(10, 20)
-    assert np.shares_memory(features, sample.features)
-    assert np.shares_memory(weights, sample.weights)
+    source = sample_of(n_rows=100, rows=slice(0, 100, 1)).rows.source
+    block = source.block(10, 20)
+    assert np.shares_memory(block.rows, source.table)
+    assert block.features is block.rows
 
 
 def test_some_problems_of_a_batch_are_those_problems():
@@ -168,7 +163,7 @@ def test_blas_has_its_threads_back_after_an_exception():
             raise FloatingPointError("a block failed")
 
         with pytest.raises(FloatingPointError, match="a block failed"):
-            fold(sample_of(), fail, 10_000)
+            sample_of().fold(fail, 10_000)
         assert blas_threads() == was
         with one_blas_thread(10**7) as threads:
             assert threads == max(was)

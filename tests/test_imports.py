@@ -14,28 +14,32 @@ ROOT = Path(missratio.__file__).parent
 # What each part may use: the parts before it on the data's path.
 PATH = [
     "missingness",
+    "threshold",
     "learning",
     "weights",
+    "rows",
     "basis",
     "objective",
     "moments",
     "engine",
+    "tensor",
     "ratio",
     "uncertainty",
     "imputation",
-    "threshold",
     "classifier",
     "evaluation",
     "theory",
     "datasets",
 ]
-BASE = {"_blocks", "_hints", "_typing", "_threads"}
+BASE = {"_blocks", "_files", "_hints", "_typing", "_threads", "exceptions"}
 ALLOWED = {
     **{part: set() for part in BASE},
     **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},
     "solver": {*BASE, *PATH[: PATH.index("engine")]},
 }
 ALLOWED["_blocks"] = {"_threads", "_typing"}
+ALLOWED["exceptions"] = {"_hints"}
+ALLOWED["_files"] = {"_hints", "_typing", "exceptions"}
 ALLOWED["datasets"] = {*BASE, "missingness"}
 # What stands on the path's end: an application may use all of it.
 ALLOWED["reproduce"] = {*BASE, *PATH, "datasets", "solver"}
@@ -51,7 +55,8 @@ LIBRARY = {*ALLOWED, "solver"}
 ALLOWED["app"] = {*LIBRARY, "reproduce"}
 for late in ["learning", *PATH[PATH.index("ratio") :]]:
     ALLOWED[late].add("solver")
-HEAVY = ["torch", "dask", "altair", "matplotlib", "pandas", "polars", "pyarrow"]
+HEAVY = ["torch", "triton", "dask", "distributed", "altair", "matplotlib", "pandas"]
+HEAVY += ["polars", "pyarrow"]
 
 
 def imported_modules(file):
@@ -92,6 +97,48 @@ def test_imports_point_along_the_path_of_the_data(file):
         if name.startswith("missratio.")
     }
     assert used - {part} <= ALLOWED[part]
+
+
+# Private names that parts reach for all the same, until they needn't.
+REACHED = {
+    ("reproduce", "ratio"),
+    ("reproduce", "learning"),
+    ("reproduce", "datasets"),
+    ("app", "reproduce"),
+}
+
+
+def private_reaches(file):
+    """Other parts' private modules and names that a file imports."""
+    part = part_of(file)
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        _, *path = (node.module or "").split(".")
+        if not (node.module or "").startswith("missratio.") or path[0] == part:
+            continue
+        names = [*path[1:], *(alias.name for alias in node.names)]
+        if any(name.startswith("_") for name in names):
+            yield part, path[0]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_no_file_reaches_into_another_parts_private_names(file):
+    assert set(private_reaches(file)) <= REACHED
+
+
+def test_no_two_classes_have_one_name():
+    files = [file for file in FILES if part_of(file) in CORE]
+    names = [
+        node.name
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted(names) == sorted(set(names))
+
+
+CORE = {"rows", "weights", "moments", "engine", "solver", "ratio", "uncertainty"}
 
 
 @pytest.mark.parametrize("room", APP)

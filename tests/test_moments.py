@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from missratio.engine import merge_all
-from missratio.moments import SYRK_FEATURES, Parameters, accumulate
+from missratio.moments import SYRK_FEATURES, Parameters, accumulate, merge_all
 from missratio.objective import JensenShannonObjective, Term
 
 

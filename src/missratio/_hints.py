@@ -1,7 +1,6 @@
 """The wording that errors about names and choices share."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 
@@ -29,19 +28,3 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     by_lower = {choice.lower(): choice for choice in choices}
     near = get_close_matches(word.lower(), by_lower, n=1)
     return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
-
-
-def with_column_names(text: str, names: Sequence[str]) -> str:
-    """A text with columns' own names for x0, x1, …, as estimators of arrays call them.
-
-    Examples
-    --------
-    >>> with_column_names("Feature(s) ['x1'] are constant.", ["pulse", "sugar"])
-    "Feature(s) ['sugar'] are constant."
-    """
-
-    def named(found: re.Match[str]) -> str:
-        place = int(found[1])
-        return names[place] if place < len(names) else found[0]
-
-    return re.sub(r"\bx(\d+)\b", named, text)

@@ -1,29 +1,36 @@
-"""The in-memory engine: a map over blocks of rows that fit the cache, and a merge.
+"""Samples of a batch of problems, and the map over their blocks of rows.
 
-Blocks of large samples are shared among threads, each with a BLAS of one thread:
-NumPy lets go of the interpreter lock within a block, and BLAS's own threads gain
-nothing on blocks this small. How rows are cut does not depend on the number of
-threads, and neither does the result.
+A sample is held as arrays where it is small or drawn, and else read block by block
+from the rows of its class. How rows are cut does not depend on the number of threads,
+and neither does the result.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from missratio._threads import one_blas_thread, share
 from missratio._typing import FloatArray, IntArray
-from missratio.moments import Sums
+from missratio.moments import merge_all
+from missratio.rows import ClassRows, RowBlock, Unweighted, block_count
 
+# Numbers of a block, at first order; at second order half as many, as those need two
+# more arrays of the block's size.
 BLOCK_ELEMENTS = 524_288
-CHUNKS = 16
+# Samples of up to this many numbers are copied: a class then lies together in memory.
+HELD_ELEMENTS = 8_000_000
+# Up to this many numbers copies lie column by column, which numpy is fast along.
+COLUMN_MAJOR_ELEMENTS = 262_144
 # Features up to this size, and down to its inverse, have squares in single precision.
 MODERATE = 1e12
 
-Block = tuple[FloatArray, FloatArray | None]
+Result = TypeVar("Result")
+Work = Callable[[FloatArray, FloatArray | None], Result]
+Merge = Callable[[Sequence[Result]], Result]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +39,12 @@ class Sample:
 
     Parameters
     ----------
-    features : ndarray of shape (n_problems, n_all_rows, n_features)
+    features : ndarray of shape (n_problems, n_rows, n_features)
         Basis features.
     total : ndarray of shape (n_problems,)
-        What weighted sums are divided by: the sum of the weights (Hájek), or the
-        number of rows, the missing ones included (Horvitz-Thompson).
-    weights : ndarray of shape (n_problems, n_rows), optional
+        What weighted sums are divided by.
+    weights : ndarray of shape (n_problems, n_rows) or (1, n_rows), or None
         Inverse-probability weights; None stands for ones.
-    rows : ndarray of int of shape (n_rows,), optional
-        Which rows of `features` are meant; None stands for all.
     centred : bool
         Whether the features have a centre subtracted already.
     """
@@ -48,150 +52,250 @@ class Sample:
     features: FloatArray
     total: FloatArray
     weights: FloatArray | None = None
-    rows: IntArray | None = None
     centred: bool = False
 
     @property
     def n_rows(self) -> int:
         """How many rows there are for each problem."""
-        return int(self.features.shape[1]) if self.rows is None else len(self.rows)
+        return int(self.features.shape[1])
 
     @property
     def size(self) -> int:
-        """How many numbers the features of these rows hold."""
-        return len(self.features) * self.n_rows * int(self.features.shape[2])
+        """How many numbers the features hold."""
+        return int(self.features.size)
 
-    def block(self, start: int, stop: int) -> Block:
-        """Features and weights of some rows, as views where that is possible."""
-        if self.rows is None:
-            features = self.features[:, start:stop]
-        else:
-            features = np.take(
-                self.features, self.rows[start:stop], axis=1, mode="clip"
-            )
-        weights = None if self.weights is None else self.weights[:, start:stop]
-        return features, weights
+    @property
+    def precision(self) -> float:
+        """The relative rounding error of the features."""
+        return float(np.finfo(self.features.dtype).eps)
 
-    def thin(self, stride: int, centre: FloatArray) -> Sample:
-        """Every stride-th row standing for all, centred, and in single precision.
+    def fold(
+        self,
+        work: Work[Result],
+        elements: int = BLOCK_ELEMENTS,
+        merge: Merge[Result] = merge_all,  # type: ignore[assignment]
+    ) -> Result:
+        """Map work over blocks of rows, and merge."""
+        n_blocks = block_count(self.size, elements)
+        if n_blocks <= 1:
+            return work(self.features, self.weights)
+        length = -(-self.n_rows // n_blocks)
+
+        def one(start: int) -> Result:
+            rows = slice(start, start + length)
+            weights = None if self.weights is None else self.weights[:, rows]
+            return work(self.features[:, rows], weights)
+
+        with one_blas_thread(self.size) as threads:
+            return merge(share(one, range(0, self.n_rows, length), threads))
+
+    def held(self, stride: int, centre: FloatArray) -> Sample:
+        """Every stride-th row standing for all, centred, in single precision.
 
         In the features' own precision where their squares might leave the range of
         single precision.
         """
-        n_problems, _, n_features = self.features.shape
-        n_rows = -(-self.n_rows // stride)
-        shift = np.zeros_like(centre) if self.centred else centre
-        size = np.abs(self.peek() - shift[:, None, :]).max(axis=1)
-        moderate = size.min() > 1.0 / MODERATE and size.max() < MODERATE
-        dtype = np.float32 if moderate else self.features.dtype
-        features = np.empty((n_problems, n_rows, n_features), dtype=dtype)
-        length = -(-n_rows // CHUNKS)
-
-        def copy(start: int) -> None:
-            chosen = slice(start * stride, (start + length) * stride, stride)
-            if self.rows is None:
-                block = self.features[:, chosen]
-            else:
-                block = np.take(self.features, self.rows[chosen], axis=1, mode="clip")
-            out = features[:, start : start + length]
-            np.subtract(block, shift[:, None, :], out=out, casting="same_kind")
-
-        with one_blas_thread(features.size) as threads:
-            share(copy, range(0, n_rows, length), threads)
-        weights = None
-        if self.weights is not None:
-            weights = self.weights[:, ::stride].astype(features.dtype)
-        total = self.total * (n_rows / self.n_rows)
-        return Sample(features, total, weights, centred=True)
-
-    def draw(self, masses: Sequence[FloatArray], n_rows: int) -> Sample:
-        """Rows drawn in proportion to their mass, one at every n-th part of the total.
-
-        They stand for all: what a row weighs, times its mass, is the same for all
-        drawn, and weighted sums keep their expectations. For one problem; all of its
-        rows are kept where they have no mass, or none that is a number.
-
-        Parameters
-        ----------
-        masses : sequence of ndarray of shape (n_block_rows,)
-            Of consecutive blocks of rows.
-        n_rows : int
-            How many to draw.
-        """
-        ends = np.cumsum([mass.sum(dtype=np.float64) for mass in masses])
-        step = ends[-1] / n_rows
-        if not 0.0 < step < math.inf:
-            return self
-        ticks = step * (np.arange(n_rows) + 0.5)
-        edges = [0, *np.searchsorted(ticks, ends)]
-        starts = np.cumsum([0, *(len(mass) for mass in masses)])
-
-        def pick(i: int) -> tuple[IntArray, FloatArray]:
-            cumulative = np.cumsum(masses[i], dtype=np.float64)
-            own = ticks[edges[i] : edges[i + 1]] - (ends[i - 1] if i else 0.0)
-            # Sums differ by rounding: beyond the last mass is at the last mass.
-            rows = np.searchsorted(cumulative, np.minimum(own, cumulative[-1]))
-            return starts[i] + rows, step / masses[i][rows]
-
-        with one_blas_thread(self.size) as threads:
-            picked = share(pick, range(len(masses)), threads)
-        drawn, weights = (np.concatenate(part) for part in zip(*picked, strict=True))
-        if self.weights is not None:
-            weights *= self.weights[0, drawn]
-        weights = weights[None].astype(self.features.dtype, copy=False)
-        rows = drawn if self.rows is None else self.rows[drawn]
-        return replace(self, weights=weights, rows=rows)
+        features = self.features[:, ::stride]
+        if not self.centred:
+            features = features - centre[:, None, :]
+        weights = None if self.weights is None else self.weights[:, ::stride]
+        total = self.total * (features.shape[1] / self.n_rows)
+        dtype = _single_or(features.dtype, features)
+        if weights is not None:
+            weights = weights.astype(dtype)
+        return Sample(features.astype(dtype), total, weights, centred=True)
 
     def peek(self) -> FloatArray:
         """Features of a few hundred rows from all over the sample."""
-        stride = 1 + self.n_rows // 256
-        if self.rows is None:
-            return self.features[:, ::stride]
-        return self.features[:, self.rows[::stride]]
+        return self.features[:, :: 1 + self.n_rows // 256]
 
     def problems(self, which: slice) -> Sample:
         """The sample of some problems of the batch."""
-        weights = None if self.weights is None else self.weights[which]
-        return replace(
-            self,
-            features=self.features[which],
-            total=self.total[which],
-            weights=weights,
-        )
+        weights = self.weights
+        if weights is not None and len(weights) > 1:
+            weights = weights[which]
+        features, total = self.features[which], self.total[which]
+        return replace(self, features=features, total=total, weights=weights)
 
 
-def merge_all(parts: Sequence[list[Sums]]) -> list[Sums]:
-    """Merge lists of sums term by term."""
-    return [first.merge(*others) for first, *others in zip(*parts, strict=True)]
-
-
-def fold(
-    sample: Sample,
-    work: Callable[[FloatArray, FloatArray | None], list[Sums]],
-    elements: int = BLOCK_ELEMENTS,
-) -> list[Sums]:
-    """Accumulate a whole sample: map over its blocks of rows, then merge.
+@dataclass(frozen=True, slots=True)
+class RowSample:
+    """The same as a `Sample`, read block by block from a class's rows.
 
     Parameters
     ----------
-    sample : Sample
-    work : callable
-        From features and weights of a block to its sums.
-    elements : int
-        How many numbers the features of a block hold at most.
+    rows : ClassRows
+        For one problem, complete rows; else what is missing has weight 0.
+    features : ndarray of int of shape (n_problems, n_features), or None
+        Which basis features each problem has; None for one problem with all of them.
+    columns : ndarray of int of shape (n_problems,), or None
+        The column whose entries' weights each problem has.
+    total : ndarray of shape (n_problems,)
+    stand_in : ndarray of shape (n_problems, n_features), or None
+        Features of some row that is observed, which missing rows take: they then can't
+        disturb the extremes of the scores.
+    in_passing : bool
+        Whether the rows are all of the class's, so that complete ones are found, for
+        one problem, in every block anew.
     """
-    n_rows = sample.n_rows
-    n_blocks = -(-sample.size // elements)
-    if n_blocks <= 1:
-        return work(*sample.block(0, n_rows))
-    length = -(-n_rows // n_blocks)
-    starts = range(0, n_rows, length)
 
-    def fold_chunk(chunk: Sequence[int]) -> list[Sums]:
-        blocks = (sample.block(i, min(i + length, n_rows)) for i in chunk)
-        return merge_all([work(*block) for block in blocks])
+    rows: ClassRows
+    features: IntArray | None
+    columns: IntArray | None
+    total: FloatArray
+    stand_in: FloatArray | None = None
+    in_passing: bool = False
+    centred: bool = False
 
-    per_chunk = math.ceil(len(starts) / CHUNKS)
-    chunks = [starts[i : i + per_chunk] for i in range(0, len(starts), per_chunk)]
-    with one_blas_thread(sample.size) as threads:
-        return merge_all(share(fold_chunk, chunks, threads))
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are for each problem."""
+        return self.rows.n_rows
+
+    @property
+    def size(self) -> int:
+        """How many numbers the features of all rows and problems are."""
+        per_row = int(self.rows.source.features.shape[1])
+        if self.features is not None:
+            per_row = self.features.size
+        return self.n_rows * per_row
+
+    @property
+    def precision(self) -> float:
+        """The relative rounding error of the features."""
+        return float(np.finfo(self.rows.source.features.dtype).eps)
+
+    def _block(self, block: RowBlock) -> tuple[FloatArray, FloatArray | None]:
+        """Features and weights of some rows, as views where that is possible."""
+        if self.in_passing:
+            features, weights = self.rows.complete_block(block)
+        else:
+            weights, features = self.rows.weigh(block), block.features
+        if self.features is None:
+            if weights is not None:
+                weights = weights[None].astype(features.dtype, copy=False)
+            return features[None], weights
+        n_problems, width = self.features.shape
+        if not _is_range(self.features, features.shape[1]):
+            features = features[:, self.features.ravel()]
+        features = features.reshape(len(features), n_problems, width).swapaxes(0, 1)
+        if width == 1:
+            # A column lies together: sums along it are twice as fast.
+            features = np.ascontiguousarray(features)
+        if weights is None:
+            weights = block.weights
+            return features, None if weights is None else weights[None]
+        if weights.ndim == 2:
+            assert self.columns is not None
+            if not _is_range(self.columns, weights.shape[1]):
+                weights = weights[:, self.columns]
+            weights = weights.T
+        else:
+            weights = weights[None]
+        if block.weights is not None:
+            weights = weights * block.weights
+        seen = weights > 0.0
+        if not seen.all():
+            assert self.stand_in is not None
+            features = np.where(seen[..., None], features, self.stand_in[:, None, :])
+        return features, weights.astype(features.dtype, copy=False)
+
+    def fold(
+        self,
+        work: Work[Result],
+        elements: int = BLOCK_ELEMENTS,
+        merge: Merge[Result] = merge_all,  # type: ignore[assignment]
+    ) -> Result:
+        """Map work over blocks of rows, and merge."""
+        if self.features is not None:
+            # Elementwise work of several temporaries: smaller blocks stay in the cache.
+            elements //= 8
+
+        def work_on(block: RowBlock) -> Result | None:
+            features, weights = self._block(block)
+            # A streamed source leaves out what is None.
+            if self.in_passing and not features.shape[1]:
+                return None
+            return work(features, weights)
+
+        found: Result = self.rows.source.fold(work_on, merge, elements)
+        return found
+
+    def held(self, stride: int, centre: FloatArray, *, single: bool = True) -> Sample:
+        """Every stride-th row standing for all, centred, as arrays."""
+        rows = self.rows.every(stride) if stride > 1 else self.rows
+        part = replace(self, rows=rows)
+        shift = centre[:, None, :]
+        own = rows.source.features.dtype
+        dtype = _single_or(own, self.peek() - shift) if single else own
+
+        def copied(block: RowBlock) -> list[tuple[FloatArray, FloatArray]]:
+            features, weights = part._block(block)
+            out = np.empty(features.shape, dtype=dtype)
+            np.subtract(features, shift, out=out, casting="same_kind")
+            if weights is None:
+                weights = np.ones((1, features.shape[1]))
+            return [(out, weights.astype(dtype, copy=False))]
+
+        blocks = rows.source.fold(
+            copied, lambda parts: [block for each in parts for block in each]
+        )
+        features = _joined([each for each, _ in blocks], self.size // stride)
+        weights = None
+        if rows.source.weights is not None or not isinstance(rows.weighing, Unweighted):
+            n_weights = max(len(each) for _, each in blocks)
+            shape = [(n_weights, each.shape[1]) for _, each in blocks]
+            weights = np.concatenate(
+                [
+                    np.broadcast_to(w, s)
+                    for (_, w), s in zip(blocks, shape, strict=True)
+                ],
+                axis=1,
+            )
+        total = self.total * (rows.n_rows / self.n_rows)
+        return Sample(features, total, weights, centred=True)
+
+    def peek(self) -> FloatArray:
+        """Features of a few hundred rows from all over the sample."""
+        if self.in_passing:
+            rows = self.rows.every(1)
+            whole = rows.source.block(0, rows.n_rows)
+            few = rows.complete_block(whole)[0][None]
+            return few[:, :: 1 + few.shape[1] // 256]
+        rows = self.rows.every(1 + self.n_rows // 256)
+        features, _ = replace(self, rows=rows)._block(rows.source.block(0, rows.n_rows))
+        return features
+
+    def problems(self, which: slice) -> RowSample:
+        """The sample of some problems of the batch."""
+        if self.features is None:
+            return self
+        return replace(
+            self,
+            features=self.features[which],
+            columns=None if self.columns is None else self.columns[which],
+            total=self.total[which],
+            stand_in=None if self.stand_in is None else self.stand_in[which],
+        )
+
+
+AnySample = Sample | RowSample
+
+
+def _is_range(index: IntArray, n: int) -> bool:
+    return index.size == n and bool((index.ravel() == np.arange(n)).all())
+
+
+def _joined(blocks: list[FloatArray], size: int) -> FloatArray:
+    """Blocks of rows as one array, small ones column by column."""
+    if size > COLUMN_MAJOR_ELEMENTS:
+        return np.ascontiguousarray(np.concatenate(blocks, axis=1))
+    columns = np.concatenate([block.swapaxes(1, 2) for block in blocks], axis=2)
+    return np.ascontiguousarray(columns).swapaxes(1, 2)
+
+
+def _single_or(dtype: Any, few: FloatArray) -> Any:
+    """Single precision, where squares of some features are within its range."""
+    size = np.abs(few).max(axis=1)
+    moderate = size.min() > 1.0 / MODERATE and size.max() < MODERATE
+    return np.dtype(np.float32) if moderate else dtype

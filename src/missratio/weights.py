@@ -5,7 +5,7 @@ of what is observed are unbiased for means of what was there.
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,14 +13,13 @@ from numpy.typing import ArrayLike
 
 from missratio._blocks import rows_with_nan
 from missratio._typing import BoolArray, FloatArray
+from missratio.exceptions import Message, WeightConcentrationWarning
 from missratio.missingness import Missingness
 from missratio.missingness.arrays import (
     as_numeric_array,
-    check_no_partial_row,
     column_name,
     float_blocks,
     listed,
-    row_blocks,
 )
 
 __all__ = [
@@ -38,10 +37,6 @@ __all__ = [
 
 _CONCENTRATED_SHARE = 20
 _HEAVIEST = 1e15
-
-
-class WeightConcentrationWarning(UserWarning):
-    """Half of the total weight sits on a few of the observed rows."""
 
 
 def inverse_probability_weights(
@@ -82,16 +77,7 @@ def inverse_probability_weights(
             f"{missingness!r}. From a mapping of classes to models take the class's "
             "own."
         )
-    if missingness.rowwise:
-        for rows, block in float_blocks(as_numeric_array(X), X):
-            check_no_partial_row(block, rows.start)
-    weights = missingness.missing_probability(X)
-    for rows in row_blocks((len(weights), weights[:1].size or 1)):
-        block = weights[rows]
-        np.subtract(1.0, block, out=block)
-        np.divide(1.0, block, out=block)
-        block[np.isnan(block)] = 0.0
-    return weights
+    return missingness.weights(X)
 
 
 def _weights_of_complete(X: Any) -> FloatArray:
@@ -341,15 +327,17 @@ def sample_size(weights: ArrayLike, maximum: float | None = None) -> SampleSize:
     )
 
 
-def warn_if_concentrated(weights: ArrayLike, label: str, stacklevel: int = 2) -> None:
+def warn_if_concentrated(
+    weights: ArrayLike, label: str | Message, stacklevel: int = 2
+) -> None:
     """Warn when a twentieth of the observed rows, or one row, has half of the weight.
 
     Parameters
     ----------
     weights : array-like of shape (n,)
         1{observed} / (1 − φ); nothing is said of two observed rows or fewer.
-    label : str
-        What the weights belong to, for the message.
+    label : str or Message
+        What the weights belong to.
     stacklevel : int, default=2
         As for `warnings.warn`; 2 is the caller of this function.
 
@@ -373,16 +361,26 @@ def warn_if_concentrated(weights: ArrayLike, label: str, stacklevel: int = 2) ->
         return
     carried = np.cumsum(np.sort(heaviest)[::-1])
     n_carrying = min(few, 1 + int(np.searchsorted(carried, half)))
-    warnings.warn(
-        f"{label}: half of the total weight sits on {n_carrying} of {n_observed} "
-        "observed rows (Kish's effective sample size "
-        f"{effective_sample_size(positive):.1f}, largest missing probability "
-        f"{_largest_probability(positive):.12g}), so that the estimate hangs on them. "
-        "Cap the missing probability by design, or collect more rows where it is "
-        "close to 1.",
-        WeightConcentrationWarning,
-        stacklevel=stacklevel,
+    about = label if isinstance(label, Message) else Message.plain(label)
+    message = replace(
+        about,
+        claim=about.claim
+        + ": half of the total weight sits on {n_carrying} of {n_observed} observed "
+        "rows (Kish's effective sample size {kish:.1f}, largest missing probability "
+        "{largest:.12g}), so that the estimate hangs on them.",
+        remedies=(
+            "cap the missing probability by design",
+            "collect more rows where it is close to 1",
+        ),
+        facts={
+            **about.facts,
+            "n_carrying": n_carrying,
+            "n_observed": n_observed,
+            "kish": effective_sample_size(positive),
+            "largest": _largest_probability(positive),
+        },
     )
+    warnings.warn(WeightConcentrationWarning(message), stacklevel=stacklevel)
 
 
 def _largest_probability(weights: FloatArray) -> float:

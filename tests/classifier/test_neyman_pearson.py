@@ -81,7 +81,7 @@ def test_the_threshold_is_the_binomial_rules_on_held_out_scores(table):
     model = certified(Recorder()).fit(X, y)
     scores = np.sort(X[model.calibration_index_, 0])
     # 200 rows at 0.1 and 0.1: P(Bin(200, 0.1) ≤ 14) = 0.093, P(≤ 15) = 0.143.
-    assert model.threshold_ == scores[200 - 14 - 1]
+    assert model.threshold_ == pytest.approx(scores[200 - 14 - 1], rel=1e-5)
     assert model.certificate_.rule == "binomial"
 
 
@@ -134,7 +134,8 @@ def test_predictions_and_decisions_agree_at_the_threshold_itself(table, controll
     X, y = table
     model = certified(controlled_class=controlled).fit(X, y)
     scores = model.score_samples(X)
-    at = X[scores == model.threshold_]
+    # The threshold lies above the score that it was chosen by, by a hair.
+    at = X[np.isclose(scores, model.threshold_, 1e-5, 1e-5)]
     assert len(at) == 1
     assert model.predict(at).tolist() == [controlled]
     assert (model.decision_function(at) > 0).astype(int).tolist() == [controlled]
@@ -173,7 +174,7 @@ def test_an_estimator_that_scores_nothing_is_refused(table):
         ({"alpha": 1.0}, "alpha must lie"),
         ({"delta": -0.1}, "delta must lie"),
         ({"delta": float("nan")}, "delta must lie"),
-        ({"rule": "thinned"}, "rule must be one of"),
+        ({"rule": "thinned"}, "rule must be a Rule or one of"),
         ({"deployment": "full"}, "deployment must be one of"),
         ({"on_infeasible": "warn"}, "on_infeasible must be one of"),
         ({"missingness": "ignore"}, "can't be certified"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+import missratio as mr
 from missratio import NeymanPearsonClassifier, NPROCDisplay, np_roc
 
 mpl.use("Agg")
@@ -91,3 +92,31 @@ def test_without_matplotlib_the_error_says_what_to_install():
         "    raise AssertionError\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_rows_that_lost_values_are_weighted_or_refused(two_normals):
+    phi = mr.StepMissingness([1.0, 0.0], 0.0, 0.6)
+    X, y = two_normals(4000, 2, shift=1.5)
+    complete = X.copy()
+    X[y == 0] = mr.corrupt(X[y == 0], phi, 0)
+    model = NeymanPearsonClassifier(
+        mr.KLIEP(), 0.1, missingness={0: phi}, random_state=0
+    ).fit(X, y)
+    fresh, labels = two_normals(20_000, 2, seed=1, shift=1.5)
+    display = NPROCDisplay.from_estimator(model, fresh, labels, alphas=[0.1, 0.2])
+    lost = fresh.copy()
+    lost[labels == 0] = mr.corrupt(fresh[labels == 0], phi, 1)
+    weighted = NPROCDisplay.from_estimator(model, lost, labels, alphas=[0.1, 0.2])
+    np.testing.assert_allclose(weighted.roc.power, display.roc.power, atol=0.04)
+    plain = np_roc(
+        model.score_samples(lost[labels == 0]),
+        model.score_samples(fresh[labels == 1]),
+        alphas=[0.1, 0.2],
+    )
+    assert (plain.power > display.roc.power + 0.05).all()
+    lost[labels == 1] = mr.corrupt(fresh[labels == 1], phi, 1)
+    with pytest.raises(ValueError, match="Give complete rows of that class"):
+        NPROCDisplay.from_estimator(model, lost, labels)
+    unknown = NeymanPearsonClassifier(mr.KLIEP(), 0.1, random_state=0)
+    with pytest.raises(ValueError, match="no missingness model"):
+        NPROCDisplay.from_estimator(unknown.fit(complete, y), lost, labels)

@@ -6,8 +6,8 @@ from scipy.special import ndtr
 from scipy.stats import binomtest
 
 import missratio as mr
-from missratio import CalibrationSample, compare_np_roc, np_roc
-from missratio.classifier import make_rule
+from missratio import compare_np_roc, np_roc
+from missratio.threshold import CalibrationSample, make_rule
 
 LEVELS = np.linspace(0.01, 0.5, 60)
 
@@ -32,7 +32,7 @@ def test_each_level_has_the_threshold_of_its_rule(scores):
     sample = CalibrationSample.build(scores[0])
     rule = make_rule("binomial", training=None, complete=True)
     for alpha, threshold in zip(LEVELS, roc.threshold, strict=True):
-        chosen = rule.select(sample, alpha, 0.1, np.random.default_rng(0))
+        chosen = rule.select(sample, alpha, 0.1)
         assert threshold == chosen.threshold
     assert set(roc.rule) == {"binomial"}
 
@@ -115,13 +115,57 @@ def test_of_two_classifiers_the_better_is_found(scores):
     bad = np_roc(controlled, other - 1.0, alphas=LEVELS, name="bad")
     found = compare_np_roc(good, bad)
     np.testing.assert_array_equal(found.difference, good.power - bad.power)
-    assert found.first_better[5:].all()
-    assert not found.second_better.any()
+    assert found.a_better[5:].all()
+    assert not found.b_better.any()
     swapped = compare_np_roc(bad, good)
-    np.testing.assert_array_equal(swapped.second_better, found.first_better)
+    np.testing.assert_array_equal(swapped.b_better, found.a_better)
     same = compare_np_roc(good, good)
-    assert not same.first_better.any()
-    assert not same.second_better.any()
+    assert not same.a_better.any()
+    assert not same.b_better.any()
+
+
+@pytest.mark.parametrize("weighted_rows", [False, True])
+def test_equal_scores_are_not_told_apart(weighted_rows):
+    # Fresh rows for either: the luck of calibration is no difference of scores.
+    repeats, delta, told = 200, 0.1, 0
+    for seed in range(repeats):
+        rng = np.random.default_rng(seed)
+
+        def curve(rng=rng):
+            controlled, weights, bound = rng.normal(size=400), None, None
+            if weighted_rows:
+                phi, bound = 0.6 * (controlled > 0), 2.5
+                weights = (rng.uniform(size=400) >= phi) / (1 - phi)
+            return np_roc(
+                controlled,
+                rng.normal(1.5, 1, 4000),
+                alphas=[0.05, 0.1, 0.2, 0.4],
+                delta=delta,
+                weights=weights,
+                bound=bound,
+                random_state=rng,
+            )
+
+        found = compare_np_roc(curve(), curve())
+        told += (found.a_better | found.b_better).any()
+    assert told <= delta * repeats
+
+
+def test_scores_of_unequal_power_are_told_apart():
+    rng = np.random.default_rng(0)
+    controlled = rng.normal(size=2000)
+    good, bad = (
+        np_roc(controlled, rng.normal(shift, 1, 2000), alphas=[0.1, 0.2])
+        for shift in (1.5, 1.0)
+    )
+    assert compare_np_roc(good, bad).a_better.all()
+    with pytest.raises(ValueError, match="same delta"):
+        compare_np_roc(good, np_roc(controlled, [1.0], alphas=[0.1, 0.2], delta=0.2))
+    unbounded = np_roc(
+        controlled, [1.0], alphas=[0.1, 0.2], weights=np.ones(2000), rule="auto"
+    )
+    with pytest.raises(ValueError, match="have no bound"):
+        compare_np_roc(good, unbounded)
 
 
 def test_curves_at_other_levels_are_not_compared(scores):
@@ -134,7 +178,7 @@ def test_curves_at_other_levels_are_not_compared(scores):
     [
         ({"alphas": [0.0, 0.1]}, "alpha must lie"),
         ({"alphas": [1.0]}, "alpha must lie"),
-        ({"rule": "best"}, "rule must be one of"),
+        ({"rule": "best"}, "rule must be a Rule or one of"),
         ({"weights": np.full(1000, 3.0), "bound": 2.0}, "exceeds the bound"),
     ],
 )
@@ -189,7 +233,7 @@ def test_a_classifiers_own_sample_gives_its_own_threshold(two_normals, odds_fact
     ).fit(X, y)
     sample = model.calibration_sample(X[model.calibration_index_])
     roc = mr.np_roc(sample, [0.0, 1.0], alphas=[0.1], rule="bernstein")
-    assert roc.threshold[0] == model.threshold_
+    assert roc.threshold[0] == pytest.approx(model.threshold_, rel=1e-5)
 
 
 def test_a_sample_has_its_own_weights():

@@ -206,3 +206,48 @@ def test_the_callers_table_is_left_as_it_was():
         model.missing_probability(X)
     np.testing.assert_array_equal(X, NAN_TABLE)
     assert X.flags.writeable
+
+
+class Certain(Missingness):
+    """φ that comes as close to 1 as it likes, and says so."""
+
+    rowwise, maximum = False, 1.0
+
+    def _evaluate(self, X):
+        return np.full(X.shape, 0.5)
+
+
+def test_a_supremum_of_one_is_no_bound():
+    model = Certain()
+    assert model.weight_bound(1) is None
+    assert model.missing_probability([[1.0]]) == 0.5
+
+
+def test_columns_that_lose_nothing_leave_the_bound_alone():
+    one_of_eight = np.eye(8)[0]
+    function = FunctionMissingness(
+        lambda X: 0.8 * one_of_eight * (X > 0),
+        rowwise=False,
+        maximum=0.8 * one_of_eight,
+    )
+    step = StepMissingness(1.0, 0.0, 0.8 * one_of_eight, rowwise=False)
+    with np.errstate(divide="ignore"):
+        logistic = LogisticMissingness(np.log(4 * one_of_eight), 0.0)
+    for model in (function, step, logistic):
+        assert model.maximum == pytest.approx(0.8)
+        assert model.weight_bound(8) == pytest.approx(5.0)
+        assert model.weight_bound(8, odds_factor=2.0) == pytest.approx(9.0)
+        np.testing.assert_allclose(model.column_maxima(8), 0.8 * one_of_eight)
+    with pytest.raises(ValueError, match=r"declared maximum 0.0.*row 0, column 1"):
+        FunctionMissingness(
+            lambda X: 0.5 + 0.0 * X, rowwise=False, maximum=[0.8, 0.0]
+        ).missing_probability([[0.0, 0.0]])
+
+
+def test_a_maximum_for_each_column_needs_columns():
+    with pytest.raises(ValueError, match="one maximum"):
+        FunctionMissingness(abs, maximum=[0.5, 0.5])
+    two = FunctionMissingness(abs, rowwise=False, maximum=[0.5, 0.5])
+    with pytest.raises(ValueError, match=r"is for 2 feature\(s\)"):
+        two.missing_probability([[0.1]])
+    assert pickle.loads(pickle.dumps(two)).weight_bound(2) == 4.0

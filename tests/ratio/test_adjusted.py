@@ -12,8 +12,8 @@ from missratio import (
     corrupt,
 )
 from missratio.ratio._adjusted import adjust
-from missratio.ratio._means import weighted_mean
-from missratio.ratio._rows import read_class
+from missratio.ratio._parts import weighted_means
+from missratio.rows import ClassRows, MemorySource, as_weighing, only_columns
 
 PHI = FunctionMissingness(lambda z: 0.7 * (z > 0.2), rowwise=False, maximum=0.7)
 BASIS = PolynomialBasis(2, interactions="all")
@@ -28,11 +28,14 @@ def correlated(n, seed, d=3, rho=0.8):
 def estimated_means(X, normalize, phi=PHI, sample_weight=None):
     basis = BASIS.fit(X)
     features = basis.transform(X)
-    rows = read_class(
-        X, slice(0, len(X)), 1, phi, sample_weight, normalize, complete=False
-    )
-    rows = adjust(X, features, rows, basis.required_columns_)
-    return weighted_mean(features, rows, basis.required_columns_)[0]
+    return means_of(X, features, basis.required_columns_, normalize, phi, sample_weight)
+
+
+def means_of(X, features, required, normalize, phi, sample_weight=None):
+    source = MemorySource.of(X, features, weights=sample_weight)
+    rows = ClassRows(1, source, as_weighing(phi, None, 1), normalize)
+    rows = adjust(rows, required)
+    return weighted_means(rows, rows.feature_sums(only_columns(required))).mean
 
 
 def test_means_stay_unbiased_and_lose_much_of_their_noise():
@@ -67,12 +70,8 @@ def test_a_shift_of_the_columns_shifts_the_means():
     basis = PolynomialBasis(1)
     found = []
     for table, phi in ((X, PHI), (X + 7.0, away)):
-        rows = read_class(
-            table, slice(0, 300), 1, phi, None, "regression", complete=False
-        )
         required = basis.fit(table).required_columns_
-        rows = adjust(table, table, rows, required)
-        found.append(weighted_mean(table, rows, required)[0])
+        found.append(means_of(table, table, required, "regression", phi))
     # But for the ridge, and for slopes that are those of other rows.
     np.testing.assert_allclose(found[1] - found[0], 7.0, atol=0.05)
 

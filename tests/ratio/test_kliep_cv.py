@@ -10,18 +10,18 @@ from sklearn.preprocessing import StandardScaler
 from missratio import (
     KLIEP,
     KLIEPCV,
-    ColumnwiseBasis,
     FunctionMissingness,
     LogisticMissingness,
     NeymanPearsonClassifier,
     PolynomialBasis,
     StepMissingness,
-    WeightConcentrationWarning,
     corrupt,
     density_ratio,
 )
+from missratio.basis import ColumnwiseBasis
+from missratio.exceptions import WeightConcentrationWarning
 from missratio.ratio._kliep_cv import fold_numbers
-from missratio.ratio._rows import read_class
+from missratio.rows import ClassRows, MemorySource, as_weighing
 
 ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
 HALF = FunctionMissingness(lambda z: 0.5 * (z > 0), rowwise=False, maximum=0.5)
@@ -109,7 +109,7 @@ def test_every_fold_has_its_share_of_observed_rows(missing):
     Z = rng.normal(size=(101, 2))
     phi = StepMissingness([1.0, 0.0], 0.0, 0.9) if missing == "rows" else HALF
     X = corrupt(Z, phi, 0)
-    rows = read_class(X, slice(0, 101), 0, phi, None, "hajek", complete=False)
+    rows = ClassRows(0, MemorySource.of(X, X), as_weighing(phi, None, 0), "hajek")
     numbers = fold_numbers(rows, 5, np.random.RandomState(0))
     complete = ~np.isnan(X).any(axis=1)
     for counted in (np.ones(101, dtype=bool), complete, ~complete):

@@ -13,17 +13,17 @@ from missratio import (
     FunctionMissingness,
     LogisticMissingness,
     NaiveBayesRatio,
-    NoFiniteOptimumWarning,
     PolynomialBasis,
     StepMissingness,
     corrupt,
     fit_batch,
-    inverse_probability_weights,
 )
+from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.ratio._adjusted import adjust
-from missratio.ratio._means import weighted_mean
+from missratio.ratio._parts import weighted_means
 from missratio.ratio._penalty import mean_covariance
-from missratio.ratio._rows import read_class
+from missratio.rows import ClassRows, MemorySource, as_weighing, only_columns
+from missratio.weights import inverse_probability_weights
 
 ENTRIES = LogisticMissingness([-0.5, 0.0, 0.5], [1.0, -1.0, 0.5])
 ROWS = StepMissingness([1.0, 1.0, 0.0], 0.0, 0.6)
@@ -170,17 +170,15 @@ def test_standard_errors_are_those_of_repeated_samples(normalize, phi):
     for seed in range(400):
         Z = rng.normal(0.5, 1, (300, 3))
         X = Z if phi is None else corrupt(Z, phi, seed)
-        features = basis.transform(X)
-        rows = read_class(
-            X, slice(0, 300), 1, phi, None, normalize, complete=phi is None
-        )
-        rows = adjust(X, features, rows, basis.required_columns_)
-        mean, _, weights = weighted_mean(features, rows, basis.required_columns_)
+        required = basis.required_columns_
+        source = MemorySource.of(X, basis.transform(X))
+        rows = ClassRows(1, source, as_weighing(phi, None, 1), normalize)
+        rows = adjust(rows, required)
+        sums = rows.feature_sums(only_columns(required))
+        mean = weighted_means(rows, sums).mean
         means.append(mean)
-        covariances.append(
-            mean_covariance(features, rows, weights, mean, diagonal=False)
-        )
-        diagonal = mean_covariance(features, rows, weights, mean, diagonal=True)
+        covariances.append(mean_covariance(rows, required, sums, mean, diagonal=False))
+        diagonal = mean_covariance(rows, required, sums, mean, diagonal=True)
         np.testing.assert_allclose(diagonal, np.diagonal(covariances[-1]))
     expected, found = np.cov(means, rowvar=False), np.mean(covariances, axis=0)
     scale = np.sqrt(np.diagonal(expected))
@@ -256,6 +254,36 @@ def test_what_makes_no_sense_is_refused(two_normals, parameters, message):
         KLIEP(**parameters).fit(X, y)
 
 
+PENALISED = [
+    KLIEP(l1=0.1),
+    KLIEP(l2=20.0, penalty_weights="covariance"),
+    KLIEP(l1=0.5, penalty_weights="standard-error"),
+    KLIEP(normalize="regression"),
+]
+
+
+@pytest.mark.parametrize("estimator", PENALISED, ids=str)
+def test_naive_bayes_takes_every_penalty_column_by_column(table, estimator):
+    X, y = table
+    if estimator.normalize == "regression":
+        X = np.where(np.isnan(X), 0.0, X)
+    given = None if estimator.normalize == "regression" else {1: ENTRIES}
+    naive = NaiveBayesRatio(estimator, missingness=given).fit(X, y)
+    for j in range(3):
+        phi = LogisticMissingness([-0.5, 0.0, 0.5][j], [1.0, -1.0, 0.5][j])
+        own = None if given is None else {1: phi}
+        one = KLIEP(**{**estimator.get_params(), "missingness": own})
+        one.fit(X[:, [j]], y)
+        assert naive.coef_[j] == pytest.approx(one.coef_[0], abs=1e-7)
+
+
+def test_naive_bayes_chooses_one_strength_for_all_columns(table):
+    search = KLIEPCV(missingness={1: ENTRIES}, normalize="hajek", random_state=0)
+    naive = NaiveBayesRatio(search).fit(*table)
+    assert naive.converged_
+    assert np.abs(naive.coef_).max() < 2.0
+
+
 @pytest.mark.parametrize(
     "estimator",
     [KLIEP(l1=0.1), KLIEP(penalty_weights="covariance"), KLIEPCV()],
@@ -263,8 +291,6 @@ def test_what_makes_no_sense_is_refused(two_normals, parameters, message):
 )
 def test_batches_take_a_plain_ridge_alone(two_normals, estimator):
     X, y = two_normals(50, 3)
-    with pytest.raises(ValueError, match="NaiveBayesRatio takes a ridge penalty alone"):
-        NaiveBayesRatio(estimator).fit(X, y)
     with pytest.raises(ValueError, match="fit_batch takes a ridge penalty alone"):
         fit_batch(estimator, X[None, y == 1], X[None, y == 0])
 
@@ -272,7 +298,5 @@ def test_batches_take_a_plain_ridge_alone(two_normals, estimator):
 def test_batches_take_plain_means_alone(two_normals):
     X, y = two_normals(50, 3)
     estimator = KLIEP(normalize="regression")
-    with pytest.raises(ValueError, match="NaiveBayesRatio takes normalize='hajek' or"):
-        NaiveBayesRatio(estimator).fit(X, y)
     with pytest.raises(ValueError, match="fit_batch takes normalize='hajek' or"):
         fit_batch(estimator, X[None, y == 1], X[None, y == 0])

@@ -11,23 +11,26 @@ from sklearn.exceptions import ConvergenceWarning
 
 from missratio import (
     KLIEP,
-    Combination,
-    Divergence,
     FDivergenceRatio,
     NaiveBayesRatio,
-    NoFiniteOptimumWarning,
-    Objective,
     ObjectiveRatio,
-    Term,
     density_ratio,
     fit_batch,
 )
 from missratio.engine import Sample
-from missratio.objective import KLIEPObjective, as_divergence_objective
-from missratio.ratio import _rows, _solve
+from missratio.exceptions import NoFiniteOptimumWarning
+from missratio.objective import (
+    Combination,
+    Divergence,
+    KLIEPObjective,
+    Objective,
+    Term,
+    as_divergence_objective,
+)
+from missratio.ratio import _parts, _solve
 from missratio.ratio._problem import RatioProblem, WeightedMean
 from missratio.ratio._solve import solve
-from missratio.solver import Status
+from missratio.solver import Status, _pilot
 
 
 class Hellinger(Divergence):
@@ -107,7 +110,7 @@ def random_problem(objective, weighted, centred, penalised, n_problems=3, d=3):
     if objective.linear_numerator:
         mean = rng.normal(0, 0.2, (n_problems, d))
         numerator = WeightedMean(mean, rng.uniform(0.8, 1.2, n_problems))
-    l2 = np.array([0.1, 0.0, 2.0]) if penalised else None
+    l2 = np.tile([0.1, 0.0, 2.0], (n_problems, 1)) if penalised else None
     return RatioProblem(objective, numerator, sample(50), centre, l2)
 
 
@@ -177,9 +180,8 @@ def test_every_solver_finds_every_objectives_known_optimum(name, solver):
 
 @pytest.mark.parametrize("name", LOG_LINEAR)
 def test_a_batch_finds_every_objectives_known_optimum(name):
-    upper, lower = discrete_samples()
     # In the second problem two of the kinds are exchanged.
-    X1, X0 = (np.array([rows, rows[:, ::-1]]) for rows in (upper, lower))
+    X1, X0 = (np.array([rows, rows[:, ::-1]]) for rows in discrete_samples())
     fits = fit_batch(ESTIMATORS[name], X1, X0)
     assert fits.converged.all()
     ratios = np.exp(fits.coef @ KINDS.T - fits.log_normalizer[:, None])
@@ -221,7 +223,7 @@ def test_frozen_hessians_and_a_pilot_change_nothing(name, monkeypatch):
     rng = np.random.default_rng(0)
     X1, X0 = rng.normal(0.2, 1, (60_000, 5)), rng.gamma(4.0, 0.5, (60_000, 5)) - 2.0
     quick = density_ratio(X1, X0, ESTIMATORS[name])
-    monkeypatch.setattr(_solve, "PILOT_ROWS", 10**9)
+    monkeypatch.setattr(_pilot, "PILOT_ROWS", 10**9)
     plain = density_ratio(X1, X0, ESTIMATORS[name])
     assert quick.converged_
     assert plain.converged_
@@ -238,7 +240,7 @@ def test_a_pilot_for_many_features_changes_nothing(l2, unit, monkeypatch):
     X0[:, 0] *= unit
     estimator = KLIEP(l2=l2)
     quick = density_ratio(X1, X0, estimator)
-    monkeypatch.setattr(_solve, "PILOT_ROWS", 10**9)
+    monkeypatch.setattr(_pilot, "PILOT_ROWS", 10**9)
     plain = density_ratio(X1, X0, estimator)
     assert quick.converged_
     assert plain.converged_
@@ -261,7 +263,7 @@ def test_a_sketch_has_the_exact_gradient_and_about_the_hessian(name, weighted):
     numerator = sample()
     if objective.linear_numerator:
         numerator = WeightedMean(np.full((1, d), 0.2), np.ones(1))
-    centre, l2 = np.full((1, d), 0.1), np.full(d, 0.01)
+    centre, l2 = np.full((1, d), 0.1), np.full((1, d), 0.01)
     problem = RatioProblem(objective, numerator, sample(), centre, l2)
     theta = problem.start()
     theta[:, :d] = 0.05 if "identity" in name else 0.5
@@ -353,8 +355,7 @@ def test_what_a_sketch_does_not_see_is_found_all_the_same():
 def test_single_precision_holds_in_place_about_zero_and_far_from_it(
     offset, monkeypatch
 ):
-    monkeypatch.setattr(_rows, "COLUMN_MAJOR_ELEMENTS", 0)
-    monkeypatch.setattr(_rows, "COPIED_ELEMENTS", 0)
+    monkeypatch.setattr(_parts, "HELD_ELEMENTS", 0)
     rng = np.random.default_rng(0)
     X = rng.normal(offset, 1, (2, 20_000, 4)).astype(np.float32)
     X[0] += np.float32(0.3)

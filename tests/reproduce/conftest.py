@@ -5,8 +5,7 @@ import pytest
 
 from missratio.reproduce import _real
 from missratio.reproduce._experiment import Conditions
-from missratio.reproduce._loss import Design, Loss, draw_run
-from missratio.reproduce._table import CodedTable
+from missratio.reproduce._runs import Loss, RealTable, SplitSizes, draw_run
 
 FIRE_FEATURES = [
     "Temperature[C]", "Humidity[%]", "TVOC[ppb]", "eCO2[ppm]", "Raw H2", "Raw Ethanol",
@@ -15,29 +14,21 @@ FIRE_FEATURES = [
 
 
 @pytest.fixture
-def rows():
+def table():
     """Two classes of 300 and 500 rows, three columns, some NaN, values that repeat."""
     rng = np.random.default_rng(0)
     is_numerator = np.arange(800) >= 300
     X = rng.normal(size=(800, 3)).round(1) + 0.5 * is_numerator[:, None]
     X[rng.random(X.shape) < 0.02] = np.nan
-    return X, is_numerator
-
-
-@pytest.fixture
-def table(rows):
-    return CodedTable.from_rows(*rows)
+    return RealTable(np.asfortranarray(X), is_numerator)
 
 
 @pytest.fixture
 def make_run(table):
     def make(variant="published", queries=20, share=None, number=0):
-        loss = Loss.centred(table) if share is None else Loss.with_share(table, share)
+        sizes, loss = SplitSizes(150, 100, queries), Loss.of(table, share)
         rng = Conditions(variant).generator("test", number)
-        corrected = variant == "corrected"
-        return draw_run(
-            table, Design(150, 100, queries), loss, rng, corrected=corrected
-        )
+        return draw_run(table, sizes, loss, rng, corrected=variant == "corrected")
 
     return make
 

@@ -6,9 +6,9 @@ import pytest
 import missratio as mr
 from missratio.reproduce._beyond import BEYOND, LEARNERS, with_products
 from missratio.reproduce._experiment import Conditions, known, learned
-from missratio.reproduce._loss import Design, Loss, draw_run
+from missratio.reproduce._fits import stacked
 from missratio.reproduce._real import type_one_error
-from missratio.reproduce._table import CodedTable
+from missratio.reproduce._runs import Loss, RealTable, SplitSizes, draw_run
 from missratio.threshold import binomial_tail
 
 CORRECTED = Conditions("corrected")
@@ -19,44 +19,20 @@ def assert_same_scores(made, other):
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
-@pytest.mark.parametrize("share", [None, 0.0, 0.7])
-def test_learners_are_told_the_phi_by_which_values_were_lost(make_run, share):
-    run = make_run(share=share)
-    rows = run.numerator_rows(complete=True)
-    by_code = run.missing_probability[
-        np.arange(3), run.table.codes[:, run.numerator_train].T
-    ]
-    told = run.missingness.missing_probability(rows)
-    np.testing.assert_allclose(told, by_code, atol=1e-12)
-    np.testing.assert_array_equal(np.isnan(run.numerator_rows()).T, run.lost)
-
-
-def test_rows_have_the_splits_of_the_run(make_run):
-    run = make_run()
-    X, y = run.training_rows(run.numerator_rows())
-    assert X.shape == (len(y), 3)
-    assert (y == 1).sum() == len(run.numerator_train)
-    assert (y == 0).sum() == len(run.train) == 150
-    calibration, test = run.fresh_rows()
-    assert len(calibration) == len(run.calibration)
-    coef = np.array([1.0, -2.0, 0.5])
-    for ours, rows in zip(run.scores(coef), (calibration, test), strict=True):
-        assert np.ptp(ours - rows @ coef) < 1e-9
-
-
 def test_joint_is_one_ratio_of_all_columns(make_run):
     run = make_run()
-    X, y = run.training_rows(run.numerator_rows())
+    X, y = stacked(run.numerator, run.denominator)
     model = mr.KLIEPCV(missingness={1: run.missingness}, random_state=0).fit(X, y)
-    expected = [model.predict_log_ratio(rows) for rows in run.fresh_rows()]
-    assert_same_scores(BEYOND["Joint M-KLIEP (known)"]([run], CORRECTED)[0], expected)
+    expected = [model.predict_log_ratio(rows) for rows in (run.calibration, run.test)]
+    assert_same_scores(BEYOND["Joint M-KLIEP (known)"](run, CORRECTED), expected)
 
 
 def test_products_are_of_columns_that_are_no_indicators():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=(1600, 2)), rng.integers(0, 2, 1600)])
-    table = CodedTable.from_rows(X, np.arange(1600) >= 400)
-    run = draw_run(table, Design(100, 50, 5), Loss.centred(table), rng, corrected=True)
+    table = RealTable(X, np.arange(1600) >= 400)
+    sizes, loss = SplitSizes(100, 50, 5), Loss.of(table, None)
+    run = draw_run(table, sizes, loss, rng, corrected=True)
     basis = with_products(run, run.missingness).basis
     assert basis.interactions == [(0, 0), (0, 1), (1, 1)]
 
@@ -64,7 +40,8 @@ def test_products_are_of_columns_that_are_no_indicators():
 def test_products_that_hardly_any_row_has_are_left_out(make_run):
     run = make_run(share=0.9)
     pairs = with_products(run, run.missingness).basis.interactions
-    together = (~run.lost).astype(int) @ (~run.lost).astype(int).T
+    seen = (~np.isnan(run.numerator)).astype(int)
+    together = seen.T @ seen
     assert pairs == [
         (j, k) for j in range(3) for k in range(j, 3) if together[j, k] >= 100
     ]
@@ -74,22 +51,22 @@ def test_products_that_hardly_any_row_has_are_left_out(make_run):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_where_nothing_is_lost_known_and_learned_are_one(make_run, name):
     run = make_run(share=0.0)
-    pair = [BEYOND[kind(name)]([run], CORRECTED)[0] for kind in (known, learned)]
+    pair = [BEYOND[kind(name)](run, CORRECTED) for kind in (known, learned)]
     assert_same_scores(*pair)
 
 
 def test_where_nothing_is_lost_trees_have_all_they_want(make_run):
     run = make_run(share=0.0)
-    full = BEYOND["Trees (full data)"]([run], CORRECTED)[0]
-    assert_same_scores(BEYOND["Trees on NaN"]([run], CORRECTED)[0], full)
-    ((nothing, _),) = BEYOND["Iterative imputation and trees"]([run], CORRECTED)
+    full = BEYOND["Trees (full data)"](run, CORRECTED)
+    assert_same_scores(BEYOND["Trees on NaN"](run, CORRECTED), full)
+    nothing, _ = BEYOND["Iterative imputation and trees"](run, CORRECTED)
     assert np.isnan(nothing).all()
 
 
 @pytest.mark.parametrize("method", BEYOND)
 def test_a_run_gives_the_same_scores_every_time(make_run, method):
     run = make_run(variant="corrected")
-    once, again = (BEYOND[method]([run], CORRECTED)[0] for _ in range(2))
+    once, again = (BEYOND[method](run, CORRECTED) for _ in range(2))
     assert_same_scores(once, again)
     assert np.isfinite(once[0]).all()
 

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from missratio._files import write_whole
 from missratio.reproduce import EXPERIMENTS, Conditions
 from missratio.reproduce import _execute as execute
 from missratio.reproduce._execute import Plan, Runner
-from missratio.reproduce._store import Task, write_whole
+from missratio.reproduce._store import Task
 
 
 def run(out, jobs=1, runs=60, seed=0, names=("naive_bayes",), tick=lambda *_: None):
@@ -102,6 +104,38 @@ def test_a_damaged_file_is_computed_again(tmp_path):
     runner, results = run(tmp_path)
     assert runner.resumed == 17
     assert tables(results) == expected
+
+
+def test_a_shard_of_another_task_is_not_believed(tmp_path):
+    expected = tables(run(tmp_path)[1])
+    one, other, *_ = sorted(tmp_path.rglob("*.npz"))
+    one.write_bytes(other.read_bytes())
+    runner, results = run(tmp_path)
+    assert runner.resumed == 19
+    assert tables(results) == expected
+
+
+@pytest.mark.parametrize("kills", [1, 2, 3])
+def test_a_killed_worker_is_retried_and_then_said(tmp_path, monkeypatch, kills):
+    pool, left = execute.Runner._pool, [kills]
+
+    def dying(self, timed):
+        def work(tasks):
+            for number, each in enumerate(pool(self, timed)(tasks)):
+                if number == 3 and left[0]:
+                    left[0] -= 1
+                    raise TerminatedWorkerError("killed")
+                yield each
+
+        return work
+
+    monkeypatch.setattr(execute.Runner, "_pool", dying)
+    if kills == 3:
+        with pytest.raises(ChildProcessError, match=r"killed 3 times.*--jobs"):
+            run(tmp_path)
+        assert len(list(tmp_path.rglob("*.npz"))) >= 9
+        return
+    assert tables(run(tmp_path)[1]) == tables(run(tmp_path / "undisturbed")[1])
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):

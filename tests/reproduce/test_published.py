@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from missratio.reproduce import EXPERIMENTS, Curve, overlap, published_curves
+from missratio.reproduce import EXPERIMENTS, MeanCurve, overlap, published_curves
 from missratio.reproduce._published import published_source
 
 ENDS = st.tuples(st.floats(-10, 10), st.floats(0, 5)).map(lambda p: (p[0], p[0] + p[1]))
 
 
 def curve(low, high):
-    return Curve(((low + high) / 2,), (low,), (high,))
+    return MeanCurve(((low + high) / 2,), (low,), (high,))
 
 
 @given(ENDS, ENDS)
@@ -22,7 +22,7 @@ def test_intervals_overlap_if_neither_lies_above_the_other(ours, theirs):
 
 
 def test_where_there_is_no_interval_there_is_no_verdict():
-    nothing = Curve((None,), (None,), (None,))
+    nothing = MeanCurve((None,), (None,), (None,))
     assert overlap(nothing, curve(0.0, 1.0)) == (None,)
     assert overlap(curve(0.0, 1.0), nothing) == (None,)
 

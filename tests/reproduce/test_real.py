@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from missratio.reproduce import EXPERIMENTS, Conditions
-from missratio.reproduce._loss import Design
 from missratio.reproduce._real import load_table, power
+from missratio.reproduce._runs import SplitSizes
 
 QUICK = ("M-KLIEP (known)", "M-KLIEP (learned)", "CC-KLIEP")
 
@@ -28,7 +28,7 @@ def test_too_few_calibration_rows_give_no_power():
 def test_fire_runs_on_a_table_of_the_documented_columns(fire_file, name, variant):
     experiment = EXPERIMENTS[name]
     assert experiment.procedure.unavailable() is None
-    procedure = replace(experiment.procedure, design=Design(200, 50, 10))
+    procedure = replace(experiment.procedure, sizes=SplitSizes(200, 50, 10))
     values = procedure.measure(
         experiment.x[1:3], range(2), experiment.methods, Conditions(variant)
     )
@@ -39,11 +39,21 @@ def test_fire_runs_on_a_table_of_the_documented_columns(fire_file, name, variant
 
 
 def test_fire_has_the_papers_sizes():
-    design = EXPERIMENTS["fire_vary_alpha"].procedure.design
-    assert 44_757 - design.train_rows == 24_757
-    assert 17_873 - design.test_rows == 12_873
-    assert design.queries == 50
-    assert EXPERIMENTS["fire_vary_missing"].procedure.design.queries == 10
+    sizes = EXPERIMENTS["fire_vary_alpha"].procedure.sizes
+    assert 44_757 - sizes.train_rows == 24_757
+    assert 17_873 - sizes.test_rows == 12_873
+    assert sizes.queries == 50
+    assert EXPERIMENTS["fire_vary_missing"].procedure.sizes.queries == 10
+
+
+def test_the_fingerprint_is_of_values_and_classes(fire_file):
+    procedure = EXPERIMENTS["fire_vary_alpha"].procedure
+    published, corrected = (
+        procedure.fingerprint(Conditions(variant))
+        for variant in ("published", "corrected")
+    )
+    assert published != corrected
+    assert procedure.fingerprint(Conditions(seed=1)) == published
 
 
 def test_without_its_file_an_experiment_says_how_to_get_it(tmp_path, monkeypatch):
@@ -63,13 +73,8 @@ def test_ctg_has_the_papers_sizes(variant, controlled, calibration):
     table = load_table("ctg", corrected=variant == "corrected")
     assert [len(rows) for rows in table.rows] == [controlled, 1655]
     run = procedure.draw(None, range(1), Conditions(variant))[0]
-    sizes = [
-        len(run.train),
-        len(run.calibration),
-        len(run.numerator_train),
-        len(run.test),
-    ]
-    assert sizes == [237, calibration, 1555, 100]
+    parts = run.denominator, run.calibration, run.numerator, run.test
+    assert [len(part) for part in parts] == [237, calibration, 1555, 100]
 
 
 @pytest.mark.data

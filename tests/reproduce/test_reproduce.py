@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,6 +63,19 @@ def test_the_summary_has_a_verdict_for_every_point_that_is_known(folder):
     page = (folder / "summary.html").read_text(encoding="utf-8")
     assert "missratio reproduce &lt;all&gt;" in page
     assert page.count("<img") == len(SIMULATED)
+
+
+def test_results_of_another_seed_are_not_replaced_unasked(tmp_path):
+    options = Options(["naive_bayes"], runs=1)
+    reproduce(options, tmp_path)
+    before = (tmp_path / "results.json").read_bytes()
+    for other in (replace(options, seed=1), replace(options, variant="corrected")):
+        with pytest.raises(FileExistsError, match="would replace them"):
+            reproduce(other, tmp_path)
+    assert (tmp_path / "results.json").read_bytes() == before
+    reproduce(options, tmp_path)
+    reproduce(replace(options, seed=1), tmp_path, force=True)
+    assert (tmp_path / "results.json").read_bytes() != before
 
 
 def test_the_record_says_what_was_run(folder):

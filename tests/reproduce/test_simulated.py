@@ -11,11 +11,9 @@ from missratio.reproduce._boundary import boundary
 from missratio.reproduce._simulated import (
     METHODS,
     Draws,
-    LinearScore,
+    certified_excess,
     certified_power,
-    thresholds,
 )
-from missratio.threshold import FIXED_RULES
 
 POWERS = ["np_power", "naive_bayes", "diff_variance", "misspecification"]
 
@@ -56,43 +54,33 @@ def test_class_1_loses_rows_as_often_as_phi_says():
     assert not lost[drawn.complete[..., 1] < 2].any()
 
 
-def test_thresholds_are_the_binomial_rules():
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=(2, 300))
-    rule = FIXED_RULES["binomial"]()
-    for row, cut in zip(scores, thresholds(scores, 0.1, 0.1), strict=True):
-        sample = mr.CalibrationSample.build(row)
-        assert cut == rule.select(sample, 0.1, 0.1, rng).threshold
-    # Too few rows certify nothing, and nothing is classified as class 1.
-    assert np.isinf(thresholds(scores[:, :10], 0.1, 0.1)).all()
-
-
 @pytest.mark.parametrize("method", ["M-KLIEP", "True ratio"])
 def test_power_is_that_on_fresh_points(method):
     drawn = draws("np_mixture")
     score = METHODS[method](drawn)
-    cut = thresholds(score.calibration_scores(), 0.1, 0.1)
     fresh = drawn.simulation.numerator.sample(200_000, np.random.default_rng(9))
-    for run, power in enumerate(certified_power(score)):
-        if isinstance(score, LinearScore):
-            above = fresh @ score.coef[run] > cut[run]
-        else:
-            above = drawn.simulation.log_ratio(fresh) > cut[run]
-        assert power == pytest.approx(above.mean(), abs=5e-3)
+    excesses = certified_excess(score)
+    for power, excess in zip(certified_power(score), excesses, strict=True):
+        assert power == pytest.approx((excess(fresh) > 0).mean(), abs=5e-3)
 
 
-def test_boundaries_are_where_scores_meet_their_thresholds():
+def test_linear_scores_are_the_estimators_but_for_a_constant():
     drawn = draws("np_mixture", n_runs=1)
+    phi = drawn.simulation.missingness
+    estimator = mr.KLIEP(missingness=phi, normalize="horvitz-thompson")
+    expected = estimator.fit(*table(drawn, 0)).predict_log_ratio(drawn.calibration[0])
+    scores = METHODS["M-KLIEP"](drawn).calibration_scores()[0]
+    assert np.ptp(scores - expected) < 1e-6
+
+
+@pytest.mark.parametrize("method", ["True ratio", "M-KLIEP", "CC-KLIEP"])
+def test_boundaries_are_where_scores_meet_their_thresholds(method):
+    drawn = draws("np_mixture", n_runs=2)
     heights = np.array([-2.0, 0.0, 2.0, 6.0])
-    cut = thresholds(drawn.log_ratios, 0.1, 0.1)
-    x1 = boundary(drawn, "True ratio", heights)[0]
-    points = np.stack([x1, heights], axis=1)
-    np.testing.assert_allclose(drawn.simulation.log_ratio(points), cut[0], atol=1e-9)
-    score = METHODS["M-KLIEP"](drawn)
-    cut = thresholds(score.calibration_scores(), 0.1, 0.1)
-    x1 = boundary(drawn, "M-KLIEP", heights)[0]
-    points = np.stack([x1, heights], axis=1)
-    np.testing.assert_allclose(points @ score.coef[0], cut[0], atol=1e-9)
+    excesses = certified_excess(METHODS[method](drawn))
+    for x1, excess in zip(boundary(drawn, method, heights), excesses, strict=True):
+        points = np.stack([x1, heights], axis=1)
+        np.testing.assert_allclose(excess(points), 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", POWERS)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from missratio import CalibrationSample
+from missratio.threshold import CalibrationSample
 from missratio.threshold._bets import (
     Bet,
     hopeful_tail,

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from missratio import CalibrationSample, required_calibration_rows
-from missratio.classifier import make_rule
+from missratio import required_calibration_rows
+from missratio.threshold import CalibrationSample, make_rule
 
 BINOMIAL = make_rule("binomial", training=None, complete=True)
 
 
 def threshold(scores, alpha, delta):
     sample = CalibrationSample.build(scores)
-    return BINOMIAL.select(sample, alpha, delta, np.random.default_rng(0)).threshold
+    return BINOMIAL.select(sample, alpha, delta).threshold
 
 
 def algorithm_2(n, alpha, delta):
@@ -69,7 +69,7 @@ def test_fifty_nine_rows_at_five_percent():
 @pytest.mark.parametrize("n", [59, 100, 1000, 100_000])
 def test_the_error_bound_is_clopper_and_pearsons_and_at_most_alpha(n):
     sample = CalibrationSample.build(np.arange(n))
-    chosen = BINOMIAL.select(sample, 0.05, 0.05, np.random.default_rng(0))
+    chosen = BINOMIAL.select(sample, 0.05, 0.05)
     n_tail = n - 1 - int(chosen.threshold)
     assert chosen.error_bound <= 0.05
     # At the bound itself so short a tail has probability δ.
@@ -93,4 +93,4 @@ def test_missing_rows_are_refused():
     weighted = CalibrationSample.build([1.0, 2.0], [1.0, 2.0], 2.0)
     for sample in (lost, weighted):
         with pytest.raises(ValueError, match="complete calibration rows"):
-            BINOMIAL.select(sample, 0.1, 0.1, np.random.default_rng(0))
+            BINOMIAL.select(sample, 0.1, 0.1)

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from missratio import CalibrationSample
-from missratio.classifier import make_rule
+from missratio.threshold import CalibrationSample, make_rule
 from missratio.threshold._bets import (
     Bet,
     Doubt,
@@ -57,10 +56,9 @@ def sample_of(n, seed, factor=None, kind="up", ties=False, bound=BOUND):
     return CalibrationSample.build(scores, weights, bound, edges)
 
 
-def select(name, sample, training, alpha=0.2, delta=0.1, seed=0):
+def select(name, sample, training, alpha=0.2, delta=0.1):
     rule = make_rule(name, training=training, complete=False)
-    rng = np.random.default_rng(seed)
-    threshold = rule.select(sample, alpha, delta, rng).threshold
+    threshold = rule.select(sample, alpha, delta).threshold
     return np.inf if threshold is None else threshold
 
 
@@ -216,9 +214,7 @@ def test_a_row_without_a_score_may_weigh_more_than_the_bound():
     sample = CalibrationSample.build(scores, weights, 5.0, edges)
     assert sample.n_scored == 1
     for name in WEIGHTED[:6]:
-        make_rule(name, training=None, complete=False).select(
-            sample, 0.4, 0.4, np.random.default_rng(0)
-        )
+        make_rule(name, training=None, complete=False).select(sample, 0.4, 0.4)
 
 
 def test_the_bet_is_tuned_to_what_the_edges_leave():
@@ -227,9 +223,10 @@ def test_the_bet_is_tuned_to_what_the_edges_leave():
     cautious, less = tune_bet(doubtful, 0.1, 0.1, 2000, BOUND)
     assert less < promise
     assert cautious.on_weight / cautious.on_tail <= bet.on_weight / bet.on_tail
-    none = Doubt.of(certain, 0.1)
-    assert (none.shortfall, none.low, none.low_tail, none.high_tail) == (0, 1, 1, 1)
-    some = Doubt.of(doubtful, 0.1)
+    none = Doubt.of(certain, 0.1, BOUND)
+    assert (none.shortfall, none.low_tail, none.high_tail) == (0, 1, 1)
+    assert none.low == pytest.approx(1.0)
+    some = Doubt.of(doubtful, 0.1, BOUND)
     assert some.shortfall > 0.0
     assert some.low < 1.0
     assert some.low_tail < 1.0 < some.high_tail

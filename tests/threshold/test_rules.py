@@ -5,6 +5,7 @@ and the probability of those with an error above α is summed.
 """
 
 import math
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -14,9 +15,19 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import kstest, norm
 
-from missratio import CalibrationSample
-from missratio.classifier import make_rule
-from missratio.threshold import FIXED_RULES, RULES, AutoRule, _weighted, binomial_tail
+from missratio.threshold import (
+    RULES,
+    AutoRule,
+    BernsteinRule,
+    CalibrationSample,
+    PaperRule,
+    Rule,
+    _betting,
+    _drawing,
+    binomial_tail,
+    make_rule,
+)
+from missratio.threshold._bets import largest_tail, tune_bet
 
 BOUND = 5.0
 DETERMINISTIC = [
@@ -27,7 +38,8 @@ DETERMINISTIC = [
     "flipped-betting",
     "tuned-betting",
 ]
-WEIGHTED = [*DETERMINISTIC, "thinning", "auto"]
+DRAWING = ["thinning", "counting"]
+WEIGHTED = [*DETERMINISTIC, *DRAWING, "auto"]
 
 
 def mnar_sample(n, seed, ties=False):
@@ -46,9 +58,14 @@ def rule_named(name, training=TRAINING):
     return make_rule(name, training=training, complete=False)
 
 
-def select(name, sample, alpha=0.2, delta=0.2, seed=0):
-    rng = np.random.default_rng(seed)
-    return rule_named(name).select(sample, alpha, delta, rng)
+def select(name, sample, alpha=0.2, delta=0.2):
+    return rule_named(name).select(sample, alpha, delta)
+
+
+def redrawn(sample, seed):
+    """The same sample with other random numbers."""
+    draws = np.random.default_rng(seed).uniform(size=sample.n_observed)
+    return replace(sample, draws=draws)
 
 
 def level(selection):
@@ -60,9 +77,13 @@ def rows_of(sample):
     """Scores and weights with the missing rows, as `build` takes them."""
     missing = np.zeros(sample.n_rows - sample.n_observed)
     return (
-        np.concatenate([sample.scores, missing]),
-        np.concatenate([sample.weights, missing]),
+        np.concatenate([sample.values, missing]),
+        np.concatenate([sample.masses, missing]),
     )
+
+
+def draws_of(sample):
+    return np.concatenate([sample.draws, np.zeros(sample.n_rows - sample.n_observed)])
 
 
 # Over the scores 0, 1, 2: mass, and missing probability. The error of a threshold
@@ -107,7 +128,7 @@ def test_the_promise_is_broken_with_probability_delta_at_most(name, law):
             np.repeat([*weights, 0.0], counts),
             weights.max(),
         )
-        chosen = rule.select(sample, alpha, delta, rng)
+        chosen = rule.select(sample, alpha, delta)
         if level(chosen) < 2.0:
             ways = gammaln(n + 1) - gammaln(np.array(counts) + 1).sum()
             ways += (np.array(counts)[used] * np.log(places[used])).sum()
@@ -163,8 +184,8 @@ def test_a_heaviest_row_on_top_lowers_no_threshold_below_it(name, n, seed, ties)
     )
     # A bet is tuned for one number of rows: it is the same here within rounding only.
     if name == "tuned-betting":
-        bet, _ = _weighted.tune_bet(TRAINING, 0.4, 0.4, n, BOUND)
-        tails = [_weighted.largest_tail(s, [bet], 0.4, 0.4) for s in (sample, more)]
+        bet, _ = tune_bet(TRAINING, 0.4, 0.4, n, BOUND)
+        tails = [largest_tail(s, [bet], 0.4, 0.4) for s in (sample, more)]
         before, after = (
             s.threshold(t) if t >= 0 else math.inf
             for s, t in zip((sample, more), tails, strict=True)
@@ -177,16 +198,16 @@ def test_a_heaviest_row_on_top_lowers_no_threshold_below_it(name, n, seed, ties)
 
 
 @pytest.mark.parametrize(
-    ("name", "ties"),
-    # Which of equal scores thinning keeps is drawn.
-    [(name, False) for name in WEIGHTED] + [(name, True) for name in DETERMINISTIC],
+    ("name", "ties"), [(name, ties) for name in WEIGHTED for ties in (False, True)]
 )
 def test_the_order_of_the_rows_is_no_matter(name, ties):
     for seed in range(5):
         sample = mnar_sample(1000, seed, ties)
         scores, weights = rows_of(sample)
         order = np.random.default_rng(seed).permutation(len(scores))
-        permuted = CalibrationSample.build(scores[order], weights[order], BOUND)
+        permuted = CalibrationSample.build(
+            scores[order], weights[order], BOUND, draws=draws_of(sample)[order]
+        )
         assert select(name, permuted) == select(name, sample)
 
 
@@ -197,7 +218,9 @@ def test_an_increasing_transform_of_the_scores_transforms_the_threshold(
 ):
     sample = mnar_sample(1000, seed=1)
     scores, weights = rows_of(sample)
-    transformed = CalibrationSample.build(transform(scores), weights, BOUND)
+    transformed = CalibrationSample.build(
+        transform(scores), weights, BOUND, draws=draws_of(sample)
+    )
     chosen, image = select(name, sample), select(name, transformed)
     if chosen.threshold is None:
         assert image.threshold is None
@@ -206,7 +229,7 @@ def test_an_increasing_transform_of_the_scores_transforms_the_threshold(
 
 
 # A bet is tuned for one δ, and is another for another.
-@pytest.mark.parametrize("name", [*DETERMINISTIC[:-1], "thinning"])
+@pytest.mark.parametrize("name", [*DETERMINISTIC[:-1], *DRAWING])
 @settings(max_examples=20)
 @given(
     st.integers(100, 2000),
@@ -257,7 +280,7 @@ def test_the_printed_algorithm_1_is_at_most_one_order_statistic_stricter():
 
 
 def test_bernsteins_margin_is_the_papers_times_the_root_of_an_eighth_of_alpha():
-    paper, bernstein = FIXED_RULES["paper"](), FIXED_RULES["bernstein"]()
+    paper, bernstein = PaperRule(), BernsteinRule()
     for alpha in (0.01, 0.1, 0.5):
         ratio = bernstein.margin(alpha, 0.05, 100.0) / paper.margin(alpha, 0.05, 100.0)
         assert ratio == pytest.approx(math.sqrt(alpha / 8))
@@ -295,22 +318,22 @@ def test_thinning_complete_rows_keeps_them_all():
     sample = CalibrationSample.build(np.random.default_rng(0).normal(size=500))
     binomial = make_rule("binomial", training=None, complete=True)
     thinned = select("thinning", sample)
-    exact = binomial.select(sample, 0.2, 0.2, np.random.default_rng(0))
+    exact = binomial.select(sample, 0.2, 0.2)
     assert thinned.threshold == exact.threshold
     assert thinned.n_used == 500
 
 
 def test_the_rows_that_thinning_keeps_are_distributed_as_complete_ones(monkeypatch):
     kept = []
-    original = _weighted.order_statistic
+    original = _drawing.order_statistic
 
     def spy(sample, *arguments):
         kept.append(sample.scores)
         return original(sample, *arguments)
 
-    monkeypatch.setattr(_weighted, "order_statistic", spy)
+    monkeypatch.setattr(_drawing, "order_statistic", spy)
     for seed in range(20):
-        select("thinning", mnar_sample(5000, seed), seed=seed)
+        select("thinning", redrawn(mnar_sample(5000, seed), seed))
     assert kstest(np.concatenate(kept), norm.cdf).pvalue > 0.001
     observed = np.concatenate([mnar_sample(5000, seed).scores for seed in range(20)])
     assert kstest(observed, norm.cdf).pvalue < 1e-6
@@ -319,15 +342,45 @@ def test_the_rows_that_thinning_keeps_are_distributed_as_complete_ones(monkeypat
     assert abs(sizes.mean() - 1000) < 4 * math.sqrt(800 / 20)
 
 
-def test_thinning_is_repeated_by_its_seed_only():
+@pytest.mark.parametrize("name", DRAWING)
+def test_what_is_drawn_is_kept_with_the_sample(name):
     sample = mnar_sample(2000, seed=0)
-    assert select("thinning", sample, seed=1) == select("thinning", sample, seed=1)
-    others = {select("thinning", sample, seed=seed).threshold for seed in range(10)}
+    assert select(name, sample, 0.7) == select(name, sample, 0.7)
+    others = {select(name, redrawn(sample, seed), 0.7).threshold for seed in range(9)}
     assert len(others) > 1
 
 
+def test_the_number_that_is_counted_is_binomial_of_all_rows():
+    # Bin(n, μ/B): of all rows, though most are missing, and whatever φ is elsewhere.
+    cut, n, repeats = 0.5, 200, 2000
+    counts = []
+    for seed in range(repeats):
+        sample = redrawn(mnar_sample(n, seed), seed)
+        kept = sample.kept(BOUND)[1]
+        counts.append(np.count_nonzero(kept & (sample.scores > cut)))
+    share = norm.sf(cut) / BOUND
+    assert abs(np.mean(counts) - n * share) < 4 * math.sqrt(n * share / repeats)
+    variance = n * share * (1 - share)
+    assert abs(np.var(counts) / variance - 1) < 4 * math.sqrt(2 / repeats)
+
+
+def test_counting_needs_no_weights_below_the_threshold():
+    # Rows that may weigh more than the bound, and have no score, change nothing.
+    sample = mnar_sample(500, seed=0)
+    scores, weights = rows_of(sample)
+    low = scores < 0
+    capped = CalibrationSample.build(
+        np.where(low, -np.inf, scores),
+        np.where(low, 100 * weights, weights),
+        BOUND,
+        draws=draws_of(sample),
+    )
+    assert select("counting", capped) == select("counting", sample)
+
+
 @pytest.mark.parametrize(
-    "name", ["paper", "bernstein", "hoeffding-bentkus", "thinning", "betting"]
+    "name",
+    ["paper", "bernstein", "hoeffding-bentkus", "thinning", "counting", "betting"],
 )
 def test_a_rule_that_needs_a_bound_says_so(name):
     sample = CalibrationSample.build([1.0, 2.0], [1.0, 2.0])
@@ -345,26 +398,26 @@ def test_other_rules_need_no_bound(name):
 
 def test_a_bet_is_tuned_on_training_rows_alone(monkeypatch):
     seen = []
-    original = _weighted.tune_bet
+    original = _betting.tune_bet
 
     def spy(*arguments):
         seen.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(_weighted, "tune_bet", spy)
+    monkeypatch.setattr(_betting, "tune_bet", spy)
     for name in ("tuned-betting", "auto"):
         select(name, mnar_sample(700, seed=0))
     assert seen
     for training, *others in seen:
         assert training is TRAINING
-        assert others == [0.2, 0.2, 700, BOUND]
+        assert others == [0.2, 0.2, 700, BOUND, None]
 
 
 @settings(max_examples=30)
 @given(st.integers(0, 2**32), st.sampled_from(["up", "down", "all equal"]))
 def test_what_auto_chooses_depends_on_no_calibration_score(seed, scores):
     rng = np.random.default_rng(seed)
-    expected = rule_named("auto").choose(800, BOUND, 0.2, 0.2).name
+    expected = rule_named("auto").choose(800, BOUND, 0.2, 0.2)[0].name
     values = {
         "up": rng.exponential(size=800),
         "down": -rng.exponential(size=800),
@@ -377,14 +430,15 @@ def test_what_auto_chooses_depends_on_no_calibration_score(seed, scores):
 
 def test_auto_takes_the_exact_rule_for_complete_rows():
     rule = make_rule("auto", training=TRAINING, complete=True)
-    assert rule.choose(100, 1.0, 0.1, 0.1).name == "binomial"
+    assert rule.choose(100, 1.0, 0.1, 0.1)[0].name == "binomial"
 
 
 def test_auto_without_training_rows_takes_what_needs_none():
     for training in (None, CalibrationSample.build([1.0], [0.0], 2.0)):
         rule = AutoRule(training, complete=False)
-        assert rule.choose(100, 2.0, 0.1, 0.1).name == "thinning"
-        assert rule.choose(100, None, 0.1, 0.1).name == "flipped-betting"
+        assert rule.choose(1000, 2.0, 0.1, 0.1)[0].name == "thinning"
+        assert rule.choose(60, 2.0, 0.1, 0.1)[0].name == "counting"
+        assert rule.choose(100, None, 0.1, 0.1)[0].name == "flipped-betting"
 
 
 def test_auto_takes_thinning_where_high_scores_are_lost():
@@ -397,11 +451,11 @@ def test_auto_takes_thinning_where_high_scores_are_lost():
         weights = np.where(rng.uniform(size=2000) < phi, 0.0, 1.0 / (1.0 - phi))
         training = CalibrationSample.build(z, weights, BOUND)
         rule = rule_named("auto", training)
-        assert rule.choose(1000, BOUND, 0.1, 0.05).name == expected
+        assert rule.choose(1000, BOUND, 0.1, 0.05)[0].name == expected
 
 
 def test_every_rule_can_be_had_by_its_name():
-    assert set(RULES) == {"auto", "tuned-betting", *FIXED_RULES}
+    assert set(RULES) == {"binomial", *WEIGHTED}
     for name in RULES:
         assert rule_named(name).name == name
 
@@ -414,7 +468,25 @@ def test_a_misspelt_rule_is_refused_with_the_nearest():
 @pytest.mark.parametrize("training", [None, CalibrationSample.build([1.0], [0.0], 2.0)])
 def test_a_bet_can_not_be_tuned_without_training_rows(training):
     with pytest.raises(ValueError, match="there are none"):
-        rule_named("tuned-betting", training)
+        rule_named("tuned-betting", training).select(TRAINING, 0.2, 0.2)
+
+
+class Cautious(Rule):
+    """A rule of one's own: half of what bernstein allows."""
+
+    name = "cautious"
+
+    def select(self, sample, alpha, delta):
+        return replace(BernsteinRule().select(sample, alpha / 2, delta), rule=self.name)
+
+
+def test_a_rule_may_be_ones_own():
+    rule = Cautious()
+    assert make_rule(rule, training=TRAINING, complete=False) is rule
+    assert rule.select(TRAINING, 0.4, 0.1).rule == "cautious"
+    assert rule.least_rows(0.2, 0.1, 2.0) == BernsteinRule().least_rows(0.1, 0.1, 2.0)
+    with pytest.raises(ValueError, match="must be a Rule or one of"):
+        make_rule(Cautious, training=None, complete=False)
 
 
 @pytest.mark.parametrize("name", WEIGHTED)
@@ -433,14 +505,8 @@ def test_many_levels_at_once_are_each_level_by_itself(name, uncertain):
         sample = CalibrationSample.build(scores, weights, 1.1 * BOUND, edges)
     rule = make_rule(name, training=TRAINING, complete=False)
     alphas = [0.01, 0.05, 0.1, 0.3, 0.5]
-    rng = np.random.default_rng(7)
-    together = rule.select_levels(sample, alphas, 0.1, rng)
-    each = [
-        rule.select(sample, alpha, 0.1, np.random.default_rng(7)) for alpha in alphas
-    ]
-    assert together == each
-    # The generator was left as it was found.
-    assert rng.uniform() == np.random.default_rng(7).uniform()
+    together = rule.select_levels(sample, alphas, 0.1)
+    assert together == [rule.select(sample, alpha, 0.1) for alpha in alphas]
 
 
 def test_the_sums_of_tails_are_those_of_their_rows():

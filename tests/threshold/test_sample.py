@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from missratio import CalibrationSample
+from missratio.threshold import CalibrationSample
 
 
 def test_missing_rows_count_but_are_not_kept():

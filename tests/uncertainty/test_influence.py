@@ -9,16 +9,17 @@ from missratio import (
     GaussianBasis,
     LogisticMissingness,
     NaiveBayesRatio,
-    Objective,
     ObjectiveRatio,
     StepMissingness,
-    Term,
     corrupt,
     learn_missingness,
     ratio_uncertainty,
 )
-from missratio.objective import Combination
+from missratio.objective import Combination, Objective, Term
 from missratio.uncertainty import _covariance
+
+# Tables are small, so that it shows what each row does.
+pytestmark = pytest.mark.filterwarnings("ignore::missratio.UnreliableIntervalWarning")
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
 ENTRIES = LogisticMissingness([-0.5, -1.0], [1.0, -0.5])

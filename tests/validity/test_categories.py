@@ -6,7 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import binom
 
-from missratio.app.tables import Wanted, open_table, read_labelled
+from missratio._files import open_table
+from missratio.app.tables import Wanted, read_labelled
 from missratio.app.workflow import FitOptions, fit_table
 
 pytestmark = pytest.mark.validity

@@ -1,36 +1,43 @@
 """Classifiers with a certificate, and the planning of their calibration."""
 
 from missratio.classifier._budget import QueryBudget, query_budget
-from missratio.classifier._calibration import (
-    check_levels,
-    make_rule,
-    sorted_scores,
-)
+from missratio.classifier._calibration import Calibration
+from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier._certificate import Certificate
-from missratio.classifier._find_levels import find_levels
-from missratio.classifier._levels import Levels
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier._planner import (
-    NoCertificateError,
     expected_power,
     required_calibration_rows,
+    sorted_scores,
 )
+from missratio.classifier._reading import check_same_rows
+from missratio.classifier._rounding import UnstableScoresWarning
 from missratio.classifier._scores import complete_mask
+from missratio.classifier._sensitivity import (
+    SensitivityCurve,
+    Variation,
+    sensitivity_curve,
+)
 from missratio.classifier._training import missingness_parameters
+from missratio.exceptions import NoCertificateError
 
 __all__ = [
+    "Calibration",
     "Certificate",
-    "Levels",
     "NeymanPearsonClassifier",
     "NoCertificateError",
+    "NoPowerWarning",
     "QueryBudget",
-    "check_levels",
+    "RepeatedRowsWarning",
+    "SensitivityCurve",
+    "UnstableScoresWarning",
+    "Variation",
+    "check_same_rows",
     "complete_mask",
     "expected_power",
-    "find_levels",
-    "make_rule",
     "missingness_parameters",
     "query_budget",
     "required_calibration_rows",
+    "sensitivity_curve",
     "sorted_scores",
 ]

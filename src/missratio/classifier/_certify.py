@@ -2,154 +2,42 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from missratio._typing import FloatArray
-from missratio.classifier._calibration import make_rule
+from missratio.classifier._calibration import Calibration
 from missratio.classifier._certificate import Certificate, assumptions
-from missratio.classifier._levels import Levels
 from missratio.classifier._planner import infeasible
+from missratio.classifier._rounding import measure_rounding
+from missratio.classifier._trust import ScoredRows, Trust
+from missratio.classifier._worst import worst_model
+from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness
-from missratio.threshold import CalibrationSample, Rule
-from missratio.weights import (
-    complete_row_weight_edges,
-    complete_row_weights,
-    weight_edges,
+from missratio.ratio import check_choice
+from missratio.threshold import (
+    CountingRule,
+    LookUpRule,
+    Rule,
+    TunedBettingRule,
+    make_rule,
 )
 
 # Odds that are wrong by more are as good as unknown.
 LARGEST_FACTOR = 1024.0
-# What a cap stays below when odds are widened.
-LARGEST_LOG_CAP = 700.0
-# Rules that can do without a bound on φ.
-UNBOUNDED_RULES = ("auto", "flipped-betting", "tuned-betting")
 # Which shares of the observed training rows a cap may leave.
 CAP_LEVELS = (0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
+# γ/λ of bets that a learned φ is taken at its worst for, beside α.
+RATIOS = (0.4,)
 FACTOR_PRECISION = 1e-3
-
-
-@dataclass(frozen=True)
-class ScoredRows:
-    """Rows with their scores.
-
-    Parameters
-    ----------
-    rows : array or dataframe of shape (n_rows, n_columns)
-        NaN where a value is missing.
-    scores : ndarray of shape (n_rows,)
-    probability : ndarray of shape (n_rows,) or (n_rows, n_columns), optional
-        The controlled class's φ there, where it was computed already.
-    """
-
-    rows: Any
-    scores: FloatArray
-    probability: FloatArray | None = None
-
-    def sample(self, trust: Trust) -> CalibrationSample:
-        """Rows of the controlled class, as a rule sees them."""
-        if trust.model is None:
-            return CalibrationSample.build(self.scores)
-        bound = trust.bound(self.rows.shape[1])
-        if self.probability is None:
-            weights = complete_row_weights(self.rows, trust.model)
-            if trust.is_certain and trust.cap is None:
-                return CalibrationSample.build(self.scores, weights, bound)
-            low, high = trust.edges(self.rows)
-        else:
-            weights = self._weights
-            low, high = weight_edges(
-                self.probability, self.probability, trust.odds_factor
-            )
-        scores = trust.apply(self.scores, high)
-        if trust.is_certain:
-            return CalibrationSample.build(scores, weights, bound)
-        # The edges are kept from being huge; rounding apart, this is all clipping does.
-        weights = np.clip(weights, low, high)
-        return CalibrationSample.build(scores, weights, bound, (low, high))
-
-    @cached_property
-    def _weights(self) -> FloatArray:
-        """By the probability that was computed already."""
-        assert self.probability is not None
-        return weight_edges(self.probability, self.probability, 1.0)[0]
-
-
-@dataclass(frozen=True)
-class Trust:
-    """How far the weights of the controlled class are trusted.
-
-    Parameters
-    ----------
-    model : Missingness or None
-        Why its rows are missing; None where none is.
-    delta : float or None
-        φ lies within its band at this level; None takes it at its word.
-    odds_factor : float
-        By what factor the odds of being missing may be wrong beyond that.
-    cap : float or None
-        Where the largest possible weight is above it, nothing can be certified, and
-        rows get the controlled class. So what is left has a bound, even if φ comes
-        arbitrarily close to 1.
-    """
-
-    model: Missingness | None
-    delta: float | None = None
-    odds_factor: float = 1.0
-    cap: float | None = None
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether the weights are what the model says."""
-        return self.delta is None and self.odds_factor == 1.0
-
-    def widened(self, factor: float) -> Trust:
-        """The estimated odds wrong by up to a factor, of rows within the same reach."""
-        cap = self.cap
-        if cap is not None and self.model is not None:
-            more = max(factor / self.odds_factor, 1.0)
-            if self.model.rowwise:
-                cap = 1.0 + (cap - 1.0) * more
-            else:
-                cap = math.exp(min(more * math.log(cap), LARGEST_LOG_CAP))
-        return Trust(self.model, None, factor, cap)
-
-    def score(self, scored: ScoredRows) -> FloatArray:
-        """Scores of any rows, −∞ where too little is ever observed."""
-        if self.cap is None:
-            return scored.scores
-        return self.apply(scored.scores, self.edges(scored.rows)[1])
-
-    def apply(self, scores: FloatArray, heaviest: FloatArray) -> FloatArray:
-        """Take the scores of rows that may weigh more than the cap."""
-        if self.cap is None:
-            return scores
-        return np.where(heaviest > self.cap, -np.inf, scores)
-
-    def edges(self, rows: Any) -> tuple[FloatArray, FloatArray]:
-        """The least and the largest that the weights of complete rows may be."""
-        assert self.model is not None
-        return complete_row_weight_edges(
-            rows, self.model, delta=self.delta, odds_factor=self.odds_factor
-        )
-
-    def bound(self, n_columns: int) -> float | None:
-        """The largest weight of a row that can be in a tail; None if unknown."""
-        if self.model is None:
-            return 1.0
-        known = self.model.weight_bound(n_columns, self.odds_factor)
-        bounds = [bound for bound in (known, self.cap) if bound is not None]
-        return min(bounds, default=None)
+TIE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class Promise:
     """What a threshold is to guarantee, and how it is chosen.
 
     Parameters
@@ -158,171 +46,251 @@ class Calibration:
     missingness_delta : float or None
         The part of δ that a learned φ may be out of its band with; None for half.
     odds_factor : float
-    rule : str
+    rule : str or Rule
     deployment : {"complete", "as-observed"}
     on_infeasible : {"raise", "reject_all"}
-    controlled : object
-        The controlled class.
+    controlled, other : object
+        The controlled class, and the other.
     """
 
     alpha: float
     delta: float
     missingness_delta: float | None
     odds_factor: float
-    rule: str
+    rule: str | Rule
     deployment: str
     on_infeasible: str
     controlled: Any
+    other: Any
 
     def certify(
         self,
-        calibration: ScoredRows,
+        rows: ScoredRows,
         training: ScoredRows | None,
         other: Callable[[], ScoredRows] | None,
         model: Missingness | None,
-        rng: np.random.Generator,
-    ) -> tuple[Certificate, Levels]:
+        score: Callable[[Any], FloatArray],
+    ) -> tuple[Certificate, Calibration]:
         """Choose a threshold and say what it guarantees.
 
         Parameters
         ----------
-        calibration : ScoredRows
-            Of the controlled class.
+        rows : ScoredRows
+            Calibration rows, of the controlled class.
         training : ScoredRows or None
-            Rows of the controlled class that take no part in calibration, to choose a
-            bet by.
+            Rows of the controlled class that take no part in calibration, to prepare
+            the rule with.
         other : callable or None
             Gives rows of the other class, where a cap has to be chosen by them.
         model : Missingness or None
             Why rows are missing; None where none can be.
-        rng : Generator
-            For rules that draw.
+        score : callable
+            Gives the scores of rows, to see how they are rounded.
         """
-        trust, delta = self._trust(model)
-        trust = self._with_cap(trust, training, other, delta)
-        sample = calibration.sample(trust)
-        rule = self._rule(trust, training)
-        levels = Levels(sample, trust, rule, delta, deepcopy(rng))
+        delta = self.delta - self._missingness_part(model)
+        trust, how = self._choose(model, training, other, len(rows.scores))
+        sample = rows.sample(trust)
+        rule = self._rule(how, trust, training, looked_up=sample.lookups is not None)
+        calibration = Calibration(sample, trust, rule, delta)
         name, threshold, error_bound, factor = rule.name, None, 0.0, None
         if sample.n_observed:
-            chosen = rule.select(sample, self.alpha, delta, rng)
+            chosen = calibration.select([self.alpha])[0]
             name, threshold = chosen.rule, chosen.threshold
             if threshold is not None:
+                rounding = measure_rounding(score, rows.rows, rows.scores, threshold)
+                calibration = replace(calibration, rounding=rounding)
+                threshold = rounding.moved(threshold)
                 error_bound = chosen.error_bound
-                factor = self._sensitivity(
-                    calibration, trust, rule, threshold, delta, levels.rng
-                )
+                factor = self._sensitivity(rows, calibration, threshold)
         if threshold is None and self.on_infeasible == "raise":
-            known = training.sample(trust) if training is not None else None
-            raise infeasible(sample, known, self.controlled, self.alpha, delta, name)
-        certified = threshold is not None
-        error = sample.estimated_error(threshold) if threshold is not None else 0.0
+            raise infeasible(calibration, self.controlled, self.alpha, name)
         certificate = Certificate(
             alpha=self.alpha,
             delta=self.delta,
             rule=name,
             controlled_class=self.controlled,
+            other_class=self.other,
             deployment=self.deployment,
             rows=sample.n_rows,
             observed=sample.n_observed,
             effective_rows=sample.effective_rows,
             threshold=np.inf if threshold is None else threshold,
-            estimated_error=error,
-            error_bound=error_bound,
-            certified=certified,
-            assumptions=assumptions(
-                self.controlled, self.deployment, model, self.odds_factor, trust.cap
+            estimated_error=(
+                0.0 if threshold is None else sample.estimated_error(threshold)
             ),
-            missingness_delta=trust.delta or 0.0,
+            error_bound=error_bound,
+            certified=threshold is not None,
+            assumptions=assumptions(
+                self.controlled,
+                self.deployment,
+                model,
+                self.odds_factor,
+                trust.cap,
+                looked_up=sample.lookups is not None,
+            ),
+            missingness_delta=self._missingness_part(model),
             sensitivity=factor,
+            looked_up=0 if sample.lookups is None else int(sample.lookups.drawn.sum()),
+            not_found=0 if sample.lookups is None else sample.lookups.not_found,
         )
-        return certificate, levels
+        return certificate, calibration
 
-    def _trust(self, model: Missingness | None) -> tuple[Trust, float]:
-        """What the weights are trusted to be, and the part of δ that is the rule's."""
-        if model is None:
-            return Trust(None), self.delta
-        if not model.learned:
-            return Trust(model, None, self.odds_factor), self.delta
+    def _missingness_part(self, model: Missingness | None) -> float:
+        """The part of δ that a learned φ may be out of its region with."""
+        if model is None or not model.learned:
+            return 0.0
         part = self.missingness_delta
-        part = self.delta / 2.0 if part is None else part
-        return Trust(model, part, self.odds_factor), self.delta - part
+        return self.delta / 2.0 if part is None else part
 
-    def _rule(self, trust: Trust, training: ScoredRows | None) -> Rule:
+    def _rule(
+        self,
+        rule: str | Rule,
+        trust: Trust,
+        training: ScoredRows | None,
+        *,
+        looked_up: bool = False,
+    ) -> Rule:
+        if looked_up and isinstance(rule, str):
+            check_choice("rule", rule, ("auto", LookUpRule.name))
+            return LookUpRule()
         known = None
         if training is not None and trust.model is not None:
             known = training.sample(trust)
-        return make_rule(self.rule, training=known, complete=trust.model is None)
+        return make_rule(rule, training=known, complete=trust.model is None)
 
-    def _with_cap(
+    def _choose(
         self,
-        trust: Trust,
+        model: Missingness | None,
         training: ScoredRows | None,
         other: Callable[[], ScoredRows] | None,
-        delta: float,
-    ) -> Trust:
-        """A cap where φ has no bound: the one that promises most power.
+        n_rows: int,
+    ) -> tuple[Trust, str | Rule]:
+        """What the weights are taken for, and the rule: what promises most power.
 
-        Judged by training rows, as if they were the calibration rows, so before any of
-        these is seen.
+        Judged by training rows, so before any calibration row is seen: caps on the
+        weights, and for a learned φ its band, or the worst φ for a rule.
         """
-        if training is None or trust.model is None or self.rule == "flipped-betting":
-            return trust
-        if trust.bound(training.rows.shape[1]) is not None:
-            return trust
+        delta = self._missingness_part(model) or None
+        trust = Trust(model, delta, self.odds_factor)
+        if training is None or model is None:
+            return trust, self.rule
+        choices = self._capped(trust, self.rule, training, other is not None)
+        for worst, rule in self._worst(trust, training):
+            choices += self._capped(worst, rule, training, other is not None)
+        if other is None or len(choices) == 1:
+            return choices[0]
+        detected, left = other(), self.delta - (delta or 0.0)
+        promised = [
+            self._promised_power(*choice, training, detected, n_rows, left)
+            for choice in choices
+        ]
+        return choices[int(np.argmax(promised))]
+
+    def _capped(
+        self, trust: Trust, rule: str | Rule, training: ScoredRows, several: bool
+    ) -> list[tuple[Trust, str | Rule]]:
+        """The same with caps on the weights, or without; the mildest of them first."""
+        uses = make_rule(rule).bound
+        known = trust.bound(training.rows.shape[1])
         heaviest = trust.edges(training.rows)[1]
         heaviest = heaviest[heaviest > 0.0]
-        if not len(heaviest):
-            return trust
-        if other is None:
-            return replace(trust, cap=float(heaviest.max()))
-        rng, detected = np.random.default_rng(0), other()
-        best, most = replace(trust, cap=float(heaviest.max())), -1.0
-        caps = np.unique(np.quantile(heaviest, CAP_LEVELS))[::-1].tolist()
-        for candidate in [replace(trust, cap=cap) for cap in (None, *caps)]:
-            if candidate.cap is None and self.rule not in UNBOUNDED_RULES:
-                continue
-            rule = self._rule(candidate, training)
-            sample = training.sample(candidate)
-            threshold = rule.select(sample, self.alpha, delta, rng).threshold
-            if threshold is not None:
-                power = float(np.mean(candidate.score(detected) > threshold))
-                best, most = (candidate, power) if power > most else (best, most)
-        return best
+        if uses == "unused" or not len(heaviest):
+            return [(trust, rule)]
+        caps = np.unique(np.quantile(heaviest, CAP_LEVELS))[::-1]
+        if known is not None:
+            caps = caps[caps < known] if uses != "given" else caps[:0]
+        capped = [(replace(trust, cap=cap), rule) for cap in caps.tolist()]
+        if capped and not several:
+            # Nobody can say what it costs to give rows up: only where there's no bound.
+            return capped[:1] if known is None else [(trust, rule)]
+        if capped and known is None and uses != "used":
+            return capped
+        return [(trust, rule), *capped]
+
+    def _worst(
+        self, trust: Trust, training: ScoredRows
+    ) -> list[tuple[Trust, str | Rule]]:
+        """For a learned φ, the worst that it may be for rules that allow for it so."""
+        model = trust.model
+        if not isinstance(model, LearnedMissingness) or trust.delta is None:
+            return []
+        rules: dict[float, Rule] = {}
+        if self.rule in ("auto", "counting"):
+            rules[0.0] = CountingRule()
+        if self.rule in ("auto", "tuned-betting"):
+            rules |= {r: TunedBettingRule(ratio=r) for r in (self.alpha, *RATIOS)}
+        sample = training.sample(replace(trust, delta=None))
+        critical = sample.threshold(sample.tail_of(self.alpha))
+        in_tail = (training.scores > critical).astype(np.float64)
+        found: list[tuple[Trust, str | Rule]] = []
+        for ratio, rule in rules.items():
+            worst = worst_model(model, trust.delta, training.rows, in_tail, ratio)
+            if worst is not None:
+                found.append((Trust(worst, None, self.odds_factor), rule))
+        return found
+
+    def _promised_power(
+        self,
+        trust: Trust,
+        how: str | Rule,
+        training: ScoredRows,
+        other: ScoredRows,
+        n_rows: int,
+        delta: float,
+    ) -> float:
+        """The power that training rows promise, if they were the calibration rows.
+
+        At the threshold that they certify, and where the rule can tell, on average with
+        that at the error which so many calibration rows should certify.
+        """
+        sample, rule = training.sample(trust), self._rule(how, trust, training)
+        found = rule.select(sample, self.alpha, delta).threshold
+        thresholds = [found]
+        root = rule.expected_root(n_rows, sample.bound, self.alpha, delta)
+        if root is not None:
+            expected = sample.threshold(sample.tail_of(root**2))
+            thresholds.append(expected if root > 0.0 and sample.n_scored else None)
+        scores = trust.score(other)
+        powers = [-1.0 if t is None else float(np.mean(scores > t)) for t in thresholds]
+        # Of caps that promise the same power, the one that certifies the larger error.
+        return float(np.mean(powers)) + TIE * (root or 0.0)
 
     def _sensitivity(
-        self,
-        calibration: ScoredRows,
-        trust: Trust,
-        rule: Rule,
-        threshold: float,
-        delta: float,
-        rng: np.random.Generator,
+        self, rows: ScoredRows, calibration: Calibration, threshold: float
     ) -> float | None:
-        """By what factor the odds of being missing, as estimated, may be wrong.
+        """By what factor the odds of being missing, as calibrated with, may be wrong.
 
         The largest Γ at which the rule, with weights between those of odds/Γ and of
         odds·Γ, would have chosen this threshold or a smaller one.
         """
+        trust = calibration.trust
         if trust.model is None:
             return None
-        scores = trust.score(calibration)
+        scores = trust.score(rows)
         # Sorted once, so that the sample of every factor need not be.
         order = np.argsort(-scores)
-        probability = trust.model.missing_probability(calibration.rows)
-        reached = ScoredRows(calibration.rows, scores[order], probability[order])
+        probability = trust.model.missing_probability(rows.rows)[order]
+        assert rows.draws is not None
+        reached = ScoredRows(rows.rows, scores[order], rows.draws[order], probability)
 
         def holds(factor: float) -> bool:
-            sample = reached.sample(trust.widened(factor))
-            chosen = rule.select(sample, self.alpha, delta, deepcopy(rng))
-            return chosen.threshold is not None and chosen.threshold <= threshold
+            widened = replace(calibration, sample=reached.sample(trust.widened(factor)))
+            chosen = widened.select([self.alpha])[0].threshold
+            return chosen is not None and chosen <= threshold
 
-        return largest_factor(holds)
+        return largest_factor(holds, self.odds_factor)
 
 
-def largest_factor(holds: Callable[[float], bool]) -> float:
-    """The largest factor ≥ 1 up to which a claim holds; infinite beyond 1024."""
-    low, high = 1.0, 2.0
+def largest_factor(holds: Callable[[float], bool], start: float = 1.0) -> float:
+    """The largest factor up to which a claim holds; infinite beyond 1024.
+
+    Parameters
+    ----------
+    holds : callable
+    start : float
+        A factor at which it is known to.
+    """
+    low, high = start, 2.0 * start
     while holds(high):
         low, high = high, 2.0 * high
         if low >= LARGEST_FACTOR:

@@ -9,8 +9,9 @@ from scipy.sparse import issparse
 
 from missratio.classifier._scores import complete_mask
 from missratio.classifier._training import missingness_parameters
+from missratio.exceptions import Message, Remedy, UnexplainedMissingError
 from missratio.missingness import Missingness
-from missratio.ratio import check_missingness, class_model
+from missratio.rows import check_missingness, class_model
 
 Models = Mapping[Any, Missingness]
 
@@ -54,10 +55,13 @@ def calibration_model(
     """
     model = class_model(missingness, label)
     if model is None and not issparse(X0) and not complete_mask(X0).all():
-        raise ValueError(
-            f"Calibration rows of class {label!r} have missing values (NaN) "
-            f"and no missingness model. Say why they are missing, missingness="
-            f"{{{label!r}: model}}, or use deployment='as-observed'."
+        raise UnexplainedMissingError(
+            Message(
+                "Calibration rows of class {label!r} have missing values (NaN) and no "
+                "missingness model.",
+                label=label,
+                remedies=(Remedy.MODEL, Remedy.AS_OBSERVED),
+            )
         )
     assert not isinstance(model, str)
     return model

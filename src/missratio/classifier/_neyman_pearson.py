@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -23,20 +24,29 @@ from sklearn.utils.validation import (
 
 from missratio._blocks import take_rows
 from missratio._typing import BoolArray, FloatArray
-from missratio.classifier._calibration import check_levels
-from missratio.classifier._certify import Calibration, ScoredRows
-from missratio.classifier._levels import Levels
+from missratio.classifier._cautions import (
+    MOST_ROWS,
+    warn_of_repeated_rows,
+    warn_without_power,
+)
+from missratio.classifier._certify import Promise
 from missratio.classifier._models import calibration_model, find_models
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
+from missratio.classifier._streamed import as_table, hold_out
 from missratio.classifier._training import (
     fit_estimator,
+    fit_source_estimator,
     relabelled,
     split_rows,
+    users_labels,
 )
-from missratio.missingness import Missingness
+from missratio.classifier._trust import ScoredRows
+from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import check_choice, two_classes
-from missratio.threshold import CalibrationSample
+from missratio.rows import LabelledSource, as_source
+from missratio.threshold import CalibrationSample, Rule, check_levels
+from missratio.weights import complete_row_weights
 
 DEPLOYMENTS = ("complete", "as-observed")
 INFEASIBLE = ("raise", "reject_all")
@@ -65,10 +75,11 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         rows; all of them reach a parameter `missingness` of the estimator, or of one
         inside it, that is None. An estimator without such a parameter gets the weights
         of a whole-row model as `sample_weight`. None takes the estimator's own.
-    rule : str, default="auto"
+    rule : str or Rule, default="auto"
         "binomial" for complete rows; "paper", "bernstein", "hoeffding-bentkus",
-        "thinning", "betting", "flipped-betting" or "tuned-betting" for rows missing not
-        at random; "auto" chooses by φ, the number of rows, and training rows.
+        "thinning", "counting", "betting", "flipped-betting" or "tuned-betting" for rows
+        missing not at random; "auto" chooses by φ, the number of rows, and training
+        rows. Or a `missratio.threshold.Rule` of one's own.
     deployment : {"complete", "as-observed"}, default="complete"
         Rows to be classified are complete, and one with a missing value gets the
         controlled class; or they lose values as the calibration rows did, and are
@@ -97,6 +108,9 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         On the scale of the estimator's scores.
     certificate_ : Certificate
         What is guaranteed, and under which assumptions.
+    calibration_ : Calibration
+        What the threshold was chosen from: `calibration_.select(alphas)` chooses it at
+        other levels.
     classes_ : ndarray of shape (2,)
     calibration_index_ : ndarray of int
         Rows that the threshold was chosen with. Only after `fit`.
@@ -122,7 +136,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         alpha: float = 0.05,
         delta: float = 0.05,
         missingness: Mapping[Any, Missingness] | None = None,
-        rule: str = "auto",
+        rule: str | Rule = "auto",
         deployment: Literal["complete", "as-observed"] = "complete",
         calibration_size: float = 0.5,
         controlled_class: Any = 0,
@@ -144,15 +158,27 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.missingness_delta = missingness_delta
         self.odds_factor = odds_factor
 
-    def fit(self, X: Any, y: ArrayLike, **params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
         """Fit the estimator, and calibrate on rows it hasn't seen.
 
         Parameters
         ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-            NaN where a value is missing.
+        X : array-like or dataframe of shape (n_rows, n_columns), or source
+            NaN where a value is missing. A source, as `scan_parquet` gives it, has its
+            labels with it; the estimator must be a ratio that fits sources.
         y : array-like of shape (n_rows,)
             Two labels, the controlled class among them.
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            Where values were looked up, the probability with which each row or entry is
+            there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
+            nothing about why values are missing. The weights reach an estimator that
+            takes `inclusion` as they are, and any other as `sample_weight`.
         **params : dict
             Such as `sample_weight`, for the estimator's fit; calibration has none.
 
@@ -161,46 +187,79 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         Self
             The fitted classifier.
         """
-        self._fit_levels(X, y, **params)
-        return self
-
-    def _fit_levels(self, X: Any, y: ArrayLike, **params: Any) -> Levels:
-        """Fit, and give what the threshold was chosen from.
-
-        Parameters
-        ----------
-        X, y, **params
-            As for `fit`.
-
-        Returns
-        -------
-        Levels
-            To choose thresholds at other levels without another look at the rows.
-        """
         self._check_parameters()
+        if (source := as_source(X, y)) is not None:
+            return self._fit_source(source, inclusion, params)
         X, y = read_labelled(self, X, y)
         self.classes_ = two_classes(y)
         missingness = self._resolve_missingness()
         is_other = y != self._controlled()
         rng = np.random.default_rng(self._seed())
+        drawn = self._read_inclusion(inclusion, X, y, missingness)
         fitted, held = split_rows(is_other, self.calibration_size, rng)
         self.calibration_index_ = held
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
-        self.estimator_ = fit_estimator(
-            self.estimator,
-            X,
-            is_other.astype(int),
-            fitted,
-            relabelled(missingness, self._controlled()),
-            self._controlled(),
-            params,
-        )
+        with users_labels(self.classes_, self._controlled()):
+            self.estimator_ = fit_estimator(
+                self.estimator,
+                X,
+                is_other.astype(int),
+                fitted,
+                relabelled(missingness, self._controlled()),
+                self._controlled(),
+                params,
+                None if inclusion is None else np.asarray(inclusion, dtype=np.float64),
+                drawn,
+            )
         # The estimator has seen the controlled class as 0, its first.
         self._sign = 1.0
-        return self._recalibrate(X, is_other, missingness, rng)
+        self._recalibrate(X, is_other, missingness, rng, drawn)
+        return self
 
-    def calibrate(self, X0: Any, X0_training: Any = None) -> Self:
+    def _fit_source(
+        self,
+        source: LabelledSource,
+        inclusion: ArrayLike | None,
+        params: dict[str, Any],
+    ) -> Self:
+        """The same for rows that are read block by block."""
+        given = sorted([*params, *(["inclusion"] if inclusion is not None else [])])
+        if given:
+            raise ValueError(
+                f"{given} go with a table in memory, and these rows are read "
+                "block by block. Leave them out, or bring the rows into memory."
+            )
+        rng = np.random.default_rng(self._seed())
+        seed = int(rng.integers(2**31))
+        rest, drawn = hold_out(
+            source, self.controlled_class, self.calibration_size, seed
+        )
+        self.classes_ = two_classes(np.array(drawn.labels))
+        missingness = self._resolve_missingness()
+        tables = [
+            as_table(rows, source.names)
+            for rows in (drawn.held, drawn.training, drawn.other)
+        ]
+        held, training, other = (
+            read_rows(self, table, reset=position == 0)
+            for position, table in enumerate(tables)
+        )
+        with users_labels(self.classes_, self._controlled()):
+            self.estimator_ = fit_source_estimator(
+                self.estimator,
+                rest,
+                relabelled(missingness, self._controlled()),
+                self._controlled(),
+            )
+        self.__dict__.pop("calibration_index_", None)
+        self._sign = 1.0
+        self._calibrate(held, training, lambda: other, missingness, rng)
+        return self
+
+    def calibrate(
+        self, X0: Any, X0_training: Any = None, inclusion: ArrayLike | None = None
+    ) -> Self:
         """Choose the threshold of an estimator that is fitted already.
 
         Parameters
@@ -210,6 +269,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         X0_training : array-like or dataframe, optional
             Other rows of that class, such as those it was fitted on, for rules that
             learn from them.
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            Where values of X0 were looked up, with which probability.
 
         Returns
         -------
@@ -236,7 +297,9 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self._sign = 1.0 if self.classes_[0] == self._controlled() else -1.0
         missingness = self._resolve_missingness()
         rng = np.random.default_rng(self._seed())
-        self._calibrate(X0, X0_training, None, missingness, rng)
+        labels = np.full(X0.shape[0], self._controlled())
+        drawn = self._read_inclusion(inclusion, X0, labels, missingness)
+        self._calibrate(X0, X0_training, None, missingness, rng, drawn)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -295,7 +358,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         check_is_fitted(self, "threshold_")
         X = read_rows(self, X, reset=False)
-        return self._trust.score(self._scored(X))
+        return self.calibration_.trust.score(self._scored(X))
 
     def calibration_sample(self, X0: Any) -> CalibrationSample:
         """Scored rows of the controlled class, weighted as the certificate does.
@@ -312,7 +375,44 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         check_is_fitted(self, "threshold_")
         X0 = read_rows(self, X0, reset=False)
-        return self._scored(X0).sample(self._trust)
+        return self._scored(X0).sample(self.calibration_.trust)
+
+    def row_weights(self, X: Any, y: ArrayLike) -> FloatArray | None:
+        """What each row stands for where errors on complete rows are to be measured.
+
+        Under deployment "complete" a row that has lost a value is not classified but
+        given to the controlled class, so that shares of the rows at hand say nothing
+        about complete rows. The complete ones among them do, with the weights
+        1/(1 − φ) of their class.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or None
+            0 for a row that has lost a value; None where all rows count the same.
+
+        Raises
+        ------
+        ValueError
+            Where rows have lost values and their class has no model.
+        """
+        check_is_fitted(self, "threshold_")
+        X = read_rows(self, X, reset=False)
+        if self.deployment == "as-observed" or issparse(X) or complete_mask(X).all():
+            return None
+        labels, models = np.asarray(y), self._resolve_missingness()
+        weights = np.ones(len(labels))
+        for label in self.classes_.tolist():
+            of_class = np.flatnonzero(labels == label)
+            rows = take_rows(X, of_class)
+            model = calibration_model(rows, models, label)
+            if model is not None:
+                weights[of_class] = complete_row_weights(rows, model)
+        return weights
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Fit parameters go to the estimator.
@@ -322,8 +422,10 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         MetadataRouter
         """
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(
-            estimator=self.estimator, method_mapping=mapping
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=mapping)
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -391,17 +493,45 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         is_other: BoolArray,
         missingness: Mapping[Any, Missingness] | None,
         rng: np.random.Generator | None = None,
-    ) -> Levels:
+        drawn: RowInclusion | None = None,
+    ) -> None:
         """Choose the threshold on the calibration rows of the table fitted on."""
         held = np.zeros(len(is_other), dtype=bool)
         held[self.calibration_index_] = True
-        return self._calibrate(
-            take_rows(X, np.flatnonzero(held)),
+        rows = np.flatnonzero(held)
+        self._calibrate(
+            take_rows(X, rows),
             take_rows(X, np.flatnonzero(~held & ~is_other)),
             lambda: take_rows(X, np.flatnonzero(is_other)),
             missingness,
             rng or np.random.default_rng(self._seed()),
+            None if drawn is None else drawn.take(rows),
         )
+
+    def _read_inclusion(
+        self,
+        inclusion: ArrayLike | None,
+        X: Any,
+        y: Any,
+        missingness: Mapping[Any, Missingness] | None,
+    ) -> RowInclusion | None:
+        """By what draw rows are there; None where that isn't asked for."""
+        if inclusion is None:
+            return None
+        if self.deployment != "complete":
+            raise ValueError(
+                "inclusion is for deployment='complete': rows as they are observed are "
+                "calibrated as they are. Leave it out, and the answers too."
+            )
+        drawn = RowInclusion.of(inclusion, complete_mask(X), X.shape[1])
+        controlled = self._controlled()
+        of_class = np.flatnonzero(np.asarray(y) == controlled)
+        if controlled in (missingness or {}) and drawn.take(of_class).by_design:
+            raise ValueError(
+                f"Class {controlled!r} has a missingness model and inclusion "
+                "probabilities: its rows can't be weighed twice. Leave out one of them."
+            )
+        return drawn
 
     def _calibrate(
         self,
@@ -410,14 +540,16 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         other_rows: Callable[[], Any] | None,
         missingness: Mapping[Any, Missingness] | None,
         rng: np.random.Generator,
-    ) -> Levels:
+        drawn: RowInclusion | None = None,
+    ) -> None:
         model = None
-        if self.deployment == "complete":
+        by_design = drawn is not None and drawn.by_design
+        if self.deployment == "complete" and not by_design:
             model = calibration_model(X0, missingness, self._controlled())
         training = None
         if model is not None and training_rows is not None:
             training = self._scored(training_rows)
-        calibration = Calibration(
+        promise = Promise(
             alpha=self.alpha,
             delta=self.delta,
             missingness_delta=self.missingness_delta,
@@ -426,11 +558,23 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             deployment=self.deployment,
             on_infeasible=self.on_infeasible,
             controlled=self._controlled(),
+            other=self._other(),
         )
         other = None if other_rows is None else lambda: self._scored(other_rows())
-        self.certificate_, levels = calibration.certify(
-            self._scored(X0), training, other, model, rng
+        scored = self._scored(X0)
+        if model is not None:
+            scored = replace(scored, draws=rng.uniform(size=len(scored.scores)))
+        if by_design:
+            scored = replace(scored, inclusion=drawn)
+        self.certificate_, self.calibration_ = promise.certify(
+            scored, training, other, model, self._score
         )
-        self._trust = levels.trust
         self.threshold_ = self.certificate_.threshold
-        return levels
+        if training_rows is not None:
+            warn_of_repeated_rows(X0, training_rows)
+        if self.certificate_.certified:
+            shown = None if other_rows is None else other_rows()
+            if shown is not None:
+                few = np.linspace(0, shown.shape[0] - 1, MOST_ROWS).astype(np.intp)
+                shown = self.score_samples(take_rows(shown, np.unique(few)))
+            warn_without_power(scored.scores, self.threshold_, shown)

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binom
 
-from missratio.classifier._calibration import check_levels, make_rule, sorted_scores
-from missratio.threshold import BernsteinRule, CalibrationSample, PaperRule
+from missratio._typing import FloatArray
+from missratio.classifier._calibration import Calibration
+from missratio.exceptions import Message, NoCertificateError, Remedy
+from missratio.threshold import (
+    CalibrationSample,
+    Rule,
+    check_levels,
+    fewest,
+    fewest_look_ups,
+    make_rule,
+)
 
-_MOST_ROWS = 10**9
-# With how much certainty the random number of rows that thinning keeps is to suffice.
-_THINNING_CERTAINTY = 0.9
-
-
-class NoCertificateError(ValueError):
-    """No threshold can be certified, with what it would take."""
+# Rows that a plan may ask for, and those that it may try out by repeating a sample.
+MOST_ROWS = 10**9
+MOST_REPEATED = 200_000
+MOST_TIMES = 64
 
 
 def required_calibration_rows(
-    alpha: float, delta: float, phi_max: float = 0.0, rule: str = "auto"
+    alpha: float, delta: float, phi_max: float = 0.0, rule: str | Rule = "auto"
 ) -> int:
     """The smallest number of rows with which a rule can certify any threshold at all.
 
@@ -35,7 +40,7 @@ def required_calibration_rows(
     phi_max : float
         ‖φ‖∞, the largest missing probability of the controlled class; 0 where it is
         complete. Rules that use more of φ are planned for φ = phi_max throughout.
-    rule : str
+    rule : str or Rule, default="auto"
 
     Returns
     -------
@@ -54,66 +59,98 @@ def required_calibration_rows(
     check_levels(alpha, delta)
     if not 0.0 <= phi_max < 1.0:
         raise ValueError(f"phi_max must lie in [0, 1), got {phi_max}.")
-    bound = 1.0 / (1.0 - phi_max)
-    margins = {"paper": PaperRule(), "bernstein": BernsteinRule()}
-    least = math.ceil(math.log(delta) / math.log1p(-alpha))
-
-    def feasible(n_rows: int) -> bool:
-        if rule == "thinning" or (rule == "auto" and phi_max > 0.0):
-            too_few = binom.cdf(least - 1, n_rows, 1.0 / bound)
-            return bool(too_few <= 1.0 - _THINNING_CERTAINTY)
-        by_margin = margins.get(rule)
-        if by_margin is not None:
-            return by_margin.margin(alpha, delta, n_rows / bound) <= alpha
-        sample = _typical_sample(n_rows, bound)
-        chosen = make_rule(rule, training=sample, complete=phi_max == 0.0)
-        rng = np.random.default_rng(0)
-        return chosen.select(sample, alpha, delta, rng).threshold is not None
-
-    low, high = 0, least
-    while not feasible(high):
-        low, high = high, 2 * high
-        if high > _MOST_ROWS:
-            raise ValueError(
-                f"No number of rows up to {_MOST_ROWS:.0e} is enough for rule {rule!r} "
-                f"at alpha={alpha}, delta={delta}, phi_max={phi_max}."
-            )
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if feasible(middle) else (middle, high)
-    return high
+    chosen = make_rule(rule)
+    needed = chosen.least_rows(alpha, delta, 1.0 / (1.0 - phi_max))
+    if needed is None or needed > MOST_ROWS:
+        raise NoCertificateError(
+            f"No number of rows up to {MOST_ROWS:.0e} is enough for rule "
+            f"{chosen.name!r} at alpha={alpha}, delta={delta}, phi_max={phi_max}. "
+            "Raise alpha or delta, or choose another rule."
+        )
+    return needed
 
 
-def _typical_sample(n_rows: int, bound: float) -> CalibrationSample:
-    """Rows of which the expected number is observed, with equal weights."""
-    observed = max(1, round(n_rows / bound))
-    scores = np.arange(observed, 0, -1, dtype=np.float64)
-    return CalibrationSample(scores, np.full(observed, bound), n_rows, bound)
+def rows_like(calibration: Calibration, alpha: float) -> int | None:
+    """How many rows like a sample's own would certify a threshold; None if too many.
+
+    The sample is repeated whole, as if so many more rows of the same kind had come.
+    """
+    sample, rng = calibration.sample, np.random.default_rng(0)
+
+    def passes(further: int) -> bool:
+        more = replace(calibration, sample=sample.repeated(1 + further, rng))
+        return bool(sample.n_scored and more.select([alpha])[0].threshold is not None)
+
+    most = min(MOST_TIMES, MOST_REPEATED // max(sample.n_rows, 1))
+    further = fewest(passes, most)
+    return None if further is None else (1 + further) * sample.n_rows
 
 
 def infeasible(
-    sample: CalibrationSample,
-    training: CalibrationSample | None,
-    controlled: Any,
-    alpha: float,
-    delta: float,
-    rule: str,
+    calibration: Calibration, controlled: Any, alpha: float, rule: str
 ) -> NoCertificateError:
     """Why no threshold can be certified, and what to do."""
-    bound = sample.bound
-    if bound is None:
-        # As if φ were everywhere what the heaviest weight seen implies.
-        seen = [s.weights.max() for s in (sample, training) if s and s.n_observed]
-        bound = max(seen, default=1.0)
-    about = "" if sample.bound is not None else "about "
-    needed = required_calibration_rows(alpha, delta, 1.0 - 1.0 / bound, rule)
+    sample, delta = calibration.sample, calibration.delta
+    if sample.lookups is not None:
+        return _too_few_look_ups(sample, controlled, alpha, delta)
+    needed, about = None, ""
+    if sample.bound is not None:
+        needed = calibration.rule.least_rows(alpha, delta, sample.bound)
+    if needed is None or needed <= sample.n_rows:
+        needed, about = rows_like(calibration, alpha), "about "
+    wants = f"rule {rule!r} needs {about}{needed} or more"
+    if needed is None:
+        wants = f"rule {rule!r} would need very many more rows like these"
     return NoCertificateError(
-        f"No threshold certifies alpha={alpha:g} at delta={delta:g}: got "
-        f"{sample.n_rows} calibration rows of class {controlled!r} "
-        f"({sample.n_observed} observed), and rule {rule!r} needs {about}{needed} or "
-        "more. Raise alpha or delta, bring more rows of that class, choose another "
-        "rule, or set on_infeasible='reject_all'."
+        Message(
+            "No threshold certifies alpha={alpha:g} at delta={delta:g}: got {rows} "
+            "calibration rows of class {label!r} ({observed} observed), and {wants}.",
+            label=controlled,
+            remedies=(
+                Remedy.RAISE_LEVELS,
+                "bring more rows of that class",
+                Remedy.OTHER_RULE,
+                Remedy.REJECT_ALL,
+            ),
+            facts={
+                "alpha": alpha,
+                "delta": delta,
+                "rows": sample.n_rows,
+                "observed": sample.n_observed,
+                "wants": wants,
+            },
+        )
     )
+
+
+def _too_few_look_ups(
+    sample: CalibrationSample, controlled: Any, alpha: float, delta: float
+) -> NoCertificateError:
+    """The same where incomplete rows were looked up."""
+    lookups = sample.lookups
+    assert lookups is not None
+    incomplete, drawn = int(lookups.incomplete.sum()), int(lookups.drawn.sum())
+    needed = fewest_look_ups(sample, alpha, delta)
+    wants = "Bring more rows of that class"
+    if needed is not None and needed > drawn:
+        wants = f"Look up {needed} of them or more, several times that for power"
+    return NoCertificateError(
+        f"No threshold certifies alpha={alpha:g} at delta={delta:g}: of "
+        f"{sample.n_rows} calibration rows of class {controlled!r}, {incomplete} are "
+        f"incomplete and {drawn} of these were looked up ({lookups.not_found} not "
+        f"found). {wants}, raise alpha or delta, or set on_infeasible='reject_all'."
+    )
+
+
+def sorted_scores(other_scores: ArrayLike) -> FloatArray:
+    """Scores of the other class, sorted, to measure power with."""
+    scores = np.sort(np.asarray(other_scores, dtype=np.float64))
+    if len(scores) == 0 or np.isnan(scores[-1]):
+        raise ValueError(
+            "other_scores must hold the other class's scores, one or more and none of "
+            "them NaN: give a row that has no score −∞."
+        )
+    return scores
 
 
 def expected_power(
@@ -124,7 +161,7 @@ def expected_power(
     alpha: float,
     delta: float,
     phi_max: float = 0.0,
-    rule: str = "auto",
+    rule: str | Rule = "auto",
     n_draws: int = 200,
     random_state: int | None = 0,
 ) -> float:
@@ -142,7 +179,7 @@ def expected_power(
     alpha, delta : float
     phi_max : float
         Missing probability.
-    rule : str
+    rule : str or Rule, default="auto"
     n_draws : int
     random_state : int, optional
 
@@ -172,12 +209,14 @@ def expected_power(
     def draw() -> CalibrationSample:
         lost = rng.uniform(size=n_rows) < phi_max
         weights = np.where(lost, 0.0, bound)
-        return CalibrationSample.build(rng.choice(controlled, n_rows), weights, bound)
+        return CalibrationSample.build(
+            rng.choice(controlled, n_rows), weights, bound, random_state=rng
+        )
 
     powers = np.zeros(n_draws)
     for i in range(n_draws):
         chosen = make_rule(rule, training=draw(), complete=phi_max == 0.0)
-        threshold = chosen.select(draw(), alpha, delta, rng).threshold
+        threshold = chosen.select(draw(), alpha, delta).threshold
         if threshold is not None:
             above = len(other) - np.searchsorted(other, threshold, side="right")
             powers[i] = above / len(other)

@@ -10,14 +10,18 @@ from scipy.sparse import issparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import (
     check_consistent_length,
+    check_is_fitted,
     column_or_1d,
     validate_data,
 )
 
+from missratio._blocks import take_rows
 from missratio.ratio import check_no_infinity
 
+_ROUNDING = 1e-9
 
-def read_labelled(owner: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+
+def read_labelled(owner: Any, X: Any, y: ArrayLike | None) -> tuple[Any, Any]:
     """Rows to fit on, and their labels.
 
     Parameters
@@ -66,3 +70,31 @@ def read_rows(owner: Any, X: Any, *, reset: bool) -> Any:
     if not issparse(table) and table.dtype.kind == "f":
         check_no_infinity(table)
     return table
+
+
+def check_same_rows(classifier: Any, X: Any, y: ArrayLike) -> None:
+    """Refuse rows other than those that a fitted classifier was calibrated with.
+
+    Parameters
+    ----------
+    classifier : NeymanPearsonClassifier
+    X, y : array-like
+        The rows that it was fitted with, in their order. After `calibrate`, those of
+        the controlled class are the ones that it was calibrated with, in their order.
+    """
+    check_is_fitted(classifier, "threshold_")
+    X, labels = read_rows(classifier, X, reset=False), np.asarray(column_or_1d(y))
+    check_consistent_length(X, labels)
+    held = np.flatnonzero(labels == classifier.certificate_.controlled_class)
+    held = getattr(classifier, "calibration_index_", held)
+    kept, same = classifier.calibration_.sample, len(held) and held.max() < len(labels)
+    if same:
+        found = classifier.calibration_sample(take_rows(X, held))
+        same = found.n_rows == kept.n_rows and found.n_observed == kept.n_observed
+        same = same and np.allclose(found.values, kept.values, _ROUNDING, _ROUNDING)
+    if not same:
+        raise ValueError(
+            "X and y are not the rows that the classifier's certificate is about. Give "
+            "the rows that it was fitted with, in the same order; after calibrate, "
+            "those of the controlled class that it was calibrated with."
+        )

@@ -10,7 +10,7 @@ import numpy as np
 
 from missratio.datasets._files import DataHome, read_file
 from missratio.datasets._table import (
-    Table,
+    LoadedDataset,
     Variant,
     check_columns,
     check_labels,
@@ -81,7 +81,7 @@ def load_ctg(
     end = len(rows) if footer else labelled[-1] + 1
     kept = rows[labelled[0] : end]
     columns = [header.index(name) for name in FEATURES]
-    return Table(
+    return LoadedDataset(
         np.array([[_number(row[j]) for j in columns] for row in kept]),
         np.array([int(row[label] == 1.0) for row in kept]),
         list(FEATURES),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from missratio._files import write_whole
 from missratio._hints import did_you_mean, listed
 from missratio.datasets._download import download
 
@@ -21,7 +22,7 @@ DataHome = str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PublishedFile:
     """A data set's file and its publisher.
 
     Parameters
@@ -49,7 +50,7 @@ class Source:
 SOURCES = {
     source.name: source
     for source in (
-        Source(
+        PublishedFile(
             "ctg",
             ("CTG.xls",),
             "UCI Machine Learning Repository",
@@ -60,7 +61,7 @@ SOURCES = {
             ),
             "d6aa62e82625e59f9d5b05bc8fc52af9ea67bdf2a23f1faca8511d5618fcb421",
         ),
-        Source(
+        PublishedFile(
             "fire",
             ("smoke_detection_iot.csv", "smoke_detection_iot.csv.gz"),
             "Kaggle",
@@ -68,7 +69,7 @@ SOURCES = {
             (),
             None,
         ),
-        Source(
+        PublishedFile(
             "weather",
             ("weatherAUS.csv.gz", "weatherAUS.csv"),
             "Kaggle, from the Australian Bureau of Meteorology",
@@ -150,7 +151,7 @@ def available(data_home: DataHome = None) -> list[DataFile]:
     return [_entry(source, data_folder(data_home)) for source in SOURCES.values()]
 
 
-def _entry(source: Source, folder: Path) -> DataFile:
+def _entry(source: PublishedFile, folder: Path) -> DataFile:
     path = _find(source, folder)
     return DataFile(
         source.name,
@@ -163,7 +164,7 @@ def _entry(source: Source, folder: Path) -> DataFile:
     )
 
 
-def _status(source: Source, path: Path) -> DigestStatus:
+def _status(source: PublishedFile, path: Path) -> DigestStatus:
     if source.sha256 is None:
         return "unknown"
     try:
@@ -221,7 +222,7 @@ def read_file(name: str, data_home: DataHome, verify: bool) -> tuple[Path, bytes
     return path, content
 
 
-def _source(name: str) -> Source:
+def _source(name: str) -> PublishedFile:
     if name not in SOURCES:
         raise ValueError(
             f"The data sets are {listed(SOURCES)}: got {name!r}."
@@ -230,7 +231,7 @@ def _source(name: str) -> Source:
     return SOURCES[name]
 
 
-def _find(source: Source, folder: Path) -> Path | None:
+def _find(source: PublishedFile, folder: Path) -> Path | None:
     paths = (folder / file for file in source.files)
     return next((path for path in paths if path.is_file()), None)
 
@@ -251,7 +252,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _download(source: Source, folder: Path) -> Path:
+def _download(source: PublishedFile, folder: Path) -> Path:
     """Download a file into the folder; its digest is checked before it is put there."""
     file = source.files[0]
     by_hand = (
@@ -271,7 +272,7 @@ def _download(source: Source, folder: Path) -> Path:
             reasons.append(f"{url}: {error}")
             continue
         if source.sha256 in (None, _digest(content)):
-            return _write(folder / file, content)
+            return write_whole(folder / file, content)
         reasons.append(
             f"{url}: its {file} has the SHA-256 {_digest(content)}, not "
             f"{source.sha256}, and was refused"
@@ -280,15 +281,3 @@ def _download(source: Source, folder: Path) -> Path:
         f"{file} is not in {folder}, and could not be downloaded ("
         f"{'; '.join(reasons)}). {by_hand}"
     )
-
-
-def _write(path: Path, content: bytes) -> Path:
-    """Write a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return path

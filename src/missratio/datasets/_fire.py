@@ -9,7 +9,7 @@ import numpy as np
 from missratio._typing import FloatArray
 from missratio.datasets._files import DataHome, read_file
 from missratio.datasets._table import (
-    Table,
+    LoadedDataset,
     Variant,
     check_labels,
     is_published,
@@ -99,7 +99,7 @@ def load_fire(
     check_labels(labels, ["0", "1"], path)
     readings = {name: np.array(table[name]) for name in FEATURES}
     capped = _capped(readings, published)
-    return Table(
+    return LoadedDataset(
         np.column_stack([capped[name] for name in FEATURES]),
         np.array([int(label == "0") for label in labels]),
         list(FEATURES),

@@ -77,7 +77,7 @@ def check_labels(labels: Sequence[Any], known: Sequence[Any], path: Path) -> Non
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class LoadedDataset:
     """A data set as it was read.
 
     Parameters

@@ -10,7 +10,7 @@ import numpy as np
 from missratio._typing import FloatArray
 from missratio.datasets._files import DataHome, read_file
 from missratio.datasets._table import (
-    Table,
+    LoadedDataset,
     Variant,
     check_labels,
     is_published,
@@ -110,7 +110,7 @@ def load_weather(
     indicators = [
         f"{name}_{level}" for name, levels in LEVELS.items() for level in levels[1:]
     ]
-    return Table(
+    return LoadedDataset(
         np.column_stack(blocks),
         (labels == "No").astype(np.intp),
         [*CONTINUOUS, *indicators],

@@ -2,6 +2,7 @@
 
 from missratio.evaluation._display import NPROCDisplay
 from missratio.evaluation._metrics import (
+    ErrorScorer,
     Interval,
     error_scorer,
     exact_interval,
@@ -11,18 +12,26 @@ from missratio.evaluation._metrics import (
     type_i_interval,
     type_ii_error,
 )
+from missratio.evaluation._monitor import TypeIErrorMonitor, WatchedPoint
+from missratio.evaluation._monitor_display import MonitorDisplay
 from missratio.evaluation._np_roc import (
     NPROC,
     NPROCComparison,
     compare_np_roc,
     np_roc,
 )
+from missratio.evaluation._sensitivity_display import SensitivityDisplay
 
 __all__ = [
     "NPROC",
+    "ErrorScorer",
     "Interval",
+    "MonitorDisplay",
     "NPROCComparison",
     "NPROCDisplay",
+    "SensitivityDisplay",
+    "TypeIErrorMonitor",
+    "WatchedPoint",
     "compare_np_roc",
     "error_scorer",
     "exact_interval",

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._blocks import take_rows
+from missratio.classifier import complete_mask
 from missratio.evaluation._np_roc import NPROC, np_roc
 
 
@@ -58,7 +60,9 @@ class NPROCDisplay:
         estimator : NeymanPearsonClassifier
             Fitted. Its calibration rows are not used: give rows that it hasn't seen.
         X : array-like or dataframe of shape (n_rows, n_columns)
-            Complete rows.
+            Rows of the controlled class that have lost values are weighted as in
+            calibration. Those of the other class must be complete, unless the
+            classifier is for rows as they are observed.
         y : array-like of shape (n_rows,)
         name : str, optional
         ax : matplotlib Axes, optional
@@ -70,12 +74,22 @@ class NPROCDisplay:
         NPROCDisplay
         """
         check_is_fitted(estimator, "threshold_")
-        scores = estimator.score_samples(X)
         controlled = np.asarray(y) == estimator.certificate_.controlled_class
+        rows = take_rows(X, np.flatnonzero(controlled))
+        others = take_rows(X, np.flatnonzero(~controlled))
+        sample: Any = estimator.score_samples(rows)
+        if estimator.row_weights(rows, np.asarray(y)[controlled]) is not None:
+            sample = estimator.calibration_sample(rows)
+        if estimator.deployment == "complete" and not complete_mask(others).all():
+            raise ValueError(
+                "Rows of the other class have missing values (NaN), and the classifier "
+                "is for complete rows: the power on complete rows can't be read off "
+                "them. Give complete rows of that class."
+            )
         return cls.from_predictions(
-            scores[controlled],
-            scores[~controlled],
-            delta=estimator.delta,
+            sample,
+            estimator.score_samples(others),
+            delta=estimator.delta - estimator.certificate_.missingness_delta,
             name=name or type(estimator.estimator).__name__,
             ax=ax,
             **kwargs,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import beta
-from sklearn.metrics import make_scorer
 from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from missratio._typing import FloatArray
+from missratio.classifier import NeymanPearsonClassifier
 
 
 class Interval(NamedTuple):
@@ -31,7 +35,7 @@ def exact_interval(n_events: int, n_rows: int, confidence: float = 0.95) -> Inte
 
     Examples
     --------
-    >>> from missratio import exact_interval
+    >>> from missratio.evaluation import exact_interval
     >>> interval = exact_interval(5, 100)
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.016, 0.113)
@@ -44,34 +48,85 @@ def exact_interval(n_events: int, n_rows: int, confidence: float = 0.95) -> Inte
         raise ValueError(
             f"confidence must lie strictly between 0 and 1, got {confidence}."
         )
+    return _interval(n_events, n_rows, confidence)
+
+
+def _interval(events: float, rows: float, confidence: float) -> Interval:
+    """Clopper and Pearson's, of numbers that need not be whole."""
     tail = (1.0 - confidence) / 2.0
-    low = beta.ppf(tail, n_events, n_rows - n_events + 1) if n_events else 0.0
+    low = beta.ppf(tail, events, rows - events + 1) if events else 0.0
     high = 1.0
-    if n_events < n_rows:
-        high = beta.ppf(1.0 - tail, n_events + 1, n_rows - n_events)
+    if events < rows:
+        high = beta.ppf(1.0 - tail, events + 1, rows - events)
     return Interval(float(low), float(high))
 
 
-def _wrong(
-    y_true: ArrayLike, y_pred: ArrayLike, controlled_class: Any, *, of_controlled: bool
-) -> tuple[int, int]:
-    """How many rows of one class there are, and how many are classified wrongly."""
+class _Errors(NamedTuple):
+    """How many rows of one class are classified wrongly, and what share of the weight.
+
+    `size` is the number of rows that tell as much of the share without weights.
+    """
+
+    n_wrong: int
+    n_rows: int
+    share: float
+    size: float
+
+    def interval(self, confidence: float, *, wrong: bool) -> Interval:
+        """Of the share of wrong rows, or of right ones."""
+        if self.size == self.n_rows:
+            events = self.n_wrong if wrong else self.n_rows - self.n_wrong
+            return exact_interval(events, self.n_rows, confidence)
+        share = self.share if wrong else 1.0 - self.share
+        return _interval(share * self.size, self.size, confidence)
+
+
+def _errors(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    controlled_class: Any,
+    sample_weight: ArrayLike | None,
+    *,
+    of_controlled: bool,
+) -> _Errors:
     truth, predicted = column_or_1d(y_true), column_or_1d(y_pred)
-    check_consistent_length(truth, predicted)
+    check_consistent_length(truth, predicted, sample_weight)
     rows = (truth == controlled_class) == of_controlled
+    weights = np.ones(len(truth))
+    if sample_weight is not None:
+        weights = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
+        if not ((weights >= 0.0) & np.isfinite(weights)).all():
+            raise ValueError("sample_weight must be finite and not negative.")
+        rows &= weights > 0.0
     n_rows = int(rows.sum())
     if n_rows == 0:
         which = "the controlled" if of_controlled else "the other"
+        weighing = "" if sample_weight is None else " with a positive weight"
         raise ValueError(
-            f"y_true has no row of {which} class (controlled_class="
+            f"y_true has no row of {which} class{weighing} (controlled_class="
             f"{controlled_class!r}): its error can't be told."
         )
-    said_controlled = predicted[rows] == controlled_class
-    return int((said_controlled != of_controlled).sum()), n_rows
+    wrong = (predicted[rows] == controlled_class) != of_controlled
+    weights = weights[rows]
+    if (weights == weights[0]).all():
+        n_wrong = int(wrong.sum())
+        return _Errors(n_wrong, n_rows, n_wrong / n_rows, n_rows)
+    weights = weights / weights.sum()
+    share = float(weights @ wrong)
+    # Korn and Graubard's: as many rows as would have the share's variance.
+    size = float(1.0 / (weights @ weights))
+    if 0.0 < share < 1.0:
+        variance = float((weights**2) @ (wrong - share) ** 2)
+        size = min(size, share * (1.0 - share) / variance)
+    return _Errors(int(wrong.sum()), n_rows, share, min(size, n_rows))
 
 
 def type_i_error(
-    y_true: ArrayLike, y_pred: ArrayLike, *, controlled_class: Any = 0
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    controlled_class: Any = 0,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Share of the controlled class's rows that are given to the other class.
 
@@ -79,6 +134,9 @@ def type_i_error(
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
+    sample_weight : array-like of shape (n_rows,), optional
+        Where rows have lost values and complete ones are meant: what
+        `NeymanPearsonClassifier.row_weights` gives.
 
     Returns
     -------
@@ -90,12 +148,17 @@ def type_i_error(
     >>> type_i_error([0, 0, 0, 0, 1], [0, 1, 0, 0, 1])
     0.25
     """
-    wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=True)
-    return wrong / rows
+    return _errors(
+        y_true, y_pred, controlled_class, sample_weight, of_controlled=True
+    ).share
 
 
 def type_ii_error(
-    y_true: ArrayLike, y_pred: ArrayLike, *, controlled_class: Any = 0
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    controlled_class: Any = 0,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Share of the other class's rows that are given to the controlled class.
 
@@ -103,28 +166,46 @@ def type_ii_error(
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
+    sample_weight : array-like of shape (n_rows,), optional
+        Where rows have lost values and complete ones are meant: what
+        `NeymanPearsonClassifier.row_weights` gives.
 
     Returns
     -------
     float
     """
-    wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=False)
-    return wrong / rows
+    return _errors(
+        y_true, y_pred, controlled_class, sample_weight, of_controlled=False
+    ).share
 
 
-def power(y_true: ArrayLike, y_pred: ArrayLike, *, controlled_class: Any = 0) -> float:
+def power(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    controlled_class: Any = 0,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Share of the other class's rows that are recognised: one minus the type II error.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
+    sample_weight : array-like of shape (n_rows,), optional
+        Where rows have lost values and complete ones are meant: what
+        `NeymanPearsonClassifier.row_weights` gives.
 
     Returns
     -------
     float
     """
-    return 1.0 - type_ii_error(y_true, y_pred, controlled_class=controlled_class)
+    return 1.0 - type_ii_error(
+        y_true,
+        y_pred,
+        controlled_class=controlled_class,
+        sample_weight=sample_weight,
+    )
 
 
 def type_i_interval(
@@ -133,21 +214,28 @@ def type_i_interval(
     *,
     controlled_class: Any = 0,
     confidence: float = 0.95,
+    sample_weight: ArrayLike | None = None,
 ) -> Interval:
-    """Exact confidence interval of the type I error.
+    """Confidence interval of the type I error, exact without weights.
+
+    With weights it is Korn and Graubard's, for as many rows as tell as much, and holds
+    approximately.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
     confidence : float, default=0.95
+    sample_weight : array-like of shape (n_rows,), optional
+        As for `type_i_error`.
 
     Returns
     -------
     Interval
     """
-    wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=True)
-    return exact_interval(wrong, rows, confidence)
+    return _errors(
+        y_true, y_pred, controlled_class, sample_weight, of_controlled=True
+    ).interval(confidence, wrong=True)
 
 
 def power_interval(
@@ -156,21 +244,25 @@ def power_interval(
     *,
     controlled_class: Any = 0,
     confidence: float = 0.95,
+    sample_weight: ArrayLike | None = None,
 ) -> Interval:
-    """Exact confidence interval of the power.
+    """Confidence interval of the power, exact without weights.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
     confidence : float, default=0.95
+    sample_weight : array-like of shape (n_rows,), optional
+        As for `type_i_interval`.
 
     Returns
     -------
     Interval
     """
-    wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=False)
-    return exact_interval(rows - wrong, rows, confidence)
+    return _errors(
+        y_true, y_pred, controlled_class, sample_weight, of_controlled=False
+    ).interval(confidence, wrong=False)
 
 
 def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
@@ -184,8 +276,10 @@ def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
 
     Returns
     -------
-    callable
-        As from `sklearn.metrics.make_scorer`.
+    ErrorScorer
+        Called as scorer(classifier, X, y). Where a classifier is for complete rows and
+        X has lost values, rows are weighted by its models of φ, and refused where it
+        has none.
 
     Examples
     --------
@@ -200,15 +294,48 @@ def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
     >>> bool(scores.mean() > 0.6)
     True
     """
-    functions = {
-        "type_i_error": type_i_error,
-        "type_ii_error": type_ii_error,
-        "power": power,
-    }
-    if kind not in functions:
-        raise ValueError(f"kind must be one of {list(functions)}, got {kind!r}.")
-    return make_scorer(
-        functions[kind],
-        greater_is_better=kind == "power",
-        controlled_class=controlled_class,
-    )
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}.")
+    return ErrorScorer(kind, controlled_class)
+
+
+KINDS = {"type_i_error": type_i_error, "type_ii_error": type_ii_error, "power": power}
+
+
+@dataclass(frozen=True)
+class ErrorScorer:
+    """A scorer of one of the errors, for complete rows.
+
+    Parameters
+    ----------
+    kind : {"type_i_error", "type_ii_error", "power"}
+    controlled_class : object
+    """
+
+    kind: str
+    controlled_class: Any = 0
+
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
+        """The score: rows that lost values are weighted, or refused."""
+        weights = row_weights_of(estimator, X, y)
+        value = KINDS[self.kind](
+            y,
+            estimator.predict(X),
+            controlled_class=self.controlled_class,
+            sample_weight=weights,
+        )
+        return value if self.kind == "power" else -value
+
+
+def row_weights_of(estimator: Any, X: Any, y: ArrayLike) -> FloatArray | None:
+    """What rows stand for where a classifier is for complete ones; None if all alike.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X, y : array-like
+    """
+    if isinstance(estimator, NeymanPearsonClassifier):
+        weights: FloatArray | None = estimator.row_weights(X, y)
+        return weights
+    return None

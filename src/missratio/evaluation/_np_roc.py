@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import binom
 
 from missratio._typing import BoolArray, FloatArray
-from missratio.classifier import check_levels, make_rule, sorted_scores
+from missratio.classifier import sorted_scores
 from missratio.evaluation._metrics import exact_interval
-from missratio.threshold import CalibrationSample
+from missratio.threshold import (
+    CalibrationSample,
+    Rule,
+    binomial_tail,
+    check_levels,
+    make_rule,
+)
 
 LEVELS = tuple(np.linspace(0.005, 0.5, 100).tolist())
 
@@ -36,6 +43,10 @@ class NPROC:
     rule : tuple of str
         The rule used at each level.
     name : str or None
+    sample : CalibrationSample
+        The controlled class's scores, for `compare_np_roc`.
+    other : ndarray of shape (n_other,)
+        The other class's scores, sorted.
     """
 
     alpha: FloatArray
@@ -45,7 +56,9 @@ class NPROC:
     upper: FloatArray
     delta: float
     rule: tuple[str, ...]
-    name: str | None = None
+    name: str | None
+    sample: CalibrationSample = field(repr=False)
+    other: FloatArray = field(repr=False)
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """The curve as a dataframe, a row for each level.
@@ -77,7 +90,7 @@ def np_roc(
     alphas: Sequence[float] = LEVELS,
     weights: ArrayLike | None = None,
     bound: float | None = None,
-    rule: str = "auto",
+    rule: str | Rule = "auto",
     training: CalibrationSample | None = None,
     name: str | None = None,
     random_state: int | None = 0,
@@ -106,7 +119,7 @@ def np_roc(
         None where they are complete.
     bound : float, optional
         The largest weight possible; None where it is not known.
-    rule : str, default="auto"
+    rule : str or Rule, default="auto"
     training : CalibrationSample, optional
         Scored training rows, for rules that learn from them.
     name : str, optional
@@ -133,15 +146,15 @@ def np_roc(
             )
         sample = controlled_scores
     else:
-        sample = CalibrationSample.build(controlled_scores, weights, bound)
+        sample = CalibrationSample.build(
+            controlled_scores, weights, bound, random_state=random_state
+        )
     other = sorted_scores(other_scores)
     levels = np.asarray(alphas, dtype=np.float64)
     for level in levels:
         check_levels(float(level), delta)
     chooser = make_rule(rule, training=training, complete=sample.masses is None)
-    chosen = chooser.select_levels(
-        sample, levels.tolist(), delta, np.random.default_rng(random_state)
-    )
+    chosen = chooser.select_levels(sample, levels.tolist(), delta)
     thresholds = np.array(
         [np.inf if c.threshold is None else c.threshold for c in chosen]
     )
@@ -156,45 +169,99 @@ def np_roc(
         delta,
         tuple(c.rule for c in chosen),
         name,
+        sample,
+        other,
     )
 
 
 @dataclass(frozen=True)
 class NPROCComparison:
-    """Where one classifier's band lies above another's.
+    """At which levels the scores of one classifier separate the classes better.
 
     Parameters
     ----------
     alpha : ndarray of shape (n_levels,)
     difference : ndarray of shape (n_levels,)
-        Power of the first less that of the second.
-    first_better, second_better : ndarray of bool of shape (n_levels,)
-        Where the bands don't overlap.
+        Power of a less that of b, at their certified thresholds.
+    a_better, b_better : ndarray of bool of shape (n_levels,)
+        Where it is shown, with confidence 1 − δ at each level, that the score has more
+        power at a type I error of α.
     """
 
     alpha: FloatArray
     difference: FloatArray
-    first_better: BoolArray
-    second_better: BoolArray
+    a_better: BoolArray
+    b_better: BoolArray
 
 
-def compare_np_roc(first: NPROC, second: NPROC) -> NPROCComparison:
-    """Compare two classifiers at each certified level.
+def compare_np_roc(a: NPROC, b: NPROC) -> NPROCComparison:
+    """Compare two classifiers' scores at each level of the type I error.
+
+    The question is which score has more power where its type I error is α, not which of
+    two thresholds: those also differ by the luck of their calibration rows. A score is
+    better where the least power that it may have there exceeds the most that the other
+    may have. Both allow for the calibration rows and the other class's rows; each of
+    the eight bounds involved fails with probability δ/8 at most. So two scores of
+    equal power are told apart with probability δ at most, at each level by itself,
+    whether or not they were measured on the same rows.
 
     Parameters
     ----------
-    first, second : NPROC
-        At the same levels.
+    a, b : NPROC
+        At the same levels and δ.
 
     Returns
     -------
     NPROCComparison
     """
-    if not np.array_equal(first.alpha, second.alpha):
+    if not np.array_equal(a.alpha, b.alpha):
         raise ValueError("Both curves must have the same levels alpha.")
+    if a.delta != b.delta:
+        raise ValueError(
+            f"Both curves must have the same delta: got {a.delta} and {b.delta}."
+        )
+    least_a, most_a = _power_limits(a)
+    least_b, most_b = _power_limits(b)
     return NPROCComparison(
-        first.alpha,
-        first.power - second.power,
-        first.lower > second.upper,
-        second.lower > first.upper,
+        a.alpha, a.power - b.power, least_a > most_b, least_b > most_a
     )
+
+
+def _power_limits(roc: NPROC) -> tuple[FloatArray, FloatArray]:
+    """Bounds on the power of a score where its type I error is α.
+
+    The critical threshold lies below one that is certified to have an error of α at
+    most, and above one that is shown to have at least α: of rows kept with probability
+    W/B, more lie above it than Bin(n, α/B) makes likely.
+    """
+    part = roc.delta / 8.0
+    sample, bound = roc.sample, roc.sample.bound
+    if bound is None:
+        raise ValueError(
+            "The curves can't be compared: the controlled class's weights have no "
+            "bound. Give one, or a model of the missingness that has a maximum."
+        )
+    kept_low, kept_high = sample.kept(bound)
+    certain = _tail_scores(sample.scores[kept_high])
+    likely = _tail_scores(sample.scores[kept_low])
+    n_other, limits = len(roc.other), []
+    for alpha in roc.alpha.tolist():
+        few = binomial_tail(sample.n_rows, alpha / bound, part)
+        many = int(binom.isf(part, sample.n_rows, alpha / bound)) + 1
+        strict = certain[min(few, len(certain) - 1)] if few >= 0 else np.inf
+        loose = likely[many - 1] if many <= len(likely) - 1 else -np.inf
+        least = n_other - np.searchsorted(roc.other, strict, side="right")
+        most = n_other - np.searchsorted(roc.other, loose, side="left")
+        limits.append(
+            (
+                exact_interval(int(least), n_other, 1.0 - 2.0 * part).low,
+                exact_interval(int(most), n_other, 1.0 - 2.0 * part).high,
+            )
+        )
+    low, high = np.array(limits).T
+    return low, high
+
+
+def _tail_scores(kept: FloatArray) -> FloatArray:
+    """Scores from the highest on; beyond the last of them all rows lie above."""
+    return np.append(kept, -np.inf)

@@ -13,7 +13,7 @@ from missratio._blocks import any_by_row
 from missratio._typing import BoolArray, IntArray
 from missratio.missingness import Missingness
 from missratio.missingness.arrays import listed
-from missratio.ratio import check_missingness
+from missratio.rows import check_missingness
 
 Models = Mapping[Any, Missingness | None] | Missingness | Literal["ignore"]
 

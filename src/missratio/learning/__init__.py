@@ -9,6 +9,7 @@ from missratio.learning._learn import learn_missingness
 from missratio.learning._learned import LearnedMissingness
 from missratio.learning._plan import QueryPlan, plan_queries
 from missratio.learning._plan_answers import Revealed
+from missratio.learning._plan_power import PlannedPower
 
 __all__ = [
     "Check",
@@ -17,6 +18,7 @@ __all__ = [
     "LearnedMissingness",
     "MissingnessDisplay",
     "MissingnessWarning",
+    "PlannedPower",
     "QueryPlan",
     "Revealed",
     "compare_classes",

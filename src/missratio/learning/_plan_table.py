@@ -1,4 +1,4 @@
-"""Tables that people fill in: CSV, Parquet and Excel files, written whole and read."""
+"""Tables that people fill in: CSV, Parquet and Excel files, or dataframes."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
+from missratio._files import TableFile, open_table, written_whole
+from missratio._files.delimited import ragged
+from missratio._files.numbers import Mark, is_blank, with_formula, without_formula
 from missratio._hints import listed
-from missratio.learning._plan_numbers import Mark, is_blank
+from missratio.exceptions import DestinationError, Message, Remedy, TableError
 from missratio.missingness.arrays import as_frame
 
 Columns = dict[str, list[Any]]
 
 SHEET = "queries"
+HOW_TO_FILL_IN = (
+    "From the top down, as far as you get, in the units of the table. Write 'not "
+    "found' where a value can't be had."
+)
 _EXCEL_LINES = 1_048_576
 _EXCEL_INTEGERS = 10**15
-_PACKAGES = {
-    "python_calamine": "python-calamine",
-    "pyarrow.parquet": "pyarrow",
-    "xlsxwriter": "xlsxwriter",
-}
+_PACKAGES = {"pyarrow.parquet": "pyarrow", "xlsxwriter": "xlsxwriter"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Lines:
     places : list of str
         Where each line is, for messages.
     marks : frozenset of {",", "."}
-        The decimal mark that the kind of file lets expect, if any.
+        The decimal marks of the file, for columns that don't settle it themselves.
     """
 
     columns: Columns
@@ -45,72 +47,104 @@ class Lines:
     marks: frozenset[Mark] = frozenset()
 
 
-@dataclass(frozen=True)
-class _Sheet:
-    """A header and lines, each with its number in the file."""
-
-    header: Sequence[Any]
-    lines: Sequence[Sequence[Any]]
-    numbers: list[int]
-    marks: frozenset[Mark] = frozenset()
-
-
-def write_table(columns: Columns, path: str | Path, *, force: bool) -> None:
+def write_table(
+    columns: Columns, path: str | Path, *, force: bool, escape_formulas: bool
+) -> None:
     """Write columns as a CSV, Parquet or Excel file, whole or not at all.
 
     A file that exists is left as it is unless `force` is true.
     """
     path = Path(path)
-    write = _by_suffix(path, _WRITERS)
-    if path.exists() and not force:
-        raise FileExistsError(
-            f"{path} exists, and may have answers in it. Choose another name, or "
-            "force=True to overwrite it."
+    if escape_formulas and path.suffix.lower() == ".csv":
+        columns = {name: _escaped(cells) for name, cells in columns.items()}
+    write = _WRITERS.get(path.suffix.lower())
+    if write is None:
+        raise ValueError(
+            f"The kind of a file is told by its suffix: got {path.name!r}. Choose one "
+            f"of {listed(_WRITERS)}."
         )
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} to write into.")
-    # Beside its destination, so that the last step is a rename within one file system.
-    draft = path.with_name(f".{path.stem}-{uuid4().hex}{path.suffix}")
-    try:
+    if path.is_file() and not force:
+        raise DestinationError(
+            Message(
+                "{file} exists, and may have answers in it.",
+                facts={"file": path},
+                remedies=("choose another name", Remedy.OVERWRITE),
+            )
+        )
+    with written_whole(path, force=force) as draft:
         write(columns, draft)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+
+
+def _escaped(cells: list[Any]) -> list[Any]:
+    return [without_formula(each) if isinstance(each, str) else each for each in cells]
 
 
 def read_table(source: Any, required: Sequence[str]) -> Lines:
     """Read a table with a header from a file or a dataframe.
 
-    Spreadsheets' byte-order marks, separators and blank lines are seen through. Columns
-    other than the required ones may be there or not, in any order.
+    Columns other than the required ones may be there or not, in any order.
     """
-    frame, marks = as_frame(source), frozenset[Mark]()
+    frame = as_frame(source)
     if frame is not None:
         columns = {str(name): frame[name].to_list() for name in frame.columns}
         places = [f"line {line} of the dataframe" for line in range(len(frame))]
+        lines = Lines(columns, places)
     elif isinstance(source, str | Path):
-        path = Path(source)
-        sheet: _Sheet = _by_suffix(path, _READERS)(path)
-        columns, marks = _as_columns(sheet, path), sheet.marks
-        places = [f"{path.name}, line {number}" for number in sheet.numbers]
+        # Spreadsheets on Windows save in an encoding of their own. A name misread is
+        # noticed later: features must be those of X.
+        table = open_table(Path(source), fallback="cp1252", preferred=SHEET)
+        lines = _from_file(table)
     else:
         raise TypeError(
             f"Answers are read from a path or a dataframe: got {type(source).__name__}."
         )
-    _check_header(columns, required)
+    _check_header(lines.columns, required)
     kept = [
         line
-        for line in range(len(places))
-        if not all(is_blank(columns[name][line]) for name in required)
+        for line in range(len(lines.places))
+        if not all(is_blank(lines.columns[name][line]) for name in required)
     ]
     return Lines(
-        {name: [cells[line] for line in kept] for name, cells in columns.items()},
-        [places[line] for line in kept],
-        marks,
+        {name: [cells[line] for line in kept] for name, cells in lines.columns.items()},
+        [lines.places[line] for line in kept],
+        lines.marks,
     )
 
 
-def optional_module(name: str) -> Any:
+def _from_file(table: TableFile) -> Lines:
+    """All lines of a file. Cells that are absent from the end of a line are blank."""
+    table.check_doubled()
+    names, numbers, lines = table.names, [], []
+    for number, line in table.lines():
+        if not all(is_blank(cell) for cell in line[len(names) :]):
+            raise ragged(table.file, number, len(line), len(names))
+        numbers.append(number)
+        lines.append(line)
+    return Lines(
+        {
+            name: [_cell(line[place]) if place < len(line) else None for line in lines]
+            for place, name in enumerate(names)
+            if name
+        },
+        [f"{table.path.name}, line {number}" for number in numbers],
+        frozenset(table.marks),
+    )
+
+
+def _cell(cell: Any) -> Any:
+    return with_formula(cell) if isinstance(cell, str) else cell
+
+
+def _check_header(columns: Columns, required: Sequence[str]) -> None:
+    absent = [name for name in required if name not in columns]
+    if absent:
+        raise TableError(
+            f"A plan has the columns {listed(required)}: {listed(absent)} not found "
+            f"among {listed(columns)}. Keep the header as it was written."
+        )
+
+
+def _optional_module(name: str) -> Any:
     """Import a module of the extra `tables`, or say how to get it."""
     try:
         return import_module(name)
@@ -120,48 +154,6 @@ def optional_module(name: str) -> Any:
             f"This kind of file needs {package}: install it, or missratio's extra "
             "with all of them, by pip install 'missratio[tables]'. CSV needs nothing."
         ) from error
-
-
-def _by_suffix(
-    path: Path, choices: dict[str, Callable[..., Any]]
-) -> Callable[..., Any]:
-    try:
-        return choices[path.suffix.lower()]
-    except KeyError:
-        raise ValueError(
-            f"The kind of a file is told by its suffix: got {path.name!r}. Choose one "
-            f"of {listed(choices)}."
-        ) from None
-
-
-def _check_header(columns: Columns, required: Sequence[str]) -> None:
-    absent = [name for name in required if name not in columns]
-    if absent:
-        raise ValueError(
-            f"A plan has the columns {listed(required)}: {listed(absent)} not found "
-            f"among {listed(columns)}. Keep the header as it was written."
-        )
-
-
-def _as_columns(sheet: _Sheet, path: Path) -> Columns:
-    names = [str(name).strip() for name in sheet.header]
-    doubled = sorted({name for name in names if name and names.count(name) > 1})
-    if doubled:
-        raise ValueError(f"{path.name} has several columns named {listed(doubled)}.")
-    for line, number in zip(sheet.lines, sheet.numbers, strict=True):
-        if not all(is_blank(cell) for cell in line[len(names) :]):
-            raise ValueError(
-                f"{path.name}, line {number}: {len(line)} cells for {len(names)} "
-                "columns. Was a decimal comma taken for a separator? Write a point."
-            )
-    return {
-        name: [line[place] if place < len(line) else None for line in sheet.lines]
-        for place, name in enumerate(names)
-        if name
-    }
-
-
-# CSV
 
 
 def _write_csv(columns: Columns, path: Path) -> None:
@@ -179,62 +171,11 @@ def _write_csv(columns: Columns, path: Path) -> None:
     path.write_bytes(content.encode(encoding))
 
 
-def _read_csv(path: Path) -> _Sheet:
-    text = _decode(path.read_bytes())
-    # The separator is that of the header, whose names hold none of these.
-    first = text.lstrip("\r\n").partition("\n")[0]
-    separator = max(",;\t", key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    lines, numbers = [], []
-    for line in reader:
-        if line:
-            lines.append(line)
-            numbers.append(reader.line_num)
-    # Spreadsheets separate by semicolons where the comma is the decimal mark.
-    marks: frozenset[Mark] = frozenset({","}) if separator == ";" else frozenset()
-    return _with_header(path, lines, numbers, marks)
-
-
-def _decode(content: bytes) -> str:
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        # What spreadsheets on Windows save by default. A name misread is caught later:
-        # features must be those of X.
-        return content.decode("cp1252", errors="replace")
-
-
-def _with_header(
-    path: Path,
-    lines: list[Any],
-    numbers: list[int],
-    marks: frozenset[Mark] = frozenset(),
-) -> _Sheet:
-    if not lines:
-        raise ValueError(f"{path.name} is empty: a plan has a header at least.")
-    return _Sheet(lines[0], lines[1:], numbers[1:], marks)
-
-
-# Parquet
-
-
 def _write_parquet(columns: Columns, path: Path) -> None:
-    parquet, arrow = optional_module("pyarrow.parquet"), import_module("pyarrow")
+    parquet, arrow = _optional_module("pyarrow.parquet"), import_module("pyarrow")
     parquet.write_table(
         arrow.table(columns), path, write_page_checksum=True, compression="zstd"
     )
-
-
-def _read_parquet(path: Path) -> _Sheet:
-    parquet = optional_module("pyarrow.parquet")
-    table = parquet.read_table(path, page_checksum_verification=True)
-    rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-    return _Sheet(table.column_names, rows, list(range(1, len(rows) + 1)))
-
-
-# Excel
 
 
 def _write_excel(columns: Columns, path: Path) -> None:
@@ -244,7 +185,7 @@ def _write_excel(columns: Columns, path: Path) -> None:
             f"An Excel sheet has {_EXCEL_LINES} lines, and the plan {n_lines + 1}: "
             "write it as CSV or Parquet."
         )
-    book = optional_module("xlsxwriter").Workbook(path)
+    book = _optional_module("xlsxwriter").Workbook(path)
     sheet = book.add_worksheet(SHEET)
     bold = book.add_format({"bold": True})
     to_fill_in = book.add_format({"bg_color": "#FFF8DC"})
@@ -253,6 +194,8 @@ def _write_excel(columns: Columns, path: Path) -> None:
         sheet.set_column(place, place, min(width + 2, 40))
         sheet.write_string(0, place, name, bold)
         style = to_fill_in if name == "value" else None
+        if name == "value":
+            sheet.write_comment(0, place, HOW_TO_FILL_IN)
         for line, cell in enumerate(cells, start=1):
             if cell is None:
                 sheet.write_blank(line, place, None, style)
@@ -265,25 +208,8 @@ def _write_excel(columns: Columns, path: Path) -> None:
     book.close()
 
 
-def _read_excel(path: Path) -> _Sheet:
-    book = optional_module("python_calamine").CalamineWorkbook.from_path(path)
-    name = SHEET if SHEET in book.sheet_names else book.sheet_names[0]
-    lines = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
-    numbers = [n for n, line in enumerate(lines, 1) if any(cell != "" for cell in line)]
-    return _with_header(path, [lines[number - 1] for number in numbers], numbers)
-
-
-_WRITERS: dict[str, Callable[..., Any]] = {
+_WRITERS: dict[str, Callable[[Columns, Path], None]] = {
     ".csv": _write_csv,
     ".parquet": _write_parquet,
     ".xlsx": _write_excel,
-}
-_READERS: dict[str, Callable[..., Any]] = {
-    ".csv": _read_csv,
-    ".tsv": _read_csv,
-    ".txt": _read_csv,
-    ".parquet": _read_parquet,
-    ".xlsx": _read_excel,
-    ".xls": _read_excel,
-    ".ods": _read_excel,
 }

@@ -1,5 +1,13 @@
 """Why values are missing: models of φ(z) = P(missing | z) for one class."""
 
+from missratio.missingness._check import (
+    MissingnessCheck,
+    MissingnessContradictionError,
+    MissingnessContradictionWarning,
+    missingness_check,
+)
+from missratio.missingness._inclusion import RowInclusion
+from missratio.missingness._looked_up_means import LookedUpMeans, looked_up_means
 from missratio.missingness.base import Missingness
 from missratio.missingness.corruption import corrupt
 from missratio.missingness.function import FunctionMissingness
@@ -16,10 +24,17 @@ __all__ = [
     "FunctionMissingness",
     "LittleTest",
     "LogisticMissingness",
+    "LookedUpMeans",
     "Missingness",
+    "MissingnessCheck",
+    "MissingnessContradictionError",
+    "MissingnessContradictionWarning",
     "MissingnessPatterns",
     "MissingnessPatternsDisplay",
+    "RowInclusion",
     "StepMissingness",
     "corrupt",
+    "looked_up_means",
+    "missingness_check",
     "missingness_patterns",
 ]

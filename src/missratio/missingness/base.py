@@ -12,6 +12,7 @@ from missratio._blocks import rows_with_nan
 from missratio._typing import BoolArray, FloatArray
 from missratio.missingness.arrays import (
     as_numeric_array,
+    check_no_partial_row,
     column_name,
     float_blocks,
 )
@@ -65,15 +66,27 @@ class Missingness(ABC):
         odds_factor : float, default=1.0
             By what factor the odds φ/(1 − φ) may be larger than the model says.
         """
-        if self.maximum is None:
+        largest = self.column_maxima(n_columns)
+        if not (largest < 1.0).all():
             return None
-        each = 1.0 + odds_factor * self.maximum / (1.0 - self.maximum)
-        if self.rowwise:
-            return each
-        try:
-            return each**n_columns
-        except OverflowError:
-            return None
+        with np.errstate(over="ignore"):
+            bound = np.prod(1.0 + odds_factor * largest / (1.0 - largest))
+        return float(bound) if np.isfinite(bound) else None
+
+    def column_maxima(self, n_columns: int) -> FloatArray:
+        """The supremum of φ for each column, or of a rowwise model's one φ.
+
+        Parameters
+        ----------
+        n_columns : int
+
+        Returns
+        -------
+        ndarray of shape (n_columns,), or (1,) for a rowwise model
+            1 where it is not known.
+        """
+        known = 1.0 if self.maximum is None else self.maximum
+        return np.full(1 if self.rowwise else n_columns, known)
 
     @property
     def learned(self) -> bool:
@@ -133,13 +146,77 @@ class Missingness(ABC):
         """
         return self._probability(X, may_be_one=False)
 
-    def _probability(self, X: Any, *, may_be_one: bool) -> FloatArray:
+    def weights(self, X: Any) -> FloatArray:
+        """Return 1{observed}/(1 − φ) at the rows or entries of X.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n, d)
+            Values, NaN where missing; for a rowwise model a missing row is NaN
+            throughout.
+
+        Returns
+        -------
+        ndarray of shape (n,) for a rowwise model, (n, d) for a per-feature model
+            0 where missing.
+        """
         table = as_numeric_array(X)
-        if self.n_features not in (None, table.shape[1]):
+        self.check_width(table.shape[1])
+        weights = np.empty(table.shape[:1] if self.rowwise else table.shape)
+        for rows, block in float_blocks(table, X):
+            weights[rows] = self.block_weights(block, rows.start, X)
+        return weights
+
+    def block_weights(
+        self, block: FloatArray, first_row: int = 0, source: Any = None
+    ) -> FloatArray:
+        """As `weights`, for float64 rows that are known to have the right width.
+
+        Parameters
+        ----------
+        block : ndarray of shape (n, d)
+        first_row : int
+            The number of the first row, for messages.
+        source : array-like or dataframe, optional
+            What the rows were read from, for the names of columns in messages.
+        """
+        if not self.rowwise:
+            return self._weights(block, first_row, source)
+        missing = np.isnan(block)
+        complete = ~missing.any(axis=1)
+        if not (complete | missing.all(axis=1)).all():
+            check_no_partial_row(block, first_row)
+        if complete.all():
+            return self._weights(block, first_row, source)
+        weights = np.zeros(len(block))
+        if complete.any():
+            weights[complete] = self._weights(block[complete], first_row, source)
+        return weights
+
+    def _weights(self, X: FloatArray, first_row: int, source: Any) -> FloatArray:
+        """1/(1 − φ), and 0 where an entry is NaN; a rowwise model has complete rows.
+
+        A model that knows its weights better than by this difference, which loses
+        digits where φ is close to 1, says so here.
+        """
+        known = np.ones(len(X), dtype=bool) if self.rowwise else ~np.isnan(X)
+        probability = np.array(self._evaluate_in_shape(X, known.shape))
+        self._check_range(probability, known, False, first_row, source)
+        weights = np.zeros_like(probability)
+        np.divide(1.0, 1.0 - probability, out=weights, where=known)
+        return weights
+
+    def check_width(self, n_columns: int) -> None:
+        """Refuse a table of another width than the model is for."""
+        if self.n_features not in (None, n_columns):
             raise ValueError(
                 f"{type(self).__name__} is for {self.n_features} feature(s): X has "
-                f"{table.shape[1]}. Give the columns that the model was made for."
+                f"{n_columns}. Give the columns that the model was made for."
             )
+
+    def _probability(self, X: Any, *, may_be_one: bool) -> FloatArray:
+        table = as_numeric_array(X)
+        self.check_width(table.shape[1])
         shape = table.shape[:1] if self.rowwise else table.shape
         probability = np.full(shape, np.nan)
         for rows, block in float_blocks(table, X):
@@ -198,11 +275,13 @@ class Missingness(ABC):
             )
         if self.maximum is None:
             return
-        excess = known & (probability > self.maximum * (1 + _MAXIMUM_TOLERANCE))
+        largest = self.column_maxima(probability.shape[-1])
+        excess = known & (probability > largest * (1 + _MAXIMUM_TOLERANCE))
         if excess.any():
             at, value = _first(excess, probability, first_row, source)
+            column = int(np.argwhere(excess)[0][-1]) if len(largest) > 1 else 0
             raise ValueError(
-                f"The declared maximum {self.maximum} of the missing probability is "
+                f"The declared maximum {largest[column]} of the missing probability is "
                 f"exceeded: {type(self).__name__} gives {value} at {at}. Declare a "
                 "larger maximum, or None if it is not known."
             )

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from missratio._typing import FloatArray
+from missratio.missingness.arrays import read_only_parameter
 from missratio.missingness.base import Missingness
 
 
@@ -25,9 +27,10 @@ class FunctionMissingness(Missingness):
         function that can be, one of a module.
     rowwise : bool, default=True
         Whether whole rows are missing, rather than single entries.
-    maximum : float, optional
+    maximum : float, or per feature array-like of shape (d,), optional
         The supremum ‖φ‖∞, 0 ≤ maximum < 1, if it is known; a value above it is an
-        error.
+        error. Per feature give one for each column, 0 for those that lose nothing: the
+        largest weight of a row is a product over columns. The attribute is the largest.
 
     Examples
     --------
@@ -40,7 +43,7 @@ class FunctionMissingness(Missingness):
 
     function: Callable[[FloatArray], ArrayLike]
     rowwise: bool = True
-    maximum: float | None = None
+    maximum: Any = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -48,11 +51,34 @@ class FunctionMissingness(Missingness):
                 "function must be callable, (n, d) -> (n,) rowwise or (n, d) -> (n, "
                 f"d) per feature: got {self.function!r}."
             )
-        if self.maximum is not None and not 0 <= self.maximum < 1:
+        if self.maximum is None:
+            return
+        largest = read_only_parameter(self.maximum, "maximum")
+        if not ((largest >= 0) & (largest < 1)).all():
             raise ValueError(
                 f"maximum must lie in [0, 1): got {self.maximum}. Leave it None where "
                 "the supremum is not known or is 1."
             )
+        if self.rowwise and largest.ndim:
+            raise ValueError(
+                f"A rowwise model has one maximum: got shape {largest.shape}. Set "
+                "rowwise=False for one per feature."
+            )
+        object.__setattr__(self, "_maxima", largest)
+        object.__setattr__(self, "maximum", float(largest.max()))
+
+    def column_maxima(self, n_columns: int) -> FloatArray:
+        """What was declared for each column."""
+        if self.maximum is None:
+            return super().column_maxima(n_columns)
+        largest: FloatArray = self.__dict__["_maxima"]
+        return np.broadcast_to(largest, (1 if self.rowwise else n_columns,))
+
+    @property
+    def n_features(self) -> int | None:
+        """As many as have a maximum each; None where one holds for all."""
+        maxima = self.__dict__.get("_maxima")
+        return None if maxima is None or not maxima.ndim else len(maxima)
 
     def _evaluate(self, X: FloatArray) -> ArrayLike:
         with np.errstate(invalid="ignore"):

@@ -20,6 +20,10 @@ from missratio.missingness.base import Missingness
 _RELATIVE_TOLERANCE = 1e-11
 _ACCEPTED = 1e-10
 _MAX_ITERATIONS = 200
+# From these log-odds on expit is 1.
+_ROUNDS_TO_ONE = 36.7
+# Down from these 1 + exp is 1.
+_WEIGHS_ONE = -700.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,6 +125,16 @@ class LogisticMissingness(Missingness):
         """The supremum ‖φ‖∞ where φ is constant; None where it tends to 1."""
         return float(np.max(expit(self.intercept))) if not np.any(self.coef) else None
 
+    def column_maxima(self, n_columns: int) -> FloatArray:
+        """φ where it is constant; 1 elsewhere, as it tends to 1."""
+        intercept, coef = np.asarray(self.intercept), np.asarray(self.coef)
+        if self.rowwise:
+            intercept, coef = intercept.reshape(1), np.abs(coef).max(keepdims=True)
+        # Where a model was learned, only what never goes missing is known for certain.
+        constant = np.isneginf(intercept) if self.learned else coef == 0.0
+        largest = np.where(constant & (coef == 0.0), expit(intercept), 1.0)
+        return np.broadcast_to(largest, (1 if self.rowwise else n_columns,))
+
     @property
     def n_features(self) -> int | None:
         """The number of features; None where both parameters are scalars."""
@@ -128,13 +142,30 @@ class LogisticMissingness(Missingness):
             intercept=np.asarray(self.intercept), coef=np.asarray(self.coef)
         )
 
-    def _evaluate(self, X: FloatArray) -> FloatArray:
+    def log_odds(self, X: FloatArray) -> FloatArray:
+        """Intercept + coef·x, of shape (n,) for whole rows and (n, d) for entries."""
         coef = np.asarray(self.coef)
         with np.errstate(over="ignore", invalid="ignore"):
-            log_odds = X @ coef if self.rowwise else X * coef
+            log_odds: FloatArray = X @ coef if self.rowwise else X * coef
             log_odds += np.asarray(self.intercept)
+        return log_odds
+
+    def _evaluate(self, X: FloatArray) -> FloatArray:
+        log_odds = self.log_odds(X)
         probability: FloatArray = expit(log_odds, out=log_odds)
         return probability
+
+    def _weights(self, X: FloatArray, first_row: int, source: Any) -> FloatArray:
+        """1/(1 − φ) = 1 + exp(log-odds): the difference is off by 4.5 % at 36."""
+        weights = self.log_odds(X)
+        if not np.fmax.reduce(weights, axis=None) < _ROUNDS_TO_ONE:
+            return super()._weights(X, first_row, source)
+        # NaN would slow down exp, and choosing by a mask costs as much as exp does.
+        np.exp(np.fmax(weights, _WEIGHS_ONE, out=weights), out=weights)
+        weights += 1.0
+        if not self.rowwise:
+            weights *= ~np.isnan(X)
+        return weights
 
 
 def _checked_coef(coef: ArrayLike, rowwise: bool) -> FloatArray:

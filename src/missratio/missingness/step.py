@@ -74,13 +74,10 @@ class StepMissingness(Missingness):
         """The supremum ‖φ‖∞: the largest probability."""
         return float(np.max(self.probability))
 
-    def weight_bound(self, n_columns: int, odds_factor: float = 1.0) -> float:
-        """The largest weight of a complete row: per feature, a product of steps."""
-        probability = np.asarray(self.probability)
-        each = 1.0 + odds_factor * probability / (1.0 - probability)
-        if self.rowwise:
-            return float(each)
-        return float(np.prod(np.broadcast_to(each, (n_columns,))))
+    def column_maxima(self, n_columns: int) -> FloatArray:
+        """The height of each column's step, or of the one for whole rows."""
+        size = 1 if self.rowwise else n_columns
+        return np.broadcast_to(np.asarray(self.probability), (size,))
 
     @property
     def n_features(self) -> int | None:

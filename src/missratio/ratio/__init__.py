@@ -1,8 +1,8 @@
 """Density-ratio estimators: missingness × basis × objective × solver, composed."""
 
+from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.ratio._base import (
     BaseRatio,
-    NoFiniteOptimumWarning,
     check_choice,
     check_no_infinity,
     two_classes,
@@ -11,7 +11,6 @@ from missratio.ratio._batch import BatchFit, fit_batch
 from missratio.ratio._joint import JointRatio
 from missratio.ratio._kliep import KLIEP
 from missratio.ratio._kliep_cv import KLIEPCV
-from missratio.ratio._means import feature_weights
 from missratio.ratio._naive_bayes import NaiveBayesRatio
 from missratio.ratio._objective_ratio import FDivergenceRatio, ObjectiveRatio
 from missratio.ratio._optimum import (
@@ -19,11 +18,11 @@ from missratio.ratio._optimum import (
     Optimum,
     basis_features,
     feature_names,
+    joint_ratio,
     missingness_of,
     optimum,
 )
 from missratio.ratio._problem import RatioProblem, WeightedMean
-from missratio.ratio._rows import ClassRows, check_missingness, class_model
 from missratio.ratio._two_samples import density_ratio
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "KLIEPCV",
     "BaseRatio",
     "BatchFit",
-    "ClassRows",
     "FDivergenceRatio",
     "Factor",
     "JointRatio",
@@ -43,13 +41,11 @@ __all__ = [
     "WeightedMean",
     "basis_features",
     "check_choice",
-    "check_missingness",
     "check_no_infinity",
-    "class_model",
     "density_ratio",
     "feature_names",
-    "feature_weights",
     "fit_batch",
+    "joint_ratio",
     "missingness_of",
     "optimum",
     "two_classes",

@@ -14,17 +14,14 @@ import numpy as np
 
 from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.ratio._means import check_observed
-from missratio.ratio._rows import ClassRows
+from missratio.rows import ClassRows, RowBlock, only_columns, weighted_sums
 
 # A block of rows with its controls fits the processor's cache.
 BLOCK_ROWS = 4096
 FOLDS = 5
 
 
-def adjust(
-    table: FloatArray, features: FloatArray, rows: ClassRows, required: BoolArray
-) -> ClassRows:
+def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
     """Add to a class's rows the adjusted terms whose means estimate E f.
 
     Only where normalize="regression" and single entries are missing: whole rows leave
@@ -36,30 +33,31 @@ def adjust(
 
     Parameters
     ----------
-    table : ndarray of shape (n_all_rows, n_columns)
-    features : ndarray of shape (n_all_rows, n_features)
     rows : ClassRows
     required : ndarray of bool of shape (n_features, n_columns)
         The columns that each feature needs.
     """
-    weights = rows.weights
-    if rows.normalize != "regression" or weights is None or weights.ndim == 1:
+    if rows.normalize != "regression" or not rows.weighing.corrects:
         return rows
-    controls = _Controls(table, rows)
-    own_features = features[rows.index]
-    adjusted = np.empty(own_features.shape)
-    observed = np.empty(len(required), dtype=bool)
+    if not rows.weighing.by_entry:
+        return rows
+    # Observed at all? What is not has no mean, adjusted or not.
+    rows.feature_sums(only_columns(required))
+    rows = rows.known()
+    block = rows.source.block(0, rows.n_rows)
+    weights, features = rows.all_weights(), block.features
+    assert weights is not None
+    controls = _Controls(block, weights)
+    adjusted = np.empty(features.shape)
 
     def work(group: IntArray) -> None:
         columns = np.flatnonzero(required[group[0]])
         weight = weights[:, columns].prod(axis=1)[:, None]
-        observed[group] = weight.any()
-        terms = weight * np.where(weight > 0.0, own_features[:, group], 0.0)
+        terms = weight * np.where(weight > 0.0, features[:, group], 0.0)
         adjusted[:, group] = controls.regress_out(terms, columns)
 
-    with one_blas_thread(own_features.size) as threads:
+    with one_blas_thread(features.size) as threads:
         share(work, _same_columns(required), threads)
-    check_observed(observed, rows)
     return replace(rows, adjusted=adjusted)
 
 
@@ -72,17 +70,13 @@ def _same_columns(required: BoolArray) -> list[IntArray]:
 class _Controls:
     """What has mean zero, from one class's weights and values."""
 
-    def __init__(self, table: FloatArray, rows: ClassRows) -> None:
-        assert rows.weights is not None
-        self.weights = weights = rows.weights
-        self.share = rows.sample_weight
-        combined = rows.combined(weights)
-        assert combined is not None
-        values = np.where(weights > 0.0, table[rows.index], 0.0)
-        mass = combined.sum(axis=0)
-        mean = (combined * values).sum(axis=0) / np.where(mass > 0.0, mass, 1.0)
+    def __init__(self, block: RowBlock, weights: FloatArray) -> None:
+        self.weights = weights
+        self.share = block.weights
+        found = weighted_sums(block.rows, weights, block.weights)
+        mean = found.sums / np.where(found.mass > 0.0, found.mass, 1.0)
         # Centred, so that no shift of a column matters.
-        self.values = np.where(weights > 0.0, values - mean, 0.0)
+        self.values = np.where(weights > 0.0, block.rows - mean, 0.0)
         self.partners = np.column_stack([np.ones(len(weights)), weights * self.values])
 
     def regress_out(self, terms: FloatArray, columns: IntArray) -> FloatArray:

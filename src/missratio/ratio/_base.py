@@ -11,7 +11,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -19,18 +18,21 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.moments import STREAMED_BYTES
+from missratio._typing import BoolArray, FloatArray
+from missratio.exceptions import NoFiniteOptimumWarning, NotSolvedWarning
+from missratio.rows import (
+    ClassRows,
+    MemorySource,
+    RowBlock,
+    Unweighted,
+    check_inclusion,
+)
 from missratio.solver import Status
+from missratio.tensor import as_numpy, is_tensor, on_host
 
 Missingnesses = Any
 SOLVERS = ("auto", "newton", "lbfgs")
 NORMALIZATIONS = ("hajek", "horvitz-thompson", "regression")
-
-
-class NoFiniteOptimumWarning(ConvergenceWarning):
-    """The objective falls for ever in some direction: it has no finite optimum."""
 
 
 class BaseRatio(ClassifierMixin, BaseEstimator):
@@ -48,7 +50,13 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         return {"estimator_name": type(self).__name__}
 
     @abstractmethod
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
+    ) -> Self:
         """Learn the ratio from labelled rows."""
 
     @abstractmethod
@@ -67,8 +75,11 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_rows,)
             NaN for a row that has a missing value.
         """
+        log_ratio = self.predict_log_ratio(X)
+        if is_tensor(log_ratio):
+            return log_ratio.exp()  # type: ignore[attr-defined, no-any-return]
         with np.errstate(over="ignore"):
-            return np.exp(self.predict_log_ratio(X))
+            return np.exp(log_ratio)
 
     def decision_function(self, X: Any) -> FloatArray:
         """The log ratio: positive where the numerator class is the likelier.
@@ -97,8 +108,8 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        chosen = (self.predict_log_ratio(X) > 0.0).astype(np.intp)
-        return self.classes_[chosen]
+        chosen = self.predict_log_ratio(X) > 0.0
+        return self.classes_[as_numpy(chosen).astype(np.intp)]
 
     def __sklearn_tags__(self) -> Any:
         """Two classes only; NaN where there is a model of why."""
@@ -112,20 +123,22 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         return getattr(self, "missingness", None) is not None
 
     def _read(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
-    ) -> tuple[FloatArray, IntArray, FloatArray | None, Survey]:
-        """Validate a labelled table.
-
-        Returns
-        -------
-        X, is_numerator, sample_weight, survey
-            The survey counts the numerator's rows.
-        """
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        inclusion: ArrayLike | None,
+        *,
+        reset: bool,
+    ) -> LabelledRows:
+        """Validate a labelled table. NaN and infinities are seen to later."""
         options: dict[str, Any] = {
             "reset": reset,
             "dtype": [np.float64, np.float32],
             "ensure_all_finite": False,
         }
+        X, y = on_host(X), on_host(y)
+        given = X
         if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biu":
             # Nothing can be wrong with such labels but their number.
             X = validate_data(self, X, skip_check_array=_is_plain(X), **options)
@@ -141,18 +154,30 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             raise ValueError("y has rows of one class only: a ratio needs both.")
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, len(X))
-        return X, is_numerator, sample_weight, look_over(X, is_numerator)
+        if inclusion is not None:
+            inclusion = check_inclusion(inclusion, X)
+        return LabelledRows(given, X, is_numerator, sample_weight, inclusion)
 
     def _read_rows(self, X: Any) -> Any:
         """Validate rows to be scored."""
         check_is_fitted(self)
         return validate_data(
             self,
-            X,
+            on_host(X),
             reset=False,
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan" if self._allows_nan() else True,
         )
+
+
+def given(y: ArrayLike | None) -> ArrayLike:
+    """Labels, which only a source has with it."""
+    if y is None:
+        raise ValueError(
+            "fit requires y to be passed, but the target y is None: give a label for "
+            "each row."
+        )
+    return y
 
 
 def _is_plain(X: Any) -> bool:
@@ -163,72 +188,39 @@ def _is_plain(X: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
-    """What one reading of a table tells.
+class LabelledRows:
+    """A validated table and its labels.
 
     Parameters
     ----------
-    complete : bool
-        Whether it has no NaN.
-    sums : ndarray of shape (n_columns,), or None
-        The column sums of the rows that were to be counted; None where none were,
-        where something is missing, and for a small table.
+    given : array-like or dataframe
+        What the table was read from.
+    table : ndarray of shape (n_rows, n_columns)
+    is_numerator : ndarray of bool of shape (n_rows,)
+    sample_weight : ndarray of shape (n_rows,), or None
+    inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+        Probabilities by design.
     """
 
-    complete: bool
-    sums: FloatArray | None
-
-
-def look_over(X: FloatArray, counted: BoolArray | None = None) -> Survey:
-    """Refuse infinities, look for NaN and add up the rows counted, in one reading."""
-    length = max(1, 2**19 // max(X.shape[1], 1))
-
-    def read(start: int) -> tuple[bool, FloatArray | None]:
-        block = X[start : start + length]
-        rows = None if counted is None else counted[start : start + length]
-        if rows is not None and block[0].nbytes >= STREAMED_BYTES and rows.all():
-            with np.errstate(over="ignore", invalid="ignore"):
-                sums = np.einsum("ij->j", block)
-                if math.isfinite(sums.sum()):
-                    return True, sums
-        # A large table is read here, and by what follows from the cache.
-        complete = _is_complete(block, start)
-        if not complete or rows is None or not rows.any():
-            return complete, None
-        with np.errstate(over="ignore", invalid="ignore"):
-            return complete, rows.astype(X.dtype) @ block
-
-    starts = range(0, len(X), length)
-    if len(starts) == 1:
-        # What is in the cache may as well be added up later.
-        return Survey(_is_complete(X, 0), None)
-    with one_blas_thread(X.size) as threads:
-        completes, parts = zip(*share(read, starts, threads), strict=True)
-    complete = all(completes)
-    sums = [part for part in parts if part is not None]
-    if not complete or not sums:
-        return Survey(complete, None)
-    return Survey(complete, np.sum(sums, axis=0, dtype=np.float64))
+    given: Any
+    table: FloatArray
+    is_numerator: BoolArray
+    sample_weight: FloatArray | None
+    inclusion: FloatArray | None
 
 
 def check_no_infinity(X: FloatArray) -> bool:
     """Refuse infinities, and say whether X is free of NaN as well."""
-    return look_over(X).complete
+    rows = ClassRows(None, MemorySource.of(X, X), Unweighted(), "hajek")
 
+    def work(block: RowBlock) -> bool:
+        with np.errstate(over="ignore", invalid="ignore"):
+            if math.isfinite(block.rows.sum()):
+                return True
+        rows.check_no_infinity(block)
+        return not np.isnan(block.rows).any()
 
-def _is_complete(block: FloatArray, start: int) -> bool:
-    """Whether a block has no NaN; infinities, in rows from `start` on, are refused."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if math.isfinite(block.sum()):
-            return True
-    infinite = np.isinf(block)
-    if infinite.any():
-        row, column = np.argwhere(infinite)[0]
-        raise ValueError(
-            f"Input X contains infinity at row {start + row}, column {column}. "
-            "Replace it by NaN if the value is missing, or by a number."
-        )
-    return not np.isnan(block).any()
+    return rows.source.fold(work, all)
 
 
 def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
@@ -267,14 +259,6 @@ def two_classes(y: Any) -> Any:
             f"{type_of_target(y)}, with {len(classes)} classes: keep the rows of two."
         )
     return classes
-
-
-def class_index(mask: Any) -> IntArray | slice:
-    """Where a mask is true: a slice if those rows are consecutive."""
-    first, n_rows = int(mask.argmax()), np.count_nonzero(mask)
-    if mask[first : first + n_rows].all():
-        return slice(first, first + n_rows)
-    return np.flatnonzero(mask)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -330,7 +314,7 @@ def report_status(
         f"{what} was not solved to tol: {reason} after {n_iter} iterations, at a "
         f"decrement of {decrement:.2g}. Raise max_iter or tol, add a ridge penalty, or "
         "scale the features.",
-        ConvergenceWarning,
+        NotSolvedWarning,
         stacklevel=stacklevel + 1,
     )
 

@@ -17,11 +17,20 @@ from missratio.missingness import Missingness
 from missratio.objective import Objective
 from missratio.ratio._base import check_no_infinity, check_penalty
 from missratio.ratio._joint import JointRatio, check_log_linear
-from missratio.ratio._means import feature_weights
 from missratio.ratio._penalty import check_ridge_alone
 from missratio.ratio._problem import RatioProblem, WeightedMean
-from missratio.ratio._rows import ClassModel, check_missingness, class_model
 from missratio.ratio._solve import solve
+from missratio.rows import (
+    ClassModel,
+    ClassRows,
+    MemorySource,
+    as_weighing,
+    check_missingness,
+    class_model,
+    only_columns,
+    weighted_sums,
+    weights_of_features,
+)
 from missratio.solver import Status
 from missratio.weights import complete_row_weights, inverse_probability_weights
 
@@ -82,8 +91,8 @@ def batch_sample(
 
 def batch_problem(
     objective: Objective,
-    upper: Sample | WeightedMean,
-    lower: Sample,
+    numerator: Sample | WeightedMean,
+    denominator: Sample,
     l2: FloatArray,
     centre: FloatArray | None = None,
 ) -> RatioProblem:
@@ -92,22 +101,14 @@ def batch_problem(
     The samples' features are overwritten: they are centred in place, at the numerator's
     mean; for a numerator that is a mean already, at a centre that is given.
     """
-    numerator = upper
-    if isinstance(upper, Sample):
-        if upper.weights is None:
-            mean, mass = upper.features.mean(axis=1), np.ones(len(upper.total))
-        else:
-            sums = (upper.weights[:, None, :] @ upper.features)[:, 0, :]
-            mean = sums / upper.total[:, None]
-            mass = upper.weights.sum(axis=1) / upper.total
-        centre = mean / mass[:, None]
-        if objective.linear_numerator:
-            numerator = WeightedMean.centred(mean, mass, centre, objective)
-        else:
-            numerator = _centred(upper, centre)
+    if isinstance(numerator, Sample):
+        sums = weighted_sums(numerator.features, numerator.weights, None)
+        centre = sums.sums / sums.mass
+        numerator = _centred(numerator, centre)
     assert centre is not None
-    penalty = l2 if l2.any() else None
-    return RatioProblem(objective, numerator, _centred(lower, centre), centre, penalty)
+    penalty = np.tile(l2, (len(centre), 1)) if l2.any() else None
+    denominator = _centred(denominator, centre)
+    return RatioProblem(objective, numerator, denominator, centre, penalty)
 
 
 def _centred(sample: Sample, centre: FloatArray) -> Sample:
@@ -158,18 +159,18 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     _check_shapes(*tables)
     check_missingness(estimator.missingness, (0, 1))
     objective = estimator._objective()
-    basis, (upper_features, lower_features) = _shared_features(estimator, tables)
-    lower = _whole_rows(estimator, tables[1], lower_features, 0)
-    l2 = check_penalty(estimator.l2, lower.features.shape[2])
-    upper: Sample | WeightedMean
+    basis, features = _shared_features(estimator, tables)
+    denominator = _whole_rows(estimator, tables[1], features[1], 0)
+    l2 = check_penalty(estimator.l2, denominator.features.shape[2])
+    numerator: Sample | WeightedMean
     centre = None
     if objective.linear_numerator:
-        upper, centre = _numerator_means(
-            estimator, tables[0], upper_features, basis.required_columns_, objective
+        numerator, centre = _numerator_means(
+            estimator, tables[0], features[0], basis.required_columns_, objective
         )
     else:
-        upper = _whole_rows(estimator, tables[0], upper_features, 1)
-    problem = batch_problem(objective, upper, lower, l2, centre)
+        numerator = _whole_rows(estimator, tables[0], features[0], 1)
+    problem = batch_problem(objective, numerator, denominator, l2, centre)
     solution = solve(
         problem, solver="newton", tol=estimator.tol, max_iter=estimator.max_iter
     )
@@ -205,31 +206,31 @@ def _numerator_means(
     rows = table.reshape(-1, table.shape[2])
     model = class_model(estimator.missingness, 1)
     by_entry = loses_entries(rows, model)
+    weights: FloatArray | None
     if by_entry:
         weights = inverse_probability_weights(rows, model)
-        weights = feature_weights(weights, required_columns).reshape(features.shape)
+        columns = only_columns(required_columns)
+        weights = weights_of_features(weights, columns).reshape(features.shape)
     else:
-        given = _row_weights(estimator, table, 1)
-        if given is None:
-            mean = features.mean(axis=1)
-            return WeightedMean(np.zeros_like(mean), np.ones(n_problems)), mean
-        weights = given[..., None]
-    mass = weights.sum(axis=1)
-    if not mass.all():
-        problem, feature = np.argwhere(mass == 0.0)[0]
+        weights = _row_weights(estimator, table, 1)
+    sums = weighted_sums(features, weights, None)
+    if not sums.mass.all():
+        problem, feature = np.argwhere(sums.mass == 0.0)[0]
         raise ValueError(
             f"Problem {problem}: basis feature {feature} is never observed in class 1."
         )
-    observed = np.where(weights > 0.0, features, 0.0)
-    if by_entry:
-        sums = (weights * observed).sum(axis=1)
-    else:
-        sums = (weights.swapaxes(1, 2) @ observed)[:, 0]
-    hajek = model == "ignore" or estimator.normalize == "hajek"
-    total = mass if hajek else np.full_like(mass, n_rows)
-    mean, centre = sums / total, sums / mass
-    share = np.ones(n_problems) if by_entry else (mass / total)[:, 0]
+    total = sums.mass if _is_hajek(estimator, 1) else np.full_like(sums.mass, n_rows)
+    mean, centre = sums.sums / total, sums.sums / sums.mass
+    share = np.ones(n_problems) if by_entry else (sums.mass / total)[:, 0]
     return WeightedMean.centred(mean, share, centre, objective), centre
+
+
+def _is_hajek(estimator: JointRatio, label: int) -> bool:
+    """Whether sums are divided by the sum of the weights, as a class's rows have it."""
+    weighing = as_weighing(class_model(estimator.missingness, label), None, label)
+    empty = np.empty((0, 1))
+    rows = MemorySource.of(empty, empty)
+    return ClassRows(label, rows, weighing, estimator.normalize).self_normalised
 
 
 def _row_weights(
@@ -255,9 +256,8 @@ def _whole_rows(
     """A class's complete rows, weighted, as a copy laid out column by column."""
     weights = _row_weights(estimator, table, label)
     columns = np.array(features.swapaxes(1, 2), order="C").swapaxes(1, 2)
-    model = class_model(estimator.missingness, label)
-    hajek = model == "ignore" or estimator.normalize == "hajek"
-    return batch_sample(columns, weights, None if hajek else float(table.shape[1]))
+    total = None if _is_hajek(estimator, label) else float(table.shape[1])
+    return batch_sample(columns, weights, total)
 
 
 def _shared_features(

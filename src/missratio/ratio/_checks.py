@@ -9,11 +9,18 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from missratio._typing import FloatArray, IntArray
-from missratio.engine import Sample
+from missratio._typing import FloatArray
+from missratio.exceptions import DataError, Message, Remedy
 from missratio.ratio._base import BaseRatio
-from missratio.ratio._rows import ClassRows
-from missratio.weights import SampleSize, effective_sample_size
+from missratio.ratio._parts import (
+    JointProblem,
+    JointSolution,
+    Part,
+    constant_features,
+)
+
+# Squares of larger features, and of smaller ones than its inverse, leave the range.
+LARGEST = 1e150
 
 
 def stack_samples(X1: Any, X0: Any) -> tuple[Any, Any]:
@@ -57,56 +64,76 @@ def check_widths(X1: Any, X0: Any) -> None:
 
 
 def check_rank(
-    denominator: Sample, rows: ClassRows, names: Callable[[], Any], penalty: FloatArray
+    part: Part, label: Any, names: Callable[[], Any], penalty: FloatArray
 ) -> None:
     """Refuse, where there is no penalty, what can't have a single optimum.
 
-    `names` gives the features' names, for messages.
+    Parameters
+    ----------
+    part : Part
+    label : object
+        The denominator class, for messages.
+    names : callable
+        Gives the features' names.
+    penalty : ndarray of shape (n_features,)
     """
-    n_rows, n_features = denominator.n_rows, int((penalty == 0.0).sum())
+    free = penalty[part.features] == 0.0
+    n_rows, n_features = part.problem.n_rows, int(free.sum(axis=1).max())
     if n_rows <= n_features:
-        raise ValueError(
-            f"Class {rows.label!r} has {n_rows} observed rows (n_samples = {n_rows}) "
-            f"for {n_features} features: without a penalty there is no finite optimum. "
-            "Set l2 > 0, use fewer features, or bring more rows."
+        joint = len(part.features) == 1
+        rows = "observed rows" if joint else "rows"
+        what = "features" if joint else "basis features a column"
+        raise DataError(
+            Message(
+                "Class {label!r} has {n_rows} {rows} (n_samples = {n_rows}) for "
+                "{n_features} {what}: without a penalty there is no finite optimum.",
+                label=label,
+                remedies=(Remedy.PENALTY, Remedy.FEWER_FEATURES, Remedy.MORE_ROWS),
+                facts={
+                    "n_rows": n_rows,
+                    "rows": rows,
+                    "n_features": n_features,
+                    "what": what,
+                },
+            )
         )
-    constant = constant_features(denominator)
-    constant = constant[penalty[constant] == 0.0]
+    constant = part.features[constant_features(part.problem.denominator) & free]
     if len(constant):
-        shown = [str(name) for name in names()[constant[:10]]]
-        raise ValueError(
-            f"Feature(s) {shown} are constant over the observed rows of class "
-            f"{rows.label!r}: their coefficients are not determined. Drop them, or set "
-            "l2 > 0."
+        columns = np.sort(constant)
+        raise DataError(
+            Message(
+                "Feature(s) [{columns}] are constant over the observed rows of class "
+                "{label!r}: their coefficients are not determined.",
+                label=label,
+                columns=tuple(columns.tolist()),
+                names=tuple(str(name) for name in names()[columns]),
+                remedies=(Remedy.DROP_COLUMNS, Remedy.PENALTY),
+            )
         )
 
 
-def constant_features(sample: Sample) -> IntArray:
-    """Features with one value only over all rows of a sample."""
-    few = sample.peek()
-    suspects = np.flatnonzero((few[0] == few[0, 0]).all(axis=0))
-    for start in range(0, sample.n_rows, 65_536):
-        if not len(suspects):
-            break
-        block, _ = sample.block(start, start + 65_536)
-        same = (block[0][:, suspects] == few[0, 0, suspects]).all(axis=0)
-        suspects = suspects[same]
-    return suspects
+def check_scale(problem: JointProblem) -> None:
+    """Refuse features whose squares leave the range of floating point."""
+    for part in problem.parts:
+        few = part.problem.denominator.peek().astype(np.float64, copy=False)
+        if not part.problem.denominator.centred:
+            few = few - part.problem.centre[:, None, :]
+        size = np.abs(few).max(axis=1)
+        odd = (size > LARGEST) | ((size > 0.0) & (size < 1.0 / LARGEST))
+        if odd.any():
+            at = part.features[odd][0]
+            raise ValueError(
+                f"Feature {at} has values of size {size[odd][0]:.2g}, whose squares "
+                "floating point can't hold. Scale the columns, to a standard deviation "
+                "of about one."
+            )
 
 
-def class_size(rows: ClassRows, weights: FloatArray | None) -> SampleSize:
-    """The effective size of a class; of its worst feature under partial missingness."""
-    if weights is None or weights.ndim == 1:
-        return rows.size(weights)
-    worst = int(np.argmin(effective_sample_size(weights, axis=0)))
-    return rows.size(np.ascontiguousarray(weights[:, worst]))
-
-
-def feature_sizes(
-    rows: ClassRows, weights: FloatArray | None, n_features: int
-) -> FloatArray:
-    """Kish's effective number of rows behind each feature's mean."""
-    if weights is None:
-        return np.full(n_features, float(rows.n_rows))
-    size = np.asarray(effective_sample_size(weights, axis=0))
-    return np.broadcast_to(size, (n_features,)).copy()
+def check_finite(solution: JointSolution) -> None:
+    """Refuse sums that overflowed."""
+    values = (*solution.coef, *solution.intercepts)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "The features have values so large that their weighted sums overflow. "
+            "Scale the columns, to a standard deviation of about one."
+        )

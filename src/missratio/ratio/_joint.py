@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Literal, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import config_context
+from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._threads import one_blas_thread
-from missratio._typing import FloatArray, IntArray
+from missratio._typing import FloatArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.missingness import Missingness
 from missratio.objective import Objective
@@ -24,27 +23,27 @@ from missratio.ratio._base import (
     NORMALIZATIONS,
     SOLVERS,
     BaseRatio,
+    LabelledRows,
     SolverName,
-    Survey,
     check_choice,
-    class_index,
-    look_over,
+    check_no_infinity,
+    given,
     report_status,
 )
 from missratio.ratio._checks import (
+    check_finite,
     check_rank,
-    class_size,
-    feature_sizes,
+    check_scale,
     read_two_samples,
     stack_samples,
 )
+from missratio.ratio._each_column import EachColumnBasis
 from missratio.ratio._parts import (
     FALLBACKS,
+    CompleteRows,
     Fallback,
     JointProblem,
     JointSolution,
-    Side,
-    few_complete_rows,
     joint_problem,
     separate_problem,
 )
@@ -55,15 +54,26 @@ from missratio.ratio._penalty import (
     Strength,
     penalty_units,
 )
-from missratio.ratio._rows import (
+from missratio.ratio._streamed import classes_elsewhere
+from missratio.rows import (
     ClassRows,
+    MemorySource,
     Normalization,
-    check_concentration,
+    WeightCheck,
+    as_weighing,
     check_missingness,
     class_model,
-    read_class,
+    only_columns,
 )
 from missratio.solver import Status
+from missratio.tensor import (
+    as_numpy,
+    check_rows,
+    is_tensor,
+    like,
+    on_device,
+    on_host,
+)
 from missratio.weights import SampleSize
 
 MissingnessParameter = Mapping[Any, Missingness] | Literal["ignore"] | None
@@ -98,54 +108,107 @@ class JointRatio(BaseRatio):
     objective_value_: float
     fallback_used_: bool
     standard_error_: FloatArray | None
+    weight_check_: dict[Any, WeightCheck]
+    # Whether each column is fitted by itself, as `NaiveBayesRatio` has it.
+    _columns_apart: bool = False
 
     @abstractmethod
     def _objective(self) -> Objective:
         """The objective to minimise."""
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
+    ) -> Self:
         """Learn the ratio from labelled rows.
 
         Parameters
         ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-            NaN where a value is missing.
+        X : array-like or dataframe of shape (n_rows, n_columns), or source
+            NaN where a value is missing. A source, as `scan_parquet` gives it, has its
+            labels with it, and is read block by block in bounded memory.
         y : array-like of shape (n_rows,)
             Two labels. The one sorted last is the numerator: 1 of {0, 1}.
         sample_weight : array-like of shape (n_rows,), optional
             Further weights of the rows, which multiply the inverse-probability ones.
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            The probability with which each row, or entry, is in the table by design,
+            for classes without a missingness model: 1 where it was observed, the share
+            looked up where it was looked up, 0 where it is still missing (NaN).
 
         Returns
         -------
         Self
             The fitted estimator.
         """
-        table, is_numerator, weight, survey = self._read(
-            X, y, sample_weight, reset=True
+        classes = classes_elsewhere(
+            self, X, y, sample_weight=sample_weight, inclusion=inclusion
         )
-        check_missingness(self.missingness, self.classes_)
-        features = self._fit_basis(X, table, is_numerator)
-        upper = self._side(table, features, is_numerator, 1, weight, survey)
-        lower = self._side(table, features, ~is_numerator, 0, weight, survey)
-        with one_blas_thread(features.size // 2):
-            return self._fit_sides(upper, lower)
+        if classes is None:
+            read = self._read(X, given(y), sample_weight, inclusion, reset=True)
+            classes = self._both_classes(read, fit=True)
+        problem, solution = self._fit_rows(*classes)
+        self._warn_of_weights(problem, *classes, stacklevel=2)
+        report_status(*solution.worst, type(self).__name__, stacklevel=2)
+        if get_config()["array_api_dispatch"] and is_tensor(X):
+            self.coef_ = like(X, self.coef_)
+        return self
 
     def _fit_two_samples(self, X1: Any, X0: Any) -> Self:
         """Fit two tables, the numerator's and the denominator's, where they lie."""
-        basis = as_basis(self.basis)
-        if type(basis) is not LinearBasis:
-            both, labels = stack_samples(X1, X0)
-            return self.fit(both, labels)
-        upper_table, lower_table = read_two_samples(self, X1, X0)
+        if type(as_basis(self.basis)) is not LinearBasis:
+            return self.fit(*stack_samples(X1, X0))
+        tables = read_two_samples(self, X1, X0)
         check_missingness(self.missingness, self.classes_)
-        self.basis_ = self._linear_basis(upper_table.shape[1])
-        sides = []
-        for table, label in ((upper_table, 1), (lower_table, 0)):
-            everything = np.ones(len(table), dtype=bool)
-            survey = look_over(table, everything if label else None)
-            sides.append(self._side(table, table, everything, label, None, survey))
-        with one_blas_thread(min(upper_table.size, lower_table.size)):
-            return self._fit_sides(*sides)
+        self.basis_ = self._linear_basis(tables[0].shape[1])
+        numerator, denominator = (
+            self._class_rows(MemorySource.of(table, table), position, None)
+            for table, position in zip(tables, (1, 0), strict=True)
+        )
+        problem, solution = self._fit_rows(numerator, denominator)
+        self._warn_of_weights(problem, numerator, denominator, stacklevel=3)
+        report_status(*solution.worst, type(self).__name__, stacklevel=3)
+        return self
+
+    def _both_classes(
+        self, read: LabelledRows, *, fit: bool = False
+    ) -> tuple[ClassRows, ClassRows]:
+        """The numerator's and the denominator's rows, with their basis features."""
+        if fit:
+            check_missingness(self.missingness, self.classes_)
+            self._fit_basis(read)
+        features = self._evaluate_basis(read.given, read.table)
+        found = []
+        for position, chosen in ((1, read.is_numerator), (0, ~read.is_numerator)):
+            source = MemorySource.of(read.table, features, chosen, read.sample_weight)
+            inclusion = None
+            if read.inclusion is not None:
+                inclusion = read.inclusion[source.index]
+            found.append(self._class_rows(source, position, inclusion))
+        return found[0], found[1]
+
+    def _class_rows(
+        self, source: MemorySource, position: int, inclusion: FloatArray | None
+    ) -> ClassRows:
+        """One class's rows, and what they weigh."""
+        label = self.classes_[position]
+        label = label.item() if hasattr(label, "item") else label
+        model = class_model(self.missingness, label)
+        if isinstance(model, Missingness):
+            try:
+                model.check_width(source.table.shape[1])
+            except ValueError as error:
+                raise ValueError(f"Class {label!r}: {error}") from error
+        return ClassRows(
+            label,
+            source,
+            as_weighing(model, inclusion, label),
+            self.normalize,
+            getattr(self, "feature_names_in_", None),
+        )
 
     def _linear_basis(self, n_columns: int) -> LinearBasis:
         """A fitted linear basis, without another look at the table."""
@@ -156,16 +219,18 @@ class JointRatio(BaseRatio):
             basis.feature_names_in_ = self.feature_names_in_
         return basis
 
-    def _fit_basis(self, X: Any, table: FloatArray, is_numerator: Any) -> FloatArray:
-        """Fit the basis and evaluate it; a linear one costs nothing."""
+    def _fit_basis(self, read: LabelledRows) -> None:
+        """Fit the basis; a linear one costs nothing."""
         basis = as_basis(self.basis)
         if type(basis) is LinearBasis:
-            self.basis_ = self._linear_basis(table.shape[1])
-            return table
-        source = X if hasattr(self, "feature_names_in_") else table
+            self.basis_ = self._linear_basis(read.table.shape[1])
+            return
+        check_no_infinity(read.table)
+        if self._columns_apart:
+            basis = EachColumnBasis(basis)
+        source = read.given if hasattr(self, "feature_names_in_") else read.table
         with config_context(assume_finite=True):
-            self.basis_ = clone(basis).fit(source, is_numerator.astype(int))
-        return self._evaluate_basis(X, table)
+            self.basis_ = clone(basis).fit(source, read.is_numerator.astype(int))
 
     def _evaluate_basis(self, X: Any, table: FloatArray) -> FloatArray:
         """Basis features of a validated table; X is what it was read from."""
@@ -175,33 +240,6 @@ class JointRatio(BaseRatio):
         with config_context(assume_finite=True, transform_output="default"):
             features: FloatArray = np.asarray(self.basis_.transform(source))
         return features
-
-    def _side(
-        self,
-        table: FloatArray,
-        features: FloatArray,
-        mask: Any,
-        position: int,
-        sample_weight: FloatArray | None,
-        survey: Survey,
-    ) -> Side:
-        """One class's features and weights."""
-        label = self.classes_[position]
-        label = label.item() if hasattr(label, "item") else label
-        rows = read_class(
-            table,
-            class_index(mask),
-            label,
-            class_model(self.missingness, label),
-            sample_weight,
-            self.normalize,
-            complete=survey.complete,
-            sums=survey.sums if position and features is table else None,
-            names=getattr(self, "feature_names_in_", None),
-        )
-        if position == 1:
-            rows = adjust(table, features, rows, self.basis_.required_columns_)
-        return features, rows
 
     def _check_parameters(self) -> None:
         check_choice("normalize", self.normalize, NORMALIZATIONS)
@@ -221,76 +259,117 @@ class JointRatio(BaseRatio):
             )
 
     def _strength(
-        self, problem: JointProblem, units: PenaltyUnits, upper: Side, lower: Side
+        self,
+        problem: JointProblem,
+        units: PenaltyUnits,
+        numerator: ClassRows,
+        denominator: ClassRows,
     ) -> Strength:
         """The penalties' strength."""
-        return Strength.checked(
-            self.l1, self.l2, self.penalty_weights, problem.n_features
-        )
+        widths = [problem.n_features]
+        if self._columns_apart:
+            widths = self.basis_.required_columns_.sum(axis=0).tolist()
+        return Strength.checked(self.l1, self.l2, self.penalty_weights, widths)
 
-    def _fit_sides(self, upper: Side, lower: Side) -> Self:
+    def _fit_rows(
+        self, numerator: ClassRows, denominator: ClassRows
+    ) -> tuple[JointProblem, JointSolution]:
+        """Fit both classes' rows."""
         self._check_parameters()
-        self._choose_fallback(lower[1])
-        problem = self._build(self._objective(), upper, lower)
-        units = self._units(problem, upper)
+        with one_blas_thread(
+            min(rows.source.size for rows in (numerator, denominator))
+        ):
+            return self._fit_checked(numerator, denominator)
+
+    def _fit_checked(
+        self, numerator: ClassRows, denominator: ClassRows
+    ) -> tuple[JointProblem, JointSolution]:
+        numerator = adjust(numerator, self.basis_.required_columns_)
+        problem = self._choose_problem(numerator, denominator)
+        units = self._units(problem, numerator)
         self.standard_error_ = units.l1
-        strength = self._strength(problem, units, upper, lower)
+        strength = self._strength(problem, units, numerator, denominator)
         self._fitted_strength = (strength.l1, strength.l2)
         penalised = problem.penalised(units, strength)
-        self._check_rank(penalised, strength, lower[1])
-        tol = float(max(self.tol, 32.0 * np.finfo(upper[0].dtype).eps))
-        solution = penalised.solve(solver=self.solver, tol=tol, max_iter=self.max_iter)
-        names = self.basis_.get_feature_names_out
-        for side, each in zip((upper, lower), problem.weights, strict=True):
-            check_concentration(each, side[1].label, names, stacklevel=4)
-        worst = solution.worst
-        report_status(
-            int(worst.status[0]),
-            float(worst.decrement[0]),
-            int(worst.n_iter[0]),
-            type(self).__name__,
-            stacklevel=3,
+        self._check_rank(penalised, strength, denominator.label)
+        check_scale(problem)
+        precision = np.finfo(numerator.source.features.dtype).eps
+        solution = penalised.solve(
+            solver=self.solver,
+            tol=float(max(self.tol, 32.0 * precision)),
+            max_iter=self.max_iter,
         )
-        self._store(penalised, solution, upper, lower)
-        return self
+        check_finite(solution)
+        self._store(penalised, solution, numerator, denominator)
+        return problem, solution
 
-    def _choose_fallback(self, rows: ClassRows) -> None:
-        """Raise or fall back where the denominator has too few complete rows."""
-        few = few_complete_rows(rows, self.basis_.required_columns_.shape[1])
-        if few is not None and self.fallback == "raise":
-            raise ValueError(
-                f"{few} Set fallback='naive-bayes' in KLIEP to take its columns as "
-                "independent, or use NaiveBayesRatio, fewer columns or more rows."
-            )
-        self.fallback_used_ = few is not None
+    def _warn_of_weights(
+        self,
+        problem: JointProblem,
+        numerator: ClassRows,
+        denominator: ClassRows,
+        stacklevel: int,
+    ) -> None:
+        """Warn where a few rows carry a class's weight."""
+        columns = only_columns(self.basis_.required_columns_)
+        apart = self._columns_apart or self.fallback_used_
+        names = self.basis_.get_feature_names_out
+        for rows, sums, by_feature in (
+            (numerator, problem.numerator, apart or self._objective().linear_numerator),
+            (denominator, problem.denominator, apart),
+        ):
+            required = columns if by_feature else None
+            rows.warn_if_concentrated(sums, required, names, stacklevel + 1)
 
-    def _build(self, objective: Objective, upper: Side, lower: Side) -> JointProblem:
+    def _choose_problem(
+        self, numerator: ClassRows, denominator: ClassRows
+    ) -> JointProblem:
+        """The problem without penalties; one a column where rows are too few."""
+        self.fallback_used_, complete = False, None
+        if not self._columns_apart:
+            complete = CompleteRows.of(denominator)
+            few = None
+            if denominator.weighing.by_entry:
+                few = complete.few(self.basis_.required_columns_.shape[1])
+            if few is not None and self.fallback == "raise":
+                raise ValueError(
+                    f"{few} Set fallback='naive-bayes' in KLIEP to take its columns as "
+                    "independent, or use NaiveBayesRatio, fewer columns or more rows."
+                )
+            self.fallback_used_ = few is not None
+        return self._build(self._objective(), numerator, denominator, complete)
+
+    def _build(
+        self,
+        objective: Objective,
+        numerator: ClassRows,
+        denominator: ClassRows,
+        complete: CompleteRows | None = None,
+    ) -> JointProblem:
         """The optimisation problem without penalties."""
-        build = separate_problem if self.fallback_used_ else joint_problem
-        return build(objective, upper, lower, self.basis_)
+        if self._columns_apart or self.fallback_used_:
+            return separate_problem(objective, numerator, denominator, self.basis_)
+        return joint_problem(objective, numerator, denominator, self.basis_, complete)
 
     def _check_rank(
-        self, problem: JointProblem, strength: Strength, rows: ClassRows
+        self, problem: JointProblem, strength: Strength, label: Any
     ) -> None:
         """Refuse what can't have a single optimum."""
         held = strength.l1 + strength.l2
         if held.all():
             return
         for part in problem.parts:
-            names = partial(self._feature_names, part.features)
-            check_rank(part.problem.denominator, rows, names, held[part.features])
+            check_rank(part, label, self.basis_.get_feature_names_out, held)
 
-    def _feature_names(self, chosen: IntArray | slice) -> Any:
-        return self.basis_.get_feature_names_out()[chosen]
-
-    def _units(self, problem: JointProblem, upper: Side) -> PenaltyUnits:
+    def _units(self, problem: JointProblem, numerator: ClassRows) -> PenaltyUnits:
         """What a penalty of strength one is."""
         if self.penalty_weights == "uniform":
             return PenaltyUnits()
         return penalty_units(
             self.penalty_weights,
-            *upper,
-            problem.weights[0],
+            numerator,
+            self.basis_.required_columns_,
+            problem.numerator,
             problem.numerator_mean(),
             problem.denominator_variance(),
         )
@@ -299,26 +378,29 @@ class JointRatio(BaseRatio):
         self,
         problem: JointProblem,
         solution: JointSolution,
-        upper: Side,
-        lower: Side,
+        numerator: ClassRows,
+        denominator: ClassRows,
     ) -> None:
         """Set what was learned."""
         self.coef_ = solution.coef
         self._part_intercepts = solution.intercepts
         self.intercept_ = float(solution.intercepts.sum())
         self.log_normalizer_ = -self.intercept_ if self._is_log_linear() else 0.0
-        self.n_iter_ = solution.n_iter
-        self.converged_ = int(solution.worst.status[0]) == Status.CONVERGED
+        self.n_iter_ = int(solution.n_iter.max())
+        self.converged_ = bool((solution.status == Status.CONVERGED).all())
         self.objective_value_ = solution.value
-        weights = problem.weights
+        found = ((numerator, problem.numerator), (denominator, problem.denominator))
         self.effective_sample_size_ = {
-            upper[1].label: class_size(upper[1], weights[0]),
-            lower[1].label: class_size(lower[1], weights[1]),
+            rows.label: rows.size(sums) for rows, sums in found
         }
+        self.weight_check_ = {
+            rows.label: sums.check() for rows, sums in found if rows.weighing.corrects
+        }
+        sizes = np.broadcast_to(problem.numerator.kish, self.coef_.shape)
         self._summary = {
             "numerator_mean": problem.centre(),
             "mismatch": solution.gradient,
-            "effective_rows": feature_sizes(upper[1], weights[0], len(self.coef_)),
+            "effective_rows": sizes.copy(),
         }
 
     def _is_log_linear(self) -> bool:
@@ -338,15 +420,32 @@ class JointRatio(BaseRatio):
         ndarray of shape (n_rows,)
             NaN for a row that has a missing value.
         """
+        if (tensor := on_device(X)) is not None:
+            return self._predict_tensor(tensor)
+        X = on_host(X)
         features = self._evaluate_basis(X, self._read_rows(X))
-        score: FloatArray = features @ self.coef_ + self.intercept_
+        score: FloatArray = features @ as_numpy(self.coef_) + float(self.intercept_)
         if self._is_log_linear():
             return score
         with np.errstate(divide="ignore"):
             return np.log(np.maximum(score, 0.0))
 
+    def _predict_tensor(self, X: Any) -> Any:
+        """The log ratios of a tensor's rows, on its device."""
+        check_is_fitted(self)
+        check_rows(X, self.n_features_in_, allow_nan=self._allows_nan())
+        features = X
+        if type(self.basis_) is not LinearBasis:
+            features = like(X, self._evaluate_basis(as_numpy(X), as_numpy(X)))
+        score = features @ like(X, as_numpy(self.coef_)) + float(self.intercept_)
+        return score if self._is_log_linear() else score.clamp(min=0.0).log()
+
     def score(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
     ) -> float:
         """How well the ratio fits rows: minus the objective, the penalty left out.
 
@@ -359,6 +458,8 @@ class JointRatio(BaseRatio):
         X : array-like or dataframe of shape (n_rows, n_columns)
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            As for ``fit``.
 
         Returns
         -------
@@ -366,13 +467,12 @@ class JointRatio(BaseRatio):
             The larger the better.
         """
         check_is_fitted(self)
-        table, is_numerator, weight, survey = self._read(
-            X, y, sample_weight, reset=False
-        )
-        features = self._evaluate_basis(X, table)
-        upper = self._side(table, features, is_numerator, 1, weight, survey)
-        lower = self._side(table, features, ~is_numerator, 0, weight, survey)
-        problem = self._build(self._objective(), upper, lower)
+        read = self._read(X, y, sample_weight, inclusion, reset=False)
+        return self._score_rows(*self._both_classes(read))
+
+    def _score_rows(self, numerator: ClassRows, denominator: ClassRows) -> float:
+        numerator = adjust(numerator, self.basis_.required_columns_)
+        problem = self._build(self._objective(), numerator, denominator)
         return -problem.value(self.coef_, self._part_intercepts)
 
     def summary_frame(self, backend: Backend = "pandas") -> Any:

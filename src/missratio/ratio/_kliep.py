@@ -9,7 +9,7 @@ from missratio.ratio._base import SolverName
 from missratio.ratio._joint import JointRatio, MissingnessParameter
 from missratio.ratio._parts import Fallback
 from missratio.ratio._penalty import PenaltyWeights
-from missratio.ratio._rows import Normalization
+from missratio.rows import Normalization
 
 
 class KLIEP(JointRatio):

@@ -14,9 +14,9 @@ from missratio._typing import FloatArray, IntArray
 from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
 from missratio.ratio._base import SolverName
 from missratio.ratio._joint import JointRatio, MissingnessParameter
-from missratio.ratio._parts import Fallback, JointProblem, Side
+from missratio.ratio._parts import Fallback, JointProblem
 from missratio.ratio._penalty import PenaltyUnits, PenaltyWeights, Strength
-from missratio.ratio._rows import ClassRows, Normalization
+from missratio.rows import ClassRows, Normalization
 from missratio.solver import Status
 
 # A fold's fits are compared, not kept: what this leaves is far below what folds differ
@@ -26,6 +26,8 @@ PATH_TOL = 1e-3
 L2_SPAN = (10.0, 1e-3)
 # L1 strengths tried by default, beside the least that leaves nothing but zeros.
 L1_SPAN = (1.0, 1e-3)
+
+Classes = tuple[ClassRows, ClassRows]
 
 
 class KLIEPCV(JointRatio):
@@ -129,11 +131,15 @@ class KLIEPCV(JointRatio):
         return KLIEPObjective()
 
     def _strength(
-        self, problem: JointProblem, units: PenaltyUnits, upper: Side, lower: Side
+        self,
+        problem: JointProblem,
+        units: PenaltyUnits,
+        numerator: ClassRows,
+        denominator: ClassRows,
     ) -> Strength:
         """Score all pairs of strengths, and take the best."""
         grid = Grid.of(self.l1_grid, self.l2_grid, problem, units)
-        folds = self._folds(upper, lower)
+        folds = self._folds(numerator.known(), denominator.known())
         scores = np.array([self._fold_scores(*fold, grid) for fold in folds])
         mean = scores.mean(axis=0)
         if not np.isfinite(mean).any():
@@ -148,22 +154,19 @@ class KLIEPCV(JointRatio):
         return grid.strength(best, problem.n_features)
 
     def _folds(
-        self, upper: Side, lower: Side
-    ) -> Iterator[tuple[tuple[Side, Side], tuple[Side, Side]]]:
+        self, numerator: ClassRows, denominator: ClassRows
+    ) -> Iterator[tuple[Classes, Classes]]:
         """The rows fitted and the rows held out, of both classes, fold by fold."""
         check_scalar(self.cv, "cv", Integral, min_val=2)
         random = check_random_state(self.random_state)
-        folds = [fold_numbers(side[1], self.cv, random) for side in (upper, lower)]
+        own = fold_numbers(numerator, self.cv, random)
+        other = fold_numbers(denominator, self.cv, random)
         for fold in range(self.cv):
-            fitted, held = [], []
-            for (features, rows), numbers in zip((upper, lower), folds, strict=True):
-                fitted.append((features, rows.take(numbers != fold)))
-                held.append((features, rows.take(numbers == fold)))
-            yield (fitted[0], fitted[1]), (held[0], held[1])
+            fitted = numerator.take(own != fold), denominator.take(other != fold)
+            held = numerator.take(own == fold), denominator.take(other == fold)
+            yield fitted, held
 
-    def _fold_scores(
-        self, fitted: tuple[Side, Side], held: tuple[Side, Side], grid: Grid
-    ) -> list[float]:
+    def _fold_scores(self, fitted: Classes, held: Classes, grid: Grid) -> list[float]:
         """Held-out scores of all pairs of strengths, each fit begun at the last."""
         try:
             problem = self._build(self._objective(), *fitted)
@@ -180,13 +183,13 @@ class KLIEPCV(JointRatio):
             solution = penalised.solve(
                 solver=self.solver, tol=tol, max_iter=self.max_iter, start=last
             )
-            if solution.worst.status[0] == Status.NO_OPTIMUM:
+            if solution.worst[0] == Status.NO_OPTIMUM:
                 scores.append(-np.inf)
                 continue
             last = solution
             with np.errstate(over="ignore"):
                 loss = judge.value(solution.coef, solution.intercepts)
-            scores.append(len(judge.parts) - loss)
+            scores.append(len(solution.intercepts) - loss)
         return scores
 
 
@@ -257,8 +260,9 @@ def fold_numbers(
             f"{rows.label!r} has {rows.n_rows}. Lower cv, or bring more rows."
         )
     order = random.permutation(rows.n_rows)
-    if rows.weights is not None:
-        observed = np.asarray(rows.weights.reshape(rows.n_rows, -1).all(axis=1))
+    weights = rows.all_weights()
+    if weights is not None:
+        observed = np.asarray(weights.reshape(rows.n_rows, -1).all(axis=1))
         order = order[np.argsort(~observed[order], kind="stable")]
     numbers = np.empty(rows.n_rows, dtype=np.intp)
     numbers[order] = np.arange(rows.n_rows) % n_folds

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._typing import FloatArray, IntArray
-from missratio.basis import Basis, LinearBasis, as_basis
-from missratio.ratio._base import (
-    BaseRatio,
-    NoFiniteOptimumWarning,
-    check_penalty,
-    class_index,
-)
-from missratio.ratio._batch import batch_problem, batch_sample
-from missratio.ratio._checks import class_size
+from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.basis import Basis, LinearBasis
+from missratio.exceptions import Message, NoFiniteOptimumWarning, NotSolvedWarning
+from missratio.ratio._base import BaseRatio, given
+from missratio.ratio._each_column import EachColumnBasis
 from missratio.ratio._joint import (
     Backend,
     JointRatio,
@@ -30,16 +23,7 @@ from missratio.ratio._joint import (
     check_log_linear,
 )
 from missratio.ratio._kliep import KLIEP
-from missratio.ratio._penalty import check_ridge_alone
-from missratio.ratio._problem import RatioProblem
-from missratio.ratio._rows import (
-    ClassRows,
-    check_concentration,
-    check_missingness,
-    class_model,
-    read_class,
-)
-from missratio.ratio._solve import solve
+from missratio.ratio._streamed import classes_elsewhere
 from missratio.solver import Status
 from missratio.weights import SampleSize
 
@@ -93,7 +77,6 @@ class NaiveBayesRatio(BaseRatio):
     """
 
     classes_: Any
-    bases_: list[Basis]
     coef_: FloatArray
     log_normalizer_: float
     intercept_: float
@@ -111,16 +94,18 @@ class NaiveBayesRatio(BaseRatio):
         self.missingness = missingness
 
     def _inner(self) -> JointRatio:
-        if self.estimator is None:
-            return KLIEP()
-        if not isinstance(self.estimator, JointRatio):
+        """How each column is to be fitted, with the missingness that holds here."""
+        estimator = KLIEP() if self.estimator is None else self.estimator
+        if not isinstance(estimator, JointRatio):
             raise TypeError(
                 "estimator must be a KLIEP, FDivergenceRatio or ObjectiveRatio, got "
                 f"{self.estimator!r}."
             )
-        check_log_linear(self.estimator)
-        check_ridge_alone(self.estimator, "NaiveBayesRatio")
-        return self.estimator
+        check_log_linear(estimator)
+        inner: JointRatio = clone(estimator)
+        inner.set_params(missingness=self._missingness())
+        inner._columns_apart = True
+        return inner
 
     def _allows_nan(self) -> bool:
         return self._missingness() is not None
@@ -131,17 +116,25 @@ class NaiveBayesRatio(BaseRatio):
         inner: MissingnessParameter = getattr(self.estimator, "missingness", None)
         return inner
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
+    ) -> Self:
         """Learn each column's ratio.
 
         Parameters
         ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-            NaN where a value is missing.
+        X : array-like or dataframe of shape (n_rows, n_columns), or source
+            NaN where a value is missing. A source has its labels with it.
         y : array-like of shape (n_rows,)
             Two labels. The one sorted last is the numerator: 1 of {0, 1}.
         sample_weight : array-like of shape (n_rows,), optional
             Further weights of the rows, which multiply the inverse-probability ones.
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            Probabilities by design, as for `KLIEP`.
 
         Returns
         -------
@@ -149,193 +142,67 @@ class NaiveBayesRatio(BaseRatio):
             The fitted estimator.
         """
         inner = self._inner()
-        inner._check_parameters()
-        table, is_numerator, weight, survey = self._read(
-            X, y, sample_weight, reset=True
+        classes = classes_elsewhere(
+            inner, X, y, sample_weight=sample_weight, inclusion=inclusion
         )
-        check_missingness(self._missingness(), self.classes_)
-        upper, lower = (
-            self._class_rows(inner, table, mask, position, weight, survey.complete)
-            for mask, position in ((is_numerator, 1), (~is_numerator, 0))
-        )
-        names = self._column_names()
-        self.bases_ = self._fit_bases(inner, table, is_numerator)
-        self._allocate()
-        tol = float(max(inner.tol, 32.0 * np.finfo(table.dtype).eps))
-        for columns in self._columns_by_width():
-            problem = self._column_problem(inner, table, upper, lower, columns)
-            if problem.l2 is None:
-                self._check_rank(problem.denominator.features, lower, columns)
-            self._fit_columns(inner, problem, columns, tol)
-        self._finish(names)
-        for rows in (upper, lower):
-            check_concentration(
-                rows.weights, rows.label, self._column_names, stacklevel=3
-            )
-        self.effective_sample_size_ = {
-            rows.label: class_size(rows, rows.weights) for rows in (upper, lower)
-        }
+        if classes is not None:
+            _copy_names(inner, self)
+        else:
+            read = self._read(X, given(y), sample_weight, inclusion, reset=True)
+            _copy_names(self, inner)
+            classes = inner._both_classes(read, fit=True)
+        problem, solution = inner._fit_rows(*classes)
+        self._ratio = inner
+        self.coef_ = inner.coef_
+        self.column_log_normalizer_ = -solution.intercepts
+        self.log_normalizer_ = float(self.column_log_normalizer_.sum())
+        self.intercept_ = -self.log_normalizer_
+        self.column_converged_ = solution.status == Status.CONVERGED
+        self.converged_, self.n_iter_ = inner.converged_, inner.n_iter_
+        self._column_iterations = solution.n_iter
+        self.effective_sample_size_ = inner.effective_sample_size_
+        self.weight_check_ = inner.weight_check_
+        self._warn_of_columns(solution.status)
+        inner._warn_of_weights(problem, *classes, stacklevel=2)
         return self
 
-    def _class_rows(
-        self,
-        inner: JointRatio,
-        table: FloatArray,
-        mask: Any,
-        position: int,
-        sample_weight: FloatArray | None,
-        complete: bool,
-    ) -> ClassRows:
-        label = self.classes_[position]
-        label = label.item() if hasattr(label, "item") else label
-        return read_class(
-            table,
-            class_index(mask),
-            label,
-            class_model(self._missingness(), label),
-            sample_weight,
-            inner.normalize,
-            complete=complete,
-            names=getattr(self, "feature_names_in_", None),
-        )
+    @property
+    def bases_(self) -> list[Basis]:
+        """The fitted basis of each column."""
+        if isinstance(basis := self._ratio.basis_, EachColumnBasis):
+            return basis.bases_
+        return [LinearBasis().fit(np.zeros((1, 1)))] * self.n_features_in_
 
     def _column_names(self) -> list[str]:
         if hasattr(self, "feature_names_in_"):
             return [str(name) for name in self.feature_names_in_]
         return [f"x{j}" for j in range(self.n_features_in_)]
 
-    def _fit_bases(
-        self, inner: JointRatio, table: FloatArray, is_numerator: Any
-    ) -> list[Basis]:
-        """One basis for each column, fitted to it."""
-        basis = as_basis(inner.basis)
-        if type(basis) is LinearBasis:
-            return [basis.fit(table[:1, :1])] * table.shape[1]
-        labels = is_numerator.astype(int)
-        return [
-            clone(basis).fit(table[:, j : j + 1], labels) for j in range(table.shape[1])
-        ]
-
-    def _columns_by_width(self) -> list[IntArray]:
-        """Columns in groups with as many basis features each."""
-        widths = np.array([len(basis.required_columns_) for basis in self.bases_])
-        return [np.flatnonzero(widths == width) for width in np.unique(widths)]
-
-    def _allocate(self) -> None:
-        n_columns = len(self.bases_)
-        self._column_coef: list[FloatArray] = [np.empty(0)] * n_columns
-        self.column_log_normalizer_ = np.zeros(n_columns)
-        self._column_status = np.zeros(n_columns, dtype=np.int64)
-        self._column_iterations = np.zeros(n_columns, dtype=np.int64)
-
-    def _column_problem(
-        self,
-        inner: JointRatio,
-        table: FloatArray,
-        upper: ClassRows,
-        lower: ClassRows,
-        columns: IntArray,
-    ) -> RatioProblem:
-        """The problems of some columns as one batch."""
-        samples = []
-        for rows in (upper, lower):
-            features = self._column_features(table, rows, columns)
-            weights = column_weights(rows, columns)
-            total = None
-            if rows.normalize == "horvitz-thompson":
-                total = float(rows.total(weights)[0])
-            if weights is not None:
-                self._check_observed(weights, rows, columns)
-            samples.append(batch_sample(features, weights, total))
-        l2 = check_penalty(inner.l2, samples[0].features.shape[2])
-        return batch_problem(inner._objective(), samples[0], samples[1], l2)
-
-    def _fit_columns(
-        self, inner: JointRatio, problem: RatioProblem, columns: IntArray, tol: float
-    ) -> None:
-        """Solve some columns as one batch."""
-        solution = solve(problem, solver="newton", tol=tol, max_iter=inner.max_iter)
-        for j, theta in zip(columns, solution.theta, strict=True):
-            self._column_coef[j] = theta[: problem.centre.shape[1]]
-        self.column_log_normalizer_[columns] = -problem.intercept(solution)
-        self._column_status[columns] = solution.status
-        self._column_iterations[columns] = solution.n_iter
-
-    def _column_features(
-        self, table: FloatArray, rows: ClassRows, columns: IntArray
-    ) -> FloatArray:
-        """Basis features of a class, of shape (n_columns, n_rows, n_features)."""
-        values = table[rows.index]
-        if type(self.bases_[0]) is LinearBasis:
-            return np.array(values[:, columns].T, order="C")[..., None]
-        features = [
-            np.asarray(self.bases_[j].transform(values[:, j : j + 1])).T
-            for j in columns
-        ]
-        return np.array(features).swapaxes(1, 2)
-
-    def _check_observed(
-        self, weights: FloatArray, rows: ClassRows, columns: IntArray
-    ) -> None:
-        """Refuse columns of which nothing is observed in a class."""
-        never = ~weights.any(axis=1)
-        if never.any():
-            names = self._column_names()
-            raise ValueError(
-                f"Column(s) {[names[j] for j in columns[never][:10]]} are never "
-                f"observed in class {rows.label!r}. Drop them, or bring rows in which "
-                "they are."
+    def _warn_of_columns(self, status: IntArray) -> None:
+        """Warn of columns without an optimum, or that weren't solved."""
+        without = status == Status.NO_OPTIMUM
+        if without.any():
+            message = Message(
+                "Column(s) [{columns}] have no finite optimum: the numerator's "
+                "weighted mean lies outside the range of the denominator's values, or "
+                "on its border. Add a ridge penalty (KLIEP(l2=0.01) is a start), drop "
+                "them, or bring more denominator rows.",
+                **self._named(without),
             )
-
-    def _check_rank(
-        self, features: FloatArray, rows: ClassRows, columns: IntArray
-    ) -> None:
-        """Refuse columns that are constant where nothing holds their coefficient."""
-        if features.shape[1] <= features.shape[2]:
-            raise ValueError(
-                f"Class {rows.label!r} has {features.shape[1]} rows (n_samples = "
-                f"{features.shape[1]}) for {features.shape[2]} basis features a "
-                "column: without a penalty there is no finite optimum. Set l2 > 0 in "
-                "the estimator, or bring more rows."
-            )
-        constant = (features == features[:, :1]).all(axis=1).any(axis=1)
-        if constant.any():
-            names = self._column_names()
-            shown = [names[j] for j in columns[constant][:10]]
-            raise ValueError(
-                f"Feature(s) {shown} are constant over the observed rows of class "
-                f"{rows.label!r}: their coefficients are not determined. Drop them, or "
-                "set l2 > 0 in the estimator."
-            )
-
-    def _finish(self, names: list[str]) -> None:
-        """Gather the columns' results, and warn of those without an optimum."""
-        self.coef_ = np.concatenate(self._column_coef)
-        self.log_normalizer_ = float(self.column_log_normalizer_.sum())
-        self.intercept_ = -self.log_normalizer_
-        self.column_converged_ = self._column_status == Status.CONVERGED
-        self.converged_ = bool(self.column_converged_.all())
-        self.n_iter_ = int(self._column_iterations.max())
-        without = np.flatnonzero(self._column_status == Status.NO_OPTIMUM)
-        if len(without):
-            warnings.warn(
-                f"Column(s) {[names[j] for j in without[:10]]} have no finite optimum: "
-                "the numerator's weighted mean lies outside the range of the "
-                "denominator's values, or on its border. Add a ridge penalty "
-                "(KLIEP(l2=0.01) is a start), drop them, or bring more denominator "
-                "rows.",
-                NoFiniteOptimumWarning,
-                stacklevel=3,
-            )
-        slow = ~self.column_converged_
-        slow[without] = False
+            warnings.warn(NoFiniteOptimumWarning(message), stacklevel=3)
+        slow = (status != Status.CONVERGED) & ~without
         if slow.any():
-            warnings.warn(
-                f"Column(s) {[names[j] for j in np.flatnonzero(slow)[:10]]} were not "
-                "solved to tol. Raise max_iter or tol, or add a ridge penalty.",
-                ConvergenceWarning,
-                stacklevel=3,
+            message = Message(
+                "Column(s) [{columns}] were not solved to tol. Raise max_iter or tol, "
+                "or add a ridge penalty.",
+                **self._named(slow),
             )
+            warnings.warn(NotSolvedWarning(message), stacklevel=3)
+
+    def _named(self, chosen: BoolArray) -> dict[str, Any]:
+        """Some columns' positions and names, for messages."""
+        names, places = self._column_names(), np.flatnonzero(chosen).tolist()
+        return {"columns": tuple(places), "names": tuple(names[j] for j in places)}
 
     def predict_log_ratio(self, X: Any) -> FloatArray:
         """The logarithm of the estimated density ratio, Σ_j log r̂_j(z_j).
@@ -351,17 +218,15 @@ class NaiveBayesRatio(BaseRatio):
             NaN for a row that has a missing value.
         """
         table = self._read_rows(X)
-        if type(self.bases_[0]) is LinearBasis:
-            linear: FloatArray = table @ self.coef_ + self.intercept_
-            return linear
-        score = np.full(len(table), self.intercept_)
-        for j, basis in enumerate(self.bases_):
-            features = np.asarray(basis.transform(table[:, j : j + 1]))
-            score += features @ self._column_coef[j]
-        return score
+        log_ratio: FloatArray = self._ratio._evaluate_basis(X, table) @ self.coef_
+        return log_ratio + self.intercept_
 
     def score(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
     ) -> float:
         """How well the columns fit rows: minus the sum of their objectives.
 
@@ -372,6 +237,7 @@ class NaiveBayesRatio(BaseRatio):
         X : array-like or dataframe of shape (n_rows, n_columns)
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
 
         Returns
         -------
@@ -379,22 +245,8 @@ class NaiveBayesRatio(BaseRatio):
             The larger the better.
         """
         check_is_fitted(self)
-        inner = self._inner()
-        table, is_numerator, weight, survey = self._read(
-            X, y, sample_weight, reset=False
-        )
-        upper, lower = (
-            self._class_rows(inner, table, mask, position, weight, survey.complete)
-            for mask, position in ((is_numerator, 1), (~is_numerator, 0))
-        )
-        total = 0.0
-        for columns in self._columns_by_width():
-            problem = self._column_problem(inner, table, upper, lower, columns)
-            coef = np.array([self._column_coef[j] for j in columns])
-            theta = problem.theta(coef, -self.column_log_normalizer_[columns])
-            unpenalised = replace(problem, l2=None)
-            total -= float(unpenalised(theta, second_order=False).value.sum())
-        return total
+        read = self._read(X, y, sample_weight, inclusion, reset=False)
+        return self._ratio._score_rows(*self._ratio._both_classes(read))
 
     def summary_frame(self, backend: Backend = "pandas") -> Any:
         """Coefficients and diagnostics, a row for each basis feature of each column.
@@ -411,21 +263,12 @@ class NaiveBayesRatio(BaseRatio):
             column's), `converged`, `n_iter`.
         """
         check_is_fitted(self)
-        names = self._column_names()
-        rows = []
-        for j, basis in enumerate(self.bases_):
-            features = basis.get_feature_names_out([names[j]])
-            rows += [
-                (names[j], str(feature), float(coefficient), j)
-                for feature, coefficient in zip(
-                    features, self._column_coef[j], strict=True
-                )
-            ]
-        at = [row[3] for row in rows]
+        basis, names = self._ratio.basis_, self._column_names()
+        at = basis.required_columns_.argmax(axis=1)
         columns = {
-            "column": [row[0] for row in rows],
-            "feature": [row[1] for row in rows],
-            "coefficient": [row[2] for row in rows],
+            "column": [names[j] for j in at],
+            "feature": [str(each) for each in basis.get_feature_names_out(names)],
+            "coefficient": self.coef_.tolist(),
             "log_normalizer": self.column_log_normalizer_[at].tolist(),
             "converged": self.column_converged_[at].tolist(),
             "n_iter": self._column_iterations[at].tolist(),
@@ -433,11 +276,8 @@ class NaiveBayesRatio(BaseRatio):
         return nw.from_dict(columns, backend=backend).to_native()
 
 
-def column_weights(rows: ClassRows, columns: IntArray) -> FloatArray | None:
-    """Weights of a class's rows for each column, of shape (n_columns, n_rows)."""
-    weights = rows.combined(rows.weights)
-    if weights is None:
-        return None
-    if weights.ndim == 2:
-        return np.array(weights[:, columns].T, order="C")
-    return np.tile(weights, (len(columns), 1))
+def _copy_names(of: Any, to: Any) -> None:
+    """Let one estimator know the classes and columns that another has seen."""
+    for name in ("classes_", "n_features_in_", "feature_names_in_"):
+        if hasattr(of, name):
+            setattr(to, name, getattr(of, name))

@@ -7,7 +7,7 @@ from typing import Any
 from missratio.objective import Divergence, Link, Objective, as_divergence_objective
 from missratio.ratio._base import SolverName
 from missratio.ratio._joint import JointRatio, MissingnessParameter
-from missratio.ratio._rows import Normalization
+from missratio.rows import Normalization
 
 
 class FDivergenceRatio(JointRatio):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._typing import BoolArray, FloatArray
-from missratio.basis import LinearBasis
+from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.ratio._joint import JointRatio, MissingnessParameter
 from missratio.ratio._naive_bayes import NaiveBayesRatio
 from missratio.ratio._penalty import Strength
 from missratio.ratio._problem import RatioProblem
-from missratio.ratio._rows import ClassRows
+from missratio.rows import ClassRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +29,8 @@ class Factor:
     coef : ndarray of shape (n_features,)
     intercept : float
         The score's, for features that are not centred.
-    features : slice
-        Its columns among the basis features.
+    features : ndarray of int of shape (n_features,)
+        Which of the basis features it has.
     columns : ndarray of bool of shape (n_columns,)
         The table's columns that must be observed for a row to count.
     required : ndarray of bool of shape (n_features, n_columns), or None
@@ -42,7 +41,7 @@ class Factor:
     problem: RatioProblem
     coef: FloatArray
     intercept: float
-    features: slice
+    features: IntArray
     columns: BoolArray
     required: BoolArray | None = None
 
@@ -53,19 +52,13 @@ class Optimum:
 
     Parameters
     ----------
-    table : ndarray of shape (n_rows, n_columns)
-    features : ndarray of shape (n_rows, n_features)
-        Basis features of all factors.
-    upper, lower : ClassRows
-        The numerator's and the denominator's rows.
+    numerator, denominator : ClassRows
     factors : iterator of Factor
-        Made one by one: each may hold a copy of its rows.
+        Made one by one.
     """
 
-    table: FloatArray
-    features: FloatArray
-    upper: ClassRows
-    lower: ClassRows
+    numerator: ClassRows
+    denominator: ClassRows
     factors: Iterator[Factor]
 
 
@@ -74,92 +67,66 @@ def optimum(
     X: Any,
     y: ArrayLike,
     sample_weight: ArrayLike | None,
+    inclusion: ArrayLike | None = None,
 ) -> Optimum:
     """Make the problems again that a ratio was fitted by, from the rows of the fit."""
     check_is_fitted(ratio)
-    table, is_numerator, weight, survey = ratio._read(X, y, sample_weight, reset=False)
-    if isinstance(ratio, JointRatio):
-        features = ratio._evaluate_basis(X, table)
-        upper = ratio._side(table, features, is_numerator, 1, weight, survey)
-        lower = ratio._side(table, features, ~is_numerator, 0, weight, survey)
-        joint = _joint_factor(ratio, upper, lower)
-        return Optimum(table, features, upper[1], lower[1], joint)
-    inner = ratio._inner()
-    first, second = (
-        ratio._class_rows(inner, table, mask, position, weight, survey.complete)
-        for mask, position in ((is_numerator, 1), (~is_numerator, 0))
-    )
-    features = _column_features(ratio, table)
-    columns = _column_factors(ratio, table, first, second)
-    return Optimum(table, features, first, second, columns)
+    read = ratio._read(X, y, sample_weight, inclusion, reset=False)
+    joint = joint_ratio(ratio)
+    numerator, denominator = joint._both_classes(read)
+    return Optimum(numerator, denominator, _factors(joint, numerator, denominator))
 
 
-def _joint_factor(
-    ratio: JointRatio,
-    upper: tuple[FloatArray, ClassRows],
-    lower: tuple[FloatArray, ClassRows],
+def joint_ratio(ratio: JointRatio | NaiveBayesRatio) -> JointRatio:
+    """The joint machine that a fitted ratio rests on."""
+    return ratio if isinstance(ratio, JointRatio) else ratio._ratio
+
+
+def _factors(
+    ratio: JointRatio, numerator: ClassRows, denominator: ClassRows
 ) -> Iterator[Factor]:
     required = ratio.basis_.required_columns_
-    plain = ratio._build(ratio._objective(), upper, lower)
-    units = ratio._units(plain, upper)
-    (part,) = plain.penalised(units, Strength(*ratio._fitted_strength)).parts
-    problem = part.problem
-    weights = upper[1].weights
-    by_feature = weights is not None and weights.ndim == 2
-    yield Factor(
-        problem,
-        ratio.coef_,
-        ratio.intercept_,
-        slice(0, len(required)),
-        np.ones(required.shape[1], dtype=bool),
-        required if by_feature and problem.objective.linear_numerator else None,
-    )
-
-
-def _column_factors(
-    ratio: NaiveBayesRatio, table: FloatArray, upper: ClassRows, lower: ClassRows
-) -> Iterator[Factor]:
-    inner = ratio._inner()
-    own = np.eye(table.shape[1], dtype=bool)
-    start = 0
-    for j, coef in enumerate(ratio._column_coef):
-        problem = ratio._column_problem(inner, table, upper, lower, np.array([j]))
-        intercept = -float(ratio.column_log_normalizer_[j])
-        place = slice(start, start := start + len(coef))
-        yield Factor(problem, coef, intercept, place, own[j])
-
-
-def _column_features(ratio: NaiveBayesRatio, table: FloatArray) -> FloatArray:
-    if type(ratio.bases_[0]) is LinearBasis:
-        return table
-    columns = [
-        np.asarray(basis.transform(table[:, j : j + 1]))
-        for j, basis in enumerate(ratio.bases_)
-    ]
-    return np.concatenate(columns, axis=1)
+    plain = ratio._build(ratio._objective(), numerator, denominator)
+    units = ratio._units(plain, numerator)
+    penalised = plain.penalised(units, Strength(*ratio._fitted_strength))
+    intercepts = np.empty_like(ratio._part_intercepts)
+    intercepts[penalised.order] = ratio._part_intercepts
+    at = iter(intercepts.tolist())
+    apart = ratio._columns_apart
+    for part in penalised.parts:
+        for i, features in enumerate(part.features):
+            columns = np.ones(required.shape[1], dtype=bool)
+            if apart:
+                columns = required[features[0]]
+            problem = part.problem.problems(slice(i, i + 1))
+            by_feature = numerator.weighing.by_entry and not apart
+            linear = problem.objective.linear_numerator
+            yield Factor(
+                problem,
+                ratio.coef_[features],
+                next(at),
+                features,
+                columns,
+                required if by_feature and linear else None,
+            )
 
 
 def basis_features(ratio: JointRatio | NaiveBayesRatio, X: Any) -> FloatArray:
     """A fitted ratio's basis features at rows, NaN where one can't be evaluated."""
-    table = ratio._read_rows(X)
-    if isinstance(ratio, JointRatio):
-        return ratio._evaluate_basis(X, table)
-    return _column_features(ratio, table)
+    return joint_ratio(ratio)._evaluate_basis(X, ratio._read_rows(X))
 
 
-def feature_names(ratio: JointRatio | NaiveBayesRatio) -> list[str]:
-    """Names of a fitted ratio's basis features, in the order of its coefficients."""
-    if isinstance(ratio, JointRatio):
-        return [str(name) for name in ratio.basis_.get_feature_names_out()]
-    return [
-        str(name)
-        for basis, column in zip(ratio.bases_, ratio._column_names(), strict=True)
-        for name in basis.get_feature_names_out([column])
-    ]
+def feature_names(
+    ratio: JointRatio | NaiveBayesRatio, columns: Sequence[str] | None = None
+) -> list[str]:
+    """Names of a fitted ratio's basis features, in the order of its coefficients.
+
+    `columns` names the columns of X; None for the names known from fit, or x0, x1, …
+    """
+    basis = joint_ratio(ratio).basis_
+    return [str(name) for name in basis.get_feature_names_out(columns)]
 
 
 def missingness_of(ratio: JointRatio | NaiveBayesRatio) -> MissingnessParameter:
     """Why values are missing, as a ratio was told."""
-    if isinstance(ratio, JointRatio):
-        return ratio.missingness
-    return ratio._missingness()
+    return joint_ratio(ratio).missingness

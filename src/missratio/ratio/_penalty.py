@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from missratio._threads import one_blas_thread, share
-from missratio._typing import FloatArray
-from missratio.engine import BLOCK_ELEMENTS, CHUNKS
+from missratio._typing import BoolArray, FloatArray
 from missratio.ratio._base import check_penalty
-from missratio.ratio._checks import feature_sizes
-from missratio.ratio._rows import ClassRows
+from missratio.rows import (
+    ClassRows,
+    RowBlock,
+    WeightSums,
+    only_columns,
+    weights_of_features,
+)
 
 PenaltyWeights = Literal["uniform", "standard-error", "covariance"]
 # So many times a feature's variance leaves nothing of its coefficient.
@@ -35,16 +38,17 @@ class Strength:
 
     @classmethod
     def checked(
-        cls, l1: Any, l2: Any, penalty_weights: PenaltyWeights, n_features: int
+        cls, l1: Any, l2: Any, penalty_weights: PenaltyWeights, widths: Sequence[int]
     ) -> Strength:
-        """Of parameters as they were given."""
+        """Of parameters as they were given, for problems of so many features each."""
         if penalty_weights == "covariance" and np.ndim(l2) != 0:
             raise ValueError(
                 "l2 must be one number where penalty_weights='covariance', got "
                 f"{l2!r}. An array goes with 'uniform' or 'standard-error'."
             )
         return cls(
-            check_penalty(l1, n_features, "l1"), check_penalty(l2, n_features, "l2")
+            np.concatenate([check_penalty(l1, width, "l1") for width in widths]),
+            np.concatenate([check_penalty(l2, width, "l2") for width in widths]),
         )
 
 
@@ -75,9 +79,9 @@ class PenaltyUnits:
 
 def penalty_units(
     penalty_weights: PenaltyWeights,
-    features: FloatArray,
     rows: ClassRows,
-    weights: FloatArray | None,
+    required: BoolArray,
+    sums: WeightSums,
     mean: FloatArray,
     denominator_variance: FloatArray,
 ) -> PenaltyUnits:
@@ -86,19 +90,21 @@ def penalty_units(
     Parameters
     ----------
     penalty_weights : {"standard-error", "covariance"}
-    features, rows
+    rows : ClassRows
         The numerator class.
-    weights : ndarray of shape (n_rows,) or (n_rows, n_features), or None
-        Inverse-probability weights of its rows, or of each feature.
+    required : ndarray of bool of shape (n_features, n_columns)
+        The columns that each feature needs.
+    sums : WeightSums
+        What was found of the numerator's weights.
     mean : ndarray of shape (n_features,)
         The weighted means.
     denominator_variance : ndarray of shape (n_features,)
         Of the features, over the denominator class: zero exactly where constant.
     """
     whole = penalty_weights == "covariance"
-    covariance = mean_covariance(features, rows, weights, mean, diagonal=not whole)
+    covariance = mean_covariance(rows, required, sums, mean, diagonal=not whole)
     variance = np.diagonal(covariance) if whole else covariance
-    size = feature_sizes(rows, weights, len(mean))
+    size = np.broadcast_to(sums.kish, mean.shape)
     constant = denominator_variance == 0.0
     spread = np.where(constant, size * variance, denominator_variance)
     spread[spread == 0.0] = 1.0
@@ -114,9 +120,9 @@ def penalty_units(
 
 
 def mean_covariance(
-    features: FloatArray,
     rows: ClassRows,
-    weights: FloatArray | None,
+    required: BoolArray,
+    sums: WeightSums,
     mean: FloatArray,
     *,
     diagonal: bool,
@@ -132,49 +138,33 @@ def mean_covariance(
     -------
     ndarray of shape (n_features, n_features), or (n_features,) for the diagonal alone
     """
-    n_features = len(mean)
-    length = max(1, BLOCK_ELEMENTS // n_features)
-    starts = range(0, rows.n_rows, length)
-    terms = _terms(features, rows, weights, mean)
+    columns = only_columns(required)
+    divisor = rows.divisor(sums.mass)
 
-    def add_up(chunk: Sequence[int]) -> FloatArray:
-        total = np.zeros(n_features if diagonal else (n_features, n_features))
-        for start in chunk:
-            block = terms(start, min(start + length, rows.n_rows))
-            total += (block**2).sum(axis=0) if diagonal else block.T @ block
-        return total
-
-    per_chunk = -(-len(starts) // CHUNKS)
-    chunks = [starts[i : i + per_chunk] for i in range(0, len(starts), per_chunk)]
-    with one_blas_thread(rows.n_rows * n_features) as threads:
-        covariance: FloatArray = np.sum(share(add_up, chunks, threads), axis=0)
-    return covariance
-
-
-def _terms(
-    features: FloatArray, rows: ClassRows, weights: FloatArray | None, mean: FloatArray
-) -> Callable[[int, int], FloatArray]:
-    """What rows from one to another add to the errors of the means."""
-    combined = rows.combined(weights)
-    divisor = rows.total(combined)
-    own = rows.sample_weight
-    hajek = rows.normalize != "horvitz-thompson" or combined is None
-
-    def block_terms(start: int, stop: int) -> FloatArray:
-        whole = 1.0 if own is None else own[start:stop, None]
+    def terms(block: RowBlock) -> FloatArray:
+        """What rows add to the errors of the means."""
+        own = None if block.weights is None else block.weights[:, None]
         if rows.adjusted is not None:
-            return whole * (rows.adjusted[start:stop] - mean) / rows.total(None)
-        block = rows.block(features, slice(start, stop))
-        if combined is None:
-            return (block - mean) / divisor
-        weight = combined[start:stop]
-        weight = weight[:, None] if weight.ndim == 1 else weight
-        values = np.where(weight > 0.0, block, mean)
-        if hajek:
-            return weight * (values - mean) / divisor
-        return (weight * values - whole * mean) / divisor
+            change: FloatArray = (rows.adjusted[block.place] - mean) / rows.own_total
+            return change if own is None else own * change
+        weights = rows.weigh(block)
+        if weights is None:
+            change = (block.features - mean) / divisor
+            return change if own is None else own * change
+        weights = weights_of_features(weights, columns) if weights.ndim == 2 else (
+            weights[:, None]
+        )  # fmt: skip
+        combined = weights if own is None else weights * own
+        values = np.where(combined > 0.0, block.features, mean)
+        if rows.self_normalised:
+            return combined * (values - mean) / divisor
+        return (combined * values - (1.0 if own is None else own) * mean) / divisor
 
-    return block_terms
+    def work(block: RowBlock) -> FloatArray:
+        change = terms(block)
+        return (change**2).sum(axis=0) if diagonal else change.T @ change
+
+    return rows.source.fold(work, lambda parts: np.sum(parts, axis=0))
 
 
 def check_ridge_alone(estimator: Any, what: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,10 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from missratio._typing import BoolArray, FloatArray
-from missratio.engine import BLOCK_ELEMENTS, Sample, fold
+from missratio.engine import BLOCK_ELEMENTS, AnySample
 from missratio.moments import Link, Parameters, Sums, accumulate, dot
 from missratio.objective import Expectations, KLIEPObjective, Objective
+from missratio.ratio._recession import without_receding
 from missratio.solver import Evaluation, Solution
+from missratio.tensor import TensorSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,10 @@ class WeightedMean:
         """Means are divided already."""
         return np.ones(len(self.mass))
 
+    def problems(self, which: slice) -> WeightedMean:
+        """Those of some problems of the batch."""
+        return WeightedMean(self.mean[which], self.mass[which])
+
     def sums(self, coef: FloatArray, intercept: FloatArray | None) -> Sums:
         """E s, E f̃ and no curvature, in the accumulator's form."""
         slope, value = self.mean, dot(coef, self.mean)
@@ -72,20 +77,20 @@ class RatioProblem:
     Parameters
     ----------
     objective : Objective
-    numerator : Sample or WeightedMean
-    denominator : Sample
+    numerator : Sample, RowSample or WeightedMean
+    denominator : Sample or RowSample
     centre : ndarray of shape (n_problems, n_features)
         What is subtracted from features, by now or in passing.
-    l2 : ndarray of shape (n_features,) or (n_features, n_features), or None
+    l2 : ndarray of shape (n_problems, n_features[, n_features]), or None
         The penalty is ½ Σ l2_j θ_j², or ½ θᵀ l2 θ for a matrix.
-    l1 : ndarray of shape (n_features,), or None
+    l1 : ndarray of shape (n_problems, n_features), or None
         The penalty Σ l1_j |θ_j| is left to the solver; it counts for whether an optimum
         exists.
     """
 
     objective: Objective
-    numerator: Sample | WeightedMean
-    denominator: Sample
+    numerator: AnySample | WeightedMean
+    denominator: AnySample
     centre: FloatArray
     l2: FloatArray | None = None
     l1: FloatArray | None = None
@@ -106,9 +111,24 @@ class RatioProblem:
         return int(self.centre.shape[1]) + self.objective.fits_intercept
 
     @property
+    def n_problems(self) -> int:
+        """How many problems the batch has."""
+        return len(self.centre)
+
+    @property
+    def n_rows(self) -> int:
+        """How many denominator rows there are."""
+        return self.denominator.n_rows
+
+    @property
+    def precision(self) -> float:
+        """Relative rounding error of the values."""
+        return self.denominator.precision
+
+    @property
     def bounded(self) -> bool:
         """Whether the ridge penalty holds every coefficient; a matrix is definite."""
-        return self.l2 is not None and (self.l2.ndim == 2 or bool(self.l2.all()))
+        return self.l2 is not None and (self.l2.ndim == 3 or bool(self.l2.all()))
 
     def _split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Coefficients and intercepts of a batch of parameter vectors."""
@@ -124,77 +144,69 @@ class RatioProblem:
         return theta
 
     def sums(
-        self, theta: FloatArray, *, second_order: bool, keep_mass: bool = False
+        self, theta: FloatArray, *, second_order: bool, drawn: float | None = None
     ) -> tuple[list[Sums], list[Sums]]:
         """The weighted sums over the numerator's and the denominator's rows."""
         coef, intercept = self._split(theta)
-        # Second moments need two more arrays of the block's size.
         elements = BLOCK_ELEMENTS // 2 if second_order else BLOCK_ELEMENTS
 
-        def sweep(term_of: Link, sample: Sample) -> list[Sums]:
+        def sweep(term_of: Link, sample: AnySample) -> list[Sums]:
             if sample.centred:
                 at = Parameters(coef, None, intercept)
             else:
                 at = Parameters(coef, self.centre, intercept, self._about_zero)
-            return fold(
-                sample,
+            if isinstance(sample, TensorSample):
+                return sample.sums(term_of, at, second_order=second_order, drawn=drawn)
+            return sample.fold(
                 lambda features, weights: accumulate(
                     term_of,
                     features,
                     weights,
                     at,
                     second_order=second_order,
-                    keep_mass=keep_mass,
+                    drawn=drawn,
                 ),
                 elements,
             )
 
         if isinstance(self.numerator, WeightedMean):
-            upper = [self.numerator.sums(coef, intercept)]
+            numerator = [self.numerator.sums(coef, intercept)]
         else:
-            upper = sweep(self.objective.numerator, self.numerator)
-        return upper, sweep(self.objective.denominator, self.denominator)
+            numerator = sweep(self.objective.numerator, self.numerator)
+        return numerator, sweep(self.objective.denominator, self.denominator)
 
     def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
         """Value, gradient and Hessian of the penalised objective, by the chain rule."""
-        upper, lower = self.sums(theta, second_order=second_order)
-        return self._evaluation(theta, upper, lower)
+        return self._evaluation(theta, *self.sums(theta, second_order=second_order))
 
     def sketch(self, theta: FloatArray, share: float) -> Evaluation:
-        """The same with a Hessian estimated from a share of the rows.
+        """The same with a Hessian estimated from a share of the rows, for one problem.
 
         They are drawn in proportion to their part in it, so that its relative error is
         about 2√(parameters/rows drawn) in any direction, however uneven the ratio is.
-        For one problem.
         """
-        upper, lower = self.sums(theta, second_order=False, keep_mass=True)
-        numerator = self.numerator
-        if isinstance(numerator, Sample):
-            numerator = _drawn(numerator, upper, share)
-        denominator = _drawn(self.denominator, lower, share)
-        drawn = replace(self, numerator=numerator, denominator=denominator)
-        hessian = drawn(theta, second_order=True).hessian
-        return replace(self._evaluation(theta, upper, lower), hessian=hessian)
+        sums = self.sums(theta, second_order=False, drawn=share)
+        return self._evaluation(theta, *sums)
 
     def _evaluation(
-        self, theta: FloatArray, upper: list[Sums], lower: list[Sums]
+        self, theta: FloatArray, numerator: list[Sums], denominator: list[Sums]
     ) -> Evaluation:
         """What the sums over both classes' rows come to."""
-        terms = upper + lower
+        terms = numerator + denominator
         divisors = self._totals
         if len(terms) > 2:
-            divisors = divisors.repeat([len(upper), len(lower)], axis=0)
+            divisors = divisors.repeat([len(numerator), len(denominator)], axis=0)
         outer = self.objective.combine(
             Expectations(
                 np.array([term.value for term in terms]) / divisors,
                 np.array([term.log_scale for term in terms]),
-                len(upper),
+                len(numerator),
             )
         )
         first = outer.gradient / divisors
         gradient = sum_terms(first[..., None], [term.slope for term in terms])
         hessian = None
-        if lower[0].curvature is not None:
+        if denominator[0].curvature is not None:
             curvatures = [term.curvature for term in terms]
             hessian = sum_terms(first[..., None, None], curvatures)
             if outer.hessian is not None:
@@ -202,7 +214,7 @@ class RatioProblem:
                 inner = outer.hessian.transpose(2, 0, 1) @ slopes.transpose(1, 0, 2)
                 hessian += slopes.transpose(1, 2, 0) @ inner
         value = self._penalise(theta, outer.value, gradient, hessian)
-        proof = self._proof(theta, upper[0].lowest, lower[0].highest)
+        proof = self._proof(theta, numerator[0].lowest, denominator[0].highest)
         return Evaluation(value, gradient, hessian, proof)
 
     def _penalise(
@@ -215,10 +227,10 @@ class RatioProblem:
         """Add the penalty to gradient and Hessian in place, and return the value."""
         if self.l2 is None:
             return value
-        n_features = len(self.l2)
+        n_features = self.l2.shape[1]
         coef = theta[:, :n_features]
         gradient[:, :n_features] += self._pull(coef)
-        if hessian is not None and self.l2.ndim == 2:
+        if hessian is not None and self.l2.ndim == 3:
             hessian[:, :n_features, :n_features] += self.l2
         elif hessian is not None:
             np.einsum("bii->bi", hessian)[:, :n_features] += self.l2
@@ -227,7 +239,9 @@ class RatioProblem:
     def _pull(self, coef: FloatArray) -> FloatArray:
         """The ridge penalty's gradient."""
         assert self.l2 is not None
-        return coef @ self.l2 if self.l2.ndim == 2 else self.l2 * coef
+        if self.l2.ndim == 3:
+            return np.asarray((coef[:, None, :] @ self.l2)[:, 0])
+        return self.l2 * coef
 
     def penalty(self, coef: FloatArray) -> FloatArray:
         """All that is added to the objective."""
@@ -254,8 +268,7 @@ class RatioProblem:
         """Σ l1 |θ|, which grows as fast as the scores do."""
         if self.l1 is None:
             return 0.0
-        growth: FloatArray = np.abs(theta[:, : len(self.l1)]) @ self.l1
-        return growth
+        return dot(np.abs(theta[:, : self.l1.shape[1]]), self.l1)
 
     def recedes(self, direction: FloatArray) -> BoolArray:
         """Whether the objective falls for ever, or levels off, along a direction.
@@ -265,14 +278,19 @@ class RatioProblem:
         """
         length = np.abs(direction).max(axis=1, keepdims=True)
         unit = direction / np.where(length > 0.0, length, 1.0)
-        upper, lower = self.sums(unit, second_order=False)
-        lowest, highest = upper[0].lowest, lower[0].highest + self._growth(unit)
-        spread = highest - np.minimum(lower[0].lowest, lowest)
+        numerator, denominator = self.sums(unit, second_order=False)
+        lowest = numerator[0].lowest
+        highest = denominator[0].highest + self._growth(unit)
+        spread = highest - np.minimum(denominator[0].lowest, lowest)
         # Along collinear features scores don't differ, but for rounding.
         few = self.denominator.peek()
         size = np.abs(unit[:, : few.shape[2]]) * few.std(axis=1, dtype=np.float64)
         real = spread > 1e-6 * size.max(axis=1)
         return np.asarray(real & (highest - lowest <= 1e-6 * spread), dtype=bool)
+
+    def confirmed(self, solution: Solution) -> Solution:
+        """The same solution, or that there is none where it is on the way to one."""
+        return without_receding(self, solution)
 
     def intercept(self, solution: Solution) -> FloatArray:
         """The score's intercept for features that are not centred.
@@ -302,44 +320,28 @@ class RatioProblem:
             log_mean = solution.value + dot(coef, self.numerator.mean)
             return log_mean - self.penalty(coef) + shift
         exponential = replace(self, objective=KLIEPObjective())
-        _, lower = exponential.sums(coef, second_order=False)
-        log_mean = np.log(lower[0].value / self.denominator.total)
-        return log_mean + lower[0].log_scale + shift
+        _, (tilted,) = exponential.sums(coef, second_order=False)
+        log_mean = np.log(tilted.value / self.denominator.total)
+        return log_mean + tilted.log_scale + shift
 
-    def thin(self, stride: int) -> RatioProblem:
+    def thinned(self, stride: int) -> RatioProblem:
         """The same problem on every stride-th row, in single precision."""
         numerator = self.numerator
-        if isinstance(numerator, Sample):
-            numerator = numerator.thin(stride, self.centre)
-        denominator = self.denominator.thin(stride, self.centre)
+        if not isinstance(numerator, WeightedMean):
+            numerator = numerator.held(stride, self.centre)
+        denominator = self.denominator.held(stride, self.centre)
         return replace(self, numerator=numerator, denominator=denominator)
 
     def problems(self, which: slice) -> RatioProblem:
         """Some problems of the batch."""
-        numerator = self.numerator
-        if isinstance(numerator, Sample):
-            numerator = numerator.problems(which)
-        else:
-            numerator = WeightedMean(numerator.mean[which], numerator.mass[which])
         return replace(
             self,
-            numerator=numerator,
+            numerator=self.numerator.problems(which),
             denominator=self.denominator.problems(which),
             centre=self.centre[which],
+            l2=None if self.l2 is None else self.l2[which],
+            l1=None if self.l1 is None else self.l1[which],
         )
-
-
-def _drawn(sample: Sample, terms: list[Sums], share: float) -> Sample:
-    """A share of a sample's rows, drawn by their part in all terms' curvature."""
-    highest = max(term.log_scale[0] for term in terms)
-    masses = [
-        sum_terms(
-            np.array([np.exp(log_scale[0] - highest) for log_scale, _ in block]),
-            [mass[0] for _, mass in block],
-        )
-        for block in zip(*(term.mass for term in terms), strict=True)
-    ]
-    return sample.draw(masses, math.ceil(share * sample.n_rows))
 
 
 def sum_terms(factors: FloatArray, arrays: Sequence[FloatArray | None]) -> FloatArray:

@@ -10,7 +10,7 @@ from missratio.reproduce._experiment import (
     Variant,
     chosen,
 )
-from missratio.reproduce._published import Curve, overlap, published_curves
+from missratio.reproduce._published import MeanCurve, overlap, published_curves
 from missratio.reproduce._registry import EXPERIMENTS
 from missratio.reproduce._reproduce import (
     Options,
@@ -24,8 +24,8 @@ __all__ = [
     "EXPERIMENTS",
     "VARIANTS",
     "Conditions",
-    "Curve",
     "Experiment",
+    "MeanCurve",
     "Options",
     "Reproduction",
     "Result",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -25,13 +25,14 @@ from missratio.reproduce._experiment import (
     known,
     learned,
 )
-from missratio.reproduce._learned import learned_log_odds
-from missratio.reproduce._loss import Run
+from missratio.reproduce._fits import learned_missingness, quiet, stacked
+from missratio.reproduce._runs import RealRun
 
-Scores = list[tuple[FloatArray, FloatArray]]
-"""For each run the scores of its calibration and of its test rows."""
-Method = Callable[[Sequence[Run], Conditions], Scores]
-Make = Callable[[Run, LogisticMissingness], Any]
+RunScores = tuple[FloatArray, FloatArray]
+"""The scores of a run's calibration rows and of its test rows."""
+RunMethod = Callable[[RealRun, Conditions], RunScores]
+Phi = Callable[[RealRun, Conditions], LogisticMissingness]
+Make = Callable[[RealRun, LogisticMissingness], Any]
 """From a run and class 1's φ to a learner."""
 
 # What imputations differ by matters less, and costs more, the more rows there are.
@@ -41,21 +42,21 @@ NOTHING = np.array([np.nan]), np.array([np.nan])
 """Scores where a method has nothing to do."""
 
 
-def joint(run: Run, phi: LogisticMissingness) -> Any:
+def joint(run: RealRun, phi: LogisticMissingness) -> Any:
     """One log-linear ratio of all columns, the penalty chosen by cross-validation."""
     del run
     return KLIEPCV(missingness={1: phi}, random_state=0)
 
 
-def with_products(run: Run, phi: LogisticMissingness) -> Any:
+def with_products(run: RealRun, phi: LogisticMissingness) -> Any:
     """The same with squares and products of columns that are not indicators.
 
     Products that hardly any class-1 row has both columns of are left out.
     """
-    distinct = [len(np.unique(values[:-1])) for values in run.table.grid]
+    distinct = [len(np.unique(x[~np.isnan(x)])) for x in run.table.X.T]
     numbers = [j for j, count in enumerate(distinct) if count > 2]
-    seen = (~run.lost).astype(np.int64)
-    together = seen @ seen.T
+    seen = (~np.isnan(run.numerator)).astype(np.float64)
+    together = seen.T @ seen
     pairs = [
         (j, k)
         for j, k in combinations_with_replacement(numbers, 2)
@@ -65,12 +66,11 @@ def with_products(run: Run, phi: LogisticMissingness) -> Any:
     return KLIEPCV(basis, missingness={1: phi}, random_state=0)
 
 
-def tilted(run: Run, phi: LogisticMissingness) -> Any:
+def tilted(run: RealRun, phi: LogisticMissingness) -> Any:
     """Boosted trees on imputations that know φ, their scores averaged."""
-    rows = run.numerator_train
-    n_imputations = N_IMPUTATIONS[len(rows) > FEW_ROWS]
+    n_imputations = N_IMPUTATIONS[len(run.numerator) > FEW_ROWS]
     imputer = TiltedImputer(
-        {1: phi}, n_imputations=n_imputations, random_state=int(rows[0])
+        {1: phi}, n_imputations=n_imputations, random_state=run.seed
     )
     return ImputationEnsemble(imputer, trees())
 
@@ -82,7 +82,7 @@ def trees() -> Any:
     return HistGradientBoostingClassifier(random_state=0)
 
 
-def iterative(run: Run) -> FloatArray:
+def iterative(run: RealRun) -> FloatArray:
     """The class-1 training rows, completed by scikit-learn's IterativeImputer."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
@@ -90,71 +90,45 @@ def iterative(run: Run) -> FloatArray:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        completed: FloatArray = IterativeImputer().fit_transform(run.numerator_rows())
+        completed: FloatArray = IterativeImputer().fit_transform(run.numerator)
     return completed
 
 
-def _imputed_trees(runs: Sequence[Run], conditions: Conditions) -> Scores:
+def true_phi(run: RealRun, conditions: Conditions) -> LogisticMissingness:
+    """The φ by which class 1 lost values."""
     del conditions
-    return [
-        _scores(run, trees(), iterative(run)) if run.lost.any() else NOTHING
-        for run in runs
-    ]
+    return run.missingness
 
 
-def _nan_trees(runs: Sequence[Run], conditions: Conditions) -> Scores:
-    """Trees that take NaN for a value like others."""
-    del conditions
-    return [_scores(run, trees(), run.numerator_rows()) for run in runs]
+def learned_phi(run: RealRun, conditions: Conditions) -> LogisticMissingness:
+    """The φ learned from the values that were looked up."""
+    corrected = conditions.corrects("learning")
+    return learned_missingness(run.numerator, run.revealed, corrected=corrected)
 
 
-def _full_trees(runs: Sequence[Run], conditions: Conditions) -> Scores:
-    """What trees would reach if nothing were lost."""
-    del conditions
-    return [_scores(run, trees(), run.numerator_rows(complete=True)) for run in runs]
-
-
-def _with_known(make: Make) -> Method:
-    def method(runs: Sequence[Run], conditions: Conditions) -> Scores:
-        del conditions
-        return [
-            _scores(run, make(run, run.missingness), run.numerator_rows())
-            for run in runs
-        ]
-
-    return method
-
-
-def _with_learned(make: Make) -> Method:
-    def method(runs: Sequence[Run], conditions: Conditions) -> Scores:
-        corrected = conditions.corrects("learning")
-        log_odds = learned_log_odds(runs, corrected=corrected)
-        models = [LogisticMissingness(*own) for own in log_odds]
-        return [
-            _scores(run, make(run, phi), run.numerator_rows())
-            for run, phi in zip(runs, models, strict=True)
-        ]
-
-    return method
-
-
-def _scores(
-    run: Run, learner: Any, numerator: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _scores(run: RealRun, learner: Any, numerator: FloatArray) -> RunScores:
     """Fit to class-1 rows and the class-0 training rows, and score fresh ones."""
-    with warnings.catch_warnings():
-        # Of the runs of an experiment one looks at the curves.
-        warnings.simplefilter("ignore", UserWarning)
-        model = learner.fit(*run.training_rows(numerator))
-    calibration, test = (model.decision_function(rows) for rows in run.fresh_rows())
-    return calibration, test
+    X, y = stacked(numerator, run.denominator)
+    with quiet():
+        model = learner.fit(X, y)
+    return model.decision_function(run.calibration), model.decision_function(run.test)
+
+
+def _with_phi(make: Make, phi: Phi) -> RunMethod:
+    return lambda run, conditions: _scores(
+        run, make(run, phi(run, conditions)), run.numerator
+    )
 
 
 LEARNERS: dict[str, Make] = {JOINT: joint, PRODUCTS: with_products, TILTED: tilted}
-BEYOND: dict[str, Method] = {
-    **{known(name): _with_known(make) for name, make in LEARNERS.items()},
-    **{learned(name): _with_learned(make) for name, make in LEARNERS.items()},
-    IMPUTED_TREES: _imputed_trees,
-    NAN_TREES: _nan_trees,
-    FULL_TREES: _full_trees,
+BEYOND: dict[str, RunMethod] = {
+    **{known(name): _with_phi(make, true_phi) for name, make in LEARNERS.items()},
+    **{learned(name): _with_phi(make, learned_phi) for name, make in LEARNERS.items()},
+    IMPUTED_TREES: lambda run, _: (
+        _scores(run, trees(), iterative(run)) if run.is_lossy else NOTHING
+    ),
+    # Trees take NaN for a value like others.
+    NAN_TREES: lambda run, _: _scores(run, trees(), run.numerator),
+    # What trees would reach if nothing were lost.
+    FULL_TREES: lambda run, _: _scores(run, trees(), run.complete),
 }

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize.elementwise import find_root
 
 from missratio._typing import FloatArray
-from missratio.reproduce._experiment import Conditions
-from missratio.reproduce._scores import METHODS, Draws, LinearScore
-from missratio.reproduce._simulated import ALPHA, DELTA, Simulated, thresholds
+from missratio.reproduce._experiment import Conditions, Procedure
+from missratio.reproduce._scores import METHODS, Draws
+from missratio.reproduce._simulated import Simulated, certified_excess
 
 FAR = 1e3
-BISECTIONS = 60
 
 
 @dataclass(frozen=True)
-class Boundary:
+class Boundary(Procedure):
     """The x₁ at which a score crosses its threshold, as a function of x₂.
 
     Parameters
@@ -30,15 +30,6 @@ class Boundary:
 
     simulated: Simulated
     point: float
-
-    def unavailable(self) -> str | None:
-        """It can be run anywhere."""
-        return None
-
-    def fingerprint(self, conditions: Conditions) -> str:
-        """It depends on nothing else."""
-        del conditions
-        return ""
 
     def draw(self, runs: range, conditions: Conditions) -> Draws:
         """The samples of some runs."""
@@ -53,35 +44,23 @@ class Boundary:
     ) -> dict[str, FloatArray]:
         """The boundary of each run at the heights x₂; as of `Procedure`."""
         draws = self.draw(runs, conditions)
-        return {
-            method: boundary(draws, method, np.asarray(points, dtype=np.float64))
-            for method in methods
-        }
+        return {method: boundary(draws, method, points) for method in methods}
 
 
-def boundary(draws: Draws, method: str, heights: FloatArray) -> FloatArray:
+def boundary(draws: Draws, method: str, heights: Sequence[float]) -> FloatArray:
     """Solve score(x₁, x₂) = threshold for x₁, for each run and height x₂.
 
     Returns
     -------
     ndarray of shape (n_runs, n_heights)
     """
-    score = METHODS[method](draws)
-    cut = thresholds(score.calibration_scores(), ALPHA, DELTA)[:, None]
-    if isinstance(score, LinearScore):
-        slope, height = score.coef[:, :1], score.coef[:, 1:]
-        return np.asarray((cut - height * heights) / slope)
-    low = np.full((len(cut), len(heights)), -FAR)
-    high = -low
-    falls = _log_ratio(draws, low, heights) > _log_ratio(draws, high, heights)
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        above = (_log_ratio(draws, middle, heights) > cut) == falls
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return np.asarray(0.5 * (low + high))
+    x2 = np.asarray(heights, dtype=np.float64)
+    functions = certified_excess(METHODS[method](draws))
+    return np.stack([_crossing(excess, x2) for excess in functions])
 
 
-def _log_ratio(draws: Draws, x1: FloatArray, heights: FloatArray) -> FloatArray:
-    x2 = np.broadcast_to(heights, x1.shape)
-    rows = np.stack([x1.ravel(), x2.ravel()], axis=1)
-    return draws.simulation.log_ratio(rows).reshape(x1.shape)
+def _crossing(excess: Callable[[FloatArray], FloatArray], x2: FloatArray) -> FloatArray:
+    def at(x1: FloatArray, x2: FloatArray) -> FloatArray:
+        return excess(np.stack([x1, x2], axis=1))
+
+    return np.asarray(find_root(at, (-FAR, FAR), args=(x2,)).x)

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
 from missratio._threads import single_threaded
@@ -18,6 +20,7 @@ from missratio.reproduce._registry import EXPERIMENTS
 from missratio.reproduce._results import Result
 from missratio.reproduce._store import Finished, Store, Task
 
+ATTEMPTS = 3
 Tick = Callable[[Task, int], None]
 """Told of a task that is done, and of how many runs at a point that makes."""
 
@@ -172,17 +175,31 @@ class Runner:
                 spent += finished.seconds / self.jobs
                 self._keep(task, finished)
         deadline = None if seconds is None else time.monotonic() + seconds - spent
-        pool = Parallel(
+        for attempt in range(1, ATTEMPTS + 1):
+            left = [task for task in todo if task not in self._finished]
+            try:
+                for task, finished in self._pool(seconds is not None)(
+                    delayed(compute)(task) for task in _until(left, deadline)
+                ):
+                    store.save(task, fingerprints[task.experiment], finished)
+                    self._keep(task, finished)
+            except TerminatedWorkerError as error:
+                if attempt == ATTEMPTS:
+                    raise ChildProcessError(
+                        f"A process was killed {ATTEMPTS} times over, as happens where "
+                        f"memory runs out. Use fewer than {self.jobs} processes "
+                        "(--jobs): what is finished is kept."
+                    ) from error
+            else:
+                return
+
+    def _pool(self, timed: bool) -> Any:
+        return Parallel(
             n_jobs=self.jobs,
             return_as="generator_unordered",
             batch_size=1,
-            pre_dispatch="n_jobs" if seconds else "2 * n_jobs",
+            pre_dispatch="n_jobs" if timed else "2 * n_jobs",
         )
-        for task, finished in pool(
-            delayed(compute)(task) for task in _until(todo, deadline)
-        ):
-            store.save(task, fingerprints[task.experiment], finished)
-            self._keep(task, finished)
 
     def _keep(self, task: Task, finished: Finished) -> None:
         self._finished[task] = finished

@@ -89,15 +89,16 @@ def fits_of(name: str) -> str:
 
 
 class Procedure(Protocol):
-    """How the numbers of an experiment come about."""
+    """How the numbers of an experiment come about; by default from nothing else."""
 
     def unavailable(self) -> str | None:
         """Why it can't be run here, or None."""
-        ...
+        return None
 
     def fingerprint(self, conditions: Conditions) -> str:
         """What of the outside the numbers depend on, such as a data file."""
-        ...
+        del conditions
+        return ""
 
     def measure(
         self,

@@ -33,10 +33,10 @@ from missratio.reproduce._experiment import (
     known,
     learned,
 )
-from missratio.reproduce._published import Curve
+from missratio.reproduce._published import MeanCurve
 from missratio.reproduce._results import Result
-from missratio.reproduce._scores import METHODS, Draws, LinearScore
-from missratio.reproduce._simulated import ALPHA, DELTA, Simulated, thresholds
+from missratio.reproduce._scores import METHODS, Draws
+from missratio.reproduce._simulated import Simulated, certified_excess
 
 # Okabe and Ito's colours, which the colour-blind tell apart.
 COLOURS = {
@@ -174,7 +174,9 @@ def _draw_curves(result: Result, ax: Any) -> None:
     ax.legend(fontsize=8 if len(curves) <= MANY else 6.5)
 
 
-def _draw_curve(ax: Any, x: FloatArray, curve: Curve, method: str, marker: str) -> None:
+def _draw_curve(
+    ax: Any, x: FloatArray, curve: MeanCurve, method: str, marker: str
+) -> None:
     mean, low, high = (_array(part) for part in (curve.mean, curve.lo, curve.hi))
     bars = np.nan_to_num(np.array([mean - low, high - mean]))
     again = fits_of(method) not in COLOURS and method.endswith(learned(""))
@@ -193,7 +195,7 @@ def _draw_curve(ax: Any, x: FloatArray, curve: Curve, method: str, marker: str) 
     )
 
 
-def _draw_published(ax: Any, x: FloatArray, curve: Curve, method: str) -> None:
+def _draw_published(ax: Any, x: FloatArray, curve: MeanCurve, method: str) -> None:
     mean, low, high = (_array(part) for part in (curve.mean, curve.lo, curve.hi))
     ax.plot(x, mean, color=colour(method), linestyle="--", linewidth=1, alpha=0.8)
     ax.fill_between(x, low, high, color=colour(method), alpha=0.15, linewidth=0)
@@ -219,19 +221,12 @@ def _draw_plane(ax: Any, draws: Draws, methods: tuple[str, ...], title: str) -> 
     x1, x2 = np.meshgrid(*axes)
     points = np.stack([x1.ravel(), x2.ravel()], axis=1)
     for method in methods:
-        excess = _excess(draws, method, points).reshape(x1.shape)
-        ax.contour(x1, x2, excess, levels=[0.0], colors=[colour(method)])
+        excess = certified_excess(METHODS[method](draws))[0](points)
+        ax.contour(
+            x1, x2, excess.reshape(x1.shape), levels=[0.0], colors=[colour(method)]
+        )
         ax.plot([], [], color=colour(method), label=method)
     ax.set_xlabel("x1")
     ax.set_ylabel("x2")
     ax.set_title(title)
     ax.legend(fontsize=7, loc="upper right")
-
-
-def _excess(draws: Draws, method: str, points: FloatArray) -> FloatArray:
-    """By how much points score above the threshold of a method's first run."""
-    score = METHODS[method](draws)
-    cut = thresholds(score.calibration_scores(), ALPHA, DELTA)[0]
-    if isinstance(score, LinearScore):
-        return np.asarray(points @ score.coef[0] - cut)
-    return np.asarray(draws.simulation.log_ratio(points) - cut)

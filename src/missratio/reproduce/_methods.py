@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from missratio._typing import FloatArray
-from missratio.reproduce._beyond import BEYOND, NOTHING, Scores, iterative
-from missratio.reproduce._columns import fit_columns
+from missratio.missingness import LogisticMissingness
+from missratio.ratio import NaiveBayesRatio
+from missratio.reproduce._beyond import (
+    BEYOND,
+    NOTHING,
+    RunScores,
+    iterative,
+    learned_phi,
+)
 from missratio.reproduce._experiment import (
     CC_KLIEP,
     FULL_DATA,
@@ -17,78 +25,87 @@ from missratio.reproduce._experiment import (
     LEARNED,
     Conditions,
 )
-from missratio.reproduce._learned import learned_weights
-from missratio.reproduce._loss import Run
+from missratio.reproduce._fits import (
+    WeightedRows,
+    naive_bayes_coef,
+    weighted_naive_bayes,
+)
+from missratio.reproduce._runs import RealRun
 
 
-def full_data(runs: Sequence[Run], conditions: Conditions) -> Scores:
-    """KLIEP on what nothing was lost from."""
+@dataclass(frozen=True)
+class RunBatch:
+    """Runs whose columns stand side by side in one table.
+
+    Parameters
+    ----------
+    runs : sequence of RealRun
+    """
+
+    runs: Sequence[RealRun]
+
+    @cached_property
+    def numerator(self) -> WeightedRows:
+        """Class 1 to fit with, NaN where lost."""
+        return WeightedRows.side_by_side([run.numerator for run in self.runs])
+
+    @cached_property
+    def complete(self) -> WeightedRows:
+        """Class 1 before it lost anything."""
+        return WeightedRows.side_by_side([run.complete for run in self.runs])
+
+    @cached_property
+    def denominator(self) -> WeightedRows:
+        """Class 0 to fit with."""
+        return WeightedRows.side_by_side([run.denominator for run in self.runs])
+
+    def scores(
+        self, ratio: NaiveBayesRatio, numerator: WeightedRows
+    ) -> list[RunScores]:
+        """Fit a ratio, and score each run's rows by its own columns' coefficients."""
+        coef = naive_bayes_coef(ratio, numerator, self.denominator)
+        own = coef.reshape(len(self.runs), -1)
+        return [run.linear_scores(c) for run, c in zip(self.runs, own, strict=True)]
+
+    def weighted_scores(self, models: Sequence[LogisticMissingness]) -> list[RunScores]:
+        """M-KLIEP with a φ for each run."""
+        intercept = np.concatenate([np.asarray(phi.intercept) for phi in models])
+        slope = np.concatenate([np.asarray(phi.coef) for phi in models])
+        phi = LogisticMissingness(intercept, slope)
+        return self.scores(weighted_naive_bayes(phi), self.numerator)
+
+
+def imputed(run: RealRun, conditions: Conditions) -> RunScores:
+    """KLIEP on rows completed by scikit-learn's IterativeImputer.
+
+    NaN where nothing is to be imputed.
+    """
     del conditions
-    return _naive_bayes(runs, _means(runs, [run.complete for run in runs]))
-
-
-def known(runs: Sequence[Run], conditions: Conditions) -> Scores:
-    """M-KLIEP with the true φ."""
-    del conditions
-    masses = [run.observed / (1.0 - run.missing_probability) for run in runs]
-    return _naive_bayes(runs, _means(runs, masses))
-
-
-def learned(runs: Sequence[Run], conditions: Conditions) -> Scores:
-    """M-KLIEP with φ learned from the values that were looked up."""
-    weights = learned_weights(runs, corrected=conditions.corrects("learning"))
-    masses = [run.observed * own for run, own in zip(runs, weights, strict=True)]
-    return _naive_bayes(runs, _means(runs, masses))
-
-
-def complete_case(runs: Sequence[Run], conditions: Conditions) -> Scores:
-    """CC-KLIEP: each column's observed values are taken for all of them."""
-    del conditions
-    shares = [
-        run.observed * (run.complete.sum(axis=1) / run.observed.sum(axis=1))[:, None]
-        for run in runs
-    ]
-    return _naive_bayes(runs, _means(runs, shares))
-
-
-def imputed(runs: Sequence[Run], conditions: Conditions) -> Scores:
-    """KLIEP on rows completed by scikit-learn's IterativeImputer."""
-    del conditions
-    return [_imputed(run) for run in runs]
-
-
-def _imputed(run: Run) -> tuple[FloatArray, FloatArray]:
-    """The scores of a run; NaN where nothing is to be imputed."""
-    if not run.lost.any():
+    if not run.is_lossy:
         return NOTHING
-    completed = iterative(run)
-    # Class 1 enters a fit through the means of its columns alone.
-    return _naive_bayes([run], completed.mean(axis=0)[None])[0]
+    completed = WeightedRows.side_by_side([iterative(run)])
+    return RunBatch([run]).scores(NaiveBayesRatio(), completed)[0]
 
 
-# A further curve is a function here, and its name among an experiment's methods.
-METHODS: dict[str, Callable[[Sequence[Run], Conditions], Scores]] = {
-    FULL_DATA: full_data,
-    KNOWN: known,
-    LEARNED: learned,
-    CC_KLIEP: complete_case,
-    IMPUTATION: imputed,
-    **BEYOND,
+def _one_by_one(
+    method: Callable[[RealRun, Conditions], RunScores],
+) -> Callable[[RunBatch, Conditions], list[RunScores]]:
+    return lambda batch, conditions: [method(run, conditions) for run in batch.runs]
+
+
+# A further curve is an entry here, and its name among an experiment's methods.
+METHODS: dict[str, Callable[[RunBatch, Conditions], list[RunScores]]] = {
+    FULL_DATA: lambda batch, _: batch.scores(NaiveBayesRatio(), batch.complete),
+    KNOWN: lambda batch, _: batch.weighted_scores(
+        [run.missingness for run in batch.runs]
+    ),
+    LEARNED: lambda batch, conditions: batch.weighted_scores(
+        [learned_phi(run, conditions) for run in batch.runs]
+    ),
+    # Each column's observed values are taken for all of them.
+    CC_KLIEP: lambda batch, _: batch.scores(
+        NaiveBayesRatio(missingness="ignore"), batch.numerator
+    ),
+    IMPUTATION: _one_by_one(imputed),
+    **{name: _one_by_one(method) for name, method in BEYOND.items()},
 }
-
-
-def _means(runs: Sequence[Run], masses: Sequence[FloatArray]) -> FloatArray:
-    """Σ mass·z / n of class 1, the printed objective's, as (n_runs, n_columns)."""
-    sums = [
-        (mass * run.grids[1]).sum(axis=1) / len(run.numerator_train)
-        for run, mass in zip(runs, masses, strict=True)
-    ]
-    return np.stack(sums)
-
-
-def _naive_bayes(runs: Sequence[Run], means: FloatArray) -> Scores:
-    """A one-dimensional fit for every run and column, and the products' scores."""
-    grids = np.stack([run.grids[0] for run in runs])
-    counts = np.stack([run.denominator for run in runs])
-    coef = fit_columns(means, grids, counts)
-    return [run.scores(own) for run, own in zip(runs, coef, strict=True)]

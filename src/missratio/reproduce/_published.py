@@ -12,7 +12,7 @@ Values = tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class MeanCurve:
     """Means with their intervals, point by point; None where there is none.
 
     Parameters
@@ -41,7 +41,7 @@ def published_source() -> str:
 
 
 @cache
-def published_curves(experiment_id: str, x: tuple[float, ...]) -> dict[str, Curve]:
+def published_curves(experiment_id: str, x: tuple[float, ...]) -> dict[str, MeanCurve]:
     """The published curves of an experiment at the points x, as far as they are known.
 
     Parameters
@@ -51,7 +51,7 @@ def published_curves(experiment_id: str, x: tuple[float, ...]) -> dict[str, Curv
 
     Returns
     -------
-    dict from method to Curve
+    dict from method to MeanCurve
         Empty where none are known.
     """
     experiments = _document()["experiments"]
@@ -65,22 +65,22 @@ def published_curves(experiment_id: str, x: tuple[float, ...]) -> dict[str, Curv
         return tuple(None if place is None else values[place] for place in places)
 
     return {
-        method: Curve(
+        method: MeanCurve(
             at_points(curve["mean"]), at_points(curve["lo"]), at_points(curve["hi"])
         )
         for method, curve in known["curves"].items()
     }
 
 
-def overlap(ours: Curve, theirs: Curve) -> tuple[bool | None, ...]:
+def overlap(ours: MeanCurve, theirs: MeanCurve) -> tuple[bool | None, ...]:
     """Whether the two intervals have a number in common, at each point.
 
     None where one of them has no interval.
 
     Examples
     --------
-    >>> ours = Curve((1.0, 1.0), (0.5, 0.5), (1.5, 1.5))
-    >>> overlap(ours, Curve((2.0, None), (1.5, None), (2.5, None)))
+    >>> ours = MeanCurve((1.0, 1.0), (0.5, 0.5), (1.5, 1.5))
+    >>> overlap(ours, MeanCurve((2.0, None), (1.5, None), (2.5, None)))
     (True, None)
     """
     verdicts: list[bool | None] = []

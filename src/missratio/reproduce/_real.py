@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,11 +12,10 @@ import numpy as np
 
 from missratio import datasets
 from missratio._typing import FloatArray
-from missratio.reproduce._experiment import Conditions, fits_of
-from missratio.reproduce._loss import Design, Loss, Run, draw_run
-from missratio.reproduce._methods import METHODS
-from missratio.reproduce._table import CodedTable
-from missratio.threshold import binomial_tail
+from missratio.reproduce._experiment import Conditions, Procedure, fits_of
+from missratio.reproduce._fits import certified_threshold
+from missratio.reproduce._methods import METHODS, RunBatch
+from missratio.reproduce._runs import Loss, RealRun, RealTable, SplitSizes, draw_run
 
 DELTA = 0.05
 ALPHA = 0.1
@@ -27,17 +27,16 @@ LOADERS: dict[str, Callable[..., tuple[FloatArray, FloatArray]]] = {
 
 
 @cache
-def load_table(name: str, *, corrected: bool) -> CodedTable:
-    """A data set, coded; kept for the runs that follow."""
+def load_table(name: str, *, corrected: bool) -> RealTable:
+    """A data set; kept for the runs that follow."""
     variant = "corrected" if corrected else "published"
     X, y = LOADERS[name](variant=variant, return_X_y=True)
-    return CodedTable.from_rows(X, y == 1)
+    return RealTable(np.asfortranarray(X), y == 1)
 
 
 @cache
 def _loss(name: str, share: float | None, *, corrected: bool) -> Loss:
-    table = load_table(name, corrected=corrected)
-    return Loss.centred(table) if share is None else Loss.with_share(table, share)
+    return Loss.of(load_table(name, corrected=corrected), share)
 
 
 def power(
@@ -51,11 +50,7 @@ def power(
     calibration, test = scores
     if np.isnan(calibration).any():
         return float("nan")
-    n_tail = binomial_tail(len(calibration), alpha, DELTA)
-    if n_tail < 0:
-        return 0.0
-    place = len(calibration) - 1 - n_tail
-    cut = np.partition(calibration, place)[place]
+    cut = certified_threshold(calibration, alpha, DELTA)
     beyond = test > cut if strict else test >= cut
     return float(beyond.mean())
 
@@ -69,7 +64,7 @@ def type_one_error(
 
 
 @dataclass(frozen=True)
-class RealData:
+class RealData(Procedure):
     """Runs on a data set, by alpha or by the share that is missing.
 
     Parameters
@@ -77,12 +72,12 @@ class RealData:
     name : {"ctg", "fire", "weather"}
     varies : {"alpha", "missing"}
         Experiment 1, in which φ has no shift, or experiment 2.
-    design : Design
+    sizes : SplitSizes
     """
 
     name: str
     varies: Literal["alpha", "missing"]
-    design: Design
+    sizes: SplitSizes
 
     def unavailable(self) -> str | None:
         """Say so where the file is not at hand."""
@@ -96,11 +91,14 @@ class RealData:
 
     def fingerprint(self, conditions: Conditions) -> str:
         """The checksum of the table as it was read."""
-        return load_table(self.name, corrected=conditions.corrects("data")).digest
+        table = load_table(self.name, corrected=conditions.corrects("data"))
+        state = hashlib.sha256(table.X.T.tobytes())
+        state.update(table.is_numerator.tobytes())
+        return state.hexdigest()
 
     def draw(
         self, share: float | None, runs: range, conditions: Conditions
-    ) -> list[Run]:
+    ) -> list[RealRun]:
         """Some runs, for a share that is to be missing or without a shift."""
         corrected = conditions.corrects("data")
         table = load_table(self.name, corrected=corrected)
@@ -109,7 +107,7 @@ class RealData:
         return [
             draw_run(
                 table,
-                self.design,
+                self.sizes,
                 loss,
                 conditions.generator(self.name, key, number),
                 corrected=corrected,
@@ -137,13 +135,15 @@ class RealData:
 
 def _outcomes(
     methods: Sequence[str],
-    runs: Sequence[Run],
+    runs: Sequence[RealRun],
     alphas: Sequence[float],
     conditions: Conditions,
 ) -> dict[str, FloatArray]:
     """The outcomes of each method; those of the same fits are fitted once."""
-    strict = conditions.corrects("threshold")
-    scores = {fit: METHODS[fit](runs, conditions) for fit in set(map(fits_of, methods))}
+    strict, batch = conditions.corrects("threshold"), RunBatch(runs)
+    scores = {
+        fit: METHODS[fit](batch, conditions) for fit in set(map(fits_of, methods))
+    }
     outcomes = {}
     for method in methods:
         measure = power if method == fits_of(method) else type_one_error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -28,16 +29,16 @@ from missratio.reproduce._experiment import (
     learned,
     type_one,
 )
-from missratio.reproduce._loss import Design
 from missratio.reproduce._real import RealData
+from missratio.reproduce._runs import SplitSizes
 from missratio.reproduce._simulated import Simulated, squared_distance
 
 SIZES = tuple(float(n) for n in range(100, 1501, 100))
+TENTHS = tuple(step / 10 for step in range(10))
 COMPARED = (TRUE_RATIO, M_KLIEP, CC_KLIEP)
-ROWWISE = (PRODUCTS, WEIGHTED_TREES)
 LEARNERS = (JOINT, PRODUCTS, TILTED)
 ROWS, EXPECTED = "n0=n1", "expected power"
-RUNS = 100
+RUNS, FEWER_QUERIES = 100, 10
 
 
 @cache
@@ -47,187 +48,144 @@ def _simulation(name: str, *parameters: float) -> Simulation:
     return made
 
 
-def _simulated() -> list[Experiment]:
+def _mixture(_: float) -> Simulation:
+    return _simulation("np_mixture")
+
+
+def _power(
+    name: str,
+    title: str,
+    axis: tuple[str, tuple[float, ...]],
+    simulation: Callable[[float], Simulation],
+    n_rows: Callable[[float], int] = int,
+    *,
+    naive_bayes: bool = False,
+    **others: Any,
+) -> Experiment:
+    """Power on known laws; by sample size unless `n_rows` says otherwise."""
+    settings: dict[str, Any] = {"methods": COMPARED, "confidence": 0.95, **others}
+    procedure = Simulated(name, simulation, n_rows, naive_bayes=naive_bayes)
+    x_name, x = axis
+    return Experiment(
+        name, title, x_name, EXPECTED, x, runs=RUNS, procedure=procedure, **settings
+    )
+
+
+MSD = Experiment(
+    "msd_5dim",
+    "Mean squared distance from the true parameter, five dimensions",
+    ROWS,
+    "mean squared distance ||theta_hat-theta_tilde||^2",
+    SIZES,
+    (M_KLIEP, CC_KLIEP),
+    RUNS,
+    0.99,
+    Simulated("msd_5dim", lambda _: _simulation("msd_5dim"), int, squared_distance),
+)
+BOUNDARY = Experiment(
+    "np_boundary",
+    "Boundaries of one run on a mixture, n = 500",
+    "x2",
+    "x1 on the boundary",
+    tuple(step / 4 for step in range(-12, 29)),
+    COMPARED,
+    1,
+    0.99,
+    Boundary(Simulated("np_boundary", _mixture, int), 500),
+    shares_fits=True,
+)
+
+
+def _powers() -> list[Experiment]:
+    by_size, by_rho = (ROWS, SIZES), ("correlation rho", TENTHS)
+    rowwise: dict[str, Any] = {"beyond": (PRODUCTS, WEIGHTED_TREES), "beyond_runs": 20}
     return [
-        Experiment(
-            "msd_5dim",
-            "Mean squared distance from the true parameter, five dimensions",
-            ROWS,
-            "mean squared distance ||theta_hat-theta_tilde||^2",
-            SIZES,
-            (M_KLIEP, CC_KLIEP),
-            RUNS,
-            0.99,
-            Simulated(
-                "msd_5dim", lambda _: _simulation("msd_5dim"), int, squared_distance
-            ),
-        ),
-        Experiment(
-            "np_boundary",
-            "Boundaries of one run on a mixture, n = 500",
-            "x2",
-            "x1 on the boundary",
-            tuple(step / 4 for step in range(-12, 29)),
-            COMPARED,
-            1,
-            0.99,
-            Boundary(
-                Simulated("np_boundary", lambda _: _simulation("np_mixture"), int), 500
-            ),
-            shares_fits=True,
-        ),
-        Experiment(
+        _power(
             "np_power",
             "Power on a mixture, by sample size",
-            ROWS,
-            EXPECTED,
-            SIZES,
-            COMPARED,
-            RUNS,
-            0.99,
-            Simulated("np_power", lambda _: _simulation("np_mixture"), int),
-            beyond=ROWWISE,
-            beyond_runs=20,
+            by_size,
+            _mixture,
+            confidence=0.99,
+            **rowwise,
         ),
-        Experiment(
+        _power(
             "naive_bayes",
             "Power of naive Bayes, by the correlation of its features",
-            "correlation rho",
-            EXPECTED,
-            tuple(step / 10 for step in range(10)),
-            COMPARED,
-            RUNS,
-            0.95,
-            Simulated(
-                "naive_bayes",
-                lambda rho: _simulation("naive_bayes", rho),
-                lambda _: 100,
-                naive_bayes=True,
-            ),
+            by_rho,
+            lambda rho: _simulation("naive_bayes", rho),
+            lambda _: 100,
+            naive_bayes=True,
             beyond=(JOINT,),
         ),
-        Experiment(
+        _power(
             "naive_bayes_large",
             "Power of naive Bayes and of joint fits, n = 1000",
-            "correlation rho",
-            EXPECTED,
-            tuple(step / 10 for step in range(10)),
-            (),
-            RUNS,
-            0.95,
-            Simulated(
-                "naive_bayes_large",
-                lambda rho: _simulation("naive_bayes", rho),
-                lambda _: 1000,
-                naive_bayes=True,
-            ),
-            beyond=(TRUE_RATIO, M_KLIEP, CC_KLIEP, JOINT),
+            by_rho,
+            lambda rho: _simulation("naive_bayes", rho),
+            lambda _: 1000,
+            naive_bayes=True,
+            methods=(),
+            beyond=(*COMPARED, JOINT),
         ),
-        Experiment(
+        _power(
             "diff_variance",
             "Power where variances differ, by sample size",
-            ROWS,
-            EXPECTED,
-            SIZES,
-            COMPARED,
-            RUNS,
-            0.95,
-            Simulated("diff_variance", lambda _: _simulation("diff_variance"), int),
-            beyond=ROWWISE,
-            beyond_runs=20,
+            by_size,
+            lambda _: _simulation("diff_variance"),
+            **rowwise,
         ),
-        Experiment(
+        _power(
             "misspecification",
             "Power by the level of misspecification",
-            "misspecification 2 rho",
-            EXPECTED,
-            (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
-            COMPARED,
-            RUNS,
-            0.95,
-            Simulated(
-                "misspecification",
-                lambda level: _simulation("misspecification", level / 2),
-                lambda _: 500,
-            ),
-            beyond=ROWWISE,
-            beyond_runs=20,
+            ("misspecification 2 rho", (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)),
+            lambda level: _simulation("misspecification", level / 2),
+            lambda _: 500,
+            **rowwise,
         ),
     ]
 
 
-@dataclass(frozen=True)
-class _DataSet:
-    """The sizes that the paper chose for a data set.
+BY_SHARE = (known(JOINT), known(PRODUCTS), known(TILTED), IMPUTED_TREES)
+
+
+def _real(
+    name: str,
+    title: str,
+    sizes: SplitSizes,
+    runs: tuple[int, int],
+    *,
+    by_share: tuple[str, ...] = BY_SHARE,
+    **shared: Any,
+) -> list[Experiment]:
+    """Both experiments on a data set.
 
     Parameters
     ----------
     name, title : str
-    design : Design
-        Of experiment 1; experiment 2 queries `fewer_queries`.
-    fewer_queries : int
-    runs : tuple of int
+    sizes : SplitSizes
+        Of experiment 1; experiment 2 looks up `FEWER_QUERIES` values of each feature.
+    runs : pair of int
         Of experiments 1 and 2.
-    runs_per_task : int
-    beyond_runs : int
-        Of curves past the paper.
-    beyond_missing : tuple of str
+    by_share : tuple of str
         Curves past the paper in experiment 2, where each point has its own fits.
-    slow_seconds : float, optional
-        For how long iterative imputation is run in each experiment by default.
+    **shared
+        Further parameters of both.
     """
-
-    name: str
-    title: str
-    design: Design
-    fewer_queries: int
-    runs: tuple[int, int]
-    runs_per_task: int
-    beyond_runs: int
-    beyond_missing: tuple[str, ...]
-    slow_seconds: float | None = None
-
-
-BY_SHARE = (known(JOINT), known(PRODUCTS), known(TILTED), IMPUTED_TREES)
-DATA_SETS = (
-    _DataSet("ctg", "CTG", Design(237, 100, 10), 10, (1000, 1000), 25, 200, BY_SHARE),
-    _DataSet(
-        "fire", "Fire", Design(20_000, 5_000, 50), 10, (100, 100), 2, 10, BY_SHARE
-    ),
-    _DataSet(
-        "weather",
-        "Weather",
-        Design(15_000, 10_000, 50),
-        10,
-        (100, 30),
-        2,
-        10,
-        BY_SHARE[:1],
-        900.0,
-    ),
-)
-
-
-def _real(data: _DataSet) -> list[Experiment]:
-    design = replace(data.design, queries=data.fewer_queries)
-    learners = [kind(name) for name in LEARNERS for kind in (known, learned)]
-    shared: dict[str, Any] = {
+    learners = [kind(each) for each in LEARNERS for kind in (known, learned)]
+    shared |= {
         "y_name": "out-of-sample power",
         "confidence": 0.95,
-        "beyond_runs": data.beyond_runs,
-        "runs_per_task": data.runs_per_task,
         "slow_methods": (IMPUTATION,),
-        "slow_seconds": data.slow_seconds,
     }
     return [
         Experiment(
-            id=f"{data.name}_vary_alpha",
-            title=f"{data.title}: power by the bound on the type I error",
+            id=f"{name}_vary_alpha",
+            title=f"{title}: power by the bound on the type I error",
             x_name="alpha",
             x=(0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
             methods=(FULL_DATA, KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
-            runs=data.runs[0],
-            procedure=RealData(data.name, "alpha", data.design),
+            runs=runs[0],
+            procedure=RealData(name, "alpha", sizes),
             shares_fits=True,
             beyond=(
                 *learners,
@@ -239,20 +197,47 @@ def _real(data: _DataSet) -> list[Experiment]:
             **shared,
         ),
         Experiment(
-            id=f"{data.name}_vary_missing",
-            title=f"{data.title}: power by the share that is missing",
+            id=f"{name}_vary_missing",
+            title=f"{title}: power by the share that is missing",
             x_name="target missing proportion",
-            x=tuple(step / 10 for step in range(10)),
+            x=TENTHS,
             methods=(KNOWN, LEARNED, CC_KLIEP, IMPUTATION),
-            runs=data.runs[1],
-            procedure=RealData(data.name, "missing", design),
-            beyond=data.beyond_missing,
+            runs=runs[1],
+            procedure=RealData(name, "missing", replace(sizes, queries=FEWER_QUERIES)),
+            beyond=by_share,
             **shared,
         ),
     ]
 
 
+# Columns of a task's runs are fitted side by side. Rows of the weather can be merged,
+# the more the fewer columns there are.
+CTG = _real(
+    "ctg",
+    "CTG",
+    SplitSizes(237, 100, 10),
+    (1000, 1000),
+    runs_per_task=25,
+    beyond_runs=200,
+)
+FIRE = _real(
+    "fire",
+    "Fire",
+    SplitSizes(20_000, 5_000, 50),
+    (100, 100),
+    runs_per_task=2,
+    beyond_runs=10,
+)
+WEATHER = _real(
+    "weather",
+    "Weather",
+    SplitSizes(15_000, 10_000, 50),
+    (100, 30),
+    by_share=BY_SHARE[:1],
+    runs_per_task=1,
+    beyond_runs=10,
+    slow_seconds=900.0,
+)
 EXPERIMENTS: dict[str, Experiment] = {
-    each.id: each
-    for each in [*_simulated(), *(one for data in DATA_SETS for one in _real(data))]
+    each.id: each for each in [MSD, BOUNDARY, *_powers(), *CTG, *FIRE, *WEATHER]
 }

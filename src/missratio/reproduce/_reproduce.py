@@ -10,7 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from missratio._files import write_whole
 from missratio._hints import listed
+from missratio.exceptions import DestinationError, Message, Remedy
 from missratio.reproduce._execute import Plan, Runner
 from missratio.reproduce._experiment import (
     VARIANTS,
@@ -22,7 +24,7 @@ from missratio.reproduce._experiment import (
 )
 from missratio.reproduce._registry import EXPERIMENTS
 from missratio.reproduce._results import Result
-from missratio.reproduce._store import Task, write_whole
+from missratio.reproduce._store import Task
 from missratio.reproduce._summary import Summary
 
 Announce = Callable[[dict[str, int]], None]
@@ -124,6 +126,7 @@ def reproduce(
     out: Path,
     *,
     command: str = "missratio reproduce",
+    force: bool = False,
     announce: Announce = _ignore,
     tick: Callable[[Task, int], None] = _ignore,
 ) -> Reproduction:
@@ -139,6 +142,9 @@ def reproduce(
         The folder to write to.
     command : str
         For the summary.
+    force : bool
+        Whether results of another seed or variant in the folder are replaced, instead
+        of an error.
     announce : callable
         Told how many runs at points each experiment is going to make.
     tick : callable
@@ -155,6 +161,7 @@ def reproduce(
     began = time.monotonic()
     plans, skipped = options.plans()
     conditions = Conditions(options.variant, options.seed)
+    _check_folder(out, conditions, force=force)
     announce({plan.experiment.id: _size(plan, conditions) for plan in plans})
     runner = Runner(out, conditions, options.jobs, tick)
     results = runner.run(plans)
@@ -168,6 +175,8 @@ def reproduce(
     write_whole(out / "results.json", content.encode())
     record = {
         "command": command,
+        "seed": conditions.seed,
+        "variant": conditions.variant,
         "jobs": options.jobs,
         "wall_seconds": summary.wall_seconds,
         "tasks_resumed": runner.resumed,
@@ -176,6 +185,24 @@ def reproduce(
     }
     write_whole(out / "run.json", json.dumps(record, indent=1).encode())
     return reproduction
+
+
+def _check_folder(out: Path, conditions: Conditions, *, force: bool) -> None:
+    """Refuse a folder with results of another seed or variant."""
+    try:
+        before = json.loads((out / "run.json").read_text())
+    except (OSError, ValueError):
+        return
+    wanted = {"seed": conditions.seed, "variant": conditions.variant}
+    found = {name: before.get(name, value) for name, value in wanted.items()}
+    if found != wanted and not force:
+        raise DestinationError(
+            Message(
+                "{folder} has the results of {found}, and {wanted} would replace them.",
+                facts={"folder": out, "found": found, "wanted": wanted},
+                remedies=("choose another folder", Remedy.OVERWRITE),
+            )
+        )
 
 
 def load_results(folder: Path) -> dict[str, Result]:

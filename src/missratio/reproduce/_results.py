@@ -13,7 +13,7 @@ import numpy as np
 
 from missratio._typing import FloatArray
 from missratio.reproduce._experiment import Conditions, Experiment
-from missratio.reproduce._published import Curve, overlap, published_curves
+from missratio.reproduce._published import MeanCurve, overlap, published_curves
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class Result:
         return cls(experiment, conditions, values, seconds)
 
     @property
-    def curves(self) -> dict[str, Curve]:
+    def curves(self) -> dict[str, MeanCurve]:
         """Means and intervals of each method."""
         z = self.experiment.z
         return {method: make_curve(own, z) for method, own in self.values.items()}
 
     @property
-    def published(self) -> dict[str, Curve]:
+    def published(self) -> dict[str, MeanCurve]:
         """The published curves, where they are known."""
         known = published_curves(self.experiment.id, self.experiment.x)
         return {method: known[method] for method in self.values if method in known}
@@ -124,7 +124,7 @@ class Result:
         return buffer.getvalue()
 
 
-def make_curve(values: FloatArray, z: float) -> Curve:
+def make_curve(values: FloatArray, z: float) -> MeanCurve:
     """Mean ± z·sd/√runs at each point, over the runs that there are.
 
     Parameters
@@ -140,7 +140,7 @@ def make_curve(values: FloatArray, z: float) -> Curve:
         for own in points
     ]
     pairs = list(zip(means, halves, strict=True))
-    return Curve(
+    return MeanCurve(
         _numbers(means),
         _numbers([mean - half for mean, half in pairs]),
         _numbers([mean + half for mean, half in pairs]),

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray, IntArray
+from missratio._typing import FloatArray
 from missratio.basis import PolynomialBasis
 from missratio.datasets import Simulation
 from missratio.datasets._simulation import spread_points
-from missratio.ratio import KLIEP, KLIEPCV, fit_batch
+from missratio.missingness import FunctionMissingness, Missingness, corrupt
+from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio, fit_batch
 from missratio.reproduce._beyond import trees
-from missratio.reproduce._columns import fit_columns
 from missratio.reproduce._experiment import (
     CC_KLIEP,
     JOINT,
@@ -23,6 +23,12 @@ from missratio.reproduce._experiment import (
     PRODUCTS,
     TRUE_RATIO,
     WEIGHTED_TREES,
+)
+from missratio.reproduce._fits import (
+    WeightedRows,
+    naive_bayes_coef,
+    stacked,
+    weighted_naive_bayes,
 )
 
 LOG2_POINTS = 14
@@ -64,50 +70,51 @@ class Draws:
         """Draw all samples of each run from its own generator."""
         phi = simulation.missingness[1]
         shape = (len(generators), n_rows, simulation.n_features)
-        complete, denominator, calibration = np.empty((3, *shape))
-        uniform = np.empty(shape[:2] if phi.rowwise else shape)
+        complete, numerator, denominator, calibration = np.empty((4, *shape))
         for run, rng in enumerate(generators):
             complete[run] = simulation.numerator.sample(n_rows, rng)
             denominator[run] = simulation.denominator.sample(n_rows, rng)
-            uniform[run] = rng.random(uniform.shape[1:])
+            numerator[run] = corrupt(complete[run], phi, rng)
             calibration[run] = simulation.denominator.sample(n_rows, rng)
-        rows = complete.reshape(-1, shape[2])
-        lost = uniform < phi.missing_probability(rows).reshape(uniform.shape)
-        mask = lost[..., None] if phi.rowwise else lost
-        numerator = np.where(mask, np.nan, complete)
         return cls(
             simulation, naive_bayes, complete, numerator, denominator, calibration
         )
 
-    @cached_property
-    def log_ratios(self) -> FloatArray:
-        """The true log ratios of the calibration rows."""
-        rows = self.calibration.reshape(-1, self.simulation.n_features)
-        return self.simulation.log_ratio(rows).reshape(self.calibration.shape[:2])
 
+@dataclass(frozen=True)
+class SimulatedScore(ABC):
+    """What a method learned, in every run of a batch.
 
-class Score(Protocol):
-    """What a method learned, in every run of a batch."""
+    Parameters
+    ----------
+    draws : Draws
+    """
+
+    draws: Draws
+
+    @abstractmethod
+    def at(self, run: int, rows: FloatArray) -> FloatArray:
+        """What a run's model makes of rows."""
+
+    @abstractmethod
+    def power(self, cut: FloatArray) -> FloatArray:
+        """P(score(Z¹) > cut) for each run's threshold."""
 
     def calibration_scores(self) -> FloatArray:
         """Of the calibration rows, of shape (n_runs, n_rows)."""
-        ...
-
-    def power(self, cut: FloatArray) -> FloatArray:
-        """P(score(Z¹) > cut) for each run's threshold."""
-        ...
+        calibration = enumerate(self.draws.calibration)
+        return np.stack([self.at(run, rows) for run, rows in calibration])
 
 
 @dataclass(frozen=True)
-class LinearScore:
+class LinearScore(SimulatedScore):
     """Scores θᵀz. Their power has a closed form under mixtures of normal laws."""
 
-    draws: Draws
     coef: FloatArray
 
-    def calibration_scores(self) -> FloatArray:
-        """Of the calibration rows, of shape (n_runs, n_rows)."""
-        return np.asarray((self.draws.calibration @ self.coef[..., None])[..., 0])
+    def at(self, run: int, rows: FloatArray) -> FloatArray:
+        """θᵀz of the rows."""
+        return np.asarray(rows @ self.coef[run])
 
     def power(self, cut: FloatArray) -> FloatArray:
         """P(θᵀZ¹ > cut), exactly."""
@@ -115,73 +122,81 @@ class LinearScore:
 
 
 @dataclass(frozen=True)
-class LearnedScore:
+class LearnedScore(SimulatedScore):
     """Scores of a model for each run, whose power is that at evenly spread points."""
 
-    draws: Draws
     models: Sequence[Any]
 
-    def calibration_scores(self) -> FloatArray:
-        """Of the calibration rows, of shape (n_runs, n_rows)."""
-        pairs = zip(self.models, self.draws.calibration, strict=True)
-        return np.stack([model.decision_function(rows) for model, rows in pairs])
+    def at(self, run: int, rows: FloatArray) -> FloatArray:
+        """The model's decision function."""
+        return np.asarray(self.models[run].decision_function(rows))
 
     def power(self, cut: FloatArray) -> FloatArray:
         """P(score(Z¹) > cut), from points that all runs share."""
         rows, masses = spread_points(self.draws.simulation.numerator, LOG2_POINTS)
-        pairs = zip(self.models, cut, strict=True)
-        return np.array([masses @ (m.decision_function(rows) > c) for m, c in pairs])
+        beyond = [masses @ (self.at(run, rows) > c) for run, c in enumerate(cut)]
+        return np.array(beyond)
 
 
 @dataclass(frozen=True)
-class TrueScore:
+class TrueScore(SimulatedScore):
     """The logarithm of the true ratio."""
 
-    draws: Draws
-
-    def calibration_scores(self) -> FloatArray:
-        """Of the calibration rows, of shape (n_runs, n_rows)."""
-        return self.draws.log_ratios
+    def at(self, run: int, rows: FloatArray) -> FloatArray:
+        """The true log ratio, which is the same in all runs."""
+        del run
+        return self.draws.simulation.log_ratio(rows)
 
     def power(self, cut: FloatArray) -> FloatArray:
         """P(log r(Z¹) > cut), exactly or from points that all runs share."""
         return self.draws.simulation.ratio_tail(cut)
 
 
-def weighted(draws: Draws) -> Score:
+def weighted(draws: Draws) -> SimulatedScore:
     """M-KLIEP with φ known, by the printed objective: sums are divided by n."""
     phi = draws.simulation.missingness
     if draws.naive_bayes:
-        rows = draws.numerator.reshape(-1, draws.simulation.n_features)
-        probability = phi[1].missing_probability(rows).reshape(draws.numerator.shape)
-        mean = np.nansum(draws.numerator / (1.0 - probability), axis=1)
-        return _by_column(draws, mean / draws.numerator.shape[1])
+        by_run = _side_by_side(phi[1], len(draws.numerator))
+        return _by_column(draws, weighted_naive_bayes(by_run))
     estimator = KLIEP(missingness=phi, normalize="horvitz-thompson")
     fits = fit_batch(estimator, draws.numerator, draws.denominator)
     return LinearScore(draws, fits.coef)
 
 
-def complete_case(draws: Draws) -> Score:
+def complete_case(draws: Draws) -> SimulatedScore:
     """CC-KLIEP: what is observed is taken for the whole."""
     if draws.naive_bayes:
-        return _by_column(draws, np.nanmean(draws.numerator, axis=1))
+        return _by_column(draws, NaiveBayesRatio(missingness="ignore"))
     estimator = KLIEP(missingness="ignore")
     fits = fit_batch(estimator, draws.numerator, draws.denominator)
     return LinearScore(draws, fits.coef)
 
 
-def _by_column(draws: Draws, numerator_mean: FloatArray) -> LinearScore:
-    values = draws.denominator.swapaxes(1, 2)
-    return LinearScore(draws, fit_columns(numerator_mean, values))
+def _by_column(draws: Draws, ratio: NaiveBayesRatio) -> LinearScore:
+    """Naive Bayes of all runs, their columns side by side."""
+    numerator = WeightedRows.side_by_side(list(draws.numerator))
+    denominator = WeightedRows.side_by_side(list(draws.denominator))
+    coef = naive_bayes_coef(ratio, numerator, denominator)
+    return LinearScore(draws, coef.reshape(len(draws.numerator), -1))
 
 
-def joint(draws: Draws) -> Score:
+def _side_by_side(phi: Missingness, n_runs: int) -> Missingness:
+    """φ of single entries for the columns of many runs."""
+
+    def probability(X: FloatArray) -> FloatArray:
+        rows = X.reshape(len(X) * n_runs, -1)
+        return phi.missing_probability(rows).reshape(X.shape)
+
+    return FunctionMissingness(probability, rowwise=False)
+
+
+def joint(draws: Draws) -> SimulatedScore:
     """M-KLIEP of all columns at once, the penalty chosen by cross-validation."""
     models = _fitted(draws, "linear")
     return LinearScore(draws, np.stack([model.coef_ for model in models]))
 
 
-def with_products(draws: Draws) -> Score:
+def with_products(draws: Draws) -> SimulatedScore:
     """The same with squares and products."""
     basis = PolynomialBasis(2, interactions="all")
     return LearnedScore(draws, _fitted(draws, basis))
@@ -191,28 +206,24 @@ def _fitted(draws: Draws, basis: Any) -> list[KLIEPCV]:
     phi = draws.simulation.missingness
     samples = zip(draws.numerator, draws.denominator, strict=True)
     return [
-        KLIEPCV(basis, missingness=phi, random_state=0).fit(*_stacked(*pair))
+        KLIEPCV(basis, missingness=phi, random_state=0).fit(*stacked(*pair))
         for pair in samples
     ]
 
 
-def weighted_trees(draws: Draws) -> Score:
+def weighted_trees(draws: Draws) -> SimulatedScore:
     """Boosted trees on the rows that are left, weighted by 1/(1 − φ)."""
     phi, models = draws.simulation.missingness[1], []
     for numerator, denominator in zip(draws.numerator, draws.denominator, strict=True):
         left = numerator[~np.isnan(numerator).any(axis=1)]
         weights = np.ones(len(left) + len(denominator))
         weights[: len(left)] = 1.0 / (1.0 - phi.missing_probability(left))
-        models.append(trees().fit(*_stacked(left, denominator), sample_weight=weights))
+        models.append(trees().fit(*stacked(left, denominator), sample_weight=weights))
     return LearnedScore(draws, models)
 
 
-def _stacked(upper: FloatArray, lower: FloatArray) -> tuple[FloatArray, IntArray]:
-    return np.concatenate([upper, lower]), np.repeat([1, 0], [len(upper), len(lower)])
-
-
 # A further curve is a function here, and its name among an experiment's methods.
-METHODS: dict[str, Callable[[Draws], Score]] = {
+METHODS: dict[str, Callable[[Draws], SimulatedScore]] = {
     M_KLIEP: weighted,
     CC_KLIEP: complete_case,
     TRUE_RATIO: TrueScore,

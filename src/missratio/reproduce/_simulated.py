@@ -9,45 +9,39 @@ import numpy as np
 
 from missratio._typing import FloatArray
 from missratio.datasets import Simulation
-from missratio.reproduce._experiment import Conditions
-from missratio.reproduce._scores import METHODS, Draws, LinearScore, Score
-from missratio.threshold import binomial_tail
+from missratio.reproduce._experiment import Conditions, Procedure
+from missratio.reproduce._fits import certified_threshold
+from missratio.reproduce._scores import METHODS, Draws, LinearScore, SimulatedScore
 
 ALPHA, DELTA = 0.1, 0.1
 
 
-def thresholds(scores: FloatArray, alpha: float, delta: float) -> FloatArray:
-    """Each run's order statistic by the binomial rule (the paper's Algorithm 2).
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_runs, n_rows)
-        Of the calibration rows.
-    alpha, delta : float
-
-    Returns
-    -------
-    ndarray of shape (n_runs,)
-        Infinite where there are too few rows.
-    """
-    n_rows = scores.shape[1]
-    n_tail = binomial_tail(n_rows, alpha, delta)
-    if n_tail < 0:
-        return np.full(len(scores), np.inf)
-    place = n_rows - 1 - n_tail
-    return np.asarray(np.partition(scores, place, axis=1)[:, place])
+def thresholds(score: SimulatedScore) -> FloatArray:
+    """Each run's threshold by the binomial rule (the paper's Algorithm 2)."""
+    scores = score.calibration_scores()
+    return np.array([certified_threshold(own, ALPHA, DELTA) for own in scores])
 
 
-def certified_power(score: Score) -> FloatArray:
+def certified_power(score: SimulatedScore) -> FloatArray:
     """The power of each run's classifier at its certified threshold.
 
     Scores are continuous here, so that ≥ (published) and > (corrected) are one.
     """
-    cut = thresholds(score.calibration_scores(), ALPHA, DELTA)
-    return score.power(cut)
+    return score.power(thresholds(score))
 
 
-def squared_distance(score: Score) -> FloatArray:
+def certified_excess(
+    score: SimulatedScore,
+) -> list[Callable[[FloatArray], FloatArray]]:
+    """For each run a function of rows: by how much they score above its threshold."""
+
+    def excess(run: int, cut: float) -> Callable[[FloatArray], FloatArray]:
+        return lambda rows: score.at(run, rows) - cut
+
+    return [excess(run, cut) for run, cut in enumerate(thresholds(score))]
+
+
+def squared_distance(score: SimulatedScore) -> FloatArray:
     """‖θ̂ − θ̃‖² of each run, where the true log ratio is linear in θ̃."""
     assert isinstance(score, LinearScore)
     truth = score.draws.simulation.coef
@@ -56,7 +50,7 @@ def squared_distance(score: Score) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Simulated:
+class Simulated(Procedure):
     """Known laws, of which class 1 loses rows or entries.
 
     Parameters
@@ -76,17 +70,8 @@ class Simulated:
     name: str
     simulation: Callable[[float], Simulation]
     n_rows: Callable[[float], int]
-    outcome: Callable[[Score], FloatArray] = certified_power
+    outcome: Callable[[SimulatedScore], FloatArray] = certified_power
     naive_bayes: bool = False
-
-    def unavailable(self) -> str | None:
-        """It can be run anywhere."""
-        return None
-
-    def fingerprint(self, conditions: Conditions) -> str:
-        """It depends on nothing else."""
-        del conditions
-        return ""
 
     def draw(self, point: float, runs: range, conditions: Conditions) -> Draws:
         """The samples of some runs at a point."""

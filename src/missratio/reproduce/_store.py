@@ -1,11 +1,10 @@
-"""Files that are written whole or not at all, and finished tasks to resume from."""
+"""Finished tasks to resume from."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import json
-import os
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -15,22 +14,11 @@ from zipfile import BadZipFile
 import numpy as np
 
 import missratio
+from missratio._files import write_whole
 from missratio._typing import FloatArray
 from missratio.reproduce._experiment import Conditions
 
 FOLDER = ".tasks"
-
-
-def write_whole(path: Path, content: bytes) -> Path:
-    """Write a file so that it is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        draft.write_bytes(content)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    return path
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,31 +41,37 @@ class Task:
     methods: tuple[str, ...]
     conditions: Conditions
 
+    def identity(self, fingerprint: str) -> str:
+        """What the numbers depend on, the code and the data among it, as JSON."""
+        return json.dumps(
+            {
+                "experiment": self.experiment,
+                "points": self.points,
+                "runs": [self.runs.start, self.runs.stop],
+                "methods": self.methods,
+                "variant": self.conditions.variant,
+                "seed": self.conditions.seed,
+                "data": fingerprint,
+                "code": code_digest(),
+                "version": missratio.__version__,
+            }
+        )
+
     def digest(self, fingerprint: str) -> str:
-        """What the numbers depend on, the code and the data among it, as a name."""
-        settings = [
-            self.experiment,
-            self.points,
-            [self.runs.start, self.runs.stop],
-            self.methods,
-            self.conditions.variant,
-            self.conditions.seed,
-            fingerprint,
-            code_digest(),
-        ]
-        return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:32]
+        """A name for all that."""
+        return hashlib.sha256(self.identity(fingerprint).encode()).hexdigest()[:32]
 
 
 @cache
 def code_digest() -> str:
-    """A checksum of the package's sources and the version of NumPy.
+    """A checksum of the library's sources and the version of NumPy.
 
     What another version of the code computed is computed again.
     """
     state = hashlib.sha256(f"{missratio.__version__} {np.__version__}".encode())
     root = Path(str(files("missratio")))
     for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] != "cli":
+        if path.relative_to(root).parts[0] != "app":
             state.update(path.read_bytes())
     return state.hexdigest()
 
@@ -113,14 +107,19 @@ class Store:
         return self.folder / FOLDER / name
 
     def load(self, task: Task, fingerprint: str) -> Finished | None:
-        """What was finished before; None where nothing was, or it can't be read."""
+        """What was finished before; None where nothing was, or it can't be read.
+
+        A file says itself what it is: that of another task is not believed.
+        """
         try:
             content = io.BytesIO(self._path(task, fingerprint).read_bytes())
             with np.load(content, allow_pickle=False) as arrays:
                 stacked, seconds = arrays["values"], float(arrays["seconds"])
+                identity = str(arrays["identity"])
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return None
-        if stacked.shape != (len(task.methods), len(task.runs), len(task.points)):
+        shape = len(task.methods), len(task.runs), len(task.points)
+        if stacked.shape != shape or identity != task.identity(fingerprint):
             return None
         return Finished(dict(zip(task.methods, stacked, strict=True)), seconds)
 
@@ -128,5 +127,10 @@ class Store:
         """Keep what was finished."""
         buffer = io.BytesIO()
         stacked = np.stack([finished.values[method] for method in task.methods])
-        np.savez(buffer, values=stacked, seconds=finished.seconds)
+        np.savez(
+            buffer,
+            values=stacked,
+            seconds=finished.seconds,
+            identity=task.identity(fingerprint),
+        )
         write_whole(self._path(task, fingerprint), buffer.getvalue())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from missratio.reproduce._figures import parts
-from missratio.reproduce._published import Curve, published_source
+from missratio.reproduce._published import MeanCurve, published_source
 from missratio.reproduce._results import Result, count_overlaps
 
+Rows = list[list[str]]
 HEADINGS = ("method", "runs", "ours", "published", "intervals")
 VERDICTS = {True: "overlap", False: "apart", None: "–"}
 HALF = {0.95: "1.96", 0.99: "2.576"}
@@ -57,31 +58,10 @@ class Summary:
     def markdown(self) -> str:
         """The page in Markdown, figures beside it."""
         pieces = ["# Reproduction", f"Made by `{self.command}`. {self.headline}"]
-        for result in self.results:
-            experiment = result.experiment
-            pieces += [
-                f"## {experiment.id}: {experiment.title}",
-                *(f"![{name}]({name}.png)" for name in parts(result)),
-                interval_note(result),
-                markdown_table(("", *HEADINGS), rows(result)),
-            ]
-        pieces += self._ends()
-        return "\n\n".join(pieces) + "\n"
-
-    def _ends(self) -> list[str]:
-        pieces = []
-        if self.skipped:
-            lines = [f"- `{name}`: {why}" for name, why in self.skipped.items()]
-            pieces += ["## Not run", "\n".join(lines)]
-        pieces += [
-            "## Where the time went",
-            f"{self.wall_seconds:.1f} s in all. Computing, on one core each:",
-            markdown_table(
-                ("experiment", "methods", "seconds"), time_rows(self.results)
-            ),
-            f"Published values: {published_source()}",
-        ]
-        return pieces
+        for title, pictures, text, body in self._sections():
+            pieces += [f"## {title}", *(f"![{own}]({own}.png)" for own in pictures)]
+            pieces += [text, *([markdown_table(body[0], body[1:])] if body else [])]
+        return "\n\n".join([*pieces, _source()]) + "\n"
 
     def html(self) -> str:
         """The page in HTML, figures beside it."""
@@ -92,25 +72,29 @@ class Summary:
             f"<p>Made by <code>{html.escape(self.command)}</code>. "
             f"{html.escape(self.headline)}</p>",
         ]
+        for title, pictures, text, body in self._sections():
+            name = html.escape(title.partition(":")[0].replace(" ", "_"))
+            lines.append(f"<h2 id={name}>{html.escape(title)}</h2>")
+            lines += [f'<p><img src="{own}.svg" alt="{own}"></p>' for own in pictures]
+            lines.append(f"<p>{html.escape(text)}</p>")
+            lines += [_html_table(body[0], body[1:])] if body else []
+        return "\n".join([*lines, f"<p>{html.escape(_source())}</p></html>"]) + "\n"
+
+    def _sections(self) -> Iterator[tuple[str, Sequence[str], str, Rows]]:
+        """Title, figures, text, and a table with its headings or none."""
         for result in self.results:
-            name = html.escape(result.experiment.id)
-            lines += [
-                f"<h2 id={name}>{name}: {html.escape(result.experiment.title)}</h2>",
-                *(f'<p><img src="{own}.svg" alt="{own}"></p>' for own in parts(result)),
-                f"<p>{html.escape(interval_note(result))}</p>",
-                _html_table(("", *HEADINGS), rows(result)),
-            ]
+            title = f"{result.experiment.id}: {result.experiment.title}"
+            body = [["", *HEADINGS], *rows(result)]
+            yield title, list(parts(result)), interval_note(result), body
         for name, why in self.skipped.items():
-            lines.append(
-                f"<p>Not run: <b>{html.escape(name)}</b>: {html.escape(why)}</p>"
-            )
-        lines += [
-            "<h2>Where the time went</h2>",
-            f"<p>{self.wall_seconds:.1f} s in all. Computing, on one core each:</p>",
-            _html_table(("experiment", "methods", "seconds"), time_rows(self.results)),
-            f"<p>Published values: {html.escape(published_source())}</p></html>",
-        ]
-        return "\n".join(lines) + "\n"
+            yield f"{name}: not run", [], why, []
+        text = f"{self.wall_seconds:.1f} s in all. Computing, on one core each:"
+        body = [["experiment", "methods", "seconds"], *time_rows(self.results)]
+        yield "Where the time went", [], text, body
+
+
+def _source() -> str:
+    return f"Published values: {published_source()}"
 
 
 def interval_note(result: Result) -> str:
@@ -145,7 +129,7 @@ def rows(result: Result) -> list[list[str]]:
     return listed
 
 
-def interval(curve: Curve, place: int) -> str:
+def interval(curve: MeanCurve, place: int) -> str:
     """A point of a curve in words."""
     mean, low, high = curve.mean[place], curve.lo[place], curve.hi[place]
     if mean is None:

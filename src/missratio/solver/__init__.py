@@ -1,16 +1,22 @@
 """Solvers: they minimise functions and know no statistics."""
 
 from missratio.solver._first_order import lbfgs
+from missratio.solver._large import frozen_newton
 from missratio.solver._newton import newton, newton_direction
+from missratio.solver._pilot import minimise, minimise_with_l1
 from missratio.solver._proximal import proximal_newton
-from missratio.solver._result import Evaluate, Evaluation, Solution, Status
+from missratio.solver._result import Evaluate, Evaluation, Problem, Solution, Status
 
 __all__ = [
     "Evaluate",
     "Evaluation",
+    "Problem",
     "Solution",
     "Status",
+    "frozen_newton",
     "lbfgs",
+    "minimise",
+    "minimise_with_l1",
     "newton",
     "newton_direction",
     "proximal_newton",

@@ -1,4 +1,4 @@
-"""A damped Newton method for batches of small convex problems and single large ones."""
+"""A damped Newton method for batches of problems whose Hessians are cheap."""
 
 from __future__ import annotations
 
@@ -25,9 +25,6 @@ DAMPING_DOWN = 0.1
 TRIALS = 10
 # How many units of rounding an objective's value may be off.
 ROUNDING = 256.0
-# A frozen Hessian is evaluated anew if at its pace more steps than these would follow:
-# as many as a Hessian costs, and the two or three that come after it.
-FROZEN_STEPS = 6.0
 
 
 def newton(
@@ -37,7 +34,6 @@ def newton(
     tol: float = 1e-8,
     max_iter: int = 100,
     first: Evaluation | None = None,
-    freeze: bool = False,
     precision: float = float(np.finfo(np.float64).eps),
 ) -> Solution:
     """Minimise a batch of smooth functions by Newton's method, damped where need be.
@@ -52,10 +48,7 @@ def newton(
     max_iter : int
         Steps at most; vain ones, which are tried again with more damping, don't count.
     first : Evaluation, optional
-        The evaluation at start, its Hessian an approximation.
-    freeze : bool
-        Keep a Hessian while steps with it shrink the decrement fast enough. Pays off
-        where a Hessian costs much more than a gradient.
+        The evaluation at start, with its Hessian, where it is known.
     precision : float
         Relative rounding error of the objective's values.
 
@@ -67,86 +60,77 @@ def newton(
     here = evaluate(theta, second_order=True) if first is None else first
     value, gradient, curvature = here.value, here.gradient, here.hessian
     assert curvature is not None
-    exact = first is None
     scale = np.abs(np.diagonal(curvature, axis1=1, axis2=2)).copy()
-    damping, damped = np.full(len(theta), RELATIVE_FLOOR), False
+    damping, floor = np.full(len(theta), RELATIVE_FLOOR), RELATIVE_FLOOR * scale
     status = np.full(len(theta), RUNNING)
     n_iter = np.zeros(len(theta), dtype=np.int64)
-    floor = RELATIVE_FLOOR * scale
     aim, plain = direction, decrement = newton_direction(curvature, gradient, floor)
     status[decrement <= tol] = CONVERGED
     status[here.no_optimum] = NO_OPTIMUM
-    refresh = not freeze and decrement.max() > math.sqrt(tol)
+    exact = True
 
     for trials in range(1, TRIALS * max_iter + 1):
         running = status == RUNNING
         if not running.any():
             break
-        # 1. Try a step for every problem that still runs.
+        # 1. Try a step for every problem that still runs; a Hessian is left out where
+        #    it should be the last.
         trial = theta + running[:, None] * direction
-        there = evaluate(trial, second_order=refresh)
+        wanted = not exact or bool((running & (decrement > math.sqrt(tol))).any())
+        there = evaluate(trial, second_order=wanted)
 
         # 2. Take it where the objective falls enough, up to its rounding error.
         noise = ROUNDING * precision * np.maximum(1.0, np.abs(value))
-        enough = value - SUFFICIENT_DECREASE * decrement**2 + noise
-        taken = running & (there.value <= enough)
-        taken &= np.isfinite(there.gradient.sum(axis=1))
+        taken = running & falls(there, value, decrement, noise)
         vain = running & ~taken
-        none_vain = not vain.any()
-        misled = freeze and not exact and not none_vain
         n_iter += taken
-        updated = there.hessian
-        if freeze and updated is None:
-            bend = there.gradient - gradient
-            updated = _secant_update(curvature, trial - theta, bend)
-        if none_vain:
-            exact = there.hessian is not None
-            theta, value, gradient = trial, there.value, there.gradient
-            curvature = curvature if updated is None else updated
-        else:
-            exact = exact and not taken.any()
-            theta[taken], value[taken] = trial[taken], there.value[taken]
-            gradient[taken] = there.gradient[taken]
-            if updated is not None:
-                curvature[taken] = updated[taken]
-
-        if misled:
-            # It may be the approximate Hessian's fault: begin again with a true one.
-            curvature = evaluate(theta, second_order=True).hessian
-            assert curvature is not None
-            scale = np.abs(np.diagonal(curvature, axis1=1, axis2=2)).copy()
-            floor, exact = RELATIVE_FLOOR * scale, True
+        exact = there.hessian is not None or (exact and not taken.any())
+        theta, value = _where(taken, trial, theta), _where(taken, there.value, value)
+        gradient = _where(taken, there.gradient, gradient)
+        if there.hessian is not None:
+            curvature = _where(taken, there.hessian, curvature)
 
         # 3. Aim anew, in shorter steps after a vain one (Levenberg and Marquardt), and
         #    see where that leaves each problem: a decrement that has sunk into the
         #    rounding error of the value and falls no more is as good as zero.
         earlier = decrement
         aim, plain = direction, decrement = newton_direction(curvature, gradient, floor)
-        if damped or not none_vain:
+        if vain.any() or (damping > RELATIVE_FLOOR).any():
             damping = _next_damping(damping, vain)
-            damped = bool((damping > RELATIVE_FLOOR).any())
             lift = damping[:, None] * scale
             direction, decrement = newton_direction(curvature, gradient, lift)
         sunk = (plain**2 <= noise) & (plain > 0.5 * earlier) & taken
         status[running & ((plain <= tol) | sunk)] = CONVERGED
-        if there.no_optimum.any():
-            status[taken & there.no_optimum] = NO_OPTIMUM
-        if damped:
-            status[running & (damping > MOST_DAMPING)] = STALLED
+        status[taken & there.no_optimum] = NO_OPTIMUM
+        status[running & (damping > MOST_DAMPING)] = STALLED
         if trials >= max_iter:
             status[(status == RUNNING) & (n_iter >= max_iter)] = OUT_OF_ITERATIONS
 
-        # 4. A Hessian is left out where the next step should be the last, and, if it
-        #    may be frozen, as long as it serves.
-        if freeze:
-            pace = np.log(np.maximum(earlier / np.maximum(decrement, tol), 1.0))
-            slow = np.log(np.maximum(decrement / tol, 1.0)) > FROZEN_STEPS * pace
-            refresh = not exact and bool((running & (slow | ~taken)).any())
-        else:
-            refresh = not exact or bool((running & (decrement > math.sqrt(tol))).any())
-
     status[status == RUNNING] = OUT_OF_ITERATIONS
     return Solution(theta, value, gradient, curvature, aim, plain, n_iter, status)
+
+
+def falls(
+    there: Evaluation,
+    value: FloatArray,
+    decrement: FloatArray,
+    noise: FloatArray,
+    least: float = SUFFICIENT_DECREASE,
+) -> BoolArray:
+    """Whether a step lowers the objective enough, up to its rounding error.
+
+    A quadratic function would fall by ½ of the squared decrement.
+    """
+    enough = value - least * decrement**2 + noise
+    finite = np.isfinite(there.gradient.sum(axis=1))
+    return np.asarray((there.value <= enough) & finite)
+
+
+def _where(taken: BoolArray, there: FloatArray, here: FloatArray) -> FloatArray:
+    """What holds after a step that some problems took."""
+    if taken.all():
+        return there
+    return np.where(taken.reshape(-1, *[1] * (here.ndim - 1)), there, here)
 
 
 def _next_damping(damping: FloatArray, vain: BoolArray) -> FloatArray:
@@ -154,22 +138,6 @@ def _next_damping(damping: FloatArray, vain: BoolArray) -> FloatArray:
     less = np.maximum(DAMPING_DOWN * damping, RELATIVE_FLOOR)
     more = np.maximum(DAMPING_UP * damping, LEAST_DAMPING)
     return np.where(vain, more, less)
-
-
-def _secant_update(
-    hessian: FloatArray, step: FloatArray, bend: FloatArray
-) -> FloatArray:
-    """Bring a frozen Hessian up to date by BFGS: H₊ maps the last step to its bend."""
-    along = (hessian @ step[..., None])[..., 0]
-    old, new = (step * along).sum(axis=1), (step * bend).sum(axis=1)
-    if not (old > 0.0).all() or not (new > 0.0).all():
-        return hessian
-    updated: FloatArray = (
-        hessian
-        + bend[:, :, None] * (bend / new[:, None])[:, None, :]
-        - along[:, :, None] * (along / old[:, None])[:, None, :]
-    )
-    return updated
 
 
 def newton_direction(

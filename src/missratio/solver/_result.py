@@ -49,6 +49,46 @@ class Evaluate(Protocol):
         ...
 
 
+class Problem(Evaluate, Protocol):
+    """One that is a sum over many rows, some of which say much about all."""
+
+    @property
+    def n_problems(self) -> int:
+        """How many problems the batch has."""
+        ...
+
+    @property
+    def n_parameters(self) -> int:
+        """How many parameters each has."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows are summed over."""
+        ...
+
+    @property
+    def precision(self) -> float:
+        """Relative rounding error of the values."""
+        ...
+
+    def start(self) -> FloatArray:
+        """Where to begin."""
+        ...
+
+    def thinned(self, stride: int) -> Problem:
+        """About the same problem, on every stride-th row."""
+        ...
+
+    def sketch(self, theta: FloatArray, share: float) -> Evaluation:
+        """The evaluation with a Hessian estimated from a share of the rows."""
+        ...
+
+    def confirmed(self, solution: Solution) -> Solution:
+        """The solution, its status corrected where it is on the way to infinity."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Solution:
     """Where a solve ended.

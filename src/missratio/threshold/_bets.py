@@ -92,6 +92,13 @@ def log_capital(
     return start + np.concatenate([[0.0], np.cumsum(steps)])
 
 
+def empty_tail_growth(bet: Bet, alpha: float, bound: float) -> float:
+    """Mean log capital that a row adds if none is in the tail and φ = 1 − 1/bound."""
+    lost = 1.0 + bet.on_tail * alpha - bet.on_weight
+    seen = math.log(lost + bet.on_weight * bound) / bound
+    return seen + (1.0 - 1.0 / bound) * math.log(lost)
+
+
 def hopeful_tail(sample: CalibrationSample, ratio: float, alpha: float) -> int:
     """How many rows a tail can have at most for capital to be above one.
 
@@ -131,6 +138,7 @@ def tune_bet(
     delta: float,
     n_rows: int,
     bound: float | None,
+    ratio: float | None = None,
 ) -> tuple[Bet, float]:
     """The bet for n_rows calibration rows, from training rows like them.
 
@@ -152,6 +160,8 @@ def tune_bet(
         Of the calibration sample to come.
     bound : float or None
         Of its weights.
+    ratio : float, optional
+        γ/λ, where it is given.
 
     Returns
     -------
@@ -167,7 +177,9 @@ def tune_bet(
     needed = math.log(1.0 / delta)
     # 1. The variance, the bet and the error to expect of it, for each γ/λ.
     ratios = np.ones(1)
-    if bound is not None:
+    if bound is not None and ratio is not None:
+        ratios = np.array([ratio])
+    elif bound is not None:
         regression = min(loss_weight / weight_variance, 1.0)
         ratios = np.append(np.linspace(0.0, 1.0, GRID), regression)
     variances = loss_square - alpha**2 - 2 * ratios * loss_weight
@@ -176,7 +188,7 @@ def tune_bet(
     boldest = [SAFE * largest_bet(float(ratio), alpha, bound) for ratio in ratios]
     bets = np.minimum(boldest, np.sqrt(2.0 * needed / (n_rows * variances)))
     errors = alpha - needed / (n_rows * bets) - bets * variances / 2
-    doubt = Doubt.of(training, alpha)
+    doubt = Doubt.of(training, alpha, bound)
     errors = (errors - ratios * doubt.shortfall) / (
         ratios * doubt.low_tail + (1.0 - ratios) * doubt.high_tail
     )
@@ -201,7 +213,8 @@ class Doubt:
     shortfall : float
         By how much the mean of the least weights falls short of one.
     low : float
-        The sum of the least weights, as a multiple of the sum of the weights.
+        The sum of the least weights, each the bound at most, as a multiple of the sum
+        of the weights: by what share thinning keeps fewer rows than it should.
     low_tail, high_tail : float
         The error by the least and by the largest weights, as multiples of the error, in
         the tail of mass α.
@@ -213,15 +226,21 @@ class Doubt:
     high_tail: float
 
     @classmethod
-    def of(cls, training: CalibrationSample, alpha: float) -> Doubt:
-        """Measured on training rows; none where the weights are certain."""
-        if training.edges is None:
-            return cls(0.0, 1.0, 1.0, 1.0)
+    def of(
+        cls, training: CalibrationSample, alpha: float, bound: float | None
+    ) -> Doubt:
+        """Measured on training rows; none where weights are certain and in bounds."""
         masses, low = training.tail_masses, training.low_tail_masses
+        kept = training.low_weights
+        if bound is not None:
+            kept = np.minimum(kept, bound)
+        share = float(kept.sum() / masses[-1])
+        if training.edges is None:
+            return cls(0.0, share, 1.0, 1.0)
         tail = max(training.tail_of(alpha), 1)
         return cls(
             float(masses[-1] - low[-1]) / training.n_rows,
-            float(low[-1] / masses[-1]),
+            share,
             float(low[tail] / masses[tail]),
             float(training.high_tail_masses[tail] / masses[tail]),
         )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import bdtr, bdtrik, betaincinv, xlogy
@@ -15,6 +14,12 @@ from scipy.stats import binom
 
 from missratio._typing import IntArray
 from missratio.threshold._sample import CalibrationSample
+
+BoundUse = Literal["needed", "given", "used", "unused"]
+
+# Rows that a plan may ask for, and those that it may try out by drawing them up.
+MOST_ROWS = 10**9
+MOST_SIMULATED = 10**5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +53,38 @@ class Rule(ABC):
     smallest C that passes. The tests are monotone in C, so that no correction for
     looking at many candidates is needed: a wrong choice means that the test at the one
     critical threshold inf{C : P(h > C) ≤ α} was wrong, ties in the scores included.
+
+    A rule of one's own gives `name` and `select`. It must be fixed before any
+    calibration score is seen; `prepare` may learn from training rows.
+
+    Attributes
+    ----------
+    name : str
+    bound : {"needed", "given", "used", "unused"}
+        Whether a bound on the weights is needed, is needed just as the model gives it,
+        is of use, or makes no difference. Where it is not taken as given, rows of large
+        weight may be given up for a smaller one.
     """
 
     name: ClassVar[str]
-    needs_bound: ClassVar[bool] = True
+    bound: ClassVar[BoundUse] = "needed"
 
     @abstractmethod
     def select(
-        self,
-        sample: CalibrationSample,
-        alpha: float,
-        delta: float,
-        rng: np.random.Generator,
+        self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Choose a threshold.
 
         Parameters
         ----------
         sample : CalibrationSample
+            All that a rule may know of the calibration rows, random numbers included:
+            the same sample gives the same threshold.
         alpha, delta : float
-        rng : Generator
-            For rules that draw.
         """
 
     def select_levels(
-        self,
-        sample: CalibrationSample,
-        alphas: Sequence[float],
-        delta: float,
-        rng: np.random.Generator,
+        self, sample: CalibrationSample, alphas: Sequence[float], delta: float
     ) -> list[Selection]:
         """Choose at several levels what `select` would choose at each.
 
@@ -85,10 +93,61 @@ class Rule(ABC):
         sample : CalibrationSample
         alphas : sequence of float
         delta : float
-        rng : Generator
-            Every level starts from its state, which stays as it is.
         """
-        return [self.select(sample, alpha, delta, deepcopy(rng)) for alpha in alphas]
+        return [self.select(sample, alpha, delta) for alpha in alphas]
+
+    def prepare(self, training: CalibrationSample | None, *, complete: bool) -> Rule:
+        """The rule to use, once training rows are known; by default itself.
+
+        Parameters
+        ----------
+        training : CalibrationSample or None
+            Scored rows of the controlled class that take no part in calibration.
+        complete : bool
+            Whether calibration rows can't be missing.
+        """
+        del training, complete
+        return self
+
+    def expected_root(
+        self, n_rows: int, bound: float | None, alpha: float, delta: float
+    ) -> float | None:
+        """The mean of √μ, μ the error that it should certify; None if it can't tell.
+
+        Parameters
+        ----------
+        n_rows : int
+            Calibration rows to come, missing ones included.
+        bound : float or None
+            Of their weights.
+        alpha, delta : float
+        """
+        del n_rows, bound, alpha, delta
+        return None
+
+    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
+        """The fewest rows that certify any threshold, if φ = 1 − 1/bound throughout.
+
+        Parameters
+        ----------
+        alpha, delta : float
+        bound : float
+            B, which is then the weight of every observed row.
+
+        Returns
+        -------
+        int or None
+            None where none is found up to the largest number tried.
+        """
+
+        def passes(n_rows: int) -> bool:
+            observed = max(1, round(n_rows / bound))
+            weights = np.repeat([bound, 0.0], [observed, max(n_rows - observed, 0)])
+            scores = np.arange(len(weights), 0, -1, dtype=np.float64)
+            sample = CalibrationSample.build(scores, weights, bound)
+            return self.select(sample, alpha, delta).threshold is not None
+
+        return fewest(passes, MOST_SIMULATED)
 
     def _from_tail(
         self, sample: CalibrationSample, n_tail: int, alpha: float
@@ -96,6 +155,24 @@ class Rule(ABC):
         certified = n_tail >= 0 and sample.n_scored > 0
         threshold = sample.threshold(n_tail) if certified else None
         return Selection(threshold, self.name, alpha, sample.n_rows)
+
+
+def fewest(passes: Callable[[int], bool], most: int = MOST_ROWS) -> int | None:
+    """The smallest number that passes a test which is monotone; None if above most."""
+    low, high = 0, 1
+    while not passes(high):
+        low, high = high, 2 * high
+        if low >= most:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    return high
+
+
+def least_trials(share: float, delta: float) -> int:
+    """The fewest rows of which one or more lies in a tail of this share, but for δ."""
+    return math.ceil(math.log(delta) / math.log1p(-share))
 
 
 def binomial_tail(n_rows: int, alpha: float, delta: float) -> int:
@@ -126,6 +203,12 @@ def binomial_bound(n_rows: int, n_tail: int, delta: float) -> float:
     return float(betaincinv(n_tail + 1, n_rows - n_tail, 1.0 - delta))
 
 
+_INCOMPLETE = (
+    "The binomial rule is for complete calibration rows; these have missing rows or "
+    "weights. Choose a weighted rule, or rule='auto'."
+)
+
+
 class BinomialRule(Rule):
     """The binomial order-statistic rule for complete rows (the paper's Algorithm 2).
 
@@ -135,20 +218,18 @@ class BinomialRule(Rule):
     name = "binomial"
 
     def select(
-        self,
-        sample: CalibrationSample,
-        alpha: float,
-        delta: float,
-        rng: np.random.Generator,
+        self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Choose an order statistic."""
-        del rng
         if not sample.is_complete:
-            raise ValueError(
-                "The binomial rule is for complete calibration rows; these have "
-                "missing rows or weights. Choose a weighted rule, or rule='auto'."
-            )
+            raise ValueError(_INCOMPLETE)
         return order_statistic(sample, alpha, delta, self.name)
+
+    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
+        """As many as are needed to see one above the critical threshold."""
+        if bound != 1.0:
+            raise ValueError(_INCOMPLETE)
+        return least_trials(alpha, delta)
 
 
 def order_statistic(
@@ -180,6 +261,7 @@ class PaperRule(Rule):
     """
 
     name = "paper"
+    bound: ClassVar[BoundUse] = "given"
 
     def margin(self, alpha: float, delta: float, effective_rows: float) -> float:
         """The paper's Δ."""
@@ -187,14 +269,9 @@ class PaperRule(Rule):
         return math.sqrt(16.0 * math.log(1.0 / delta) / effective_rows)
 
     def select(
-        self,
-        sample: CalibrationSample,
-        alpha: float,
-        delta: float,
-        rng: np.random.Generator,
+        self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Choose by a margin below α."""
-        del rng
         effective = sample.n_rows / known_bound(sample, self.name)
         allowed = alpha - self.margin(alpha, delta, effective)
         if allowed < 0.0:
@@ -202,6 +279,10 @@ class PaperRule(Rule):
         sums = np.cumsum(sample.high_weights) / sample.n_rows
         n_tail = int(np.searchsorted(sums, allowed, side="right"))
         return self._from_tail(sample, n_tail, alpha)
+
+    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
+        """So many that the margin is α at most."""
+        return fewest(lambda n: self.margin(alpha, delta, n / bound) <= alpha)
 
 
 class BernsteinRule(PaperRule):
@@ -212,6 +293,7 @@ class BernsteinRule(PaperRule):
     """
 
     name = "bernstein"
+    bound = "needed"
 
     def margin(self, alpha: float, delta: float, effective_rows: float) -> float:
         """Smaller than the paper's by the factor √(α/8)."""
@@ -228,14 +310,9 @@ class HoeffdingBentkusRule(Rule):
     name = "hoeffding-bentkus"
 
     def select(
-        self,
-        sample: CalibrationSample,
-        alpha: float,
-        delta: float,
-        rng: np.random.Generator,
+        self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Choose by bisection: the p-value grows with the tail."""
-        del rng
         bound = known_bound(sample, self.name)
         sums = np.concatenate([[0.0], np.cumsum(sample.high_weights)])
         n_rows, share = sample.n_rows, alpha / bound
@@ -250,6 +327,10 @@ class HoeffdingBentkusRule(Rule):
             return bool(min(math.exp(-n_rows * divergence), bentkus) <= delta)
 
         return self._from_tail(sample, bisect_tail(passes, sample.n_observed), alpha)
+
+    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
+        """Hoeffding's p-value of an empty tail is (1 − α/B)ⁿ."""
+        return least_trials(alpha / bound, delta)
 
 
 def bisect_tail(passes: Callable[[int], bool], most: int) -> int:

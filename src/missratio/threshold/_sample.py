@@ -3,15 +3,54 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._typing import FloatArray
+from missratio._typing import BoolArray, FloatArray, IntArray
 
 PILOT_VALUES = 500
+
+
+@dataclass(frozen=True)
+class LookUps:
+    """Which observed rows were complete, and which were drawn to be looked up.
+
+    Parameters
+    ----------
+    stratum : ndarray of int of shape (n_observed,)
+        0 for a complete row, s for one that was drawn from stratum s of the incomplete
+        ones. One that was drawn and not found is there with a score of +∞.
+    incomplete : ndarray of int of shape (n_strata,)
+        Incomplete rows, whether looked up or not, of strata 1, 2, …
+    not_found : int
+        How many of the drawn ones were not found.
+    """
+
+    stratum: IntArray
+    incomplete: IntArray
+    not_found: int = 0
+
+    def check(self, n_observed: int) -> None:
+        """Refuse look-ups that can't be those of so many observed rows."""
+        columns = (self.stratum, self.incomplete)
+        sound = all(
+            isinstance(column, np.ndarray) and column.dtype.kind == "i"
+            for column in columns
+        )
+        sound = sound and self.stratum.shape == (n_observed,)
+        sound = sound and int(self.stratum.min(initial=0)) >= 0
+        sound = sound and int(self.stratum.max(initial=0)) <= len(self.incomplete)
+        if not (sound and (self.drawn <= self.incomplete).all()):
+            raise ValueError("A calibration sample's look-ups are not what it says.")
+
+    @property
+    def drawn(self) -> IntArray:
+        """How many of the incomplete rows were drawn, by stratum."""
+        return np.bincount(self.stratum, minlength=len(self.incomplete) + 1)[1:]
 
 
 @dataclass(frozen=True)
@@ -35,6 +74,11 @@ class CalibrationSample:
     edges : pair of ndarray of shape (n_observed,), or None
         The least and the largest that each weight may be, where φ is not known exactly;
         None where it is. A rule takes the worse of the two wherever it uses a weight.
+    draws : ndarray of shape (n_observed,), or None
+        A number for each row, uniform in [0, 1) and drawn once, for rules that keep
+        rows at random; None where none is needed, as all weights are one.
+    lookups : LookUps or None
+        Which rows were looked up, where that is why they have a score.
     """
 
     values: FloatArray
@@ -43,6 +87,8 @@ class CalibrationSample:
     bound: float | None
     ordered: bool = True
     edges: tuple[FloatArray, FloatArray] | None = None
+    draws: FloatArray | None = None
+    lookups: LookUps | None = None
 
     @classmethod
     def build(
@@ -51,6 +97,8 @@ class CalibrationSample:
         weights: ArrayLike | None = None,
         bound: float | None = None,
         edges: tuple[FloatArray, FloatArray] | None = None,
+        draws: FloatArray | None = None,
+        random_state: int | np.random.Generator | None = 0,
     ) -> CalibrationSample:
         """Leave out missing rows: those of weight zero.
 
@@ -63,6 +111,10 @@ class CalibrationSample:
         bound : float, optional
         edges : pair of ndarray of shape (n_rows,), optional
             Bounds on the weights, where these are uncertain.
+        draws : ndarray of shape (n_rows,), optional
+            A number in [0, 1) for each row; None draws them.
+        random_state : int, Generator or None, default=0
+            For `draws`.
 
         Returns
         -------
@@ -73,7 +125,7 @@ class CalibrationSample:
             raise ValueError(f"scores must be one-dimensional, got {values.shape}.")
         n_rows, masses = len(values), None
         if weights is None:
-            bound = 1.0
+            bound, draws = 1.0, None
         else:
             masses = _checked_weights(weights, values, bound)
             observed = masses > 0.0
@@ -82,15 +134,71 @@ class CalibrationSample:
                 if not ((low <= masses) & (masses <= high)).all():
                     raise ValueError("weights must lie between their edges.")
                 edges = low[observed], high[observed]
+            if draws is None:
+                draws = np.random.default_rng(random_state).uniform(size=n_rows)
             if not observed.all():
                 values, masses = values[observed], masses[observed]
+                draws = draws[observed]
         if np.isnan(values).any():
             raise ValueError(
                 "An observed calibration row has a score of NaN. Score complete rows, "
                 "or give rows that can't be scored a weight of zero."
             )
         ordered = bool((values[1:] <= values[:-1]).all())
-        return cls(values, masses, n_rows, bound, ordered=ordered, edges=edges)
+        return cls(values, masses, n_rows, bound, ordered, edges, draws)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be computed again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def check(self) -> None:
+        """Refuse a sample that `build` would not make, such as one from a file."""
+        given = [self.masses, self.draws, *(self.edges or ())]
+        columns = [self.values, *(column for column in given if column is not None)]
+        sound = all(
+            isinstance(column, np.ndarray)
+            and column.dtype == np.float64
+            and column.shape == (len(self.values),)
+            and not np.isnan(column).any()
+            for column in columns
+        )
+        if not (sound and len(self.values) <= self.n_rows):
+            raise ValueError("A calibration sample's columns don't fit together.")
+        weights = np.ones(len(self.values)) if self.masses is None else self.masses
+        again = self.build(self.values, weights, self.bound, self.edges)
+        if again.n_observed < self.n_observed or (self.ordered and not again.ordered):
+            raise ValueError("A calibration sample's rows are not what it says.")
+        if self.lookups is not None:
+            self.lookups.check(len(self.values))
+
+    def repeated(self, times: int, rng: np.random.Generator) -> CalibrationSample:
+        """As if so many times as many rows of the same kind had come.
+
+        Parameters
+        ----------
+        times : int
+        rng : Generator
+            For new draws.
+        """
+
+        def tiled(column: FloatArray) -> FloatArray:
+            return np.tile(column, times)
+
+        edges = self.edges and (tiled(self.edges[0]), tiled(self.edges[1]))
+        return CalibrationSample(
+            tiled(self.values),
+            None if self.masses is None else tiled(self.masses),
+            times * self.n_rows,
+            self.bound,
+            ordered=False,
+            edges=edges,
+            draws=rng.uniform(size=times * self.n_observed),
+        )
+
+    @cached_property
+    def _order(self) -> IntArray | slice:
+        """Where the rows are, the one with the largest score first."""
+        return slice(None) if self.ordered else np.argsort(-self.values)
 
     @cached_property
     def _sorted(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -99,14 +207,36 @@ class CalibrationSample:
             scores = self.values if self.ordered else np.sort(self.values)[::-1]
             ones = np.ones(len(scores))
             return scores, ones, ones, ones
-        low, high = self.edges or (self.masses, self.masses)
-        if self.ordered:
-            return self.values, self.masses, low, high
-        order = np.argsort(-self.values)
+        order = self._order
         scores, weights = self.values[order], self.masses[order]
         if self.edges is None:
             return scores, weights, weights, weights
-        return scores, weights, low[order], high[order]
+        return scores, weights, self.edges[0][order], self.edges[1][order]
+
+    def kept(self, bound: float) -> tuple[BoolArray, BoolArray]:
+        """Rows that are kept with probability W/B, the largest score first.
+
+        Parameters
+        ----------
+        bound : float
+            B; rows of a larger weight are kept for certain.
+
+        Returns
+        -------
+        by_least, by_largest : ndarray of bool of shape (n_observed,)
+            By the least and by the largest that the weights may be.
+        """
+        if self.masses is None and bound == 1.0:
+            every = np.ones(self.n_observed, dtype=bool)
+            return every, every
+        if self.draws is None:
+            raise ValueError(
+                "Rows can't be kept at random: the sample has no draws. Make it by "
+                "CalibrationSample.build, with its random_state."
+            )
+        draws = self.draws[self._order] * bound
+        kept = draws < self.high_weights
+        return kept if self.edges is None else draws < self.low_weights, kept
 
     @property
     def scores(self) -> FloatArray:

@@ -2,77 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.learning import Influence, LearnedMissingness, influence_of
-from missratio.missingness.arrays import row_blocks
-from missratio.ratio import ClassRows, Optimum, feature_weights
+from missratio.rows import ClassRows, RowBlock, weights_of_features
 from missratio.uncertainty._expansion import Means
 
 # A row that has all of the weight can't be left out: no row counts for more than this.
 LARGEST_LEVERAGE = 0.99
 
 
+def weights_of(means: Means, block: RowBlock, weights: FloatArray | None) -> FloatArray:
+    """Of shape (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
+    if weights is None:
+        weights = np.ones((len(block.rows), 1))
+    elif weights.ndim == 1:
+        weights = weights[:, None]
+    elif means.by_feature:
+        # Where there is an intercept, its mean of ones has no weights.
+        needed = means.mask[means.mask.any(axis=1)]
+        weights = weights_of_features(weights, needed)
+        lacking = len(means.mask) - len(needed)
+        weights = np.pad(weights, ((0, 0), (0, lacking)), constant_values=1.0)
+    else:
+        weights = weights[:, means.mask[0]].prod(axis=1, keepdims=True)
+    return weights if block.weights is None else weights * block.weights[:, None]
+
+
 @dataclass(frozen=True, slots=True)
-class Block:
-    """Some rows of a class.
+class Spread:
+    """How far results move with the rows of a class, or of both.
 
     Parameters
     ----------
-    table : ndarray of shape (n_rows, n_columns)
-    features : ndarray of shape (n_rows, n_features)
-    weights : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
-    sample_weight : ndarray of shape (n_rows,), or None
+    covariance : ndarray of shape (n_results, n_results)
+        With the error of a learned φ.
+    variance : ndarray of shape (n_results,)
+        What the sampling of rows does, φ taken as given.
+    fourth : ndarray of shape (n_results,)
+        Sums of the fourth powers of what each row does.
+    parts, heavy : ndarray of shape (n_results,)
+        The variance through each mean, summed; and times the rate of its weights.
     """
 
-    table: FloatArray
-    features: FloatArray
-    weights: FloatArray | None
-    sample_weight: FloatArray | None
+    covariance: FloatArray
+    variance: FloatArray
+    fourth: FloatArray
+    parts: FloatArray
+    heavy: FloatArray
 
-    def weights_of(self, means: Means) -> FloatArray:
-        """Of shape (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
-        weights = self.weights
-        if weights is None:
-            weights = np.ones((len(self.table), 1))
-        elif weights.ndim == 1:
-            weights = weights[:, None]
-        elif means.by_feature:
-            # Where there is an intercept, its mean of ones has no weights.
-            needed = means.mask[means.mask.any(axis=1)]
-            weights = feature_weights(weights, needed)
-            lacking = len(means.mask) - len(needed)
-            weights = np.pad(weights, ((0, 0), (0, lacking)), constant_values=1.0)
-        else:
-            weights = weights[:, means.mask[0]].prod(axis=1, keepdims=True)
-        if self.sample_weight is not None:
-            weights = weights * self.sample_weight[:, None]
-        return weights
-
-
-def class_blocks(optimum: Optimum, rows: ClassRows) -> Iterator[Block]:
-    """One class's rows, in blocks that fit the cache."""
-    index = rows.index
-    width = 1 + max(optimum.table.shape[1], optimum.features.shape[1])
-    for part in row_blocks((rows.n_rows, width)):
-        where: slice | IntArray
-        if isinstance(index, slice):
-            where = slice(index.start + part.start, index.start + part.stop)
-        else:
-            where = index[part]
-        table = optimum.table[where]
-        linear = optimum.features is optimum.table
-        features = table if linear else optimum.features[where]
-        yield Block(
-            table,
-            features.astype(np.float64, copy=False),
-            None if rows.weights is None else rows.weights[part],
-            None if rows.sample_weight is None else rows.sample_weight[part],
+    def __add__(self, other: Spread) -> Spread:
+        return Spread(
+            self.covariance + other.covariance,
+            self.variance + other.variance,
+            self.fourth + other.fourth,
+            self.parts + other.parts,
+            self.heavy + other.heavy,
         )
+
+    @property
+    def by_rows(self) -> FloatArray:
+        """Degrees of freedom 2V²/ΣI⁴ of each result, by the rows' influences I.
+
+        Satterthwaite's: a sum of squares V = ΣI² with relative variance ΣI⁴/V² is
+        spread as χ² with as many degrees of freedom. About 2n/3 for normal influences,
+        and few where a handful of rows decides. Infinite where no row moves the result.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            degrees = 2.0 * self.variance**2 / self.fourth
+        return np.where(self.fourth > 0.0, degrees, np.inf)
+
+    @property
+    def by_weights(self) -> FloatArray:
+        """Degrees of freedom of each result that weights like these have on average.
+
+        The rows alone can't tell: where the heaviest happen not to be observed, all
+        seems well. Two or more, since even a single row gives so many.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            degrees = self.parts / self.heavy
+        return np.maximum(np.where(self.heavy > 0.0, degrees, np.inf), 2.0)
+
+
+def log_weight_sums(weights: FloatArray) -> FloatArray:
+    """Σ w, Σ w Y and Σ w Y² with Y = log w, of weights of shape (n_rows, n_means)."""
+    logs = np.log(np.where(weights > 0.0, weights, 1.0))
+    return np.array([(weights * logs**k).sum(axis=0) for k in range(3)])
+
+
+def rates(sums: FloatArray, n_rows: int) -> FloatArray:
+    """One over the degrees of freedom that weights have on average.
+
+    Were Y normal over complete data, n E W² = n E e^Y and n E W⁴ = n E e^{3Y} over the
+    observed rows would make 2n/exp(μ + 7σ²/2) of them. Moments of the logarithm are
+    known well even where those of the weights are not.
+    """
+    total = np.where(sums[0] > 0.0, sums[0], 1.0)
+    mean, square = sums[1:] / total
+    spread = np.maximum(square - mean**2, 0.0)
+    level = mean - np.log(total / n_rows) + 3.5 * spread
+    return np.asarray(np.exp(np.minimum(level, 700.0)) / (2.0 * n_rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,57 +115,86 @@ class ClassMeans:
     Parameters
     ----------
     rows : ClassRows
-    factors : sequence of (slice, Means)
-        The columns of each factor's features, and its means.
+    factors : sequence of (ndarray of int, Means)
+        Which features each factor has, and its means.
     """
 
     rows: ClassRows
-    factors: Sequence[tuple[slice, Means]]
+    factors: Sequence[tuple[IntArray, Means]]
 
-    def covariance(
-        self, optimum: Optimum, model: LearnedMissingness | None, shared: bool
-    ) -> FloatArray:
-        """The means' covariance.
+    def spread(
+        self, model: LearnedMissingness | None, shared: bool, to_result: FloatArray
+    ) -> Spread:
+        """How far the results move with the rows of the class.
 
         Parameters
         ----------
-        optimum : Optimum
         model : LearnedMissingness, or None
             Where the class's φ was learned.
         shared : bool
             Whether it was learned from these rows (or from more than these): the
             errors of φ̂ and of the means then go together.
+        to_result : ndarray of shape (n_results, n_means)
+            What a change of the means does to the results.
         """
-        totals = self._totals(optimum)
+        totals = self._totals()
         size = sum(len(means.mean) for _, means in self.factors)
-        meat = np.zeros((size, size))
         learning = None if model is None else _Learning.of(model, size)
-        for block in class_blocks(optimum, self.rows):
-            plain, left_out, moved = self._influences(block, totals)
-            meat += moved.T @ moved
-            if learning is not None:
-                learning.add(block, plain, left_out)
-        if learning is None or model is None:
-            return meat
-        mask = np.concatenate([means.mask for _, means in self.factors])
-        return meat + learning.covariance(mask, None if shared else model.covariance)
 
-    def _totals(self, optimum: Optimum) -> list[FloatArray]:
+        def work(block: RowBlock) -> FloatArray:
+            weights = self.rows.weigh(block)
+            plain, left_out, moved = self._influences(block, weights, totals)
+            found = [
+                (moved.T @ moved).ravel(),
+                ((moved @ to_result.T) ** 4).sum(axis=0),
+                log_weight_sums(self._mean_weights(block, weights)).ravel(),
+            ]
+            if learning is not None:
+                assert weights is not None
+                found += learning.sums(block.rows, weights, plain, left_out)
+            return np.concatenate(found)
+
+        found = self.rows.source.fold(work, lambda parts: np.sum(parts, axis=0))
+        ends = np.cumsum([size * size, len(to_result), 3 * size])
+        own, fourth, logs, rest = np.split(found, ends)
+        meat = own.reshape(size, size)
+        covariance = to_result @ meat @ to_result.T
+        variance = np.diagonal(covariance).copy()
+        parts = to_result**2 * np.diagonal(meat)
+        if learning is not None and model is not None:
+            learning.add(rest)
+            mask = np.concatenate([means.mask for _, means in self.factors])
+            by_phi = learning.covariance(mask, None if shared else model.covariance)
+            covariance = covariance + to_result @ by_phi @ to_result.T
+        rate = rates(logs.reshape(3, size), self.rows.n_rows)
+        return Spread(covariance, variance, fourth, parts.sum(axis=1), parts @ rate)
+
+    def _mean_weights(self, block: RowBlock, weights: FloatArray | None) -> FloatArray:
+        """The weights that each mean has, of shape (n_rows, n_means)."""
+        found = []
+        for _, means in self.factors:
+            own = weights_of(means, block, weights)
+            found.append(np.broadcast_to(own, (len(own), len(means.mean))))
+        return _beside(found)
+
+    def _totals(self) -> list[FloatArray]:
         """What each factor's weighted sums are divided by."""
-        if self.rows.normalize != "hajek":
-            return [self.rows.total(None)] * len(self.factors)
-        weights = self.rows.weights
-        if weights is None or weights.ndim == 1:
-            total = self.rows.total(self.rows.combined(weights))
-            return [total] * len(self.factors)
-        totals: list[FloatArray] = [np.zeros(1)] * len(self.factors)
-        for block in class_blocks(optimum, self.rows):
-            for i, (_, means) in enumerate(self.factors):
-                totals[i] = totals[i] + block.weights_of(means).sum(axis=0)
-        return totals
+
+        def work(block: RowBlock) -> list[FloatArray]:
+            weights = self.rows.weigh(block)
+            return [
+                weights_of(means, block, weights).sum(axis=0)
+                for _, means in self.factors
+            ]
+
+        def merge(parts: Sequence[list[FloatArray]]) -> list[FloatArray]:
+            return [np.sum(each, axis=0) for each in zip(*parts, strict=True)]
+
+        masses = self.rows.source.fold(work, merge)
+        return [self.rows.divisor(mass) for mass in masses]
 
     def _influences(
-        self, block: Block, totals: Sequence[FloatArray]
+        self, block: RowBlock, weights: FloatArray | None, totals: Sequence[FloatArray]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """What each row does to the means.
 
@@ -145,28 +207,60 @@ class ClassMeans:
         moved : ndarray of shape (n_rows, n_means)
             The row's influence, which is what the sampling of rows moves.
         """
-        hajek = self.rows.normalize == "hajek"
-        everything = self.rows.total(None)
+        hajek, adjusted = self.rows.self_normalised, self.rows.adjusted
+        features = block.features.astype(np.float64, copy=False)
+        each = np.ones(len(features)) if block.weights is None else block.weights
+        each = (each / self.rows.own_total)[:, None]
         plain, left_out, moved = [], [], []
         for (place, means), total in zip(self.factors, totals, strict=True):
-            share = block.weights_of(means) / total
-            u, leverage = means.rows(block.features[:, place])
+            if adjusted is not None and means.by_feature:
+                # Slopes come from other folds: to first order only the terms move.
+                terms = adjusted[block.place][:, place]
+                u = np.pad(terms, ((0, 0), (0, len(means.mean) - terms.shape[1])))
+                share, lever = each, each
+            else:
+                share = weights_of(means, block, weights) / total
+                u, leverage = means.rows(features[:, place])
+                lever = share if leverage is None else share * leverage[:, None]
             change = share * (u - means.mean if hajek else u)
-            lever = share if leverage is None else share * leverage[:, None]
             factor = 1.0 / (1.0 - np.clip(lever, 0.0, LARGEST_LEVERAGE))
             plain.append(change)
             left_out.append(factor * change)
-            if hajek:
-                moved.append(left_out[-1])
-                continue
-            each = block.sample_weight
-            each = np.ones(len(u)) if each is None else each
-            moved.append(left_out[-1] - (each / everything)[:, None] * means.mean)
+            moved.append(left_out[-1] if hajek else left_out[-1] - each * means.mean)
         return _beside(plain), _beside(left_out), _beside(moved)
 
 
 def _beside(parts: list[FloatArray]) -> FloatArray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+def undetermined_features(
+    classes: Sequence[ClassRows], by_column: bool
+) -> dict[int, float]:
+    """Features of one value only in some classes' rows, and that value.
+
+    Parameters
+    ----------
+    classes : sequence of ClassRows
+        Those whose rows enter one by one, and not through a mean alone. They say
+        nothing of these features' coefficients: a penalty makes them up.
+    by_column : bool
+        Whether a feature counts wherever it is observed, not in complete rows alone.
+    """
+
+    def work(block: RowBlock) -> FloatArray:
+        used = block.features
+        if not by_column:
+            used = used[~np.isnan(block.rows).any(axis=1)]
+        least = np.fmin.reduce(used, axis=0, initial=np.inf)
+        return np.array([least, -np.fmax.reduce(used, axis=0, initial=-np.inf)])
+
+    found = [
+        rows.source.fold(work, lambda parts: np.min(parts, axis=0)) for rows in classes
+    ]
+    least, largest = np.min(found, axis=0) * np.array([[1.0], [-1.0]])
+    constant = np.flatnonzero(least == largest).tolist()
+    return {j: float(least[j]) for j in constant}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,23 +289,32 @@ class _Learning:
         slope, overlap = np.zeros((2, width, n_means, n_groups))
         return cls(model.rowwise, influence, slope, overlap)
 
-    def add(self, block: Block, plain: FloatArray, left_out: FloatArray) -> None:
-        """Add some rows."""
-        weights = block.weights
-        assert weights is not None
+    def sums(
+        self,
+        table: FloatArray,
+        weights: FloatArray,
+        plain: FloatArray,
+        left_out: FloatArray,
+    ) -> list[FloatArray]:
+        """What some rows add to slope and overlap."""
         if self.rowwise:
             weights = weights[:, None]
         odds = np.maximum(weights - 1.0, 0.0)
         known_odds = self.influence.revealed_share * odds
-        values = np.where(np.isnan(block.table), 0.0, block.table)
+        values = np.where(np.isnan(table), 0.0, table)
         design = values.T[:, :, None] if self.rowwise else values[None]
-        for total, moved, odd in (
-            (self.slope, plain, odds),
-            (self.overlap, left_out, known_odds),
-        ):
+        found = []
+        for moved, odd in ((plain, odds), (left_out, known_odds)):
             probability = odd / (1.0 + odd)
-            total[0] += moved.T @ probability
-            total[1:] += moved.T @ (probability * design)
+            found += [moved.T @ probability, moved.T @ (probability * design)]
+        return [each.ravel() for each in found]
+
+    def add(self, sums: FloatArray) -> None:
+        """Set slope and overlap to what all rows add up to."""
+        for total, part in zip(
+            (self.slope, self.overlap), np.split(sums, 2), strict=True
+        ):
+            total[...] = part.reshape(total.shape)
 
     def covariance(self, mask: BoolArray, independent: FloatArray | None) -> FloatArray:
         """What the estimation of φ adds to the means' covariance (or takes from it).

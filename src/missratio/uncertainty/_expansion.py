@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.objective import Expectations, KLIEPObjective, Objective, Term
 from missratio.ratio import Factor, RatioProblem, WeightedMean
 
@@ -36,7 +36,7 @@ class Means:
         On which columns' weights each mean depends.
     by_feature : bool
         Whether each feature has weights of its own.
-    score : Score, or None
+    score : ScoreMeans, or None
         What a row's u is where it depends on the score; None where it is f̃ (and 1).
     hessian_inverse : ndarray of shape (n_parameters, n_parameters)
     """
@@ -46,7 +46,7 @@ class Means:
     to_result: FloatArray
     mask: BoolArray
     by_feature: bool
-    score: Score | None
+    score: ScoreMeans | None
     hessian_inverse: FloatArray
 
     def rows(self, features: FloatArray) -> tuple[FloatArray, FloatArray | None]:
@@ -66,13 +66,13 @@ class Means:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class ScoreMeans:
     """One class's part of the gradient, row by row.
 
     Parameters
     ----------
     objective : Objective
-    upper : bool
+    is_numerator : bool
         Whether the class is the numerator.
     coef : ndarray of shape (n_features,)
     intercept : float
@@ -86,7 +86,7 @@ class Score:
     """
 
     objective: Objective
-    upper: bool
+    is_numerator: bool
     coef: FloatArray
     intercept: float
     log_normalizer: float
@@ -100,7 +100,9 @@ class Score:
         """As of `Means`."""
         score = centred @ self.coef + self.intercept
         function = (
-            self.objective.numerator if self.upper else self.objective.denominator
+            self.objective.numerator
+            if self.is_numerator
+            else self.objective.denominator
         )
         terms = function(score)
         if isinstance(terms, Term):
@@ -120,9 +122,9 @@ class Score:
         if self.objective.fits_intercept:
             return u, leverage
         tilt = np.exp(score - self.log_normalizer)
-        if not self.upper:
+        if not self.is_numerator:
             u = np.concatenate([u, tilt[:, None]], axis=1)
-        return u, leverage + tilt * (not self.upper)
+        return u, leverage + tilt * (not self.is_numerator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +133,16 @@ class Expansion:
 
     Parameters
     ----------
-    features : slice
-        Its columns among the basis features.
-    upper, lower : Means
+    features : ndarray of int
+        Which of the basis features it has.
+    numerator, denominator : Means
     decrement : float
         √(GᵀH⁻¹G), zero at an optimum.
     """
 
-    features: slice
-    upper: Means
-    lower: Means
+    features: IntArray
+    numerator: Means
+    denominator: Means
     decrement: float
 
 
@@ -156,12 +158,14 @@ def expand(factor: Factor) -> Expansion:
     to_result, log_normalizer = _results(factor, problem)
     to_result = -to_result @ inverse
     if isinstance(problem.numerator, WeightedMean):
-        upper = _feature_means(factor, terms, to_result, inverse)
+        numerator = _feature_means(factor, terms, to_result, inverse)
     else:
-        upper = _score_means(factor, terms, True, to_result, log_normalizer, inverse)
-    lower = _score_means(factor, terms, False, to_result, log_normalizer, inverse)
+        numerator = _score_means(
+            factor, terms, True, to_result, log_normalizer, inverse
+        )
+    denominator = _score_means(factor, terms, False, to_result, log_normalizer, inverse)
     decrement = float(np.sqrt(max(gradient @ inverse @ gradient, 0.0)))
-    return Expansion(factor.features, upper, lower, decrement)
+    return Expansion(factor.features, numerator, denominator, decrement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,25 +193,27 @@ class _Terms:
 
     @classmethod
     def at(cls, problem: RatioProblem, theta: FloatArray) -> _Terms:
-        upper, lower = problem.sums(theta, second_order=False)
-        totals = [problem.numerator.total] * len(upper)
-        totals += [problem.denominator.total] * len(lower)
-        terms = [*upper, *lower]
+        numerator, denominator = problem.sums(theta, second_order=False)
+        totals = [problem.numerator.total] * len(numerator)
+        totals += [problem.denominator.total] * len(denominator)
+        terms = [*numerator, *denominator]
         pairs = list(zip(terms, totals, strict=True))
         value = np.array([term.value / total for term, total in pairs])
         slope = np.array([term.slope[0] / total[0] for term, total in pairs])
         scale = np.array([term.log_scale for term in terms])
-        outer = problem.objective.combine(Expectations(value, scale, len(upper)))
+        outer = problem.objective.combine(Expectations(value, scale, len(numerator)))
         first = outer.gradient[:, 0]
         second = np.zeros_like(slope)
         if outer.hessian is not None:
             second = outer.hessian[:, :, 0] @ slope
         part = first[:, None] * slope + second * value
-        return cls(theta[0], len(upper), scale[:, 0], first, second, part)
+        return cls(theta[0], len(numerator), scale[:, 0], first, second, part)
 
-    def of(self, upper: bool) -> slice:
+    def of(self, is_numerator: bool) -> slice:
         """The terms of one class."""
-        return slice(self.n_numerator) if upper else slice(self.n_numerator, None)
+        return (
+            slice(self.n_numerator) if is_numerator else slice(self.n_numerator, None)
+        )
 
 
 def _inverse(hessian: FloatArray) -> FloatArray:
@@ -269,17 +275,17 @@ def _feature_means(
 def _score_means(
     factor: Factor,
     terms: _Terms,
-    upper: bool,
+    is_numerator: bool,
     to_result: FloatArray,
     log_normalizer: float,
     inverse: FloatArray,
 ) -> Means:
     """A class that enters row by row, through functions of the score."""
     objective = factor.problem.objective
-    which = terms.of(upper)
-    score = Score(
+    which = terms.of(is_numerator)
+    score = ScoreMeans(
         objective,
-        upper,
+        is_numerator,
         factor.coef,
         float(terms.theta[-1]) if objective.fits_intercept else 0.0,
         log_normalizer,
@@ -288,7 +294,7 @@ def _score_means(
         terms.second[which],
     )
     mean = terms.part[which].sum(axis=0)
-    if not upper and not objective.fits_intercept:
+    if not is_numerator and not objective.fits_intercept:
         # The last mean is that of the normalised tilt, which moves log N̂ alone.
         own = np.zeros((len(to_result), 1))
         own[-1] = 1.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
-from missratio.app.tables import sha256
+from missratio._files import RegularFile
 
 OPTIONS = ["--target", "state", "--controlled", "well", "--drop", "id"]
 
@@ -19,7 +19,11 @@ def test_json_is_one_object_and_the_model_has_what_it_says(fit, patients):
     assert facts["certificate"]["alpha"] == model.certificate.alpha == 0.2
     assert facts["columns"] == ["pulse", "sugar", "ward"]
     assert model.encoder.columns[2].levels is not None
-    assert model.training.sha256 == sha256(patients) == facts["training_sha256"]
+    assert (
+        model.training.sha256
+        == RegularFile.at(patients).sha256()
+        == facts["training_sha256"]
+    )
     assert set(model.training.missing["well"]) == {"pulse", "sugar"}
     assert model.training.missing["sick"] == {}
     assert sum(model.training.rows.values()) == 3000
@@ -121,10 +125,10 @@ MISTAKES = {
     "nothing said": ([], 3, "'pulse' (", "nothing says why", "missratio query"),
     "method": (["--missingness", "ignore", "--method", "tre"], 3, "'trees'"),
     "logistic": (["--missingness", "ignore", "--method", "logistic"], 3, "complete"),
-    "alpha": (["--missingness", "ignore", "--alpha", "2"], 3, "between 0 and 1"),
+    "alpha": (["--missingness", "ignore", "--alpha", "2"], 2, "between 0 and 1"),
     "too strict": (["--missingness", "ignore", "--alpha", "0.0001"], 5,
                    "--on-infeasible reject_all"),
-    "rule": (["--missingness", "ignore", "--rule", "bets"], 3, "must be one of"),
+    "rule": (["--missingness", "ignore", "--rule", "bets"], 3, "or one of"),
     "deployment": (["--deployment", "observed"], 2, "Did you mean 'as-observed'"),
     "both": (["--missingness", "ignore", "--queries", "x"], 2, "give one"),
     "no plan": (["--queries", "absent.csv"], 1, "no plan absent.csv"),
@@ -211,6 +215,21 @@ def test_messages_name_columns_of_the_table(run, tmp_path):
     result = run("fit", path, "--target", "y", "--controlled", 0, "--out",
                  tmp_path / "m.skops", "--method", "kliep", status=3)  # fmt: skip
     assert "['height'] are constant" in result.stderr
+
+
+def test_a_class_may_be_called_as_arrays_call_columns(run, tmp_path):
+    path = tmp_path / "t.csv"
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{rng.normal():.3f},{7 if i % 2 == 0 else rng.normal():.3f},x{i % 2}"
+        for i in range(800)
+    ]
+    path.write_text("\n".join(["age,{height}!r,y", *lines]))
+    result = run("fit", path, "--target", "y", "--controlled", "x0", "--out",
+                 tmp_path / "m.skops", "--method", "kliep", status=3)  # fmt: skip
+    message = " ".join(result.stderr.split())
+    assert "['{height}!r'] are constant over the observed rows of class 'x0'" in message
+    assert "leave them out (--drop), or take --method kliep-cv" in message.lower()
 
 
 def test_the_example_is_written(run, tmp_path, monkeypatch):

@@ -8,6 +8,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import missratio as mr
+from missratio._files import Cells
+from missratio.app.modelfile import TrainingData
+from missratio.app.tables import Encoder, TableColumn
 
 PHI = mr.LogisticMissingness([-2.0, -2.0, -np.inf], [1.0, 1.0, 0.0])
 WHOLE = mr.StepMissingness([1.0, 0.0, 0.0], 0.0, 0.5)
@@ -59,6 +62,11 @@ KINDS = {
     "learned": learned,
     "logistic": lambda: fit(make_pipeline(StandardScaler(), LogisticRegression())),
     "trees": lambda: fit(HistGradientBoostingClassifier(max_iter=10, random_state=0)),
+    "scaled trees": lambda: fit(
+        make_pipeline(
+            StandardScaler(), HistGradientBoostingClassifier(max_iter=5, random_state=0)
+        )
+    ),
     "imputed-trees": lambda: fit(
         mr.ImputationEnsemble(
             mr.TiltedImputer(n_imputations=2, random_state=0),
@@ -86,8 +94,22 @@ def saved(tmp_path):
     return path
 
 
-@pytest.fixture(params=["trees", "imputed-trees"])
+@pytest.fixture(params=["trees", "scaled trees", "imputed-trees"])
 def saved_trees(tmp_path, request):
     path = tmp_path / "trees.skops"
     mr.save_model(KINDS[request.param](), path)
+    return path
+
+
+@pytest.fixture
+def saved_table(tmp_path):
+    """A model with the columns of a table, as `missratio fit` writes it."""
+    classifier = KINDS["complete"]()
+    encoder = Encoder(tuple(TableColumn(name) for name in "pqr"), Cells())
+    training = TrainingData("t.csv", "0" * 64, {"a": 800, "b": 800}, {"a": {}, "b": {}})
+    model = mr.app.modelfile.TableModel(
+        classifier, encoder, "y", (), "kliep", training, None, "{}"
+    )
+    path = tmp_path / "table.skops"
+    mr.save_model(model, path)
     return path

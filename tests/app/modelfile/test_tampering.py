@@ -2,8 +2,9 @@
 
 import io
 import json
+import os
 import pickle
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA, ZipFile
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def attribute(schema, *names):
 
 
 def refused(path, match):
-    with pytest.raises(mr.ModelFileError, match=match):
+    with pytest.raises(mr.app.modelfile.ModelFileError, match=match):
         mr.load_model(path)
 
 
@@ -74,7 +75,7 @@ def test_a_flipped_byte_is_noticed_or_does_no_harm(saved, place, flip):
     damaged.write_bytes(content)
     try:
         loaded = mr.load_model(damaged)
-    except mr.ModelFileError:
+    except mr.app.modelfile.ModelFileError:
         return
     assert loaded.certificate_ == model.certificate_
 
@@ -108,7 +109,7 @@ def test_an_object_array_with_a_pickle_is_not_run(saved, tmp_path):
         if name.endswith(".npy"):
             members[name] = buffer.getvalue()
     write(saved, members)
-    refused(saved, "can't be put together")
+    refused(saved, "array of object of shape")
     assert not (tmp_path / "harm").exists()
 
 
@@ -154,7 +155,7 @@ UNSOUND = {
     "certified or not": set_json("certificate_", "certified", value="yes"),
     "no columns": set_json("n_features_in_", value=0),
     "too many columns": set_json("n_features_in_", value=10**12),
-    "weights": set_json("_trust", "odds_factor", value="1"),
+    "weights": set_json("calibration_", "trust", "odds_factor", value="1"),
     "no estimator": set_json("estimator_", value=None),
 }
 
@@ -188,7 +189,9 @@ def test_a_missing_probability_above_one_is_refused(tmp_path):
         path,
     )
     members = members_of(path)
-    node = attribute(json.loads(members[SCHEMA]), "_trust", "model", "probability")
+    node = attribute(
+        json.loads(members[SCHEMA]), "calibration_", "trust", "model", "probability"
+    )
     buffer = io.BytesIO()
     np.save(buffer, np.array(1.5))
     write(path, {**members, node["file"]: buffer.getvalue()})
@@ -196,7 +199,15 @@ def test_a_missing_probability_above_one_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("left", 10**6), ("feature_idx", 1000), ("right", 0)]
+    ("field", "value"),
+    [
+        ("left", 10**6),
+        ("right", 0),
+        ("feature_idx", 1000),
+        ("feature_idx", -1),
+        ("feature_idx", -(10**12)),
+        ("value", np.nan),
+    ],
 )
 def test_trees_that_lead_nowhere_are_refused(saved_trees, field, value):
     members = members_of(saved_trees)
@@ -212,6 +223,130 @@ def test_trees_that_lead_nowhere_are_refused(saved_trees, field, value):
             break
     write(saved_trees, members)
     refused(saved_trees, "no sound model: a tree")
+
+
+def array_member(path, *names):
+    """The name of the member that holds an attribute of the model."""
+    return attribute(json.loads(members_of(path)[SCHEMA]), *names)["file"]
+
+
+def replace_array(path, array, *names):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    write(path, {**members_of(path), array_member(path, *names): buffer.getvalue()})
+
+
+@pytest.mark.parametrize(
+    "coef",
+    [
+        np.array([1.0, np.nan, 0.0]),
+        np.array([1.0, np.inf, 0.0]),
+        np.array([1.0, 1j, 0.0]),
+        np.array(["1", "2", "3"]),
+    ],
+    ids=["NaN", "infinite", "complex", "text"],
+)
+def test_coefficients_that_are_no_finite_numbers_are_refused(saved, coef):
+    replace_array(saved, coef, "estimator_", "coef_")
+    refused(saved, "coef_ aren't finite numbers|array of complex128")
+
+
+def test_an_array_that_claims_more_than_it_holds_is_refused(saved):
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        buffer, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
+    )
+    name = array_member(saved, "estimator_", "coef_")
+    write(saved, {**members_of(saved), name: buffer.getvalue()})
+    refused(saved, "array of float64 of shape")
+
+
+@pytest.mark.parametrize("method", [ZIP_BZIP2, ZIP_LZMA])
+def test_members_packed_in_another_way_are_refused(saved, method):
+    members = members_of(saved)
+    with ZipFile(saved, "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    refused(saved, "packed in a way")
+
+
+def test_a_member_that_lies_about_its_size_is_refused(saved):
+    with ZipFile(saved) as archive:
+        info = archive.getinfo(SCHEMA)
+    content = saved.read_bytes()
+    size = info.file_size.to_bytes(4, "little")
+    central = content.rindex(SCHEMA.encode()) - 46
+    assert content[central + 24 : central + 28] == size
+    for lie in (10, info.file_size + 10):
+        forged = bytearray(content)
+        forged[central + 24 : central + 28] = lie.to_bytes(4, "little")
+        saved.write_bytes(forged)
+        refused(saved, "damaged")
+
+
+def test_a_schema_is_no_larger_than_schemas_are(saved):
+    members = members_of(saved)
+    write(saved, {**members, SCHEMA: b"[" + b"[]," * 3_000_000 + b"[]]"})
+    refused(saved, "of them text: no model is so large")
+
+
+def test_what_could_not_be_loaded_is_not_saved(saved, tmp_path, monkeypatch):
+    model = mr.load_model(saved)
+    monkeypatch.setattr("missratio.app.modelfile._archive.MOST_JSON_BYTES", 1000)
+    with pytest.raises(mr.app.modelfile.ModelFileError, match="no model is so large"):
+        mr.save_model(model, tmp_path / "large.skops")
+    assert not (tmp_path / "large.skops").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_only_regular_files_are_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    refused(tmp_path / "pipe", "not a regular file")
+    refused("/dev/zero", "not a regular file")
+
+
+def set_part(*names, value):
+    """Change an attribute, of which the last may be a key of a dict."""
+
+    def change(schema):
+        node = attribute(schema, *names)
+        node.clear()
+        node.update(
+            __class__="str", __module__="builtins", __loader__="JsonNode",
+            content=json.dumps(value), is_json=True, __id__=1,
+        )  # fmt: skip
+
+    return change
+
+
+UNFIT = {
+    "dropped": set_part("dropped", value=5),
+    "method": set_part("method", value="trees"),
+    "method of another type": set_part("method", value=1),
+    "target": set_part("target", value="z"),
+    "digest": set_part("training", "sha256", value="1" * 64),
+    "no digest": set_part("training", "sha256", value="abc"),
+    "file": set_part("training", "file", value=7),
+    "rows": set_part("training", "rows", value=[1]),
+    "report": set_part("report", value=3),
+}
+
+
+@pytest.mark.parametrize("what", UNFIT)
+def test_a_model_that_does_not_fit_its_header_is_refused(saved_table, what):
+    mr.load_model(saved_table)
+    change_schema(saved_table, UNFIT[what])
+    refused(saved_table, "no sound model")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{"method": "trees"}, {"target": "z"}, {"columns": []}, {"training": {}}],
+    ids=lambda entry: next(iter(entry)),
+)
+def test_a_header_that_does_not_fit_its_model_is_refused(saved_table, entry):
+    change_header(saved_table, **entry)
+    refused(saved_table, f"its header has another {next(iter(entry))}")
 
 
 def test_another_certificate_in_the_header_is_refused(saved):
@@ -255,7 +390,7 @@ def test_a_zip_bomb_is_not_unpacked(saved, monkeypatch):
     write(saved, members, sealed=False)
     assert saved.stat().st_size < 10**6
     monkeypatch.setattr("missratio.app.modelfile._archive.MOST_BYTES", 10**8)
-    monkeypatch.setattr(ZipFile, "read", None)
+    monkeypatch.setattr(ZipFile, "open", None)
     refused(saved, "would unpack to 2.* bytes")
 
 

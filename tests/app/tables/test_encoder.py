@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from missratio.app.tables import Cells, Column, Encoder, TableError
+from missratio._files import Cells
+from missratio.app.tables import Encoder, TableColumn
+from missratio.exceptions import TableError
 
-ENCODER = Encoder((Column("a"), Column("c", ("red", "blue", "green"))), Cells())
+ENCODER = Encoder(
+    (TableColumn("a"), TableColumn("c", ("red", "blue", "green"))), Cells()
+)
 
 
 def test_the_first_level_is_the_reference():
@@ -25,14 +29,14 @@ def test_unseen_and_missing_categories_are_nan(level):
 
 
 def test_a_blank_may_be_a_level():
-    encoder = Encoder((Column("c", ("red", "")),), Cells())
+    encoder = Encoder((TableColumn("c", ("red", "")),), Cells())
     batch = pa.table({"c": ["red", None, "violet"]})
     np.testing.assert_array_equal(encoder.encode(batch), [[0], [1], [np.nan]])
 
 
 @given(st.lists(st.floats(allow_infinity=False, width=64), min_size=1, max_size=50))
 def test_numbers_survive_as_text(values):
-    encoder = Encoder((Column("a"),), Cells())
+    encoder = Encoder((TableColumn("a"),), Cells())
     typed = encoder.encode(pa.table({"a": pa.array(values, pa.float64())}))
     text = ["" if np.isnan(v) else repr(v) for v in values]
     np.testing.assert_array_equal(encoder.encode(pa.table({"a": text})), typed)

@@ -8,7 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 import xlsxwriter
 
-from missratio.app.tables import TableError, Wanted, open_table, read_labelled
+from missratio._files import open_table
+from missratio.app.tables import Wanted, read_labelled
+from missratio.exceptions import TableError
 
 
 def read(path, encoding=None, sheet=None, **wanted):

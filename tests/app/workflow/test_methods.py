@@ -2,8 +2,8 @@
 
 import pytest
 
-from missratio.app.tables import TableError
 from missratio.app.workflow._methods import METHODS, Situation, choose_method
+from missratio.exceptions import TableError
 
 
 def situation(missing="nothing", rows=10_000, columns=5):

@@ -5,11 +5,13 @@ import tomllib
 import numpy as np
 import pytest
 
-from missratio.app.tables import Cells, Column, Encoder
+from missratio._files import Cells
+from missratio.app.tables import Encoder, TableColumn
 from missratio.app.workflow import EXAMPLE, PhiFileError, read_missingness
 
 ENCODER = Encoder(
-    (Column("pulse"), Column("sugar"), Column("ward", ("east", "west"))), Cells()
+    (TableColumn("pulse"), TableColumn("sugar"), TableColumn("ward", ("east", "west"))),
+    Cells(),
 )
 ROW = np.array([[130.0, 5.0, 0.0]])
 

@@ -2,41 +2,118 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import signal
+import sys
 import threading
+import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING, Any
 
+import click
 import typer
 
-FAILURE, USAGE, TABLE, MODEL, NO_CERTIFICATE, INTERRUPTED = 1, 2, 3, 4, 5, 130
+if TYPE_CHECKING:
+    from missratio.exceptions import Message
+
+FAILURE, USAGE, TABLE, MODEL, NO_CERTIFICATE = 1, 2, 3, 4, 5
+FAULT, INTERRUPTED = 70, 130
+TRACEBACK = "MISSRATIO_TRACEBACK"
 
 
 @contextmanager
-def failures(interrupted: str) -> Iterator[None]:
-    """Turn what a user can mend into a message and a status.
+def failures(*outputs: Path, resumes: bool = False) -> Iterator[None]:
+    """Turn what goes wrong into a message and a status.
 
     Parameters
     ----------
-    interrupted : str
-        What to say when the command is interrupted.
+    *outputs : Path
+        What the command writes; an interrupted one says whether it was written.
+    resumes : bool
+        Whether the same command goes on where it was interrupted.
     """
     # Signals are the main thread's alone.
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, _interrupt) if is_main else None
+    found = [_state(path) for path in outputs]
     try:
         yield
-    except ValueError as error:
-        _leave(error, _status(error))
-    except (OSError, ModuleNotFoundError) as error:
-        _leave(error, FAILURE)
-    except KeyboardInterrupt:
-        typer.echo(interrupted, err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        sys.stdout.flush()
+    except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        done = [p for p, was in zip(outputs, found, strict=True) if _state(p) != was]
+        text, status = _told(error, resumes=resumes, written=bool(done))
+        if done:
+            text += f" {', '.join(map(str, done))} was written."
+        # Where nothing can be said at all, the status says it.
+        with suppress(OSError):
+            say(text, err=True)
+        _close_output()
+        raise typer.Exit(status) from error
     finally:
         if is_main:
             signal.signal(signal.SIGTERM, before)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text, without the control characters that names may have."""
+    typer.echo("".join(map(_printable, text)), err=err)
+
+
+def _printable(character: str) -> str:
+    control = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+    return ascii(character)[1:-1] if control and character not in "\n\t" else character
+
+
+def say_json(facts: dict[str, Any]) -> None:
+    """Print one JSON object; names may hold characters of any script."""
+    text = json.dumps(facts, ensure_ascii=False)
+    say(re.sub("[\x7f-\x9f\u2028\u2029]", lambda c: f"\\u{ord(c[0]):04x}", text))
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """What changes when a file is written."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _told(error: BaseException, *, resumes: bool, written: bool) -> tuple[str, int]:
+    """What to say of an error, and the status to leave with."""
+    from missratio.exceptions import Explained
+
+    if isinstance(error, KeyboardInterrupt):
+        if resumes:
+            return "Interrupted. The same command goes on from here.", INTERRUPTED
+        return "Interrupted." if written else "Interrupted: nothing was written.", (
+            INTERRUPTED
+        )
+    text = phrased(error.message) if isinstance(error, Explained) else str(error)
+    if isinstance(error, ValueError):
+        status = _status(error)
+    elif isinstance(error, MemoryError):
+        text, status = f"There is not enough memory. {text}", FAILURE
+    elif isinstance(error, OSError | ModuleNotFoundError):
+        if isinstance(error, OSError) and error.strerror and error.filename is None:
+            text = f"Something can't be read or written: {error.strerror}."
+        status = FAILURE
+    else:
+        text = (
+            f"This is a fault of missratio: {type(error).__name__}: {text}. Please "
+            f"report it, with what {TRACEBACK}=1 shows."
+        )
+        status = FAULT
+    return f"Error: {text}", status
 
 
 def _interrupt(_: int, __: FrameType | None) -> None:
@@ -44,14 +121,34 @@ def _interrupt(_: int, __: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def phrased(message: Message) -> str:
+    """A message in the words of the command line."""
+    from missratio.exceptions import Remedy
+
+    return message.phrased(
+        {
+            Remedy.REJECT_ALL: "take --on-infeasible reject_all",
+            Remedy.AS_OBSERVED: "take --deployment as-observed",
+            Remedy.PENALTY: "take --method kliep-cv",
+            Remedy.DROP_COLUMNS: "leave them out (--drop)",
+            Remedy.FEWER_FEATURES: "leave columns out (--drop)",
+            Remedy.MODEL: "say why values are missing (--missingness FILE or "
+            "--queries PLAN)",
+            Remedy.COMPLETE_CASES: "take complete cases (--missingness ignore)",
+            Remedy.OTHER_RULE: "choose another --rule",
+            Remedy.RAISE_LEVELS: "raise --alpha or --delta",
+            Remedy.OVERWRITE: "--force to overwrite it",
+        }
+    )
+
+
 def _status(error: ValueError) -> int:
     """Which kind of refusal an error is."""
     from missratio.app.modelfile import ModelFileError
-    from missratio.app.tables import TableError
-    from missratio.classifier import NoCertificateError
+    from missratio.exceptions import DataError, NoCertificateError
 
     for kind, status in (
-        (TableError, TABLE),
+        (DataError, TABLE),
         (ModelFileError, MODEL),
         (NoCertificateError, NO_CERTIFICATE),
     ):
@@ -60,6 +157,9 @@ def _status(error: ValueError) -> int:
     return USAGE
 
 
-def _leave(error: Exception, status: int) -> None:
-    typer.echo(f"Error: {error}", err=True)
-    raise typer.Exit(status) from error
+def _close_output() -> None:
+    """Drop what standard output couldn't take, or Python complains at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,12 +1,21 @@
-"""Options that several commands share."""
+"""Options of the commands, each declared once."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+EXAMPLE_FILE = Path("missingness.toml")
+
+
+def _hidden(text: str, *names: str, metavar: str | None = None) -> Any:
+    """An option whose default says nothing."""
+    return typer.Option(*names, help=text, show_default=False, metavar=metavar)
+
+
+# Tables
 Data = Annotated[
     Path,
     typer.Argument(
@@ -18,34 +27,23 @@ Target = Annotated[str, typer.Option(help="The column of labels.")]
 Controlled = Annotated[
     str, typer.Option(help="The label whose error is to be bounded.")
 ]
-Drop = Annotated[
-    list[str],
-    typer.Option(help="A column to leave out; may be repeated.", show_default=False),
-]
+Drop = Annotated[list[str], _hidden("A column to leave out; may be repeated.")]
+Keep = Annotated[list[str], _hidden("A column to copy to the output; may be repeated.")]
 Categorical = Annotated[
-    list[str],
-    typer.Option(
-        help="A column of numbers that are categories; may be repeated.",
-        show_default=False,
-    ),
+    list[str], _hidden("A column of numbers that are categories; may be repeated.")
 ]
 MissingValue = Annotated[
     list[str],
-    typer.Option(
-        "--missing-value",
-        help="What stands for a missing cell, beside a blank, NA, NaN and null; may be "
+    _hidden(
+        "What stands for a missing cell, beside a blank, NA, NaN and null; may be "
         "repeated.",
-        show_default=False,
+        "--missing-value",
     ),
 ]
-Encoding = Annotated[
-    str | None,
-    typer.Option(help="Of a CSV file. Default: UTF-8.", show_default=False),
-]
-Sheet = Annotated[
-    str | None,
-    typer.Option(help="Of a workbook. Default: the first.", show_default=False),
-]
+Encoding = Annotated[str | None, _hidden("Of a CSV file. Default: UTF-8.")]
+Sheet = Annotated[str | None, _hidden("Of a workbook. Default: the first.")]
+
+# Outputs
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Say nothing but what went wrong.")
@@ -53,4 +51,178 @@ Quiet = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object, and nothing else.")
 ]
-NOTHING_WRITTEN = "Interrupted: nothing was written."
+PlanOut = Annotated[
+    Path, typer.Option(help="The table to fill in: .csv, .xlsx or .parquet.")
+]
+ModelOut = Annotated[Path, typer.Option(help="The model file, such as model.skops.")]
+PredictionsOut = Annotated[Path, typer.Option(help="Predictions: .csv or .parquet.")]
+PageOut = Annotated[
+    Path, typer.Option(help="The page: .html, or the same as .md or .json.")
+]
+FolderOut = Annotated[
+    Path,
+    typer.Option(file_okay=False, help="Folder for tables, figures and the summary."),
+]
+
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas/--no-escape-formulas",
+        help="Mark texts in a CSV file that a spreadsheet would take for formulas.",
+    ),
+]
+
+# Signatures
+Sign = Annotated[
+    Path | None,
+    _hidden(
+        "Sign the model by a private Ed25519 key (PEM), into a file MODEL.sig.",
+        "--sign",
+        metavar="KEY",
+    ),
+]
+Verify = Annotated[
+    Path | None,
+    _hidden(
+        "Refuse a model that the owner of this public Ed25519 key (PEM) didn't sign.",
+        "--verify",
+        metavar="KEY",
+    ),
+]
+
+# Planning look-ups
+PerFeature = Annotated[
+    int, typer.Option(min=1, help="Values to look up for each class and column.")
+]
+WholeRows = Annotated[
+    bool, typer.Option("--rows", help="Whole rows are missing: look up rows.")
+]
+Id = Annotated[str | None, _hidden("Your key of a row, copied to the plan.", "--id")]
+OnlyControlled = Annotated[
+    bool, typer.Option("--only-controlled", help="Ask about that class alone.")
+]
+DrawSeed = Annotated[
+    int,
+    typer.Option(min=0, help="Random seed; more look-ups with the same extend a plan."),
+]
+
+# Fitting
+Alpha = Annotated[
+    float, typer.Option(help="Bound on the error on the controlled class.")
+]
+Delta = Annotated[float, typer.Option(help="Probability that the bound may fail.")]
+Missingness = Annotated[
+    str | None,
+    _hidden(
+        "Why values are missing: a TOML file (see --example), or 'ignore'.",
+        metavar="FILE|ignore",
+    ),
+]
+Queries = Annotated[
+    Path | None,
+    _hidden("Learn why from a plan of `missratio query`, filled in.", metavar="PLAN"),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="auto; kliep, kliep-cv or naive-bayes: density ratios; logistic; "
+        "trees: boosted trees; imputed-trees: the same, missing values drawn by "
+        "why they are missing."
+    ),
+]
+Deployment = Annotated[
+    str,
+    typer.Option(
+        help="complete: rows to be classified are complete; as-observed: they "
+        "lose values as these did."
+    ),
+]
+CalibrationSize = Annotated[
+    float,
+    typer.Option(help="Share of the controlled class to choose the threshold by."),
+]
+Rule = Annotated[str, typer.Option(help="How the threshold is certified.")]
+OddsFactor = Annotated[
+    float, typer.Option(help="Allow for odds of missingness wrong by this factor.")
+]
+OnInfeasible = Annotated[
+    str,
+    typer.Option(
+        help="raise, or reject_all: without a certificate every row gets the "
+        "controlled class."
+    ),
+]
+SplitSeed = Annotated[
+    int, typer.Option(min=0, help="Random seed for the train/calibration split.")
+]
+FitStandardErrors = Annotated[
+    bool, typer.Option("--standard-errors", help="So that predict can give them.")
+]
+
+# Using a model
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A file that `missratio fit` wrote.")
+]
+StandardErrors = Annotated[
+    bool,
+    typer.Option(
+        "--standard-errors",
+        help="Of the scores, if the model was fitted with --standard-errors.",
+    ),
+]
+
+# The paper
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ID]...",
+        help="Experiments, such as np_power or ctg_vary_alpha. None: all whose "
+        "data is at hand.",
+        show_default=False,
+    ),
+]
+Variant = Annotated[
+    str, typer.Option(help="As the curves were published, or with defects corrected.")
+]
+Runs = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Runs of each experiment. Default: as many as the paper made.",
+        show_default=False,
+    ),
+]
+Methods = Annotated[
+    list[str] | None,
+    _hidden(
+        "Curves, by name; may be repeated, or several with commas between. Default: "
+        "all of the paper's."
+    ),
+]
+Without = Annotated[
+    list[str] | None,
+    _hidden(
+        "Curves to leave out, such as the slow 'Iterative imputation'; as --methods."
+    ),
+]
+Beyond = Annotated[
+    bool,
+    typer.Option(
+        "--beyond",
+        help="Add curves past the paper: joint fits, and learners on imputations.",
+    ),
+]
+RunSeed = Annotated[int, typer.Option(min=0, help="Random seed of all draws.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(min=1, help="Processes. Default: one a core.", show_default=False),
+]
+ForceResults = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Replace results of another seed or variant in the folder."
+    ),
+]
+CurvesAsJson = Annotated[
+    bool, typer.Option("--json", help="Print the curves as JSON, and nothing else.")
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-import typer
+from missratio.app.cli._failures import say
 
 
 class Progress:
@@ -60,7 +60,7 @@ class Progress:
         if self._quiet:
             return
         if self._bar is None:
-            typer.echo(f"{what} …", err=True)
+            say(f"{what} …", err=True)
             return
         if self._task is not None:
             self._bar.remove_task(self._task)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from missratio.app.cli._failures import failures
+from missratio.app.cli._failures import failures, say
 
 app = typer.Typer(help="The paper's data sets.", no_args_is_help=True)
 
@@ -14,15 +14,15 @@ app = typer.Typer(help="The paper's data sets.", no_args_is_help=True)
 @app.command("list")
 def list_files() -> None:
     """List the data sets: where each file is, and whether it is the known one."""
-    with failures("Interrupted."):
+    with failures():
         from missratio.datasets import available
 
         for entry in available():
             where = "absent" if entry.path is None else str(entry.path)
             checked = "" if entry.path is None else f" (SHA-256 {entry.digest})"
-            typer.echo(f"{entry.name:8} {where}{checked}")
+            say(f"{entry.name:8} {where}{checked}")
             account = ", to account holders" if entry.account_needed else ""
-            typer.echo(f"{'':8} published by {entry.publisher}{account}: {entry.page}")
+            say(f"{'':8} published by {entry.publisher}{account}: {entry.page}")
 
 
 @app.command()
@@ -37,14 +37,14 @@ def fetch(
     ] = None,
 ) -> None:
     """Find or download data sets, and check them against their checksums."""
-    with failures("Interrupted."):
+    with failures():
         from missratio.datasets import available
         from missratio.datasets import fetch as find
 
         absent = []
         for name in names or [entry.name for entry in available()]:
             try:
-                typer.echo(find(name))
+                say(str(find(name)))
             except FileNotFoundError as error:
                 absent.append(str(error))
         if absent:

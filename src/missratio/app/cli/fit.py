@@ -2,99 +2,62 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from missratio.app.cli import _options as options
-from missratio.app.cli._failures import failures
+from missratio.app.cli._failures import failures, phrased, say, say_json
 from missratio.app.cli._progress import Progress
 
 if TYPE_CHECKING:
     from missratio.app.workflow import FittedTable
-
-EXAMPLE_FILE = Path("missingness.toml")
 
 
 def _write_example(wanted: bool) -> None:
     """Write an example of a missingness file, and leave."""
     if not wanted:
         return
-    with failures(options.NOTHING_WRITTEN):
-        from missratio.app.tables import written_whole
+    with failures(options.EXAMPLE_FILE):
+        from missratio._files import written_whole
         from missratio.app.workflow import EXAMPLE
 
-        with written_whole(EXAMPLE_FILE, force=False) as draft:
+        with written_whole(options.EXAMPLE_FILE, force=False) as draft:
             draft.write_text(EXAMPLE, encoding="utf-8")
-    typer.echo(f"{EXAMPLE_FILE}: an example of a file for --missingness.")
+    say(f"{options.EXAMPLE_FILE}: an example of a file for --missingness.")
     raise typer.Exit
+
+
+Example = Annotated[
+    bool,
+    typer.Option(
+        "--example",
+        callback=_write_example,
+        is_eager=True,
+        help=f"Write an example for --missingness to {options.EXAMPLE_FILE}, and stop.",
+    ),
+]
 
 
 def fit(
     data: options.Data,
     target: options.Target,
     controlled: options.Controlled,
-    out: Annotated[Path, typer.Option(help="The model file, such as model.skops.")],
-    alpha: Annotated[
-        float, typer.Option(help="Bound on the error on the controlled class.")
-    ] = 0.05,
-    delta: Annotated[
-        float, typer.Option(help="Probability that the bound may fail.")
-    ] = 0.05,
-    missingness: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|ignore",
-            help="Why values are missing: a TOML file (see --example), or 'ignore'.",
-            show_default=False,
-        ),
-    ] = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PLAN",
-            help="Learn why from a plan of `missratio query`, filled in.",
-            show_default=False,
-        ),
-    ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            help="auto; kliep, kliep-cv or naive-bayes: density ratios; logistic; "
-            "trees: boosted trees; imputed-trees: the same, missing values drawn by "
-            "why they are missing."
-        ),
-    ] = "auto",
-    deployment: Annotated[
-        str,
-        typer.Option(
-            help="complete: rows to be classified are complete; as-observed: they "
-            "lose values as these did."
-        ),
-    ] = "complete",
-    calibration_size: Annotated[
-        float,
-        typer.Option(help="Share of the controlled class to choose the threshold by."),
-    ] = 0.5,
-    rule: Annotated[str, typer.Option(help="How the threshold is certified.")] = "auto",
-    odds_factor: Annotated[
-        float,
-        typer.Option(help="Allow for odds of missingness wrong by this factor."),
-    ] = 1.0,
-    on_infeasible: Annotated[
-        str,
-        typer.Option(
-            help="raise, or reject_all: without a certificate every row gets the "
-            "controlled class."
-        ),
-    ] = "raise",
-    seed: Annotated[int, typer.Option(min=0, help="Of the split.")] = 0,
-    standard_errors: Annotated[
-        bool,
-        typer.Option("--standard-errors", help="So that predict can give them."),
-    ] = False,
+    out: options.ModelOut,
+    alpha: options.Alpha = 0.05,
+    delta: options.Delta = 0.05,
+    missingness: options.Missingness = None,
+    queries: options.Queries = None,
+    method: options.Method = "auto",
+    deployment: options.Deployment = "complete",
+    calibration_size: options.CalibrationSize = 0.5,
+    rule: options.Rule = "auto",
+    odds_factor: options.OddsFactor = 1.0,
+    on_infeasible: options.OnInfeasible = "raise",
+    seed: options.SplitSeed = 0,
+    standard_errors: options.FitStandardErrors = False,
+    sign: options.Sign = None,
     drop: options.Drop = [],  # noqa: B006
     categorical: options.Categorical = [],  # noqa: B006
     missing_value: options.MissingValue = [],  # noqa: B006
@@ -103,56 +66,35 @@ def fit(
     force: options.Force = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
-    example: Annotated[
-        bool,
-        typer.Option(
-            "--example",
-            callback=_write_example,
-            is_eager=True,
-            help=f"Write an example for --missingness to {EXAMPLE_FILE}, and stop.",
-        ),
-    ] = False,
+    example: Example = False,
 ) -> None:
     """Fit a classifier to a table, with a certificate for one of its errors."""
-    with failures(options.NOTHING_WRITTEN), Progress(quiet) as progress:
-        from missratio.app.modelfile import save_model
-        from missratio.app.tables import (
-            Wanted,
-            check_writable,
-            open_table,
-            read_labelled,
-        )
-        from missratio.app.workflow import FitOptions, fit_table
+    with failures(out):
+        with Progress(quiet) as progress:
+            from missratio._files import open_table
+            from missratio.app.modelfile import check_outputs, save_model
+            from missratio.app.tables import Wanted, read_labelled
+            from missratio.app.workflow import FitOptions, fit_table
 
-        asked = FitOptions(
-            controlled=controlled,
-            alpha=alpha,
-            delta=delta,
-            missingness=missingness,
-            queries=queries,
-            method=method,
-            deployment=deployment,
-            calibration_size=calibration_size,
-            rule=rule,
-            odds_factor=odds_factor,
-            on_infeasible=on_infeasible,
-            seed=seed,
-            standard_errors=standard_errors,
-        )
-        asked.check()
-        inputs = [data, Path(missingness or data), queries or data]
-        check_writable(out, force=force, inputs=inputs)
-        progress.step(f"Reading {data}")
-        source = open_table(data, encoding=encoding, sheet=sheet)
-        wanted = Wanted(target, drop, categorical, missing_value, asked.as_observed)
-        table = read_labelled(source, wanted)
-        fitted = fit_table(table, source, wanted, asked, progress.step)
-        progress.step(f"Writing {out}")
-        save_model(fitted.model, out, force=force)
-    if as_json:
-        typer.echo(json.dumps(_facts(fitted, out), ensure_ascii=False))
-    elif not quiet:
-        _show(fitted, out)
+            asked = FitOptions(
+                controlled, alpha, delta, missingness, queries, method,
+                deployment, calibration_size, rule, odds_factor, on_infeasible,
+                seed, standard_errors,
+            )  # fmt: skip
+            asked.check()
+            inputs = [data, *asked.inputs]
+            check_outputs(out, force=force, sign_with=sign, inputs=inputs)
+            progress.step(f"Reading {data}")
+            source = open_table(data, encoding=encoding, sheet=sheet)
+            wanted = Wanted(target, drop, categorical, missing_value, asked.as_observed)
+            table = read_labelled(source, wanted)
+            fitted = fit_table(table, source, wanted, asked, progress.step)
+            progress.step(f"Writing {out}")
+            save_model(fitted.model, out, force=force, sign_with=sign)
+        if as_json:
+            say_json(_facts(fitted, out))
+        elif not quiet:
+            _show(fitted, out)
 
 
 def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
@@ -168,16 +110,20 @@ def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
         "missing": plain(model.training.missing),
         "columns": model.encoder.names,
         "training_sha256": model.training.sha256,
-        "warnings": fitted.warnings,
+        "warnings": _warnings(fitted),
     }
+
+
+def _warnings(fitted: FittedTable) -> list[str]:
+    return list(dict.fromkeys(phrased(message) for message in fitted.warnings))
 
 
 def _show(fitted: FittedTable, out: Path) -> None:
     model = fitted.model
     rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
-    typer.echo(f"Rows: {rows}. Columns: {len(model.encoder.columns)}.")
-    typer.echo(f"Method: {model.method}, {fitted.why}.")
-    typer.echo(str(model.certificate))
-    for warning in fitted.warnings:
-        typer.echo(f"Warning: {warning}")
-    typer.echo(f"Written: {out}")
+    say(f"Rows: {rows}. Columns: {len(model.encoder.columns)}.")
+    say(f"Method: {model.method}, {fitted.why}.")
+    say(str(model.certificate))
+    for warning in _warnings(fitted):
+        say(f"Warning: {warning}")
+    say(f"Written: {out}")

@@ -2,82 +2,54 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from missratio.app.cli import _options as options
-from missratio.app.cli._failures import failures
+from missratio.app.cli._failures import failures, say, say_json
 from missratio.app.cli._progress import Progress
 
 
 def predict(
-    model_file: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A file that `missratio fit` wrote.")
-    ],
+    model_file: options.ModelFile,
     data: options.Data,
-    out: Annotated[Path, typer.Option(help="Predictions: .csv or .parquet.")],
-    keep: Annotated[
-        list[str],
-        typer.Option(
-            help="A column to copy to the output; may be repeated.", show_default=False
-        ),
-    ] = [],  # noqa: B006
-    standard_errors: Annotated[
-        bool,
-        typer.Option(
-            "--standard-errors",
-            help="Of the scores, if the model was fitted with --standard-errors.",
-        ),
-    ] = False,
+    out: options.PredictionsOut,
+    keep: options.Keep = [],  # noqa: B006
+    standard_errors: options.StandardErrors = False,
+    verify: options.Verify = None,
     drop: options.Drop = [],  # noqa: B006
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
+    escape: options.EscapeFormulas = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Write a label and a score for every row, however many there are."""
-    with failures(options.NOTHING_WRITTEN), Progress(quiet) as progress:
-        from missratio.app.modelfile import ModelFileError, TableModel, load_model
-        from missratio.app.tables import check_writable, open_table
-        from missratio.app.workflow import predict_table
+    with failures(out):
+        with Progress(quiet) as progress:
+            from missratio._files import check_writable, open_table
+            from missratio.app.modelfile import load_table_model
+            from missratio.app.workflow import PredictOptions, predict_table
 
-        check_writable(out, force=force, inputs=[data, model_file])
-        progress.step(f"Reading {model_file}")
-        model = load_model(model_file)
-        if not isinstance(model, TableModel):
-            raise ModelFileError(
-                f"{model_file} holds a classifier without the columns of a table: it "
-                "was saved from Python. Load it there, by load_model."
+            check_writable(out, force=force, inputs=[data, model_file])
+            progress.step(f"Reading {model_file}")
+            model = load_table_model(model_file, verify)
+            source = open_table(data, encoding=encoding, sheet=sheet)
+            progress.step(f"Predicting {data}", source.n_rows)
+            asked = PredictOptions(keep, drop, standard_errors, escape, force)
+            done = predict_table(model, source, out, asked, progress.tick)
+        controlled, other = model.certificate.controlled_class, model.other_class
+        if as_json:
+            facts = {"predictions": str(out), **asdict(done)}
+            say_json(facts)
+        elif not quiet:
+            say(
+                f"{out}: {done.rows} rows, {done.other} of them {other!r} and "
+                f"{done.rows - done.other} {controlled!r}."
             )
-        source = open_table(data, encoding=encoding, sheet=sheet)
-        progress.step(f"Predicting {data}", source.n_rows)
-        done = predict_table(
-            model,
-            source,
-            out,
-            keep=keep,
-            standard_errors=standard_errors,
-            drop=drop,
-            force=force,
-            tick=progress.tick,
-        )
-    controlled, other = model.certificate.controlled_class, model.other_class
-    if as_json:
-        facts = {"predictions": str(out), **asdict(done)}
-        typer.echo(json.dumps(facts))
-    elif not quiet:
-        typer.echo(
-            f"{out}: {done.rows} rows, {done.other} of them {other!r} and "
-            f"{done.rows - done.other} {controlled!r}."
-        )
-        if done.unscored:
-            typer.echo(
-                f"{done.unscored} can't be scored (a value is missing, a category is "
-                "new, or the like is too rarely observed) and got "
-                f"{controlled!r}, which keeps the guarantee."
-            )
+            if done.unscored:
+                say(
+                    f"{done.unscored} can't be scored (a value is missing, a category "
+                    "is new, or the like is too rarely observed) and got "
+                    f"{controlled!r}, which keeps the guarantee."
+                )

@@ -2,50 +2,38 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from missratio.app.cli import _options as options
-from missratio.app.cli._failures import failures
+from missratio.app.cli._failures import failures, say
 from missratio.app.cli._progress import Progress
 
 FORMATS = (".html", ".md", ".json")
 
 
 def report(
-    model_file: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A file that `missratio fit` wrote.")
-    ],
-    out: Annotated[
-        Path, typer.Option(help="The page: .html, or the same as .md or .json.")
-    ],
+    model_file: options.ModelFile,
+    out: options.PageOut,
+    verify: options.Verify = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Write what a model guarantees, and what that rests on, as one page."""
-    with failures(options.NOTHING_WRITTEN), Progress(quiet) as progress:
-        from missratio.app.modelfile import ModelFileError, TableModel, load_model
-        from missratio.app.report import Report
-        from missratio.app.tables import check_writable, written_whole
+    with failures(out):
+        with Progress(quiet) as progress:
+            from missratio._files import check_writable, written_whole
+            from missratio.app.modelfile import load_table_model
+            from missratio.app.report import Report
 
-        if out.suffix not in FORMATS:
-            raise ValueError(
-                f"--out must end in one of {', '.join(FORMATS)}: got {out.name!r}."
-            )
-        check_writable(out, force=force, inputs=[model_file])
-        progress.step(f"Reading {model_file}")
-        model = load_model(model_file)
-        if not isinstance(model, TableModel) or model.report is None:
-            raise ModelFileError(
-                f"{model_file} holds no report: it was saved from Python. Build one "
-                "there, by build_report."
-            )
-        progress.step(f"Writing {out}")
-        page = Report.from_json(model.report)
-        make = {".html": page.html, ".md": page.markdown, ".json": page.json}
-        with written_whole(out, force=force) as draft:
-            draft.write_text(make[out.suffix](), encoding="utf-8")
-    if not quiet:
-        typer.echo(f"Written: {out}")
+            if out.suffix not in FORMATS:
+                raise ValueError(
+                    f"--out must end in one of {', '.join(FORMATS)}: got {out.name!r}."
+                )
+            check_writable(out, force=force, inputs=[model_file])
+            progress.step(f"Reading {model_file}")
+            model = load_table_model(model_file, verify)
+            progress.step(f"Writing {out}")
+            page = Report.from_json(str(model.report))
+            make = {".html": page.html, ".md": page.markdown, ".json": page.json}
+            with written_whole(out, force=force) as draft:
+                draft.write_text(make[out.suffix](), encoding="utf-8")
+        if not quiet:
+            say(f"Written: {out}")

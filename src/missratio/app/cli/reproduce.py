@@ -2,89 +2,40 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import typer
-
-from missratio.app.cli._failures import failures
+from missratio.app.cli import _options as options
+from missratio.app.cli._failures import failures, say, say_json
 
 if TYPE_CHECKING:
-    from missratio.reproduce import Curve, Reproduction, Variant
+    from missratio.reproduce import MeanCurve, Reproduction, Variant
 
 
 def reproduce(
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[ID]...",
-            help="Experiments, such as np_power or ctg_vary_alpha. None: all whose "
-            "data is at hand.",
-            show_default=False,
-        ),
-    ] = None,
-    variant: Annotated[
-        str,
-        typer.Option(help="As the curves were published, or with defects corrected."),
-    ] = "published",
-    runs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Runs of each experiment. Default: as many as the paper made.",
-            show_default=False,
-        ),
-    ] = None,
-    methods: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Curves, by name; may be repeated, or several with commas between. "
-            "Default: all of the paper's.",
-            show_default=False,
-        ),
-    ] = None,
-    without: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Curves to leave out, such as the slow 'Iterative imputation'; as "
-            "--methods.",
-            show_default=False,
-        ),
-    ] = None,
-    beyond: Annotated[
-        bool,
-        typer.Option(
-            "--beyond",
-            help="Add curves past the paper: joint fits, and learners on imputations.",
-        ),
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Processes. Default: one a core.", show_default=False),
-    ] = None,
-    out: Annotated[
-        Path,
-        typer.Option(
-            file_okay=False, help="Folder for tables, figures and the summary."
-        ),
-    ] = Path("reproduction"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the curves as JSON, and nothing else.")
-    ] = False,
+    ids: options.Ids = None,
+    variant: options.Variant = "published",
+    runs: options.Runs = None,
+    methods: options.Methods = None,
+    without: options.Without = None,
+    beyond: options.Beyond = False,
+    seed: options.RunSeed = 0,
+    jobs: options.Jobs = None,
+    out: options.FolderOut = Path("reproduction"),
+    force: options.ForceResults = False,
+    as_json: options.CurvesAsJson = False,
 ) -> None:
     """Run the paper's experiments: tables of every run, figures, and a summary.
 
     Interrupted, it goes on where it was left when it is called again.
     """
-    with failures("Interrupted. The same command goes on from here."):
+    with failures(resumes=True):
         from missratio.reproduce import Options
         from missratio.reproduce import reproduce as run
 
-        options = Options(
+        wanted = Options(
             ids or (),
             cast("Variant", variant),
             runs,
@@ -97,14 +48,15 @@ def reproduce(
         command = shlex.join(["missratio", *sys.argv[1:]])
         with _Progress() as progress:
             made = run(
-                options,
+                wanted,
                 out,
                 command=command,
+                force=force,
                 announce=progress.announce,
                 tick=progress.tick,
             )
         if as_json:
-            typer.echo(json.dumps(made.as_json()))
+            say_json(made.as_json())
         else:
             _show(made, out)
 
@@ -194,14 +146,14 @@ def _show(made: Reproduction, out: Path) -> None:
         times.add_row(*cells)
     console.print(times)
     for name, why in made.summary.skipped.items():
-        typer.echo(f"Not run: {name}: {why}")
-    typer.echo(
+        say(f"Not run: {name}: {why}")
+    say(
         f"{made.summary.headline} {made.summary.wall_seconds:.1f} s in all. See "
         f"{out / 'summary.html'}."
     )
 
 
-def _cell(curve: Curve, place: int) -> str:
+def _cell(curve: MeanCurve, place: int) -> str:
     mean, high = curve.mean[place], curve.hi[place]
     if mean is None:
         return "–"

@@ -1,7 +1,12 @@
 """Model files: a certified classifier with the columns of its table."""
 
 from missratio.app.modelfile._checks import plain
-from missratio.app.modelfile._files import load_model, save_model
+from missratio.app.modelfile._files import (
+    check_outputs,
+    load_model,
+    load_table_model,
+    save_model,
+)
 from missratio.app.modelfile._model import TableModel, TrainingData
 from missratio.app.modelfile._types import ModelFileError
 
@@ -9,7 +14,9 @@ __all__ = [
     "ModelFileError",
     "TableModel",
     "TrainingData",
+    "check_outputs",
     "load_model",
+    "load_table_model",
     "plain",
     "save_model",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from missratio.app.modelfile._types import ModelFileError
 
@@ -18,9 +18,10 @@ FORMAT = 1
 HEADER, SCHEMA = "missratio.json", "schema.json"
 PACKAGES = ("missratio", "scikit-learn", "numpy", "skops")
 
-MOST_BYTES = 2**30
-MOST_JSON_BYTES = 2**26
+MOST_BYTES = 2**28
+MOST_JSON_BYTES = 2**23
 MOST_MEMBERS = 100_000
+_PLAIN = (ZIP_STORED, ZIP_DEFLATED)
 
 
 def versions() -> dict[str, str]:
@@ -53,32 +54,49 @@ def pack(objects: bytes, header: Mapping[str, Any]) -> bytes:
         archive.writestr(HEADER, json.dumps(full, indent=2, ensure_ascii=False))
         for name, content in members.items():
             archive.writestr(name, content)
+        # What couldn't be loaded isn't saved.
+        _check_sizes(archive)
     return buffer.getvalue()
 
 
-def unpack(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+def read_bytes(path: Path) -> bytes:
+    """The content of a regular file that isn't larger than models are."""
+    if not path.is_file():
+        raise ModelFileError("It is not a regular file: copy it into one first.")
+    with path.open("rb") as stream:
+        content = stream.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ModelFileError(
+            f"It has more than {MOST_BYTES} bytes: no model is so large."
+        )
+    return content
+
+
+def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The header and the members of an archive; sizes are checked before reading.
 
     Parameters
     ----------
-    path : Path
+    content : bytes
+        Of the file.
 
     Raises
     ------
     ModelFileError
         Where the file is no model, is damaged, or is larger than models are.
     """
-    if path.stat().st_size > MOST_BYTES:
-        raise ModelFileError(
-            f"It has {path.stat().st_size} bytes: no model is so large."
-        )
     try:
-        with ZipFile(path) as archive:
+        with ZipFile(io.BytesIO(content)) as archive:
             _check_sizes(archive)
-            members = {name: archive.read(name) for name in archive.namelist()}
+            members = {
+                info.filename: _member(archive, info) for info in archive.infolist()
+            }
     except BadZipFile as error:
         raise ModelFileError(f"It is damaged, or no model file: {error}.") from error
-    except (zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zlib.error, EOFError, NotImplementedError, RuntimeError, OSError,
+            ValueError, OverflowError) as error:  # fmt: skip
+        if isinstance(error, ModelFileError):
+            raise
         raise ModelFileError(f"It is damaged: {error}.") from error
     for name in (HEADER, SCHEMA):
         if name not in members:
@@ -118,8 +136,23 @@ def _minor(number: Any) -> list[str]:
     return str(number).split(".")[:2]
 
 
+def _member(archive: ZipFile, info: ZipInfo) -> bytes:
+    """A member, which must be as long as it says."""
+    with archive.open(info) as stream:
+        content = stream.read(info.file_size + 1)
+    if len(content) != info.file_size:
+        raise ModelFileError(
+            f"Its member {info.filename!r} isn't as long as it says: it is damaged."
+        )
+    return content
+
+
 def _check_sizes(archive: ZipFile) -> None:
     infos = archive.infolist()
+    if any(info.compress_type not in _PLAIN or info.flag_bits & 1 for info in infos):
+        raise ModelFileError(
+            "Its archive is packed in a way that missratio doesn't write."
+        )
     if len(infos) > MOST_MEMBERS or len({info.filename for info in infos}) < len(infos):
         raise ModelFileError("Its archive has too many members, or one of them twice.")
     total = sum(info.file_size for info in infos)
@@ -142,7 +175,7 @@ def _read_header(content: bytes) -> dict[str, Any]:
 
 
 def _digest(members: Mapping[str, bytes]) -> str:
-    """A digest of all members, to tell damage; it is no signature."""
+    """A digest of all members, to tell damage; whoever forges one can write it too."""
     digest = hashlib.sha256()
     for name in sorted(members):
         digest.update(f"{name}\0{len(members[name])}\0".encode())

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
 
+from missratio._files import Cells
 from missratio.app.modelfile._model import TableModel, TrainingData
+from missratio.app.modelfile._parts import check_parts, require
 from missratio.app.modelfile._types import ModelFileError
-from missratio.app.tables import Cells, Column, Encoder
-from missratio.classifier import Certificate, NeymanPearsonClassifier, check_levels
-from missratio.imputation import ImputationEnsemble, TiltedImputer
+from missratio.app.tables import Encoder, TableColumn
+from missratio.classifier import Calibration, Certificate, NeymanPearsonClassifier
 from missratio.missingness import Missingness
+from missratio.threshold import CalibrationSample, Rule, check_levels
 
 _CERTIFICATE = {
     "alpha": float, "delta": float, "rule": str, "deployment": str, "rows": int,
@@ -45,17 +47,47 @@ def check_model(model: Any, header: dict[str, Any]) -> None:
         if isinstance(model, TableModel):
             _check_table_model(model)
             classifier = model.classifier
-        _require(isinstance(classifier, NeymanPearsonClassifier), "it is no classifier")
+        require(isinstance(classifier, NeymanPearsonClassifier), "it is no classifier")
         _check_certificate(classifier)
+        _check_calibration(classifier)
         _check_missingness(classifier)
-        _check_trees(classifier)
+        check_parts(classifier)
         _check_scores(classifier)
-        data = classifier.certificate_.to_dict()
-        _require(header.get("certificate") == plain(data), "its certificates differ")
+        _check_header(model, header)
     except ModelFileError:
         raise
     except Exception as error:
         raise ModelFileError(f"It holds no sound model: {error}") from error
+
+
+def header_of(model: TableModel | NeymanPearsonClassifier) -> dict[str, Any]:
+    """What can be known of a model without loading it."""
+    if isinstance(model, NeymanPearsonClassifier):
+        return {"certificate": plain(model.certificate_.to_dict())}
+    return {
+        "certificate": plain(model.certificate.to_dict()),
+        "method": model.method,
+        "target": model.target,
+        "columns": [
+            {"name": column.name, "levels": plain(column.levels)}
+            for column in model.encoder.columns
+        ],
+        "training": {
+            "file": model.training.file,
+            "sha256": model.training.sha256,
+            "rows": plain(model.training.rows),
+            "missing": plain(model.training.missing),
+        },
+    }
+
+
+def _check_header(model: Any, header: dict[str, Any]) -> None:
+    expected = header_of(model)
+    require(
+        header.get("certificate") == expected["certificate"], "its certificates differ"
+    )
+    for name, value in expected.items():
+        require(header.get(name) == value, f"its header has another {name}")
 
 
 def plain(value: Any) -> Any:
@@ -67,53 +99,85 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _require(condition: Any, otherwise: str) -> None:
-    if not condition:
-        raise ModelFileError(f"It holds no sound model: {otherwise}.")
-
-
 def _check_table_model(model: TableModel) -> None:
     encoder = model.encoder
-    _require(isinstance(encoder, Encoder), "its columns are of another type")
-    _require(isinstance(encoder.cells, Cells), "its cells are of another type")
+    require(isinstance(encoder, Encoder), "its columns are of another type")
+    require(isinstance(encoder.cells, Cells), "its cells are of another type")
     for column in encoder.columns:
-        named = isinstance(column, Column) and isinstance(column.name, str)
-        _require(named, "a column is of another type")
+        named = isinstance(column, TableColumn) and isinstance(column.name, str)
+        require(named, "a column is of another type")
         levels = column.levels
-        _require(
+        require(
             levels is None
             or (len(set(levels)) >= 2 and all(isinstance(x, str) for x in levels)),
             f"column {column.name!r} has no levels",
         )
     kinds = [column.levels is None for column in encoder.columns]
-    _require(kinds == sorted(kinds, reverse=True), "its columns are out of order")
-    _require(len(set(encoder.names)) == len(encoder.names), "columns are doubled")
-    _require(
+    require(kinds == sorted(kinds, reverse=True), "its columns are out of order")
+    require(len(set(encoder.names)) == len(encoder.names), "columns are doubled")
+    require(
         encoder.width == model.classifier.n_features_in_,
         "it has other columns than its classifier",
     )
-    _require(isinstance(model.training, TrainingData), "its training data is unknown")
-    _require(isinstance(model.target, str), "its target is unknown")
+    require(isinstance(model.target, str), "its target is unknown")
+    require(isinstance(model.method, str), "its method is unknown")
+    require(
+        model.report is None or isinstance(model.report, str), "its report is no text"
+    )
+    require(
+        isinstance(model.dropped, tuple)
+        and all(isinstance(name, str) for name in model.dropped),
+        "the columns that it leaves out are no names",
+    )
+    _check_training(model)
     if model.covariance is not None:
         size = len(model.classifier.estimator_.coef_) + 1
-        _require(
+        require(
             model.covariance.shape == (size, size)
             and bool(np.isfinite(model.covariance).all()),
             "its covariance is of another size",
         )
 
 
+def _check_training(model: TableModel) -> None:
+    """The table that it was fitted on must be one that it can be fitted on."""
+    training, columns = model.training, set(model.encoder.names)
+    require(isinstance(training, TrainingData), "its training data is unknown")
+    require(
+        isinstance(training.file, str)
+        and isinstance(training.sha256, str)
+        and re.fullmatch("[0-9a-f]{64}", training.sha256),
+        "its training file is unknown",
+    )
+    labels = set(model.classifier.classes_.tolist())
+    require(
+        set(training.rows) == labels and set(training.missing) == labels,
+        "its training data has other classes",
+    )
+    for label in labels:
+        rows, missing = training.rows[label], training.missing[label]
+        require(type(rows) is int and rows > 0, "its numbers of rows")
+        require(set(missing) <= columns, "columns are missing that it doesn't have")
+        sound = all(type(n) is int and 0 < n <= rows for n in missing.values())
+        require(sound, "more is missing than there is")
+    controlled = model.certificate.controlled_class
+    require(
+        model.certificate.rows <= training.rows[controlled],
+        "its certificate is for more rows than there are",
+    )
+
+
 def _check_certificate(classifier: Any) -> None:
     certificate = classifier.certificate_
-    _require(isinstance(certificate, Certificate), "it has no certificate")
+    require(isinstance(certificate, Certificate), "it has no certificate")
     for name, kind in _CERTIFICATE.items():
         value = getattr(certificate, name)
         sound = isinstance(value, kind) or (kind is float and isinstance(value, int))
-        _require(sound, f"its certificate's {name} is {value!r}")
+        require(sound, f"its certificate's {name} is {value!r}")
     check_levels(certificate.alpha, certificate.delta)
     classes = classifier.classes_
-    _require(isinstance(classes, np.ndarray) and classes.shape == (2,), "its classes")
-    _require(
+    require(isinstance(classes, np.ndarray) and classes.shape == (2,), "its classes")
+    require(
         certificate.controlled_class in classes.tolist(),
         "its certificate is for another class",
     )
@@ -121,65 +185,57 @@ def _check_certificate(classifier: Any) -> None:
         getattr(classifier, name) == getattr(certificate, name)
         for name in ("alpha", "delta", "deployment")
     )
-    _require(
+    require(
         same and classifier.threshold_ == certificate.threshold,
         "its certificate is for another threshold",
     )
-    _require(not math.isnan(certificate.threshold), "its threshold is NaN")
-    _require(
+    require(not math.isnan(certificate.threshold), "its threshold is NaN")
+    require(
         certificate.certified or certificate.threshold == math.inf,
         "it has a threshold without a certificate",
     )
 
 
+def _check_calibration(classifier: Any) -> None:
+    """Make its samples once more, and choose the certificate's threshold once more."""
+    calibration = classifier.calibration_
+    require(isinstance(calibration, Calibration), "it has no calibration")
+    require(isinstance(calibration.rule, Rule), "its rule is of another type")
+    training = getattr(calibration.rule, "training", None)
+    for sample in (calibration.sample, training):
+        if sample is not None:
+            require(isinstance(sample, CalibrationSample), "its calibration rows")
+            sample.check()
+    certificate, sample = classifier.certificate_, calibration.sample
+    require(
+        (sample.n_rows, sample.n_observed) == (certificate.rows, certificate.observed),
+        "its certificate is for other rows",
+    )
+    if sample.n_observed:
+        chosen = calibration.select([certificate.alpha])[0].threshold
+        require(
+            (math.inf if chosen is None else chosen) == certificate.threshold,
+            "its certificate is for another threshold",
+        )
+
+
 def _check_missingness(classifier: Any) -> None:
-    models = {**(classifier.missingness or {}), "trusted": classifier._trust.model}
+    trust = classifier.calibration_.trust
+    models = {**(classifier.missingness or {}), "trusted": trust.model}
     for model in models.values():
         if model is None:
             continue
-        _require(isinstance(model, Missingness), "its missingness is of another type")
+        require(isinstance(model, Missingness), "its missingness is of another type")
         # Makes it once more, with all the checks of a new one.
         replace(model)
-    trust = classifier._trust
     for value in (trust.delta, trust.cap, trust.odds_factor):
-        _require(value is None or isinstance(value, int | float), "its weights")
-
-
-def _check_trees(classifier: Any) -> None:
-    """scikit-learn follows a tree's nodes without a look at where they lead."""
-    estimator = classifier.estimator_
-    models = [estimator]
-    if isinstance(estimator, ImputationEnsemble):
-        _require(isinstance(estimator.imputer_, TiltedImputer), "it has no imputer")
-        models = estimator.estimators_
-    for model in models:
-        if isinstance(model, HistGradientBoostingClassifier):
-            _check_nodes(model, classifier.n_features_in_)
-
-
-def _check_nodes(model: HistGradientBoostingClassifier, width: int) -> None:
-    for predictor in (tree for trees in model._predictors for tree in trees):
-        nodes = predictor.nodes
-        places = np.arange(len(nodes))
-        inner = nodes["is_leaf"] == 0
-        for side in ("left", "right"):
-            ahead = nodes[side][inner]
-            _require(
-                (ahead > places[inner]).all() and (ahead < len(nodes)).all(),
-                "a tree's branches lead nowhere",
-            )
-        _require(
-            len(nodes) > 0 and (nodes["feature_idx"][inner] < width).all(),
-            "a tree asks for columns that there aren't",
-        )
-        _require(not nodes["is_categorical"].any(), "a tree has categories")
-        _require(np.isfinite(nodes["value"]).all(), "a tree's values aren't finite")
+        require(value is None or isinstance(value, int | float), "its weights")
 
 
 def _check_scores(classifier: Any) -> None:
     """Score three rows: coefficients that don't fit together show here."""
     width = classifier.n_features_in_
-    _require(isinstance(width, int) and 0 < width <= 10**6, "its number of columns")
+    require(isinstance(width, int) and 0 < width <= 10**6, "its number of columns")
     rows = np.stack([np.zeros(width), np.ones(width), -np.ones(width)])
     scores = classifier.score_samples(rows)
-    _require(scores.shape == (3,) and not np.isnan(scores).any(), "it gives no scores")
+    require(scores.shape == (3,) and not np.isnan(scores).any(), "it gives no scores")

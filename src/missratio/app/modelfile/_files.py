@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
-from missratio.app.modelfile._archive import SCHEMA, pack, unpack
-from missratio.app.modelfile._checks import check_model, plain
+from missratio._files import check_writable, written_whole
+from missratio.app.modelfile._archive import SCHEMA, pack, read_bytes, unpack
+from missratio.app.modelfile._checks import check_model, header_of
 from missratio.app.modelfile._model import TableModel
+from missratio.app.modelfile._parts import check_arrays
+from missratio.app.modelfile._signature import (
+    check_key,
+    sign,
+    signature_path,
+    verify,
+)
 from missratio.app.modelfile._types import (
     TRUSTED,
     ModelFileError,
     check_types,
     foreign_types,
 )
-from missratio.app.tables import check_writable, written_whole
 from missratio.classifier import NeymanPearsonClassifier
 
 _FUNCTION = "missratio.missingness.function.FunctionMissingness"
@@ -27,6 +36,7 @@ def save_model(
     path: str | Path,
     *,
     force: bool = False,
+    sign_with: str | Path | None = None,
 ) -> None:
     """Write a fitted classifier to a file, whole or not at all.
 
@@ -41,6 +51,9 @@ def save_model(
         By convention it ends in .skops.
     force : bool, default=False
         Whether a file of that name is overwritten, instead of an error.
+    sign_with : str or Path, optional
+        A private Ed25519 key in PEM format. The signature is written beside the model,
+        as a file of its name and .sig.
 
     Raises
     ------
@@ -50,27 +63,63 @@ def save_model(
     from skops import io as skops_io
 
     path = Path(path)
-    check_writable(path, force=force)
+    outputs = check_outputs(path, force=force, sign_with=sign_with)
     objects = skops_io.dumps(model)
     with ZipFile(io.BytesIO(objects)) as archive:
         foreign = foreign_types(archive.read(SCHEMA))
     if foreign:
         raise _not_saveable(foreign)
-    content = pack(objects, _header(model))
-    with written_whole(path, force=force) as draft:
-        draft.write_bytes(content)
+    contents = [pack(objects, header_of(model))]
+    if sign_with is not None:
+        contents.append(sign(contents[0], Path(sign_with)))
+    with ExitStack() as stack:
+        for output, content in zip(outputs, contents, strict=True):
+            draft = stack.enter_context(written_whole(output, force=force))
+            draft.write_bytes(content)
 
 
-def load_model(path: str | Path) -> Any:
+def check_outputs(
+    path: Path,
+    *,
+    force: bool,
+    sign_with: str | Path | None = None,
+    inputs: Sequence[Path] = (),
+) -> list[Path]:
+    """The files that `save_model` will write; refuse those that can't be written.
+
+    Parameters
+    ----------
+    path : Path
+        Of the model.
+    force : bool
+    sign_with : str or Path, optional
+        The key of the signature, if there is to be one.
+    inputs : sequence of Path
+        Files that are never overwritten.
+    """
+    outputs = [path]
+    if sign_with is not None:
+        check_key(Path(sign_with), private=True)
+        outputs.append(signature_path(path))
+        inputs = [*inputs, Path(sign_with)]
+    for output in outputs:
+        check_writable(output, force=force, inputs=inputs)
+    return outputs
+
+
+def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> Any:
     """Read what `save_model` wrote; no code from the file is run.
 
     Sizes are checked before anything is unpacked, types before anything is made, and
-    the model before it is returned. There is no signature: whoever can write the file
-    can write another model.
+    the model before it is returned. The digest in the file tells damage. It doesn't
+    tell who wrote the file: whoever can write one can write another model that says
+    anything. A signature does, where `verify_with` asks for it.
 
     Parameters
     ----------
     path : str or Path
+    verify_with : str or Path, optional
+        The public Ed25519 key, in PEM format, of who must have signed the file.
 
     Returns
     -------
@@ -79,8 +128,8 @@ def load_model(path: str | Path) -> Any:
     Raises
     ------
     ModelFileError
-        Where the file is damaged, is not a model, holds other types, or was written by
-        another version.
+        Where the file is damaged, is not a model, holds other types, was written by
+        another version, or wasn't signed by the owner of the key.
     """
     path = Path(path)
     if path.is_dir():
@@ -88,12 +137,34 @@ def load_model(path: str | Path) -> Any:
     if not path.exists():
         raise FileNotFoundError(f"There is no model file {path}.")
     try:
-        header, members = unpack(path)
+        content = read_bytes(path)
+        if verify_with is not None:
+            verify(content, signature_path(path), Path(verify_with))
+        header, members = unpack(content)
         check_types(members[SCHEMA])
+        check_arrays(members)
         model = _construct(members)
         check_model(model, header)
     except ModelFileError as error:
         raise ModelFileError(f"{path} was refused. {error}") from error
+    return model
+
+
+def load_table_model(path: Path, verify_with: Path | None = None) -> TableModel:
+    """Read a model that `missratio fit` wrote, with its columns and its report.
+
+    Parameters
+    ----------
+    path : Path
+    verify_with : Path, optional
+    """
+    model = load_model(path, verify_with=verify_with)
+    if not isinstance(model, TableModel) or model.report is None:
+        raise ModelFileError(
+            f"{path} holds a classifier without the columns of a table or a report: it "
+            "was saved from Python. Load it there, by load_model, and make a report by "
+            "build_report."
+        )
     return model
 
 
@@ -110,26 +181,6 @@ def _construct(members: dict[str, bytes]) -> Any:
         raise ModelFileError(
             f"It can't be put together: {type(error).__name__}: {error}"
         ) from error
-
-
-def _header(model: TableModel | NeymanPearsonClassifier) -> dict[str, Any]:
-    if isinstance(model, NeymanPearsonClassifier):
-        return {"certificate": plain(model.certificate_.to_dict())}
-    return {
-        "certificate": plain(model.certificate.to_dict()),
-        "method": model.method,
-        "target": model.target,
-        "columns": [
-            {"name": column.name, "levels": plain(column.levels)}
-            for column in model.encoder.columns
-        ],
-        "training": {
-            "file": model.training.file,
-            "sha256": model.training.sha256,
-            "rows": plain(model.training.rows),
-            "missing": plain(model.training.missing),
-        },
-    }
 
 
 def _not_saveable(foreign: list[str]) -> ModelFileError:

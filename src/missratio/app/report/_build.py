@@ -20,7 +20,7 @@ from missratio.app.report._report import FORMAT, Report
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._sizes import weights_by_class
 from missratio.app.report._words import certificate_words
-from missratio.classifier import Levels, NeymanPearsonClassifier, find_levels
+from missratio.classifier import NeymanPearsonClassifier, check_same_rows
 
 # Refits and histograms use at most so many rows of each class.
 MOST_ROWS = 20_000
@@ -76,10 +76,9 @@ def build_report(
     >>> report.data["words"]["headline"]
     'At most 10% of class 0 is taken for class 1, with 95% confidence.'
     """
-    levels = find_levels(classifier, X, y)
+    check_same_rows(classifier, X, y)
     return describe(
         LabelledRows.read(classifier, X, y),
-        levels,
         _read_test(classifier, X_test, y_test),
         title=title,
         folds=folds,
@@ -90,7 +89,6 @@ def build_report(
 
 def describe(
     rows: LabelledRows,
-    levels: Levels,
     test: LabelledRows | None = None,
     *,
     title: str | None,
@@ -103,8 +101,7 @@ def describe(
     Parameters
     ----------
     rows : LabelledRows
-    levels : Levels
-        Of the same rows.
+        Those that its classifier was fitted with.
     test : LabelledRows, optional
     title : str or None
     names : list of str
@@ -124,16 +121,16 @@ def describe(
         "words": certificate_words(certificate, rows.other),
         "type_i": type_i(rows, test, confidence),
         "curve": curve(
-            rows, levels, test,
+            rows, test,
             folds=folds, confidence=confidence, most=MOST_ROWS, rng=rng,
         ),
-        "scores": score_histograms(few, levels),
+        "scores": score_histograms(few),
         "missingness": missing_values(rows, few, names),
         "weights": weights_by_class(rows),
-        "complete_case": complete_case(few, levels, test, confidence),
+        "complete_case": complete_case(few, test, confidence),
         "coefficients": coefficients(rows, confidence, names),
     }  # fmt: skip
-    data["cautions"] = cautions(rows, levels, data)
+    data["cautions"] = cautions(rows, data)
     return Report(plain(data))
 
 

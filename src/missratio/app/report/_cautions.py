@@ -10,7 +10,6 @@ from sklearn.pipeline import Pipeline
 
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._words import FRAGILE, number, percent
-from missratio.classifier import Levels
 
 FEW_TAIL_ROWS = 10
 MUCH_EXTRAPOLATED = 0.05
@@ -18,16 +17,12 @@ MUCH_EXTRAPOLATED = 0.05
 Caution = dict[str, str]
 
 
-def cautions(
-    rows: LabelledRows, levels: Levels, data: dict[str, Any]
-) -> list[dict[str, str]]:
+def cautions(rows: LabelledRows, data: dict[str, Any]) -> list[dict[str, str]]:
     """What a reader should know before relying on the numbers.
 
     Parameters
     ----------
     rows : LabelledRows
-    levels : Levels
-        Of the same rows.
     data : dict
         The other parts of the report.
 
@@ -37,7 +32,7 @@ def cautions(
         With `title` and `text`.
     """
     found = [
-        *_on_certificate(rows, levels),
+        *_on_certificate(rows),
         *_on_estimator(rows),
         *_on_cap(rows),
         *_on_weights(data["weights"]),
@@ -47,7 +42,7 @@ def cautions(
     return [{"title": title, "text": text} for title, text in found]
 
 
-def _on_certificate(rows: LabelledRows, levels: Levels) -> list[tuple[str, str]]:
+def _on_certificate(rows: LabelledRows) -> list[tuple[str, str]]:
     certificate = rows.classifier.certificate_
     if not certificate.certified:
         return [
@@ -57,7 +52,8 @@ def _on_certificate(rows: LabelledRows, levels: Levels) -> list[tuple[str, str]]
             )
         ]
     found = []
-    tail = int((levels.sample.values > certificate.threshold).sum())
+    sample = rows.classifier.calibration_.sample
+    tail = int((sample.values > certificate.threshold).sum())
     if tail < FEW_TAIL_ROWS:
         found.append(
             (
@@ -96,7 +92,7 @@ def _on_estimator(rows: LabelledRows) -> list[tuple[str, str]]:
 
 
 def _on_cap(rows: LabelledRows) -> list[tuple[str, str]]:
-    trust = rows.classifier._trust
+    trust = rows.classifier.calibration_.trust
     if trust.cap is None:
         return []
     shares = []

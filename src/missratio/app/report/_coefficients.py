@@ -9,10 +9,9 @@ from scipy.special import ndtri
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
-from missratio._hints import with_column_names
 from missratio._typing import FloatArray
 from missratio.app.report._rows import LabelledRows
-from missratio.ratio import JointRatio, NaiveBayesRatio
+from missratio.ratio import JointRatio, NaiveBayesRatio, feature_names
 from missratio.uncertainty import ratio_uncertainty
 
 MOST_LISTED = 60
@@ -29,7 +28,7 @@ def coefficients(
     confidence : float
         Of the intervals.
     columns : list of str
-        Names of the table's columns, which an estimator of arrays calls x0, x1, ….
+        Names of the table's columns.
 
     Returns
     -------
@@ -46,9 +45,7 @@ def coefficients(
         return None
     # The score is towards the other class, whichever the estimator has second.
     values = values * rows.classifier._sign
-    names = _names(estimator, last, len(values))
-    if not hasattr(estimator, "feature_names_in_"):
-        names = [with_column_names(name, columns) for name in names]
+    names = _names(estimator, last, columns, len(values))
     order = np.argsort(-np.abs(values), kind="stable")[:MOST_LISTED]
     errors = _standard_errors(rows)
     reach = None if errors is None else ndtri(0.5 + confidence / 2.0) * errors[order]
@@ -83,16 +80,14 @@ def _standard_errors(rows: LabelledRows) -> FloatArray | None:
         return None
 
 
-def _names(estimator: Any, last: Any, width: int) -> list[str]:
+def _names(estimator: Any, last: Any, columns: list[str], width: int) -> list[str]:
     """What the features are called, or their numbers."""
-    names: list[str] = []
-    if hasattr(last, "summary_frame"):
-        names = last.summary_frame(backend="pyarrow").column("feature").to_pylist()
-    elif isinstance(estimator, Pipeline) and len(estimator) > 1:
+    names = columns
+    if isinstance(estimator, Pipeline) and len(estimator) > 1:
         try:
-            names = [str(name) for name in estimator[:-1].get_feature_names_out()]
+            names = [*map(str, estimator[:-1].get_feature_names_out(columns))]
         except (AttributeError, ValueError, NotFittedError):
             names = []
-    else:
-        names = [str(name) for name in getattr(last, "feature_names_in_", ())]
+    if isinstance(last, JointRatio | NaiveBayesRatio) and names:
+        names = feature_names(last, names)
     return names if len(names) == width else [f"x{j}" for j in range(width)]

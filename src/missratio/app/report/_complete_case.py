@@ -10,15 +10,12 @@ from missratio._typing import BoolArray, IntArray
 from missratio.app.report._performance import refit
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._shares import share_of
-from missratio.classifier import Levels, missingness_parameters
-from missratio.threshold import FIXED_RULES, CalibrationSample
+from missratio.classifier import missingness_parameters
+from missratio.threshold import BinomialRule, CalibrationSample
 
 
 def complete_case(
-    rows: LabelledRows,
-    levels: Levels,
-    test: LabelledRows | None,
-    confidence: float,
+    rows: LabelledRows, test: LabelledRows | None, confidence: float
 ) -> dict[str, Any] | None:
     """The error that complete-case analysis claims, and the one that it has.
 
@@ -29,8 +26,6 @@ def complete_case(
     Parameters
     ----------
     rows : LabelledRows
-    levels : Levels
-        Of the same rows.
     test : LabelledRows or None
     confidence : float
 
@@ -46,7 +41,7 @@ def complete_case(
     kept = rows.take(np.flatnonzero(complete))
     if not all(len(kept.index(label)) for label in rows.labels):
         return None
-    found = _threshold(rows, kept, levels)
+    found = _threshold(rows, kept)
     if found is None:
         return None
     ignoring, threshold, held = found
@@ -76,7 +71,7 @@ def _measures(test: LabelledRows | None) -> bool:
 
 
 def _threshold(
-    rows: LabelledRows, kept: LabelledRows, levels: Levels
+    rows: LabelledRows, kept: LabelledRows
 ) -> tuple[Any, float, IntArray] | None:
     """A classifier that knows of no missingness, its threshold, its calibration rows.
 
@@ -89,19 +84,16 @@ def _threshold(
             f"estimator__{name}": None
             for name in missingness_parameters(classifier.estimator)
         }
-        found = refit(
+        ignoring = refit(
             rows, kept.X, kept.y, **unaware, missingness=None, rule="auto",
             missingness_delta=None, odds_factor=1.0,
         )  # fmt: skip
-        if found is None:
+        if ignoring is None:
             return None
-        ignoring = found[0]
         held = np.searchsorted(of_class, ignoring.calibration_index_)
         return ignoring, ignoring.threshold_, held
     scores = classifier.score_samples(kept.rows(rows.controlled))
     sample = CalibrationSample.build(scores)
-    chosen = FIXED_RULES["binomial"]().select(
-        sample, classifier.alpha, classifier.delta, levels.rng
-    )
+    chosen = BinomialRule().select(sample, classifier.alpha, classifier.delta)
     threshold = np.inf if chosen.threshold is None else chosen.threshold
     return classifier, threshold, np.arange(len(of_class))

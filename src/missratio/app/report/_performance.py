@@ -11,7 +11,6 @@ from sklearn.base import clone
 from missratio._typing import BoolArray, FloatArray
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._shares import share_of
-from missratio.classifier import Levels
 
 # Round numbers, close together where certificates are wanted most.
 LEVELS = tuple(
@@ -43,13 +42,13 @@ def levels_of(classifier: Any) -> FloatArray:
     return np.unique([*LEVELS, classifier.alpha])
 
 
-def thresholds(classifier: Any, levels: Levels, alphas: FloatArray) -> dict[str, Any]:
+def thresholds(classifier: Any, alphas: FloatArray) -> dict[str, Any]:
     """What is certified at each level.
 
     At the classifier's own level this is its certificate.
     """
     certificate = classifier.certificate_
-    chosen = levels.select(alphas.tolist())
+    chosen = classifier.calibration_.select(alphas.tolist())
     own = int(np.searchsorted(alphas, classifier.alpha))
     threshold = np.array(
         [np.inf if c.threshold is None else c.threshold for c in chosen]
@@ -58,7 +57,11 @@ def thresholds(classifier: Any, levels: Levels, alphas: FloatArray) -> dict[str,
     rules = [c.rule for c in chosen]
     threshold[own], bound[own] = certificate.threshold, certificate.error_bound
     rules[own] = certificate.rule
-    errors = [levels.sample.estimated_error(float(t)) for t in threshold]
+    sample = classifier.calibration_.sample
+    # Nothing scores above infinity, where there is no row to score either.
+    errors = [
+        0.0 if t == np.inf else sample.estimated_error(float(t)) for t in threshold
+    ]
     return {
         "alpha": alphas,
         "threshold": threshold,
@@ -119,11 +122,10 @@ def _cross_validated(
     measured = np.zeros(len(rows.y), dtype=bool)
     for k in range(min(folds, len(other))):
         kept = rows.take(np.flatnonzero(fold != k))
-        found = refit(rows, kept.X, kept.y)
-        if found is None:
+        refitted = refit(rows, kept.X, kept.y)
+        if refitted is None:
             continue
-        refitted, levels = found
-        chosen = thresholds(refitted, levels, alphas)["threshold"]
+        chosen = thresholds(refitted, alphas)["threshold"]
         left_out = np.flatnonzero(fold == k)
         measured[left_out] = True
         scores = refitted.score_samples(rows.take(left_out).X)
@@ -136,12 +138,8 @@ def _cross_validated(
     )
 
 
-def refit(
-    rows: LabelledRows, X: Any, y: Any, **parameters: Any
-) -> tuple[Any, Levels] | None:
-    """The same classifier on other rows, and what its threshold was chosen from.
-
-    None where that can't be fitted.
+def refit(rows: LabelledRows, X: Any, y: Any, **parameters: Any) -> Any:
+    """The same classifier on other rows; None where that can't be fitted.
 
     Parameters
     ----------
@@ -164,14 +162,13 @@ def refit(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return again, again._fit_levels(X, y)
+            return again.fit(X, y)
         except (ValueError, np.linalg.LinAlgError):
             return None
 
 
 def curve(
     rows: LabelledRows,
-    levels: Levels,
     test: LabelledRows | None,
     *,
     folds: int,
@@ -182,7 +179,7 @@ def curve(
     """The NP-ROC: what is certified at each level, and the power there."""
     classifier = rows.classifier
     alphas = levels_of(classifier)
-    data = thresholds(classifier, levels, alphas)
+    data = thresholds(classifier, alphas)
     source = power_source(rows, test, folds)
     measured = rows.sampled(most, rng) if source == "cross-validation" else rows
     recognised, weights = detections(
@@ -228,10 +225,11 @@ def type_i(
     }
 
 
-def score_histograms(rows: LabelledRows, levels: Levels) -> dict[str, Any] | None:
+def score_histograms(rows: LabelledRows) -> dict[str, Any] | None:
     """How scores are spread in either class, as complete rows would have them."""
+    sample = rows.classifier.calibration_.sample
     samples = {
-        "controlled": (levels.sample.values, levels.sample.masses),
+        "controlled": (sample.values, sample.masses),
         "other": (
             rows.classifier.score_samples(rows.rows(rows.other)),
             rows.weights(rows.other),

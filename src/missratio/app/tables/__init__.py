@@ -1,38 +1,21 @@
-"""Tables in files: CSV, Parquet and Excel, read as numbers and written whole."""
+"""Labelled tables as numbers: which columns are numbers, and which categories."""
 
-from missratio.app.tables._cells import Cells
-from missratio.app.tables._encoder import BLANK, Column, Encoder
-from missratio.app.tables._files import (
-    TableError,
-    check_writable,
-    kind_of,
-    sha256,
-    written_whole,
-)
+from missratio.app.tables._encoder import BLANK, Encoder, TableColumn
 from missratio.app.tables._labelled import (
     LabelledTable,
     Wanted,
     check_names,
     read_labelled,
 )
-from missratio.app.tables._source import Source, open_table
-from missratio.app.tables._survey import varies
+from missratio.app.tables._missing import varies
 
 __all__ = [
     "BLANK",
-    "Cells",
-    "Column",
     "Encoder",
     "LabelledTable",
-    "Source",
-    "TableError",
+    "TableColumn",
     "Wanted",
     "check_names",
-    "check_writable",
-    "kind_of",
-    "open_table",
     "read_labelled",
-    "sha256",
     "varies",
-    "written_whole",
 ]

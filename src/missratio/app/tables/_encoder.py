@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from missratio._files import Cells, NotNumbersError
+from missratio._files.numbers import Mark
 from missratio._hints import did_you_mean, listed
 from missratio._threads import one_blas_thread, share
 from missratio._typing import FloatArray
-from missratio.app.tables._cells import Cells, NotNumbersError
-from missratio.app.tables._files import TableError
-from missratio.app.tables._survey import BLOCK_ROWS
+from missratio.app.tables._missing import BLOCK_ROWS
+from missratio.exceptions import TableError
 
 BLANK = ""
 """The level of a missing category, where that is a level of its own."""
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table.
 
     Parameters
@@ -57,12 +58,12 @@ class Encoder:
 
     Parameters
     ----------
-    columns : tuple of Column
+    columns : tuple of TableColumn
         Numbers first.
     cells : Cells
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     cells: Cells
 
     @property
@@ -85,9 +86,9 @@ class Encoder:
         """The columns of the matrix."""
         return [name for column in self.columns for name in column.encoded_names]
 
-    def with_decimal_comma(self, decimal_comma: bool) -> Encoder:
-        """The same for a file with another decimal mark."""
-        return replace(self, cells=replace(self.cells, decimal_comma=decimal_comma))
+    def with_marks(self, marks: tuple[Mark, ...]) -> Encoder:
+        """The same for a file with other decimal marks."""
+        return replace(self, cells=replace(self.cells, marks=marks))
 
     def encode(
         self,
@@ -125,17 +126,17 @@ class Encoder:
             raise self._not_finite(X, infinite[0], first_row)
         return X
 
-    def _numbers(self, column: Column, cells: Any, first_row: int) -> FloatArray:
+    def _numbers(self, column: TableColumn, cells: Any, first_row: int) -> FloatArray:
         try:
             return self.cells.numbers(cells)
         except NotNumbersError as error:
             raise TableError(
                 f"Column {column.name!r} holds numbers: {error.text!r} in row "
-                f"{first_row + error.row + 1} is none. Correct it, or leave it blank "
-                "if it is missing."
+                f"{first_row + error.row + 1} is none. {error.doubt or ''} Correct it, "
+                "or leave it blank if it is missing."
             ) from error
 
-    def _indicators(self, column: Column, cells: Any) -> list[FloatArray]:
+    def _indicators(self, column: TableColumn, cells: Any) -> list[FloatArray]:
         import pyarrow
         from pyarrow import compute
 

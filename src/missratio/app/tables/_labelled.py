@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missratio._hints import did_you_mean, listed
-from missratio._typing import FloatArray, IntArray
-from missratio.app.tables._cells import (
+from missratio._files import (
     Cells,
     NotNumbersError,
+    TableFile,
     is_number,
     is_text,
     whole_numbers,
 )
-from missratio.app.tables._encoder import BLANK, Column, Encoder, flat
-from missratio.app.tables._files import TableError
-from missratio.app.tables._source import Source
-from missratio.app.tables._survey import Survey
+from missratio._hints import did_you_mean, listed
+from missratio._typing import FloatArray, IntArray
+from missratio.app.tables._encoder import BLANK, Encoder, TableColumn, flat
+from missratio.app.tables._missing import MissingCounts, sentinels
+from missratio.exceptions import TableError, about_file
 
 MOST_LEVELS = 100
 # Of a column of which so many are numbers, the rest are taken for slips.
@@ -72,6 +72,8 @@ class LabelledTable:
         Rows left out because they have no cell at all.
     rows : ndarray of int
         Where each row is in the file, from 0.
+    notes : list of str
+        What may not be as it was meant.
     """
 
     X: FloatArray
@@ -80,6 +82,7 @@ class LabelledTable:
     counts: dict[Any, int]
     n_blank: int
     rows: IntArray = field(repr=False)
+    notes: list[str] = field(default_factory=list)
 
     def numeric_frame(self) -> Any:
         """The columns of numbers as a PyArrow table, NaN where missing."""
@@ -89,18 +92,18 @@ class LabelledTable:
         return pyarrow.table({name: self.X[:, j] for j, name in enumerate(names)})
 
     @cached_property
-    def survey(self) -> Survey:
+    def missing(self) -> MissingCounts:
         """What is missing of each class."""
-        return Survey.of(self.X, self.y, self.counts)
+        return MissingCounts.of(self.X, self.y, self.counts)
 
     @property
     def has_missing(self) -> bool:
         """Whether any cell is missing."""
-        return any(self.survey.incomplete.values())
+        return any(self.missing.incomplete.values())
 
     def missing_counts(self, label: Any) -> dict[str, int]:
         """How many cells of each column are missing in a class, where some are."""
-        of_class = self.survey.missing[label]
+        of_class = self.missing.missing[label]
         counts, place = {}, 0
         for column in self.encoder.columns:
             if of_class[place]:
@@ -109,14 +112,15 @@ class LabelledTable:
         return counts
 
 
-def read_labelled(source: Source, wanted: Wanted) -> LabelledTable:
+def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
     """Read a labelled table whole.
 
     Parameters
     ----------
-    source : Source
+    source : TableFile
     wanted : Wanted
     """
+    source.check_header()
     for option, names in (
         ("--target", [wanted.target]),
         ("--drop", wanted.drop),
@@ -131,13 +135,17 @@ def read_labelled(source: Source, wanted: Wanted) -> LabelledTable:
     if not names:
         raise TableError(f"{source.path} has no column but the target: bring features.")
     table = source.read([*names, wanted.target])
-    cells = Cells(tuple(wanted.missing_values), source.decimal_comma)
+    cells = Cells(tuple(wanted.missing_values), source.marks)
     known: dict[str, FloatArray] = {}
-    columns = [_column(table, name, wanted, cells, source, known) for name in names]
+    notes = source.notes
+    columns = [
+        _column(table, name, wanted, cells, source, known, notes) for name in names
+    ]
     columns.sort(key=lambda column: column.levels is not None)
     encoder = Encoder(tuple(columns), cells)
-    X = encoder.encode(table, known=known)
-    codes, labels = _labels(flat(table.column(wanted.target)), cells)
+    with about_file(source.path):
+        X = encoder.encode(table, known=known)
+        codes, labels = _labels(flat(table.column(wanted.target)), cells)
     kept = _labelled_rows(table, codes, cells, wanted, source)
     n_blank = len(codes) - len(kept)
     if n_blank:
@@ -150,10 +158,11 @@ def read_labelled(source: Source, wanted: Wanted) -> LabelledTable:
         dict(zip(labels, sizes, strict=True)),
         n_blank,
         kept,
+        [*notes, *sentinels(X, encoder.names[: encoder.n_numeric])],
     )
 
 
-def check_names(source: Source, option: str, names: Sequence[str]) -> None:
+def check_names(source: TableFile, option: str, names: Sequence[str]) -> None:
     """Refuse columns that a table doesn't have."""
     for name in names:
         if name not in source.names:
@@ -170,19 +179,21 @@ def _column(
     name: str,
     wanted: Wanted,
     cells: Cells,
-    source: Source,
+    source: TableFile,
     known: dict[str, FloatArray],
-) -> Column:
+    notes: list[str],
+) -> TableColumn:
     """Whether a column holds numbers or categories, and which.
 
-    Numbers that had to be read to find out are put into `known`.
+    Numbers that had to be read to find out are put into `known`, and what may not be as
+    it was meant into `notes`.
     """
     column = table.column(name)
     forced = name in wanted.categorical
     if is_number(column.type) and not forced:
         if column.null_count == len(column):
             raise _without_values(source, name)
-        return Column(name)
+        return TableColumn(name)
     if not (is_number(column.type) or is_text(column.type)):
         if str(column.type) == "null":
             raise _without_values(source, name)
@@ -197,17 +208,30 @@ def _column(
             if np.isnan(numbers).all():
                 raise _without_values(source, name)
             known[name] = numbers
-            return Column(name)
+            return TableColumn(name)
         except NotNumbersError as error:
+            if error.doubt is not None:
+                raise TableError(
+                    f"{source.path}, column {name!r} has numbers in doubt: "
+                    f"{error.doubt}"
+                ) from error
             if error.n_wrong < _MOSTLY * error.n_known:
                 raise _mixed(source, name, error) from error
+            if error.n_wrong < error.n_known:
+                notes.append(
+                    f"Column {name!r} is taken for one of categories: "
+                    f"{error.n_wrong} of its {error.n_known} values, such as "
+                    f"{error.text!r}, are no numbers."
+                )
     texts = cells.texts(column)
     if texts.null_count == len(texts):
         raise _without_values(source, name)
-    return Column(name, _levels(texts, name, wanted, source))
+    return TableColumn(name, _levels(texts, name, wanted, source))
 
 
-def _levels(texts: Any, name: str, wanted: Wanted, source: Source) -> tuple[str, ...]:
+def _levels(
+    texts: Any, name: str, wanted: Wanted, source: TableFile
+) -> tuple[str, ...]:
     """The categories of a column, the most frequent first."""
     counts = Counter(
         {item["values"]: item["counts"] for item in texts.value_counts().to_pylist()}
@@ -230,7 +254,7 @@ def _levels(texts: Any, name: str, wanted: Wanted, source: Source) -> tuple[str,
     return tuple(levels)
 
 
-def _mixed(source: Source, name: str, error: NotNumbersError) -> TableError:
+def _mixed(source: TableFile, name: str, error: NotNumbersError) -> TableError:
     return TableError(
         f"{source.path}, column {name!r} has {error.n_known - error.n_wrong} numbers "
         f"and {error.n_wrong} cell(s) that are none: {error.text!r} in row "
@@ -240,7 +264,7 @@ def _mixed(source: Source, name: str, error: NotNumbersError) -> TableError:
     )
 
 
-def _without_values(source: Source, name: str) -> TableError:
+def _without_values(source: TableFile, name: str) -> TableError:
     return TableError(
         f"{source.path}, column {name!r} has no value in any row. Leave it out (--drop "
         f"{name})."
@@ -272,7 +296,7 @@ def _labels(column: Any, cells: Cells) -> tuple[IntArray, list[Any]]:
 
 
 def _labelled_rows(
-    table: Any, codes: IntArray, cells: Cells, wanted: Wanted, source: Source
+    table: Any, codes: IntArray, cells: Cells, wanted: Wanted, source: TableFile
 ) -> IntArray:
     """All rows but those without any cell; others without a label are refused."""
     unlabelled = np.flatnonzero(codes < 0)

@@ -8,7 +8,8 @@ from missratio.app.workflow._fit import (
 )
 from missratio.app.workflow._methods import METHODS
 from missratio.app.workflow._phi_file import EXAMPLE, PhiFileError, read_missingness
-from missratio.app.workflow._predict import Predicted, predict_table
+from missratio.app.workflow._plan import plan_table
+from missratio.app.workflow._predict import Predicted, PredictOptions, predict_table
 
 __all__ = [
     "EXAMPLE",
@@ -16,9 +17,11 @@ __all__ = [
     "FitOptions",
     "FittedTable",
     "PhiFileError",
+    "PredictOptions",
     "Predicted",
     "check_classes",
     "fit_table",
+    "plan_table",
     "predict_table",
     "read_missingness",
 ]

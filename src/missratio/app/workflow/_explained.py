@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from missratio._hints import listed
-from missratio.app.tables import LabelledTable, TableError
+from missratio.app.tables import LabelledTable
 from missratio.app.workflow._phi_file import read_missingness
+from missratio.exceptions import TableError
 from missratio.learning import QueryPlan, learn_missingness
 from missratio.missingness import LogisticMissingness, Missingness, StepMissingness
 

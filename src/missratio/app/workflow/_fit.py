@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,38 +13,35 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from missratio._hints import did_you_mean, listed, with_column_names
+from missratio._files import TableFile
+from missratio._hints import did_you_mean, listed
 from missratio._typing import FloatArray
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.report import LabelledRows, describe
-from missratio.app.tables import (
-    LabelledTable,
-    Source,
-    TableError,
-    Wanted,
-    sha256,
-    varies,
-)
+from missratio.app.tables import LabelledTable, Wanted, varies
 from missratio.app.workflow._explained import check_explained, find_missingness
 from missratio.app.workflow._methods import METHODS, Situation, choose_method
-from missratio.classifier import NeymanPearsonClassifier, NoCertificateError
+from missratio.classifier import NeymanPearsonClassifier
+from missratio.exceptions import (
+    DataError,
+    Explained,
+    Message,
+    NoCertificateError,
+    TableError,
+    about_file,
+)
 from missratio.missingness import Missingness
 from missratio.ratio import BaseRatio
 from missratio.uncertainty import ratio_uncertainty
 
 IGNORE = "ignore"
+# No table is long enough to certify a lower one.
+LEAST_LEVEL = 1e-12
 DEPLOYMENTS = ("complete", "as-observed")
 INFEASIBLE = ("raise", "reject_all")
 # Cells of a table below which boosted trees lose by several threads: these wait for
 # each other busily, and on a machine with other work much longer than they work.
 THREADED_TREES = 1_000_000
-# How the library's messages call what has another name on the command line.
-_IN_OPTIONS = {
-    "set on_infeasible='reject_all'": "take --on-infeasible reject_all",
-    "use deployment='as-observed'": "take --deployment as-observed",
-    "Set l2 > 0": "Take --method naive-bayes",
-    "or set l2 > 0": "or take --method trees",
-}
 Step = Callable[[str], None]
 
 
@@ -98,6 +96,11 @@ class FitOptions:
         return Path(self.missingness)
 
     @property
+    def inputs(self) -> list[Path]:
+        """The files that are read beside the table."""
+        return [path for path in (self.phi_file, self.queries) if path is not None]
+
+    @property
     def as_observed(self) -> bool:
         """Whether rows to be classified lose values as these did."""
         return self.ignores or self.deployment == "as-observed"
@@ -113,6 +116,17 @@ class FitOptions:
                 raise ValueError(
                     f"{option} must be one of {listed(choices)}, got {value!r}.{hint}"
                 )
+        for option, number in (("--alpha", self.alpha), ("--delta", self.delta)):
+            if not LEAST_LEVEL <= number < 1.0:
+                raise ValueError(
+                    f"{option} must lie between 0 and 1, and be {LEAST_LEVEL:g} or "
+                    f"more: got {number}."
+                )
+        if not 0.0 < self.calibration_size < math.inf:
+            raise ValueError(
+                "--calibration-size must be a share between 0 and 1, or a number of "
+                f"rows: got {self.calibration_size}."
+            )
         if self.missingness is not None and self.queries is not None:
             raise ValueError(
                 "--missingness and --queries both say why values are missing: give one."
@@ -134,17 +148,17 @@ class FittedTable:
     model : TableModel
     why : str
         Why the method was taken.
-    warnings : list of str
+    warnings : list of Message
     """
 
     model: TableModel
     why: str
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Message] = field(default_factory=list)
 
 
 def fit_table(
     table: LabelledTable,
-    source: Source,
+    source: TableFile,
     wanted: Wanted,
     options: FitOptions,
     step: Step = lambda _: None,
@@ -154,7 +168,7 @@ def fit_table(
     Parameters
     ----------
     table : LabelledTable
-    source : Source
+    source : TableFile
         The file that it was read from.
     wanted : Wanted
     options : FitOptions
@@ -167,52 +181,36 @@ def fit_table(
         ThreadPoolExecutor(max_workers=1) as beside,
         threadpool_limits(threads, user_api="openmp"),
     ):
-        digest = beside.submit(sha256, source.path)
-        return _fit_table(table, source.path.name, digest, wanted, options, step)
+        digest = beside.submit(source.file.sha256)
+        return _fit_table(table, source.path, digest, wanted, options, step)
 
 
 def _fit_table(
     table: LabelledTable,
-    file: str,
+    file: Path,
     digest: Future[str],
     wanted: Wanted,
     options: FitOptions,
     step: Step,
 ) -> FittedTable:
-    labels, controlled = check_classes(table, wanted.target, options.controlled)
-    _check_columns(table)
+    with about_file(file):
+        labels, controlled = check_classes(table, wanted.target, options.controlled)
+        _check_columns(table)
     if options.queries is not None:
         step("Learning why values are missing")
     models = find_missingness(table, labels, options.phi_file, options.queries)
     if not options.as_observed:
-        check_explained(table, labels, models)
+        with about_file(file):
+            check_explained(table, labels, models)
     situation = _situation(table, controlled, models, options)
     method, why = choose_method(options.method, situation)
     step(f"Fitting {method} and calibrating")
-    classifier = NeymanPearsonClassifier(
-        METHODS[method].make(situation),
-        alpha=options.alpha,
-        delta=options.delta,
-        missingness=models or None,
-        rule=options.rule,
-        deployment="as-observed" if options.as_observed else "complete",
-        calibration_size=options.calibration_size,
-        controlled_class=controlled,
-        on_infeasible=options.on_infeasible,  # type: ignore[arg-type]
-        random_state=options.seed,
-        odds_factor=options.odds_factor,
+    classifier = _classifier(
+        METHODS[method].make(situation), controlled, models, options
     )
-    names = table.encoder.encoded_names
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            levels = classifier._fit_levels(table.X, table.y)
-        except NoCertificateError as error:
-            raise NoCertificateError(in_options(str(error), names)) from error
-        except ValueError as error:
-            raise TableError(in_options(str(error), names)) from error
+    told = _fitted(classifier, table, file)
     missing = {label: table.missing_counts(label) for label in labels}
-    training = TrainingData(file, digest.result(), dict(table.counts), missing)
+    training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
     covariance = None
     if options.standard_errors:
         step("Estimating standard errors")
@@ -220,9 +218,8 @@ def _fit_table(
     step("Describing it for a report")
     report = describe(
         LabelledRows.read(classifier, table.X, table.y),
-        levels,
-        title=f"{wanted.target} in {file}",
-        names=names,
+        title=f"{wanted.target} in {file.name}",
+        names=table.encoder.encoded_names,
     )
     model = TableModel(
         classifier,
@@ -234,8 +231,50 @@ def _fit_table(
         covariance,
         report.json(),
     )
-    told = [in_options(str(warning.message), names) for warning in caught]
-    return FittedTable(model, why, list(dict.fromkeys(told)))
+    notes = [Message.plain(note) for note in table.notes]
+    return FittedTable(model, why, [*notes, *told])
+
+
+def _classifier(
+    estimator: Any,
+    controlled: Any,
+    models: Mapping[Any, Missingness],
+    options: FitOptions,
+) -> NeymanPearsonClassifier:
+    return NeymanPearsonClassifier(
+        estimator,
+        alpha=options.alpha,
+        delta=options.delta,
+        missingness=models or None,
+        rule=options.rule,
+        deployment="as-observed" if options.as_observed else "complete",
+        calibration_size=options.calibration_size,
+        controlled_class=controlled,
+        on_infeasible=options.on_infeasible,  # type: ignore[arg-type]
+        random_state=options.seed,
+        odds_factor=options.odds_factor,
+    )
+
+
+def _fitted(
+    classifier: NeymanPearsonClassifier, table: LabelledTable, file: Path
+) -> list[Message]:
+    """Fit to a table, and what was warned of, with its names for the columns."""
+    names = table.encoder.encoded_names
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            classifier.fit(table.X, table.y)
+        except (DataError, NoCertificateError) as error:
+            raise error.named(names).about(file) from error
+        except ValueError as error:
+            raise TableError(str(error)) from error
+    return [
+        warning.message.named(names)
+        if isinstance(warning, Explained)
+        else Message.plain(str(warning))
+        for warning in (each.message for each in caught)
+    ]
 
 
 def _covariance(
@@ -291,21 +330,6 @@ def check_classes(
     return labels, by_name[controlled]
 
 
-def in_options(text: str, names: Sequence[str]) -> str:
-    """A message of the library in the words of a table and the command line.
-
-    Given a matrix, it calls columns x0, x1, …; and it speaks of its own parameters.
-
-    Examples
-    --------
-    >>> in_options("Feature(s) ['x1'] are constant.", ["pulse", "sugar"])
-    "Feature(s) ['sugar'] are constant."
-    """
-    for parameter, option in _IN_OPTIONS.items():
-        text = text.replace(parameter, option)
-    return with_column_names(text, names)
-
-
 def _check_columns(table: LabelledTable) -> None:
     """Refuse columns of numbers that are the same in every row."""
     names = table.encoder.names[: table.encoder.n_numeric]
@@ -323,7 +347,7 @@ def _situation(
     models: Mapping[Any, Missingness],
     options: FitOptions,
 ) -> Situation:
-    complete = table.counts[controlled] - table.survey.incomplete[controlled]
+    complete = table.counts[controlled] - table.missing.incomplete[controlled]
     size = options.calibration_size
     share = 1.0 - size if size < 1 else 1.0 - size / table.counts[controlled]
     if options.as_observed:

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from missratio._hints import did_you_mean, listed
-from missratio.app.tables import TableError
+from missratio.exceptions import TableError
 from missratio.imputation import ImputationEnsemble, TiltedImputer
 from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio
 

@@ -1,0 +1,112 @@
+"""Draw the README's picture: ``python docs/make_hero.py``.
+
+Class 1 loses four in five of its positive values. On the left the log ratio that is
+learned from the rest, on the right the true errors of many thresholds that all promise
+to misclassify at most 10% of class 0, which now loses the same values.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.stats import norm
+
+import missratio as mr
+
+ALPHA, DELTA, ROWS, REPEATS = 0.1, 0.05, 2000, 400
+# How far class 1 lies above class 0, on the left and on the right.
+NEAR, FAR = 0.5, 1.5
+OURS, COMPLETE, TRUTH = "#1f77b4", "#d62728", "0.35"
+PHI = mr.StepMissingness(direction=1.0, threshold=0.0, probability=0.8)
+
+
+def learned_ratios() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X1 = mr.corrupt(rng.normal(NEAR, 1, (ROWS, 1)), PHI, rng)
+    X0 = rng.normal(0, 1, (ROWS, 1))
+    grid = np.linspace(-3, 4, 200)[:, None]
+    ours = mr.density_ratio(X1, X0, missingness={1: PHI})
+    complete = mr.density_ratio(X1, X0, missingness="ignore")
+    return {
+        "grid": grid[:, 0],
+        "truth": NEAR * grid[:, 0] - NEAR**2 / 2,
+        "ours": ours.predict_log_ratio(grid),
+        "complete": complete.predict_log_ratio(grid),
+    }
+
+
+def true_errors(missingness: object) -> np.ndarray:
+    """The true error of each threshold; the score is the value itself, up to scale."""
+    errors = []
+    for repeat in range(REPEATS):
+        rng = np.random.default_rng(repeat)
+        X0 = mr.corrupt(rng.normal(0, 1, (ROWS, 1)), PHI, rng)
+        X1 = rng.normal(FAR, 1, (ROWS, 1))
+        X, y = np.concatenate([X0, X1]), np.repeat([0, 1], ROWS)
+        if missingness == "ignore":
+            seen = ~np.isnan(X[:, 0])
+            X, y, given = X[seen], y[seen], None
+        else:
+            given = {0: PHI}
+        classifier = mr.NeymanPearsonClassifier(
+            mr.KLIEP(), ALPHA, DELTA, missingness=given, random_state=repeat
+        ).fit(X, y)
+        grid = np.linspace(-2, 6, 80_001)
+        called = grid[classifier.predict(grid[:, None]) == 1]
+        errors.append(norm.sf(called.min()) if called.size else 0.0)
+    return np.array(errors)
+
+
+def main() -> None:
+    plt.rcParams.update(
+        {"font.size": 10, "axes.titlesize": 11, "axes.spines.top": False}
+    )
+    fig, (left, right) = plt.subplots(1, 2, figsize=(10.4, 3.6), layout="constrained")
+    found = learned_ratios()
+    for name, label, colour, style in (
+        ("complete", "complete cases", COMPLETE, "-"),
+        ("ours", "missratio", OURS, "-"),
+        ("truth", "the truth", TRUTH, "--"),
+    ):
+        left.plot(found["grid"], found[name], style, color=colour, lw=2, label=label)
+    left.set(
+        title="A density ratio learned from the values that are left",
+        xlabel="value (80% of the positive ones of class 1 are lost)",
+        ylabel="log ratio",
+    )
+    left.legend(frameon=False)
+    bins = np.arange(0.0, 50.0)
+    for missingness, label, colour in (
+        ("ignore", "complete cases", COMPLETE),
+        ("weights", "missratio", OURS),
+    ):
+        errors = true_errors(missingness)
+        broken = np.mean(errors > ALPHA)
+        right.hist(
+            100 * errors,
+            bins,
+            color=colour,
+            alpha=0.8,
+            label=f"{label}: {broken:.0%} break the promise",
+        )
+    right.axvline(100 * ALPHA, color="0.2", ls="--", lw=1)
+    right.set(
+        title=f"{REPEATS} classifiers, each promising an error of at most 10%",
+        xlabel="true error in % (dashed: what is promised)",
+        ylabel="classifiers",
+    )
+    right.legend(frameon=False, loc="upper right")
+    right.set_ylim(0, 1.35 * right.get_ylim()[1])
+    for ax in (left, right):
+        ax.spines["right"].set_visible(False)
+    out = Path(__file__).parent / "_static" / "hero.png"
+    fig.savefig(out, dpi=130)
+
+
+if __name__ == "__main__":
+    main()

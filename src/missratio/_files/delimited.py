@@ -1,0 +1,223 @@
+"""CSV files as people have them: separators, encodings and decimal commas."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+from missratio._files.kinds import RegularFile, check_not_other_kind
+from missratio._files.numbers import Mark, decimal_marks
+from missratio.exceptions import TableError
+
+_SEPARATORS = ",;\t|"
+_START = 2**16
+# A line must fit into a block.
+_BLOCK = 2**24
+# Lines in which decimal marks are looked for.
+_LOOKED_AT = 1000
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file is written.
+
+    Parameters
+    ----------
+    encoding : str
+    separator : str
+    marks : tuple of {",", "."}
+        Decimal marks, as far as they can be told.
+    header : list of str
+    """
+
+    encoding: str
+    separator: str
+    marks: tuple[Mark, ...]
+    header: list[str]
+
+
+def find_dialect(
+    file: RegularFile, encoding: str | None, fallback: str | None
+) -> Dialect:
+    """Find encoding, separator, header and decimal marks from the first lines.
+
+    Parameters
+    ----------
+    file : RegularFile
+    encoding : str or None
+        As told; None for UTF-8, or UTF-16 where its mark is there.
+    fallback : str or None
+        For a file that is neither, where no encoding was told.
+    """
+    encoding = encoding or _find_encoding(file, fallback)
+    try:
+        with file.open(decompress=True) as stream:
+            text = io.TextIOWrapper(stream, encoding, newline="")
+            first = _first_line(text)
+            if not first:
+                raise TableError(
+                    f"{file.path} is empty, it has blank lines only: a table has a "
+                    "header and rows."
+                )
+            separator = max(_SEPARATORS, key=first.count)
+            lines = chain([first], text)
+            header, *rows = islice(csv.reader(lines, delimiter=separator), _LOOKED_AT)
+    except LookupError as error:
+        raise TableError(
+            f"There is no encoding {encoding!r}. Common ones are 'utf-8', 'cp1252' "
+            "(Windows), 'latin-1' and 'utf-16'."
+        ) from error
+    except (ValueError, EOFError, OSError, zlib.error, csv.Error) as error:
+        raise _unreadable(file, encoding, error) from error
+    names = [name.strip() for name in header]
+    marks = decimal_marks(cell for row in rows for cell in row)
+    # Spreadsheets separate by semicolons where the comma is the decimal mark.
+    if not marks and separator == ";":
+        marks = frozenset({","})
+    return Dialect(encoding, separator, tuple(sorted(marks)), names)
+
+
+def _first_line(text: Any) -> str:
+    """The first line that isn't blank, without a byte-order mark."""
+    while line := text.readline(_BLOCK):
+        line = line.lstrip("\ufeff")
+        if line.strip():
+            return str(line)
+    return ""
+
+
+def _find_encoding(file: RegularFile, fallback: str | None) -> str:
+    try:
+        with file.open(decompress=True) as stream:
+            start = stream.read(_START)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise _damaged(file, error) from error
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    check_not_other_kind(file.path, start)
+    if fallback is not None and _misfit(file, "utf-8") is not None:
+        return fallback
+    return "utf-8"
+
+
+def csv_lines(file: RegularFile, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    """The lines below the header that aren't empty, each with its number."""
+    try:
+        with file.open(decompress=True) as stream:
+            # A name misread for lack of the right encoding is not among the columns.
+            text = io.TextIOWrapper(
+                stream, dialect.encoding, errors="replace", newline=""
+            )
+            reader = csv.reader(text, delimiter=dialect.separator)
+            lines = ((reader.line_num, cells) for cells in reader if any(cells))
+            next(lines)
+            yield from lines
+    except (ValueError, EOFError, OSError, zlib.error, csv.Error) as error:
+        raise _unreadable(file, dialect.encoding, error) from error
+
+
+def csv_batches(
+    file: RegularFile, dialect: Dialect, columns: Sequence[str]
+) -> Iterator[Any]:
+    """Record batches of some columns, every cell as the text that it is.
+
+    Parameters
+    ----------
+    file : RegularFile
+    dialect : Dialect
+    columns : sequence of str
+    """
+    import pyarrow
+    from pyarrow import csv as arrow_csv
+
+    text = pyarrow.string()
+    read = arrow_csv.ReadOptions(
+        block_size=_BLOCK, encoding=dialect.encoding, column_names=dialect.header
+    )
+    parse = arrow_csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True)
+    convert = arrow_csv.ConvertOptions(
+        include_columns=list(columns),
+        column_types=dict.fromkeys(columns, text),
+        strings_can_be_null=False,
+    )
+    first = True
+    try:
+        with file.open(decompress=True) as stream:
+            reader = arrow_csv.open_csv(
+                stream,
+                read_options=read,
+                parse_options=parse,
+                convert_options=convert,
+            )
+            for batch in reader:
+                # The header is read as a row, since blank lines may come before it.
+                yield batch.slice(1) if first else batch
+                first = False
+    except TableError:
+        raise
+    except (ValueError, EOFError, OSError, zlib.error) as error:
+        if re.search(r"Expected \d+ columns, got \d+", str(error)):
+            raise _ragged(file, dialect) from error
+        raise _unreadable(file, dialect.encoding, error) from error
+
+
+def _unreadable(file: RegularFile, encoding: str, error: Exception) -> Exception:
+    if isinstance(error, TableError):
+        return error
+    reason = str(error).strip().rstrip(".")
+    if isinstance(error, UnicodeDecodeError) or "UTF8" in reason:
+        return _undecodable(file, encoding)
+    if isinstance(error, EOFError | gzip.BadGzipFile | zlib.error):
+        return _damaged(file, error)
+    if isinstance(error, csv.Error):
+        reason += ". Is a quotation mark left open?"
+    return TableError(f"{file.path} can't be read as a CSV table: {reason}.")
+
+
+def _damaged(file: RegularFile, error: Exception) -> TableError:
+    return TableError(f"{file.path} is damaged: {error}. Get a sound copy.")
+
+
+def _ragged(file: RegularFile, dialect: Dialect) -> TableError:
+    """Of the first line that has not as many cells as the header."""
+    width = len(dialect.header)
+    odd = ((n, len(line)) for n, line in csv_lines(file, dialect) if len(line) != width)
+    return ragged(file, *next(odd, (0, 0)), width)
+
+
+def ragged(file: RegularFile, line: int, count: int, width: int) -> TableError:
+    """Of a line with another number of cells than the header."""
+    return TableError(
+        f"{file.path}, line {line}: {count} cells for {width} columns. Was a decimal "
+        "comma taken for a separator? Put quotes round cells that hold one, or "
+        "complete the line."
+    )
+
+
+def _misfit(file: RegularFile, encoding: str) -> tuple[int, str] | None:
+    """The first line with a byte that an encoding doesn't have, and that byte."""
+    with file.open(decompress=True) as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                line.decode(encoding)
+            except UnicodeDecodeError as error:
+                return number, line[error.start : error.start + 1].hex()
+    return None
+
+
+def _undecodable(file: RegularFile, encoding: str) -> TableError:
+    """Say where the first bytes are that the encoding doesn't have."""
+    where = _misfit(file, encoding)
+    what = "" if where is None else f", line {where[0]}, has a byte 0x{where[1]} that"
+    return TableError(
+        f"{file.path}{what or ' has bytes that'} {encoding} doesn't have. Save the "
+        "file in UTF-8, or say which encoding it has: --encoding cp1252 for most from "
+        "Windows."
+    )

@@ -1,0 +1,284 @@
+"""Tables in files, as batches of rows of the columns asked for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import date, time
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from missratio._files.delimited import csv_batches, csv_lines, find_dialect
+from missratio._files.kinds import RegularFile, kind_of
+from missratio._files.numbers import Mark
+from missratio._files.workbooks import formulas_without_result, read_sheet
+from missratio._hints import listed
+from missratio.exceptions import TableError
+
+BATCH_ROWS = 2**16
+_SHOWN = 5
+# Pages are read as they are needed, in pieces of this size.
+_BUFFER = 2**20
+
+
+class TableFile(ABC):
+    """A table in a file; nothing but its header is read before it is asked for.
+
+    Parameters
+    ----------
+    file : RegularFile
+    """
+
+    def __init__(self, file: RegularFile) -> None:
+        self.file, self.path = file, file.path
+
+    @property
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The columns, in their order."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are, if that is known before they are read."""
+        return None
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """The decimal marks of numbers that are text, as far as they can be told."""
+        return ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What is odd about the file, though it can be read."""
+        return []
+
+    @abstractmethod
+    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        """The lines below the header that aren't empty, each with its number."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Record batches of some columns, in the file's order of rows."""
+
+    def read(self, columns: Sequence[str]) -> Any:
+        """All rows of some columns, as a PyArrow table."""
+        import pyarrow
+
+        batches = list(self.batches(columns))
+        if not sum(len(batch) for batch in batches):
+            raise TableError(
+                f"{self.path} has a header and no rows: there is nothing to work on."
+            )
+        return pyarrow.Table.from_batches(batches).select(list(columns))
+
+    def check_header(self) -> None:
+        """Refuse columns without a name, and several of one name."""
+        self.check_doubled()
+        names = self.names
+        blank = [str(place) for place, name in enumerate(names, 1) if not name]
+        if blank:
+            raise TableError(
+                f"{self.path}: column(s) number {', '.join(blank[:_SHOWN])} of "
+                f"{len(names)} have no name. Give every column one in the header."
+            )
+
+    def check_doubled(self) -> None:
+        """Refuse several columns of one name."""
+        counts = Counter(name for name in self.names if name)
+        doubled = sorted(name for name, count in counts.items() if count > 1)
+        if doubled:
+            raise TableError(
+                f"{self.path} has several columns named {listed(doubled[:_SHOWN])}. "
+                "Rename or remove all but one of each."
+            )
+
+
+class CsvFile(TableFile):
+    """A CSV file: every cell is text."""
+
+    def __init__(
+        self, file: RegularFile, encoding: str | None, fallback: str | None
+    ) -> None:
+        super().__init__(file)
+        self._dialect = find_dialect(file, encoding, fallback)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns, in their order."""
+        return self._dialect.header
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """The decimal marks, as far as they can be told."""
+        return self._dialect.marks
+
+    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        """The lines below the header that aren't empty, each with its number."""
+        return csv_lines(self.file, self._dialect)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Record batches of some columns, as text."""
+        return csv_batches(self.file, self._dialect, columns)
+
+
+class ParquetTable(TableFile):
+    """A Parquet file, of which only a few pages are in memory at a time."""
+
+    @cached_property
+    def _file(self) -> Any:
+        import pyarrow
+        from pyarrow import parquet
+
+        # PyArrow opens the file itself, and keeps it open.
+        self.file.open().close()
+        try:
+            return parquet.ParquetFile(
+                self.path,
+                pre_buffer=False,
+                buffer_size=_BUFFER,
+                page_checksum_verification=True,
+            )
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
+            raise self._damaged(error) from error
+
+    @property
+    def names(self) -> list[str]:
+        """The columns, in their order."""
+        return list(self._file.schema_arrow.names)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self._file.metadata.num_rows)
+
+    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        """The rows, each with its number."""
+        columns = (column.to_pylist() for column in self.read(self.names).columns)
+        return enumerate(zip(*columns, strict=True), start=1)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Record batches of some columns, of the types that the file has."""
+        try:
+            yield from self._file.iter_batches(
+                batch_size=BATCH_ROWS, columns=list(columns)
+            )
+        except (NotImplementedError, OSError, ValueError, KeyError) as error:
+            raise self._damaged(error) from error
+
+    def read(self, columns: Sequence[str]) -> Any:
+        """All rows of some columns, decoded by all cores."""
+        if self.n_rows == 0:
+            return super().read(columns)
+        try:
+            return self._file.read(columns=list(columns)).select(list(columns))
+        except (NotImplementedError, OSError, ValueError, KeyError) as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> TableError:
+        return TableError(
+            f"{self.path} can't be read as a Parquet file: {str(error).strip()} Get a "
+            "sound copy."
+        )
+
+
+class ExcelSheet(TableFile):
+    """A sheet of a workbook, whose first line that isn't blank is the header."""
+
+    def __init__(
+        self, file: RegularFile, sheet: str | None, preferred: str | None
+    ) -> None:
+        super().__init__(file)
+        self._sheet, self._preferred = sheet, preferred
+
+    @cached_property
+    def _lines(self) -> list[tuple[int, list[Any]]]:
+        return read_sheet(self.file, self._sheet, self._preferred)[1]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is odd about the workbook."""
+        count = formulas_without_result(self.file)
+        if not count:
+            return []
+        return [
+            f"{count} formula(s) in {self.path} have no result in the file and count "
+            "as missing. Open it in a spreadsheet, let it calculate, and save it."
+        ]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns, in their order."""
+        return [str(cell).strip() for cell in self._lines[0][1]]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self._lines) - 1
+
+    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        """The lines below the header that aren't empty, each with its number."""
+        return iter(self._lines[1:])
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """One record batch: numbers where a column has no text, else text."""
+        import pyarrow
+
+        places = {name: place for place, name in enumerate(self.names)}
+        arrays = [
+            _excel_column([line[places[name]] for _, line in self._lines[1:]])
+            for name in columns
+        ]
+        yield pyarrow.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+def _excel_column(cells: list[Any]) -> Any:
+    import pyarrow
+
+    known = [cell for cell in cells if cell != ""]
+    if all(isinstance(cell, int | float) and not isinstance(cell, bool)
+           for cell in known):  # fmt: skip
+        return pyarrow.array(
+            [None if cell == "" else float(cell) for cell in cells], pyarrow.float64()
+        )
+    return pyarrow.array([_as_text(cell) for cell in cells], pyarrow.string())
+
+
+def _as_text(cell: Any) -> str:
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    if isinstance(cell, date | time):
+        return cell.isoformat()
+    return str(cell)
+
+
+def open_table(
+    path: Path,
+    *,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    fallback: str | None = None,
+    preferred: str | None = None,
+) -> TableFile:
+    """Open a CSV, Parquet or Excel file, by its suffix.
+
+    Parameters
+    ----------
+    path : Path
+    encoding : str, optional
+        Of a CSV file; by default UTF-8.
+    sheet : str, optional
+        Of a workbook; by default the first.
+    fallback : str, optional
+        Encoding of a CSV file that is not UTF-8, where none was told.
+    preferred : str, optional
+        Sheet to take if it is there, where none was told.
+    """
+    file = RegularFile.at(path)
+    kind = kind_of(path)
+    if kind == "csv":
+        return CsvFile(file, encoding, fallback)
+    if kind == "parquet":
+        return ParquetTable(file)
+    return ExcelSheet(file, sheet, preferred)

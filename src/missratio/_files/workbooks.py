@@ -1,0 +1,157 @@
+"""Workbooks: sheets of .xlsx, .xls, .xlsb and .ods files, read without a crash."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+
+from missratio._files.kinds import RegularFile
+from missratio._hints import listed
+from missratio.exceptions import TableError
+
+MOST_UNPACKED = 2**28
+MOST_CELLS = 20_000_000
+_SECONDS = 120
+_MEMORY = 2**31
+_CHUNK, _OVERLAP = 2**20, 2**12
+# A formula of which the spreadsheet that wrote it kept no result.
+_NO_RESULT = re.compile(
+    rb"(?:</f>|<f\b[^<>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
+)  # fmt: skip
+# Reads a sheet as the parent will. The library aborts the process where it can't have
+# the memory for a cell that is far away from the others.
+_PROBE = f"""
+import sys
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))
+except (ImportError, ValueError, OSError):
+    pass
+from python_calamine import CalamineWorkbook
+path, sheet, preferred = sys.argv[1:]
+with CalamineWorkbook.from_path(path) as book:
+    names = book.sheet_names
+    name = sheet or (preferred if preferred in names else names[0])
+    if name in names:
+        found = book.get_sheet_by_name(name)
+        if found.height * found.width > {MOST_CELLS}:
+            sys.exit("it has %d x %d cells" % (found.height, found.width))
+        found.to_python()
+"""
+
+
+def read_sheet(
+    file: RegularFile, sheet: str | None, preferred: str | None
+) -> tuple[str, list[tuple[int, list[Any]]]]:
+    """A sheet's name, and its lines that aren't empty, each with its number.
+
+    Parameters
+    ----------
+    file : RegularFile
+    sheet : str or None
+        As told.
+    preferred : str or None
+        The sheet to take if it is there and none was told; else the first.
+    """
+    from python_calamine import CalamineError, CalamineWorkbook
+
+    _check_sizes(file)
+    _probe(file, sheet, preferred)
+    try:
+        with file.open() as stream, CalamineWorkbook.from_filelike(stream) as book:
+            names = book.sheet_names
+            name = sheet or (preferred if preferred in names else names[0])
+            if name not in names:
+                raise TableError(
+                    f"{file.path} has no sheet {name!r}. Choose one of {listed(names)}."
+                )
+            found = book.get_sheet_by_name(name)
+            lines = found.to_python()
+            start = 1 + (found.start or (0, 0))[0]
+    except (CalamineError, IndexError, ValueError) as error:
+        if isinstance(error, TableError):
+            raise
+        raise _unreadable(file, str(error)) from error
+    kept = [
+        (number, line)
+        for number, line in enumerate(lines, start)
+        if any(cell != "" for cell in line)
+    ]
+    if not kept:
+        raise TableError(f"{file.path}: sheet {name!r} is empty.")
+    return name, kept
+
+
+def formulas_without_result(file: RegularFile) -> int:
+    """How many formulas of a workbook have no result in it, where that can be told."""
+    try:
+        with file.open() as stream, ZipFile(stream) as archive:
+            return sum(
+                len(_NO_RESULT.findall(chunk))
+                for name in archive.namelist()
+                if re.fullmatch(r"xl/worksheets/[^/]*\.xml", name)
+                for chunk in _cells(archive, name)
+            )
+    except (BadZipFile, zlib.error, OSError, ValueError, RuntimeError):
+        return 0
+
+
+def _cells(archive: ZipFile, name: str) -> Iterator[bytes]:
+    """A sheet's text in pieces that end where a cell does."""
+    rest = b""
+    with archive.open(name) as stream:
+        while chunk := stream.read(_CHUNK):
+            done, mark, rest = (rest + chunk).rpartition(b"</c>")
+            yield done + mark
+            rest = rest[-_OVERLAP:]
+
+
+def _check_sizes(file: RegularFile) -> None:
+    """Refuse an archive that would unpack to more than workbooks that can be read."""
+    with file.open() as stream:
+        if stream.read(4) != b"PK\x03\x04":
+            return
+        try:
+            with ZipFile(stream) as archive:
+                infos = archive.infolist()
+        except (BadZipFile, ValueError, NotImplementedError) as error:
+            raise _unreadable(file, str(error)) from error
+    size = sum(info.file_size for info in infos)
+    if size > MOST_UNPACKED:
+        raise TableError(
+            f"{file.path} would unpack to {size} bytes, and a workbook may have "
+            f"{MOST_UNPACKED}. Save the sheet as CSV or Parquet."
+        )
+    if any(info.compress_type not in (ZIP_STORED, ZIP_DEFLATED) for info in infos):
+        raise _unreadable(file, "it is packed in a way that workbooks aren't")
+
+
+def _probe(file: RegularFile, sheet: str | None, preferred: str | None) -> None:
+    """Refuse a workbook that a process of its own fails to read."""
+    words = [str(file.path.absolute()), sheet or "", preferred or ""]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _PROBE, *words],
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise _unreadable(file, f"it takes more than {_SECONDS} s") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        reason = said[-1] if done.returncode == 1 and said else "it takes too much"
+        raise _unreadable(file, reason)
+
+
+def _unreadable(file: RegularFile, reason: str) -> TableError:
+    return TableError(
+        f"{file.path} can't be read as a workbook: {reason.rstrip('.')}. Open and save "
+        "it again, without a password and without cells far away from the table, or "
+        "save the sheet as CSV."
+    )

@@ -1,0 +1,145 @@
+"""Scored rows of the controlled class, and how far their weights are trusted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from missratio._typing import FloatArray
+from missratio.missingness import Missingness, RowInclusion
+from missratio.threshold import CalibrationSample, looked_up_sample
+from missratio.weights import (
+    complete_row_weight_edges,
+    complete_row_weights,
+    weight_edges,
+)
+
+# What a cap stays below when odds are widened.
+LARGEST_LOG_CAP = 700.0
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """Rows with their scores.
+
+    Parameters
+    ----------
+    rows : array or dataframe of shape (n_rows, n_columns)
+        NaN where a value is missing.
+    scores : ndarray of shape (n_rows,)
+    draws : ndarray of shape (n_rows,), optional
+        Random numbers for rules that keep rows at random.
+    probability : ndarray of shape (n_rows,) or (n_rows, n_columns), optional
+        The controlled class's φ there, where it was computed already.
+    inclusion : RowInclusion, optional
+        By what draw rows are there, where that takes the place of φ.
+    """
+
+    rows: Any
+    scores: FloatArray
+    draws: FloatArray | None = None
+    probability: FloatArray | None = None
+    inclusion: RowInclusion | None = None
+
+    def sample(self, trust: Trust) -> CalibrationSample:
+        """Rows of the controlled class, as a rule sees them."""
+        if self.inclusion is not None:
+            drawn = self.inclusion
+            scores = np.where(drawn.found, self.scores, np.nan)
+            return looked_up_sample(scores, drawn.probability, drawn.strata)
+        if trust.model is None:
+            return CalibrationSample.build(self.scores)
+        bound = trust.bound(self.rows.shape[1])
+        if self.probability is None:
+            weights = complete_row_weights(self.rows, trust.model)
+            low = high = weights
+            if not (trust.is_certain and trust.cap is None):
+                low, high = trust.edges(self.rows)
+        else:
+            weights = self._weights
+            low, high = weight_edges(
+                self.probability, self.probability, trust.odds_factor
+            )
+        scores, edges = trust.apply(self.scores, high), None
+        # The edges are kept from being huge, and a cap is made of them; rounding
+        # apart, this is all that clipping does.
+        weights = np.clip(weights, low, high)
+        if not trust.is_certain:
+            edges = low, high
+        return CalibrationSample.build(scores, weights, bound, edges, self.draws)
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        """By the probability that was computed already."""
+        assert self.probability is not None
+        return weight_edges(self.probability, self.probability, 1.0)[0]
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How far the weights of the controlled class are trusted.
+
+    Parameters
+    ----------
+    model : Missingness or None
+        Why its rows are missing; None where none is.
+    delta : float or None
+        φ lies within its band at this level; None takes it at its word.
+    odds_factor : float
+        By what factor the odds of being missing may be wrong beyond that.
+    cap : float or None
+        Rows that may weigh more get the controlled class, so that all that are left
+        weigh less, however close to 1 φ comes.
+    """
+
+    model: Missingness | None
+    delta: float | None = None
+    odds_factor: float = 1.0
+    cap: float | None = None
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the weights are what the model says."""
+        return self.delta is None and self.odds_factor == 1.0
+
+    def widened(self, factor: float) -> Trust:
+        """The estimated odds wrong by up to a factor, of rows within the same reach."""
+        cap = self.cap
+        if cap is not None and self.model is not None:
+            more = max(factor / self.odds_factor, 1.0)
+            if self.model.rowwise:
+                cap = 1.0 + (cap - 1.0) * more
+            else:
+                cap = math.exp(min(more * math.log(cap), LARGEST_LOG_CAP))
+        return Trust(self.model, None, factor, cap)
+
+    def score(self, scored: ScoredRows) -> FloatArray:
+        """Scores of any rows, −∞ where too little is ever observed."""
+        if self.cap is None:
+            return scored.scores
+        return self.apply(scored.scores, self.edges(scored.rows)[1])
+
+    def apply(self, scores: FloatArray, heaviest: FloatArray) -> FloatArray:
+        """Take the scores of rows that may weigh more than the cap."""
+        if self.cap is None:
+            return scores
+        return np.where(heaviest > self.cap, -np.inf, scores)
+
+    def edges(self, rows: Any) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest that the weights of complete rows may be."""
+        assert self.model is not None
+        return complete_row_weight_edges(
+            rows, self.model, delta=self.delta, odds_factor=self.odds_factor
+        )
+
+    def bound(self, n_columns: int) -> float | None:
+        """The largest weight of a row that can be in a tail; None if unknown."""
+        if self.model is None:
+            return 1.0
+        known = self.model.weight_bound(n_columns, self.odds_factor)
+        bounds = [bound for bound in (known, self.cap) if bound is not None]
+        return min(bounds, default=None)

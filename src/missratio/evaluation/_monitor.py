@@ -1,0 +1,302 @@
+"""Has the promised error been kept since? An answer that may be asked for every day.
+
+Rows of the controlled class arrive one by one. Row i is wrong or not, and has a weight
+W with mean one (1 where nothing is missing), so that L = W·1{wrong} has the error as
+its mean. A bet c in (0, 1) against "the error is at most m" multiplies its capital by
+
+    1 + c(L/m − 1),
+
+which has a mean of at most one while the error is at most m, whatever came before, and
+never falls below zero, however large W is. By Ville's inequality the capital, and that
+of any average of bets, *ever* reaches 1/δ with probability δ at most. So one may look
+after every row, for ever, and false alarms stay below δ.
+
+The same bets against a grid of levels m give a lower confidence bound that holds at all
+times together. With V = W·1{right}, whose mean is one minus the error, they give the
+upper one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit, logsumexp
+
+from missratio._typing import FloatArray
+from missratio.classifier import Certificate
+from missratio.evaluation._metrics import Interval
+
+# Against a doubled error at alpha = 0.1 the best bet is c = 0.11; twenty-four bets lose
+# little to the best one anywhere between a barely raised and a total error.
+BETS = np.geomspace(0.01, 0.95, 24)
+# Levels of the confidence sequence, from far below alpha to nearly one.
+N_LEVELS, FARTHEST = 96, 4.0
+# The capital's history is thinned, so that it never holds more points than this.
+LONGEST_HISTORY = 512
+# An update leaves this many points at most.
+_POINTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedPoint:
+    """The state after some row.
+
+    Parameters
+    ----------
+    n_rows : int
+    log_capital : float
+        The logarithm of the capital against "the error is at most alpha".
+    low, high : float
+        The confidence sequence there.
+    """
+
+    n_rows: int
+    log_capital: float
+    low: float
+    high: float
+
+
+class TypeIErrorMonitor:
+    """Raises an alarm when the controlled class's error exceeds α.
+
+    While the error is at most α, an alarm is ever raised with probability δ at most,
+    however long one watches and however often one looks. `bound` covers the error at
+    all times together with probability 1 − δ, if it stays the same.
+
+    Parameters
+    ----------
+    alpha : float
+        The promised bound on the error.
+    delta : float, default=0.05
+        The probability of a false alarm, ever.
+
+    Attributes
+    ----------
+    alarm : bool
+        Whether the error has been found to exceed α. It stays once it is raised.
+    alarm_row : int or None
+        The number of rows after which it was raised.
+    n_rows : int
+        Rows seen so far.
+    error : float
+        The weighted share of wrong rows; NaN before the first row.
+    capital : float
+        What one unit staked on "the error exceeds α" has become. An alarm is raised
+        when it reaches 1/δ.
+    bound : Interval
+        The confidence sequence for the error.
+    history : list of WatchedPoint
+        A thinned record of how it went.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> monitor = mr.TypeIErrorMonitor(alpha=0.1, delta=0.05)
+    >>> monitor.update(rng.random(2000) < 0.08).alarm
+    False
+    >>> monitor.update(rng.random(2000) < 0.2).alarm  # the error has doubled
+    True
+    """
+
+    def __init__(self, alpha: float, delta: float = 0.05) -> None:
+        for name, value in (("alpha", alpha), ("delta", delta)):
+            if not isinstance(value, int | float) or not 0.0 < value < 1.0:
+                raise ValueError(
+                    f"{name} must lie strictly between 0 and 1, got {value!r}."
+                )
+        self.alpha, self.delta = float(alpha), float(delta)
+        self.n_rows = 0
+        self.alarm_row: int | None = None
+        self.history: list[WatchedPoint] = []
+        self._levels = expit(
+            np.linspace(logit(alpha) - FARTHEST, logit(alpha) + FARTHEST, N_LEVELS)
+        )
+        self._wrong_weight = 0.0
+        self._capital = np.zeros(len(BETS))
+        self._against_less = np.zeros((N_LEVELS, len(BETS)))
+        self._against_more = np.zeros((N_LEVELS, len(BETS)))
+
+    @classmethod
+    def from_certificate(cls, certificate: Certificate) -> Self:
+        """A monitor of what a certificate promises, with its α and δ."""
+        return cls(certificate.alpha, certificate.delta)
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the error has been found to exceed α."""
+        return self.alarm_row is not None
+
+    @property
+    def error(self) -> float:
+        """The weighted share of wrong rows."""
+        return self._wrong_weight / self.n_rows if self.n_rows else float("nan")
+
+    @property
+    def capital(self) -> float:
+        """What one unit staked on "the error exceeds α" has become."""
+        return float(np.exp(min(_log_mean(self._capital), 700.0)))
+
+    @property
+    def bound(self) -> Interval:
+        """The confidence sequence for the error, at level 1 − δ for all times."""
+        enough = np.log(2.0 / self.delta)
+        less = _log_mean(self._against_less) >= enough
+        more = _log_mean(self._against_more) >= enough
+        low = float(self._levels[less].max(initial=0.0))
+        high = float(self._levels[more].min(initial=1.0))
+        return Interval(low, max(low, high))
+
+    def update(self, wrong: ArrayLike, weights: ArrayLike | None = None) -> Self:
+        """Take rows of the controlled class into account, in the order they came.
+
+        Parameters
+        ----------
+        wrong : array-like of shape (n_rows,)
+            1 where a row was classified as the other class, else 0.
+        weights : array-like of shape (n_rows,), optional
+            Weights of mean one where rows or labels are missing not at random:
+            1/(1 − φ) for a row that was observed and 0 for one that was not. Rows that
+            were not observed have to be given.
+
+        Returns
+        -------
+        Self
+        """
+        errors, rights = _checked_rows(wrong, weights)
+        length = max(1, -(-len(errors) // _POINTS))
+        for start in range(0, len(errors), length):
+            chosen = slice(start, start + length)
+            self._take(errors[chosen], rights[chosen])
+        return self
+
+    def _take(self, errors: FloatArray, rights: FloatArray) -> None:
+        """One chunk of L and V."""
+        steps = np.log1p(BETS * (errors[:, None] / self.alpha - 1.0))
+        paths = self._capital + np.cumsum(steps, axis=0)
+        capital = _log_mean(paths)
+        if not self.alarm:
+            beyond = np.flatnonzero(capital >= -np.log(self.delta))
+            if beyond.size:
+                self.alarm_row = self.n_rows + int(beyond[0]) + 1
+        self._capital = paths[-1]
+        for state, values, levels in (
+            (self._against_less, errors, self._levels),
+            (self._against_more, rights, 1.0 - self._levels),
+        ):
+            # Rows come in few different values wherever weights do.
+            distinct, counts = np.unique(values, return_counts=True)
+            for value, count in zip(distinct, counts, strict=True):
+                state += count * np.log1p(BETS * (value / levels[:, None] - 1.0))
+        self._wrong_weight += float(errors.sum())
+        self.n_rows += len(errors)
+        self._remember()
+
+    def _remember(self) -> None:
+        point = WatchedPoint(self.n_rows, float(_log_mean(self._capital)), *self.bound)
+        self.history.append(point)
+        if len(self.history) > LONGEST_HISTORY:
+            self.history = self.history[1::2]
+
+    def summary(self) -> str:
+        """What has been found, in a sentence or two."""
+        if not self.n_rows:
+            return "No row has been seen yet."
+        low, high = self.bound
+        seen = (
+            f"{self.n_rows} rows of the controlled class: error {self.error:.1%}, "
+            f"between {low:.1%} and {high:.1%} with probability {1 - self.delta:.0%} "
+            "at all times together."
+        )
+        if self.alarm:
+            return (
+                f"ALARM after row {self.alarm_row}: the error exceeds "
+                f"{self.alpha:.3g}. {seen}"
+            )
+        return f"No sign that the error exceeds {self.alpha:.3g}. {seen}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of the state as plain data."""
+        return {
+            "alpha": self.alpha,
+            "delta": self.delta,
+            "n_rows": self.n_rows,
+            "alarm_row": self.alarm_row,
+            "wrong_weight": self._wrong_weight,
+            "capital": self._capital.tolist(),
+            "against_less": self._against_less.tolist(),
+            "against_more": self._against_more.tolist(),
+            "history": [[p.n_rows, p.log_capital, p.low, p.high] for p in self.history],
+        }
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Self:
+        """A monitor that goes on where another stopped.
+
+        Parameters
+        ----------
+        state : mapping
+            What `to_dict` gave.
+        """
+        try:
+            monitor = cls(state["alpha"], state["delta"])
+            arrays = {
+                name: np.array(state[name], dtype=np.float64)
+                for name in ("capital", "against_less", "against_more")
+            }
+            monitor.n_rows = int(state["n_rows"])
+            row = state["alarm_row"]
+            monitor.alarm_row = None if row is None else int(row)
+            monitor._wrong_weight = float(state["wrong_weight"])
+            monitor.history = [
+                WatchedPoint(int(n), float(c), float(low), float(high))
+                for n, c, low, high in state["history"]
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"This is not the state of a monitor: {error!r}. Start a new one."
+            ) from error
+        for name, array in arrays.items():
+            if (
+                array.shape != getattr(monitor, f"_{name}").shape
+                or np.isnan(array).any()
+            ):
+                raise ValueError(
+                    f"The state's {name!r} does not fit this version. Start a new "
+                    "monitor."
+                )
+            setattr(monitor, f"_{name}", array)
+        return monitor
+
+
+def _log_mean(log_capitals: FloatArray) -> Any:
+    """The logarithm of the average over bets, the last axis."""
+    return logsumexp(log_capitals, axis=-1) - np.log(len(BETS))
+
+
+def _checked_rows(
+    wrong: ArrayLike, weights: ArrayLike | None
+) -> tuple[FloatArray, FloatArray]:
+    """W·1{wrong} and W·1{right} of each row."""
+    errors = np.atleast_1d(np.asarray(wrong, dtype=np.float64))
+    if errors.ndim != 1 or not np.isin(errors, (0.0, 1.0)).all():
+        raise ValueError(
+            "wrong must hold a 0 or a 1 for each row of the controlled class: 1 where "
+            "it was classified as the other class."
+        )
+    if weights is None:
+        return errors, 1.0 - errors
+    given = np.atleast_1d(np.asarray(weights, dtype=np.float64))
+    if given.shape != errors.shape:
+        raise ValueError(
+            f"weights must have one entry for each of the {len(errors)} rows, got "
+            f"shape {given.shape}."
+        )
+    if not (np.isfinite(given) & (given >= 0.0)).all():
+        raise ValueError("weights must be finite and not negative.")
+    return given * errors, given * (1.0 - errors)

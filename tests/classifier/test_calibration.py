@@ -1,0 +1,92 @@
+"""A classifier keeps what its threshold was chosen from, for other levels too."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+import missratio as mr
+from missratio.classifier import check_same_rows
+from missratio.threshold import BernsteinRule, ThinningRule
+
+STEP = mr.StepMissingness([1.0, 1.0], 0.0, 0.7)
+
+
+def rows(n=1000, model=None):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (n, 2)), rng.normal(1, 1, (n, 2))])
+    y = np.repeat([0, 1], n)
+    if model is not None:
+        X[y == 0] = mr.corrupt(X[y == 0], model, random_state=0)
+    return X, y
+
+
+def fitted(X, y, **parameters):
+    settings = {"alpha": 0.1, "random_state": 0, **parameters}
+    return mr.NeymanPearsonClassifier(mr.KLIEP(), **settings).fit(X, y)
+
+
+@pytest.mark.parametrize("rule", ["auto", "thinning", "counting", "tuned-betting"])
+@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3])
+def test_a_level_is_a_fit_at_that_level(rule, alpha):
+    X, y = rows(model=STEP)
+    options = {"missingness": {0: STEP}, "rule": rule, "on_infeasible": "reject_all"}
+    again = fitted(X, y, alpha=alpha, **options)
+    kept = fitted(X, y, **options).calibration_
+    if again.calibration_.trust == kept.trust:
+        chosen = kept.select([alpha])[0].threshold
+        assert (np.inf if chosen is None else chosen) == again.threshold_
+
+
+@pytest.mark.parametrize("seed", [None, 0, "generator"])
+@pytest.mark.parametrize("rule", ["auto", "thinning", "counting"])
+def test_the_certificate_is_the_kept_calibrations_own(seed, rule):
+    # Whatever the seed was: random numbers are drawn once, and kept.
+    X, y = rows(model=STEP)
+    seed = np.random.default_rng(5) if seed == "generator" else seed
+    model = fitted(X, y, missingness={0: STEP}, rule=rule, random_state=seed)
+    for kept in (model.calibration_, pickle.loads(pickle.dumps(model.calibration_))):
+        chosen = kept.select([0.1])[0]
+        assert chosen.threshold == model.threshold_
+        assert chosen.rule == model.certificate_.rule
+        assert chosen.error_bound == model.certificate_.error_bound
+
+
+def test_thresholds_fall_as_the_level_rises():
+    X, y = rows(model=STEP)
+    kept = fitted(X, y, missingness={0: STEP}, rule="thinning").calibration_
+    thresholds = [c.threshold for c in kept.select([0.1, 0.2, 0.3, 0.5])]
+    assert thresholds == sorted(thresholds, reverse=True)
+
+
+def test_a_rule_may_be_given_as_an_object():
+    X, y = rows(model=STEP)
+    options = {"missingness": {0: STEP}, "on_infeasible": "reject_all"}
+    for rule in (BernsteinRule(), ThinningRule()):
+        model = fitted(X, y, rule=rule, **options)
+        named = fitted(X, y, rule=rule.name, **options)
+        assert model.threshold_ == named.threshold_
+        assert model.certificate_.rule == rule.name
+        assert isinstance(clone(model).rule, type(rule))
+
+
+def test_the_rows_calibrated_with_are_known_again():
+    X, y = rows()
+    model = fitted(X, y, random_state=None)
+    check_same_rows(model, X, y)
+    for wrong in (X[::-1], X + 1.0):
+        with pytest.raises(ValueError, match="not the rows"):
+            check_same_rows(model, wrong, y)
+    with pytest.raises(ValueError, match="not the rows"):
+        check_same_rows(model, X[:300], y[:300])
+
+
+def test_after_calibrate_all_rows_of_the_class_are_those():
+    X, y = rows()
+    estimator = LogisticRegression().fit(*rows())
+    model = mr.NeymanPearsonClassifier(estimator, alpha=0.1).fit(X, y)
+    model.calibrate(X[y == 0])
+    check_same_rows(model, X, y)
+    assert model.calibration_.sample.n_rows == np.count_nonzero(y == 0)

@@ -1,0 +1,162 @@
+"""The monitor: false alarms at most δ for ever, and a breach is seen soon."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from missratio import TypeIErrorMonitor
+from missratio.evaluation import MonitorDisplay
+
+STREAMS = st.lists(st.tuples(st.booleans(), st.floats(0, 50)), min_size=1, max_size=60)
+
+
+def alarms(draw, n_repeats, alpha, delta, seed=0):
+    """In how many repeats an alarm was ever raised, and after how many rows."""
+    rows = []
+    for repeat in range(n_repeats):
+        rng = np.random.default_rng([seed, repeat])
+        rows.append(TypeIErrorMonitor(alpha, delta).update(*draw(rng)).alarm_row)
+    return rows
+
+
+def not_above(n_events, n_repeats, delta):
+    """Whether so many violations are likely at a rate of delta."""
+    return binom.sf(n_events - 1, n_repeats, delta) > 1e-4
+
+
+def weighted_stream(rng, error, n_rows=1500):
+    """Wrong rows go missing more often; the weights are 1/(1 - φ), or 0."""
+    wrong = rng.random(n_rows) < error
+    phi = np.where(wrong, rng.choice([0.5, 0.9], n_rows), 0.2)
+    weights = np.where(rng.random(n_rows) < phi, 0.0, 1.0 / (1.0 - phi))
+    return wrong, weights
+
+
+@pytest.mark.parametrize("alpha", [0.02, 0.1, 0.3])
+def test_false_alarms_are_at_most_delta_however_often_one_looks(alpha):
+    raised = alarms(lambda rng: (rng.random(1000) < alpha,), 60, alpha, 0.1)
+    assert not_above(sum(row is not None for row in raised), 60, 0.1)
+
+
+def test_false_alarms_are_at_most_delta_where_errors_go_missing():
+    raised = alarms(lambda rng: weighted_stream(rng, 0.1), 60, 0.1, 0.1)
+    assert not_above(sum(row is not None for row in raised), 60, 0.1)
+
+
+def test_leaving_the_missing_rows_out_would_be_caught():
+    # Observed rows alone, without weights, at an error that is too large by far.
+    def draw(rng):
+        wrong, weights = weighted_stream(rng, 0.3)
+        return (wrong[weights > 0],)
+
+    blind = alarms(draw, 30, 0.1, 0.1)
+    weighted = alarms(lambda rng: weighted_stream(rng, 0.3), 30, 0.1, 0.1)
+    assert np.mean([row is not None for row in weighted]) > 0.95
+    found = [row for row in blind if row is not None]
+    assert np.mean([row for row in weighted if row]) < np.mean(found or [9e9])
+
+
+def test_a_doubled_error_is_seen_within_320_rows_in_the_median():
+    raised = alarms(lambda rng: (rng.random(2000) < 0.2,), 60, 0.1, 0.05)
+    assert np.median([row or np.inf for row in raised]) <= 320
+
+
+def test_the_confidence_sequence_covers_the_error_at_all_times_together():
+    missed = 0
+    for repeat in range(40):
+        rng = np.random.default_rng([7, repeat])
+        error = rng.uniform(0.02, 0.4)
+        monitor = TypeIErrorMonitor(0.1, 0.1)
+        monitor.update(*weighted_stream(rng, error, 800))
+        missed += any(not p.low <= error <= p.high for p in monitor.history)
+    assert not_above(missed, 40, 0.1)
+
+
+def test_the_confidence_sequence_closes_in_on_the_error():
+    rng = np.random.default_rng(0)
+    low, high = TypeIErrorMonitor(0.1).update(rng.random(100_000) < 0.1).bound
+    assert 0.08 < low < 0.1 < high < 0.12
+
+
+@settings(max_examples=15, deadline=None)
+@given(STREAMS, st.data())
+def test_rows_may_come_in_any_batches(stream, data):
+    wrong, weights = (np.array(part, dtype=float) for part in zip(*stream, strict=True))
+    cut = data.draw(st.integers(0, len(wrong)))
+    whole = TypeIErrorMonitor(0.1).update(wrong, weights)
+    parts = TypeIErrorMonitor(0.1).update(wrong[:cut], weights[:cut])
+    parts.update(wrong[cut:], weights[cut:])
+    assert parts.n_rows == whole.n_rows
+    assert parts.alarm_row == whole.alarm_row
+    assert parts.capital == pytest.approx(whole.capital, rel=1e-9)
+    assert parts.bound == pytest.approx(whole.bound)
+
+
+@settings(max_examples=15, deadline=None)
+@given(STREAMS)
+def test_the_state_survives_as_json(stream):
+    wrong, weights = (np.array(part, dtype=float) for part in zip(*stream, strict=True))
+    monitor = TypeIErrorMonitor(0.2, 0.1).update(wrong, weights)
+    again = TypeIErrorMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
+    assert again.to_dict() == monitor.to_dict()
+    assert again.update([1, 0]).to_dict() == monitor.update([1, 0]).to_dict()
+
+
+def test_an_alarm_stays():
+    monitor = TypeIErrorMonitor(0.1).update(np.ones(50))
+    row = monitor.alarm_row
+    monitor.update(np.zeros(10_000))
+    assert monitor.alarm
+    assert monitor.alarm_row == row
+    assert "ALARM" in monitor.summary()
+
+
+def test_before_the_first_row_nothing_is_claimed():
+    monitor = TypeIErrorMonitor(0.1)
+    assert not monitor.alarm
+    assert monitor.bound == (0.0, 1.0)
+    assert "No row" in monitor.summary()
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.0, -1, float("nan"), "0.1", None])
+def test_levels_must_be_probabilities(bad):
+    with pytest.raises(ValueError, match="alpha must lie"):
+        TypeIErrorMonitor(bad)
+    with pytest.raises(ValueError, match="delta must lie"):
+        TypeIErrorMonitor(0.1, bad)
+
+
+def test_rows_that_are_none_are_refused_and_change_nothing():
+    monitor = TypeIErrorMonitor(0.1).update([0, 1])
+    before = monitor.to_dict()
+    for rows, weights, match in [
+        ([0.5], None, "0 or a 1"),
+        ([0, 1], [1.0], "one entry"),
+        ([0], [-1.0], "not negative"),
+        ([0], [np.inf], "finite"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            monitor.update(rows, weights)
+    assert monitor.to_dict() == before
+
+
+def test_foreign_state_is_refused():
+    state = TypeIErrorMonitor(0.1).update([0]).to_dict()
+    with pytest.raises(ValueError, match="not the state"):
+        TypeIErrorMonitor.from_dict({"alpha": 0.1})
+    with pytest.raises(ValueError, match="does not fit"):
+        TypeIErrorMonitor.from_dict({**state, "capital": [0.0]})
+
+
+def test_it_is_drawn():
+    pytest.importorskip("matplotlib").use("Agg")
+    rng = np.random.default_rng(0)
+    monitor = TypeIErrorMonitor(0.1).update(rng.random(500) < 0.25)
+    display = MonitorDisplay.from_monitor(monitor)
+    assert len(display.figure_.axes) == 2
+    with pytest.raises(ValueError, match="seen no row"):
+        MonitorDisplay(TypeIErrorMonitor(0.1))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import batch
 import certificates
+import columns
 import correlated
 import growth
 import imputer
@@ -21,6 +22,7 @@ import learned
 import naive_bayes
 import report
 import small
+import streaming
 from measure import DisagreementError, Table
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -28,6 +30,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 BENCHMARKS = {
     "large": large.run,
     "correlated": correlated.run,
+    "columns": columns.run,
+    "streaming": streaming.run,
     "small": small.run,
     "batch": batch.run,
     "growth": growth.run,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import batch
 import certificates
+import columns
 import correlated
 import growth
 import imputer
@@ -22,6 +23,7 @@ import missing
 import naive_bayes
 import report
 import small
+import streaming
 from measure import DisagreementError, Table
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -30,6 +32,8 @@ BENCHMARKS = {
     "large": large.run,
     "missing": missing.run,
     "correlated": correlated.run,
+    "columns": columns.run,
+    "streaming": streaming.run,
     "small": small.run,
     "batch": batch.run,
     "growth": growth.run,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,13 @@ from scipy.special import ndtri
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
-from missratio._typing import FloatArray
 from missratio.app.report._rows import LabelledRows
 from missratio.ratio import JointRatio, NaiveBayesRatio, feature_names
-from missratio.uncertainty import ratio_uncertainty
+from missratio.uncertainty import (
+    RatioUncertainty,
+    UnreliableIntervalWarning,
+    ratio_uncertainty,
+)
 
 MOST_LISTED = 60
 
@@ -47,7 +51,9 @@ def coefficients(
     values = values * rows.classifier._sign
     names = _names(estimator, last, columns, len(values))
     order = np.argsort(-np.abs(values), kind="stable")[:MOST_LISTED]
-    errors = _standard_errors(rows)
+    known = _uncertainty(rows)
+    errors = None if known is None else known.standard_errors[:-1]
+    unreliable = [] if known is None else np.flatnonzero(~known.reliable[:-1]).tolist()
     reach = None if errors is None else ndtri(0.5 + confidence / 2.0) * errors[order]
     return {
         "names": [names[j] for j in order],
@@ -56,13 +62,14 @@ def coefficients(
         "high": None if reach is None else values[order] + reach,
         "confidence": confidence,
         "left_out": len(values) - len(order),
+        "unreliable": [names[j] for j in unreliable[:MOST_LISTED]],
     }
 
 
-def _standard_errors(rows: LabelledRows) -> FloatArray | None:
-    """Of a ratio's coefficients; None where they can't be had.
+def _uncertainty(rows: LabelledRows) -> RatioUncertainty | None:
+    """Of a ratio's coefficients; None where it can't be had.
 
-    They can't for other estimators, where the ratio was fitted elsewhere or with sample
+    It can't for other estimators, where the ratio was fitted elsewhere or with sample
     weights, and where its optimum wasn't reached.
     """
     classifier = rows.classifier
@@ -74,10 +81,13 @@ def _standard_errors(rows: LabelledRows) -> FloatArray | None:
     kept[classifier.calibration_index_] = False
     fitted = rows.take(np.flatnonzero(kept))
     labels = (fitted.y != rows.controlled).astype(int)
-    try:
-        return ratio_uncertainty(ratio, fitted.X, labels).standard_errors[:-1]
-    except (ValueError, np.linalg.LinAlgError):
-        return None
+    with warnings.catch_warnings():
+        # The page says it, with the table's names.
+        warnings.simplefilter("ignore", UnreliableIntervalWarning)
+        try:
+            return ratio_uncertainty(ratio, fitted.X, labels)
+        except (ValueError, np.linalg.LinAlgError):
+            return None
 
 
 def _names(estimator: Any, last: Any, columns: list[str], width: int) -> list[str]:

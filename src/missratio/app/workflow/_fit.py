@@ -32,7 +32,7 @@ from missratio.exceptions import (
 )
 from missratio.missingness import Missingness
 from missratio.ratio import BaseRatio
-from missratio.uncertainty import ratio_uncertainty
+from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
 IGNORE = "ignore"
 # No table is long enough to certify a lower one.
@@ -290,13 +290,16 @@ def _covariance(
     fitted = np.ones(len(table.y), dtype=bool)
     fitted[classifier.calibration_index_] = False
     is_other = (table.y != classifier.certificate_.controlled_class).astype(int)
-    try:
-        # Where φ was learned, it was from these rows and more of the same class.
-        known = ratio_uncertainty(
-            ratio, table.X[fitted], is_other[fitted], learned_on="same"
-        )
-    except ValueError as error:
-        raise TableError(f"There are no standard errors: {error}") from error
+    with warnings.catch_warnings():
+        # The report says it, with the table's names.
+        warnings.simplefilter("ignore", UnreliableIntervalWarning)
+        try:
+            # Where φ was learned, it was from these rows and more of the same class.
+            known = ratio_uncertainty(
+                ratio, table.X[fitted], is_other[fitted], learned_on="same"
+            )
+        except ValueError as error:
+            raise TableError(f"There are no standard errors: {error}") from error
     return known.covariance
 
 

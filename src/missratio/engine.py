@@ -217,7 +217,8 @@ class RowSample:
                 return None
             return work(features, weights)
 
-        found: Result = self.rows.source.fold(work_on, merge, elements)
+        source: Any = self.rows.source
+        found: Result = source.fold(work_on, merge, elements)
         return found
 
     def held(self, stride: int, centre: FloatArray, *, single: bool = True) -> Sample:

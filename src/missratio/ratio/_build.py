@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +82,8 @@ class CompleteRows:
                 "NaiveBayesRatio, fewer columns, or more rows."
             )
         if isinstance(self.rows.source, TensorSource):
-            return self.rows.source.sample(self.total)
+            tensors: Any = self.rows.source.sample(self.total)
+            return tensors
         sample = RowSample(
             self.rows, None, None, self.total, in_passing=self.in_passing
         )

@@ -332,7 +332,8 @@ class JointRatio(ReadingRatio):
             NaN for a row that has a missing value.
         """
         if (tensor := on_device(X)) is not None:
-            return self._predict_tensor(tensor)
+            found: FloatArray = self._predict_tensor(tensor)
+            return found
         X = on_host(X)
         features = self._evaluate_basis(X, self._read_rows(X))
         score: FloatArray = features @ as_numpy(self.coef_) + float(self.intercept_)

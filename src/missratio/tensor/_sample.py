@@ -120,7 +120,11 @@ class TensorSample:
             curved = [_exponential_curvature(few.rows, few.weights, both)]
         else:
             plain = few._plain(term_of, at, both, second_order=True)
-            curved = [(one.log_scale, one.curvature) for one in plain]
+            curved = [
+                (one.log_scale, one.curvature)
+                for one in plain
+                if one.curvature is not None
+            ]
         return [
             replace(one, curvature=matrix * (times * np.exp(scale - one.log_scale)))
             for one, (scale, matrix) in zip(sums, curved, strict=True)

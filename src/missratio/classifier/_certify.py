@@ -201,7 +201,8 @@ class Promise:
             caps = caps[caps < known] if uses != "given" else caps[:0]
         capped = [(replace(trust, cap=cap), rule) for cap in caps.tolist()]
         if capped and not several:
-            return capped[:1]
+            # Nobody can say what it costs to give rows up: only where there's no bound.
+            return capped[:1] if known is None else [(trust, rule)]
         if capped and known is None and uses != "used":
             return capped
         return [(trust, rule), *capped]

@@ -12,7 +12,12 @@ from missratio._blocks import rows_with_nan
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import Message
 from missratio.rows._refusals import refuse_infinity, refuse_nan
-from missratio.rows._source import MemorySource, RowBlock, concatenated
+from missratio.rows._source import (
+    BLOCK_ELEMENTS,
+    MemorySource,
+    RowBlock,
+    concatenated,
+)
 from missratio.rows._summary import WeightSums, weighted_sums
 from missratio.rows._weighing import (
     CompleteCases,
@@ -96,6 +101,7 @@ class ClassRows:
             sums = self.source.fold(
                 lambda block: self.block_feature_sums(block, required, origin),
                 merge_sums,
+                self._elements,
             )
         self._check_any(sums.count)
         self._check_own_weights()
@@ -193,6 +199,12 @@ class ClassRows:
 
         return work
 
+    @property
+    def _elements(self) -> int:
+        """How many numbers a block holds: more where there are no weights to make."""
+        times = 4 if isinstance(self.weighing, Unweighted) else 1
+        return times * BLOCK_ELEMENTS
+
     def weigh(self, block: RowBlock) -> FloatArray | None:
         """Weights of a block's rows or entries; None for ones."""
         try:
@@ -207,7 +219,9 @@ class ClassRows:
         Entries are missing independently given the row: a row is complete with the
         product of the probabilities, and weighs the product of its entries' weights.
         """
-        found = self.source.fold(self._block_row_weights, _weights_or_ones)
+        found = self.source.fold(
+            self._block_row_weights, _weights_or_ones, self._elements
+        )
         weights = None if isinstance(found, int) else found
         if weights is not None and not self.weighing.by_entry:
             self._check_any(weights)

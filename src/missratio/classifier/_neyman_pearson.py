@@ -40,7 +40,11 @@ from missratio.classifier._training import (
     users_labels,
 )
 from missratio.classifier._trust import ScoredRows
-from missratio.missingness import Missingness
+from missratio.missingness import (
+    Missingness,
+    missingness_check,
+    refuse_contradiction,
+)
 from missratio.ratio import check_choice, two_classes
 from missratio.threshold import CalibrationSample, Rule, check_levels
 from missratio.weights import complete_row_weights
@@ -448,6 +452,11 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         model = None
         if self.deployment == "complete":
             model = calibration_model(X0, missingness, self._controlled())
+        if model is not None:
+            checks = missingness_check(
+                X0, model, complete=True, odds_factor=self.odds_factor
+            )
+            refuse_contradiction(checks, self._controlled())
         training = None
         if model is not None and training_rows is not None:
             training = self._scored(training_rows)

@@ -5,6 +5,8 @@ from missratio.missingness._check import (
     MissingnessContradictionError,
     MissingnessContradictionWarning,
     missingness_check,
+    refuse_contradiction,
+    warn_of_contradiction,
 )
 from missratio.missingness.base import Missingness
 from missratio.missingness.corruption import corrupt
@@ -32,4 +34,6 @@ __all__ = [
     "corrupt",
     "missingness_check",
     "missingness_patterns",
+    "refuse_contradiction",
+    "warn_of_contradiction",
 ]

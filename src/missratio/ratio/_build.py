@@ -82,7 +82,7 @@ class CompleteRows:
                 "NaiveBayesRatio, fewer columns, or more rows."
             )
         if isinstance(self.rows.source, TensorSource):
-            tensors: Any = self.rows.source.sample(self.total)
+            tensors: AnySample = self.rows.source.sample(self.total)  # type: ignore[assignment]
             return tensors
         sample = RowSample(
             self.rows, None, None, self.total, in_passing=self.in_passing

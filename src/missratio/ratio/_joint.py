@@ -48,6 +48,7 @@ from missratio.rows import (
     WeightCheck,
     check_missingness,
     only_columns,
+    warn_if_contradicted,
 )
 from missratio.solver import Status
 from missratio.tensor import (
@@ -221,7 +222,7 @@ class JointRatio(ReadingRatio):
         denominator: ClassRows,
         stacklevel: int,
     ) -> None:
-        """Warn where a few rows carry a class's weight."""
+        """Warn where a few rows carry a class's weight, or the rows contradict φ."""
         columns = only_columns(self.basis_.required_columns_)
         apart = self._columns_apart or self.fallback_used_
         names = self.basis_.get_feature_names_out
@@ -231,6 +232,7 @@ class JointRatio(ReadingRatio):
         ):
             required = columns if by_feature else None
             rows.warn_if_concentrated(sums, required, names, stacklevel + 1)
+            warn_if_contradicted(rows, not by_feature, stacklevel + 1)
 
     def _choose_problem(
         self, numerator: ClassRows, denominator: ClassRows

@@ -421,7 +421,7 @@ class JointRatio(BaseRatio):
             NaN for a row that has a missing value.
         """
         if (tensor := on_device(X)) is not None:
-            return self._predict_tensor(tensor)
+            return self._predict_tensor(tensor)  # type: ignore[no-any-return]
         X = on_host(X)
         features = self._evaluate_basis(X, self._read_rows(X))
         score: FloatArray = features @ as_numpy(self.coef_) + float(self.intercept_)

@@ -25,7 +25,7 @@ from missratio.rows import (
     single_sums,
 )
 from missratio.solver import Solution, Status
-from missratio.tensor import TensorSource
+from missratio.tensor import TensorSample, TensorSource
 from missratio.weights import effective_sample_size
 
 Fallback = Literal["raise", "naive-bayes"]
@@ -271,7 +271,7 @@ class CompleteRows:
             f"weight; a joint fit of {n_columns} column(s) needs more than {n_columns}."
         )
 
-    def sample(self, centre: FloatArray) -> AnySample:
+    def sample(self, centre: FloatArray) -> AnySample | TensorSample:
         """As a sample of one problem."""
         if not self.sums.count[0]:
             raise ValueError(
@@ -340,7 +340,7 @@ def joint_problem(
     means = weighted_means(numerator, sums)
     complete = CompleteRows.of(denominator) if complete is None else complete
     centre = means.centre[None]
-    sample: AnySample | WeightedMean
+    sample: AnySample | TensorSample | WeightedMean
     if objective.linear_numerator:
         whole = means.mass if len(means.mass) == 1 else np.ones(1)
         sample = WeightedMean.centred(means.mean[None], whole, centre, objective)
@@ -414,7 +414,7 @@ def single_columns(basis: Basis) -> IntArray:
     return owner
 
 
-def constant_features(sample: AnySample) -> BoolArray:
+def constant_features(sample: AnySample | TensorSample) -> BoolArray:
     """Which features have one value only over all rows, (n_problems, n_features)."""
     few = sample.peek()
     value = few[:, :1]

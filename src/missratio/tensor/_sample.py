@@ -120,7 +120,7 @@ class TensorSample:
             curved = [_exponential_curvature(few.rows, few.weights, both)]
         else:
             plain = few._plain(term_of, at, both, second_order=True)
-            curved = [(one.log_scale, one.curvature) for one in plain]
+            curved = [(one.log_scale, np.asarray(one.curvature)) for one in plain]
         return [
             replace(one, curvature=matrix * (times * np.exp(scale - one.log_scale)))
             for one, (scale, matrix) in zip(sums, curved, strict=True)

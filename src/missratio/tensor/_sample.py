@@ -52,6 +52,12 @@ class TensorSample:
     centred: bool = False
 
     @property
+    def features(self) -> FloatArray:
+        """All rows on the host, for a small sample."""
+        rows: FloatArray = as_numpy(self.rows)[None]
+        return rows
+
+    @property
     def size(self) -> int:
         """How many numbers there are."""
         return self.n_rows * int(self.rows.shape[1])

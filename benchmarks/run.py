@@ -19,6 +19,7 @@ import imputer
 import kernel
 import large
 import learned
+import missing
 import naive_bayes
 import report
 import small
@@ -29,6 +30,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 BENCHMARKS = {
     "large": large.run,
+    "missing": missing.run,
     "correlated": correlated.run,
     "columns": columns.run,
     "streaming": streaming.run,

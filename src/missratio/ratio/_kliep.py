@@ -6,9 +6,9 @@ from typing import Any
 
 from missratio.objective import KLIEPObjective, Objective
 from missratio.ratio._base import SolverName
-from missratio.ratio._joint import JointRatio, MissingnessParameter
-from missratio.ratio._parts import Fallback
+from missratio.ratio._joint import Fallback, JointRatio
 from missratio.ratio._penalty import PenaltyWeights
+from missratio.ratio._reading import MissingnessParameter
 from missratio.rows import Normalization
 
 

@@ -210,7 +210,7 @@ class RowSample:
             # Elementwise work of several temporaries: smaller blocks stay in the cache.
             elements //= 8
 
-        def work_on(block: RowBlock) -> Result | None:
+        def work_on(block: RowBlock) -> Any:
             features, weights = self._block(block)
             # A streamed source leaves out what is None.
             if self.in_passing and not features.shape[1]:

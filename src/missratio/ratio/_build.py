@@ -21,7 +21,7 @@ from missratio.rows import (
     only_columns,
     single_sums,
 )
-from missratio.tensor import TensorSource
+from missratio.tensor import TensorSample, TensorSource
 from missratio.weights import effective_sample_size
 
 
@@ -73,7 +73,7 @@ class CompleteRows:
             f"weight; a joint fit of {n_columns} column(s) needs more than {n_columns}."
         )
 
-    def sample(self, centre: FloatArray) -> AnySample:
+    def sample(self, centre: FloatArray) -> AnySample | TensorSample:
         """As a sample of one problem."""
         if not self.sums.count[0]:
             raise ValueError(
@@ -143,7 +143,7 @@ def joint_problem(
     means = weighted_means(numerator, sums)
     complete = CompleteRows.of(denominator) if complete is None else complete
     centre = means.centre[None]
-    sample: AnySample | WeightedMean
+    sample: AnySample | TensorSample | WeightedMean
     if objective.linear_numerator:
         whole = means.mass if len(means.mass) == 1 else np.ones(1)
         sample = WeightedMean.centred(means.mean[None], whole, centre, objective)

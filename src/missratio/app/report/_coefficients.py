@@ -75,7 +75,8 @@ def _standard_errors(rows: LabelledRows) -> FloatArray | None:
     fitted = rows.take(np.flatnonzero(kept))
     labels = (fitted.y != rows.controlled).astype(int)
     try:
-        return ratio_uncertainty(ratio, fitted.X, labels).standard_errors[:-1]
+        known = ratio_uncertainty(ratio, fitted.X, labels, inclusion=fitted.inclusion)
+        return known.standard_errors[:-1]
     except (ValueError, np.linalg.LinAlgError):
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def complete_case(
         None where no complete row is weighted, or none is missing.
     """
     classifier = rows.classifier
-    complete = rows.complete
+    complete = rows.as_found.complete
     if classifier.deployment == "as-observed" or complete.all():
         return None
     kept = rows.take(np.flatnonzero(complete))
@@ -85,7 +86,7 @@ def _threshold(
             for name in missingness_parameters(classifier.estimator)
         }
         ignoring = refit(
-            rows, kept.X, kept.y, **unaware, missingness=None, rule="auto",
+            replace(kept, inclusion=None), **unaware, missingness=None, rule="auto",
             missingness_delta=None, odds_factor=1.0,
         )  # fmt: skip
         if ignoring is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -146,15 +146,16 @@ def _data_account(
         X[:, place] = filled.column(name).to_numpy()
     drawn = (inclusion > 0.0) & rows_with_nan(table.X)
     found = drawn & ~rows_with_nan(X)
-    parts, models, told = [], {}, []
+    parts: list[str] = []
+    models: dict[Any, Missingness] = {}
+    told: list[Message] = []
     for label in labels:
         mine = table.y == label
         if not table.missing_counts(label):
             continue
         if (found & mine).any():
-            parts.append(
-                _drawn_words(label, int(drawn[mine].sum()), int(found[mine].sum()))
-            )
+            asked, had = int(drawn[mine].sum()), int(found[mine].sum())
+            parts.append(_drawn_words(label, asked, had))
         elif label == controlled:
             raise ValueError(
                 f"No row of the controlled class {label!r} is filled in, and it has "

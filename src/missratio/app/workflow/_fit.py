@@ -230,7 +230,8 @@ def _fitted(
         except (DataError, NoCertificateError) as error:
             raise error.named(names).about(file) from error
         except ValueError as error:
-            raise TableError(str(error)) from error
+            doubts = "".join(f" {message}" for message in account.warnings)
+            raise TableError(f"{error}{doubts}") from error
     return [
         warning.message.named(names)
         if isinstance(warning, Explained)

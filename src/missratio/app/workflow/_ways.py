@@ -11,8 +11,13 @@ from typing import Any
 import numpy as np
 
 from missratio._blocks import rows_with_nan
+from missratio._hints import listed
 from missratio.app.tables import LabelledTable, Wanted
-from missratio.app.workflow._account import loses_whole_rows, named_counts
+from missratio.app.workflow._account import (
+    loses_whole_rows,
+    named_counts,
+    table_account,
+)
 from missratio.app.workflow._plan import PlanOptions, plan_table
 from missratio.exceptions import (
     Message,
@@ -21,9 +26,12 @@ from missratio.exceptions import (
     TableError,
     UnexplainedMissingError,
 )
+from missratio.learning import LearnedMissingness
 
 # Rows of the controlled class to plan for; a quarter to twice as many are tried.
 ROWS = 80
+# What --alpha and --delta are, unless told otherwise.
+USUAL_LEVEL = 0.05
 # On larger tables, trials of look-ups take too long to be part of a message.
 MOST_ROWS = 200_000
 
@@ -74,7 +82,7 @@ def _ways(
         yield OpenWay(
             "look up nothing",
             "φ, the probability of being missing, is learned from the other columns, "
-            "and must be logistic in the value itself",
+            f"and must be logistic in the value itself{_untaught(table, lossy)}",
             Remedy.LEARN,
         )
     yield OpenWay(
@@ -117,14 +125,33 @@ def _look_ups(
     except TableError:
         return
     assert power is not None
-    for values, rows, found in zip(power.values, power.rows, power.power, strict=True):
-        if found > 0.0:
-            yield OpenWay(
-                f"look up {rows} rows ({values} values)",
-                f"power about {found:.2f}, {assumes}",
-                Remedy.LOOK_UP_ROWS,
-                {"values": int(values)},
-            )
+    useful = np.flatnonzero(power.power > 0.0)
+    for place in dict.fromkeys(useful[[0, -1]].tolist() if len(useful) else []):
+        values = int(power.values[place])
+        yield OpenWay(
+            f"look up {power.rows[place]} rows ({values} values)",
+            f"power about {power.power[place]:.2f}, {assumes}",
+            Remedy.LOOK_UP_ROWS,
+            {"values": values},
+        )
+
+
+def _untaught(table: LabelledTable, lossy: list[Any]) -> str:
+    """The columns that the others say nothing of."""
+    if len(table.y) > MOST_ROWS:
+        return ""
+    try:
+        learned = table_account(table, lossy).models.values()
+    except TableError:
+        return "; but they can't teach it here"
+    names = [
+        check.feature
+        for model in learned
+        if isinstance(model, LearnedMissingness)
+        for check in model.checks
+        if check.kind == "instrument" and check.failed
+    ]
+    return f"; but they say too little of {listed(names)}" if names else ""
 
 
 def _query(file: Path, wanted: Wanted, plan: PlanOptions) -> str:
@@ -137,5 +164,7 @@ def _query(file: Path, wanted: Wanted, plan: PlanOptions) -> str:
     ):
         for name in names:
             words += [option, name]
-    words += ["--alpha", f"{plan.alpha:g}", "--delta", f"{plan.delta:g}"]
+    for option, value in (("--alpha", plan.alpha), ("--delta", plan.delta)):
+        if value != USUAL_LEVEL:
+            words += [option, f"{value:g}"]
     return shlex.join(words)

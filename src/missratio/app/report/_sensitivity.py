@@ -9,6 +9,9 @@ from missratio.app.report._rows import LabelledRows
 from missratio.app.report._words import number
 from missratio.classifier import SensitivityCurve, Variation, sensitivity_curve
 
+# Γ up to which a small error in φ undoes the guarantee.
+NO_SLACK = 1.05
+
 
 def sensitivity(rows: LabelledRows, most: int) -> dict[str, Any] | None:
     """Certified error and power where φ is another, and the tipping points.
@@ -54,6 +57,8 @@ def _words(curve: SensitivityCurve, label: Any) -> list[str]:
     gamma = curve.tipping_factor
     if math.isinf(gamma):
         odds = "No odds factor up to 1000 undoes the certificate."
+    elif gamma < NO_SLACK:
+        odds = "Tipping point: the certificate has no slack, it needs φ to be exact."
     else:
         odds = (
             f"Tipping point: the certificate is lost once the odds of being missing "

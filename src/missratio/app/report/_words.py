@@ -51,7 +51,8 @@ def certificate_words(certificate: Certificate, other: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        `headline`, `guarantee`, `meaning`, `assumptions`, `breaks`, `robustness` and `checks`.
+        `headline`, `guarantee`, `meaning`, `assumptions`, `breaks`, `robustness` and
+        `checks`.
     """
     controlled = certificate.controlled_class
     alpha, sure = percent(certificate.alpha), percent(1.0 - certificate.delta)

@@ -15,6 +15,7 @@ from scipy.stats import norm, t
 
 import missratio as mr
 from missratio import datasets
+from missratio.learning import LearnedMissingness, MissingnessWarning
 
 LAWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "normal": lambda x: x,
@@ -51,10 +52,10 @@ def look_up(
 
 def learn(
     X: np.ndarray, revealed: np.ndarray | None, *, from_table: bool = True
-) -> mr.LearnedMissingness:
+) -> LearnedMissingness:
     """Learn without a word: warnings are what is counted here, by the checks."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mr.MissingnessWarning)
+        warnings.simplefilter("ignore", MissingnessWarning)
         return mr.learn_missingness(X, revealed, from_table=from_table)
 
 
@@ -147,7 +148,7 @@ def right_form(seed: int, delta: float = 0.05) -> Outcome:
 
 def wrong_form(
     form: str, law: str, m: int, seed: int, *, from_table: bool = True
-) -> mr.LearnedMissingness:
+) -> LearnedMissingness:
     """A table of 3,000 rows and five columns whose φ isn't a logistic one."""
     rng = np.random.default_rng([2, seed])
     Z = rows_of(3000, 5, 0.6, law, rng)

@@ -210,14 +210,15 @@ class RowSample:
             # Elementwise work of several temporaries: smaller blocks stay in the cache.
             elements //= 8
 
-        def work_on(block: RowBlock) -> Result | None:
+        def work_on(block: RowBlock) -> Any:
             features, weights = self._block(block)
             # A streamed source leaves out what is None.
             if self.in_passing and not features.shape[1]:
                 return None
             return work(features, weights)
 
-        found: Result = self.rows.source.fold(work_on, merge, elements)
+        source: Any = self.rows.source
+        found: Result = source.fold(work_on, merge, elements)
         return found
 
     def held(self, stride: int, centre: FloatArray, *, single: bool = True) -> Sample:

@@ -10,10 +10,12 @@ import pytest
 from scipy.stats import binomtest
 
 import missratio as mr
+from missratio.learning import MissingnessWarning, compare_classes
 from missratio.learning._evidence import fit_evidence
 from missratio.learning._instruments import predict_columns
 from missratio.learning._scores import ScoredTable
 from missratio.learning._shadow import ShadowEvidence, solve_moments
+from missratio.weights import inverse_probability_weights
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import table_simulation as simulation
@@ -43,7 +45,7 @@ def test_the_moments_hold_at_the_estimate():
 def test_weights_of_the_learned_phi_restore_means():
     X, Z, _ = table(n=20_000)
     model = mr.learn_missingness(X)
-    weights = mr.inverse_probability_weights(X, model)
+    weights = inverse_probability_weights(X, model)
     means = np.nansum(weights * X, axis=0) / weights.sum(axis=0)
     off = np.abs(means - Z.mean(axis=0))
     assert off.max() < 0.06
@@ -160,7 +162,7 @@ def test_one_column_alone_cannot_teach():
 
 def test_columns_that_nothing_predicts_say_so():
     X, _, _ = table(n=500, rho=0.0)
-    with pytest.warns(mr.MissingnessWarning, match="don't predict it"):
+    with pytest.warns(MissingnessWarning, match="don't predict it"):
         model = mr.learn_missingness(X)
     weak = [check for check in model.checks if check.kind == "instrument"]
     assert sum(check.failed for check in weak) >= 2
@@ -184,15 +186,13 @@ def test_strength_is_counted_in_looked_up_values():
 def test_columns_that_go_missing_together_are_no_shadows_of_each_other():
     X, Z, _ = table(n=2000, d=5)
     X[:, 1] = np.where(np.isnan(X[:, 0]), np.nan, Z[:, 1])
-    with pytest.warns(
-        mr.MissingnessWarning, match=r"0, 1: they go missing in the same"
-    ):
+    with pytest.warns(MissingnessWarning, match=r"0, 1: they go missing in the same"):
         model = mr.learn_missingness(X)
     assert [c.feature for c in model.checks if c.kind == "together"] == ["0"]
     # Looked-up values teach them, and no warning is due.
     revealed = simulation.look_up(X, Z, 60, np.random.default_rng(0))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mr.MissingnessWarning)
+        warnings.simplefilter("ignore", MissingnessWarning)
         both = mr.learn_missingness(X, revealed)
     assert both.shadow[0] is both.shadow[1] is None
     assert both.shadow[2] is not None
@@ -270,7 +270,7 @@ def test_a_rejection_reaches_the_user():
     Z = simulation.rows_of(3000, 3, 0.6, "normal", rng)
     phi = np.where(np.abs(Z) > 1.0, 0.8, 0.1)
     X = np.where(rng.uniform(size=Z.shape) < phi, np.nan, Z)
-    with pytest.warns(mr.MissingnessWarning, match="contradict log-odds linear"):
+    with pytest.warns(MissingnessWarning, match="contradict log-odds linear"):
         mr.learn_missingness(X)
 
 
@@ -317,11 +317,11 @@ def test_the_label_is_compared():
             Z = simulation.rows_of(2000, 3, 0.7, "normal", rng)
             X = mr.corrupt(Z, mr.LogisticMissingness(0.0, slope), rng)
             models[label] = mr.learn_missingness(X)
-        checks = mr.compare_classes(models)
+        checks = compare_classes(models)
         assert [check.failed for check in checks] == [kind == "other"] * 3
     with pytest.raises(ValueError, match="Two classes or more"):
-        mr.compare_classes({0: models[0]})
+        compare_classes({0: models[0]})
     del models[0]
     models[2] = mr.learn_missingness(X[:, :2])
     with pytest.raises(ValueError, match="other features"):
-        mr.compare_classes(models)
+        compare_classes(models)

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 import missratio as mr
+from missratio.missingness import MissingnessPatternsDisplay
 
 mpl.use("Agg")
 
@@ -98,7 +99,7 @@ def test_no_test_rules_out_mnar_and_the_sentence_says_so():
 
 def test_the_picture_shows_the_most_frequent():
     patterns = mr.missingness_patterns(lossy())
-    display = mr.MissingnessPatternsDisplay.from_patterns(patterns, most=5).plot()
+    display = MissingnessPatternsDisplay.from_patterns(patterns, most=5).plot()
     columns, image, shares = display.axes_
     assert [bar.get_height() for bar in columns.patches] == pytest.approx(
         patterns.missing_share
@@ -112,4 +113,4 @@ def test_the_picture_shows_the_most_frequent():
     assert centres == pytest.approx(np.arange(4) + 0.5)
     mpl.pyplot.close(display.figure_)
     with pytest.raises(ValueError, match="1 or more"):
-        mr.MissingnessPatternsDisplay.from_patterns(patterns, most=0)
+        MissingnessPatternsDisplay.from_patterns(patterns, most=0)

@@ -20,7 +20,7 @@ from missratio.rows import (
     only_columns,
     single_sums,
 )
-from missratio.tensor import TensorSource
+from missratio.tensor import TensorSample, TensorSource
 from missratio.weights import effective_sample_size
 
 
@@ -72,7 +72,7 @@ class CompleteRows:
             f"weight; a joint fit of {n_columns} column(s) needs more than {n_columns}."
         )
 
-    def sample(self, centre: FloatArray) -> AnySample:
+    def sample(self, centre: FloatArray) -> AnySample | TensorSample:
         """As a sample of one problem."""
         if not self.sums.count[0]:
             raise ValueError(
@@ -81,7 +81,8 @@ class CompleteRows:
                 "NaiveBayesRatio, fewer columns, or more rows."
             )
         if isinstance(self.rows.source, TensorSource):
-            return self.rows.source.sample(self.total)
+            tensors: AnySample = self.rows.source.sample(self.total)  # type: ignore[assignment]
+            return tensors
         sample = RowSample(
             self.rows, None, None, self.total, in_passing=self.in_passing
         )
@@ -141,7 +142,7 @@ def joint_problem(
     means = weighted_means(numerator, sums)
     complete = CompleteRows.of(denominator) if complete is None else complete
     centre = means.centre[None]
-    sample: AnySample | WeightedMean
+    sample: AnySample | TensorSample | WeightedMean
     if objective.linear_numerator:
         whole = means.mass if len(means.mass) == 1 else np.ones(1)
         sample = WeightedMean.centred(means.mean[None], whole, centre, objective)

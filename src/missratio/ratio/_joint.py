@@ -48,6 +48,7 @@ from missratio.rows import (
     WeightCheck,
     check_missingness,
     only_columns,
+    warn_if_contradicted,
 )
 from missratio.solver import Status
 from missratio.tensor import (
@@ -221,7 +222,7 @@ class JointRatio(ReadingRatio):
         denominator: ClassRows,
         stacklevel: int,
     ) -> None:
-        """Warn where a few rows carry a class's weight."""
+        """Warn where a few rows carry a class's weight, or the rows contradict φ."""
         columns = only_columns(self.basis_.required_columns_)
         apart = self._columns_apart or self.fallback_used_
         names = self.basis_.get_feature_names_out
@@ -231,6 +232,7 @@ class JointRatio(ReadingRatio):
         ):
             required = columns if by_feature else None
             rows.warn_if_concentrated(sums, required, names, stacklevel + 1)
+            warn_if_contradicted(rows, not by_feature, stacklevel + 1)
 
     def _choose_problem(
         self, numerator: ClassRows, denominator: ClassRows
@@ -332,7 +334,8 @@ class JointRatio(ReadingRatio):
             NaN for a row that has a missing value.
         """
         if (tensor := on_device(X)) is not None:
-            return self._predict_tensor(tensor)
+            found: FloatArray = self._predict_tensor(tensor)
+            return found
         X = on_host(X)
         features = self._evaluate_basis(X, self._read_rows(X))
         score: FloatArray = features @ as_numpy(self.coef_) + float(self.intercept_)

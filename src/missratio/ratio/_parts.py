@@ -15,6 +15,7 @@ from missratio.ratio._problem import RatioProblem, WeightedMean
 from missratio.ratio._solve import solve
 from missratio.rows import WeightSums
 from missratio.solver import Solution, Status
+from missratio.tensor import TensorSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +209,7 @@ class JointProblem:
         return total
 
 
-def constant_features(sample: AnySample) -> BoolArray:
+def constant_features(sample: AnySample | TensorSample) -> BoolArray:
     """Which features have one value only over all rows, (n_problems, n_features)."""
     few = sample.peek()
     value = few[:, :1]

@@ -38,7 +38,6 @@ def cautions(rows: LabelledRows, data: dict[str, Any]) -> list[dict[str, str]]:
         *_on_weights(data["weights"]),
         *_on_band(data["missingness"]["profiles"]),
         *_on_power(data["curve"]),
-        *_on_intervals(data["coefficients"]),
     ]
     return [{"title": title, "text": text} for title, text in found]
 
@@ -151,20 +150,5 @@ def _on_power(curve: dict[str, Any]) -> list[tuple[str, str]]:
             "Power is too good",
             "It was measured on the rows that the classifier was fitted on. Give test "
             "rows, or let it be cross-validated (folds=5).",
-        )
-    ]
-
-
-def _on_intervals(coefficients: dict[str, Any] | None) -> list[tuple[str, str]]:
-    names = [] if coefficients is None else coefficients["unreliable"]
-    if not names:
-        return []
-    shown = ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
-    return [
-        (
-            "Unreliable intervals",
-            f"A few rows with large weights decide the coefficients of {shown}, or the "
-            "rows say nothing of them: their intervals may be too short. Scores, "
-            "threshold and certificate don't depend on intervals.",
         )
     ]

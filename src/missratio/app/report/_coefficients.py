@@ -10,15 +10,13 @@ from scipy.special import ndtri
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
+from missratio._typing import FloatArray
 from missratio.app.report._rows import LabelledRows
 from missratio.ratio import JointRatio, NaiveBayesRatio, feature_names
-from missratio.uncertainty import (
-    RatioUncertainty,
-    UnreliableIntervalWarning,
-    ratio_uncertainty,
-)
+from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
 MOST_LISTED = 60
+DOUBT = "A few rows with large weights decide: intervals may be too short."
 
 
 def coefficients(
@@ -51,9 +49,7 @@ def coefficients(
     values = values * rows.classifier._sign
     names = _names(estimator, last, columns, len(values))
     order = np.argsort(-np.abs(values), kind="stable")[:MOST_LISTED]
-    known = _uncertainty(rows)
-    errors = None if known is None else known.standard_errors[:-1]
-    unreliable = [] if known is None else np.flatnonzero(~known.reliable[:-1]).tolist()
+    errors, doubt = _standard_errors(rows)
     reach = None if errors is None else ndtri(0.5 + confidence / 2.0) * errors[order]
     return {
         "names": [names[j] for j in order],
@@ -61,33 +57,40 @@ def coefficients(
         "low": None if reach is None else values[order] - reach,
         "high": None if reach is None else values[order] + reach,
         "confidence": confidence,
+        "doubt": doubt,
         "left_out": len(values) - len(order),
-        "unreliable": [names[j] for j in unreliable[:MOST_LISTED]],
     }
 
 
-def _uncertainty(rows: LabelledRows) -> RatioUncertainty | None:
-    """Of a ratio's coefficients; None where it can't be had.
+def _standard_errors(
+    rows: LabelledRows,
+) -> tuple[FloatArray | None, str | None]:
+    """Of a ratio's coefficients, and why they may be wrong; None where not to be had.
 
-    It can't for other estimators, where the ratio was fitted elsewhere or with sample
+    They can't for other estimators, where the ratio was fitted elsewhere or with sample
     weights, and where its optimum wasn't reached.
     """
     classifier = rows.classifier
     ratio = classifier.estimator_
     is_ratio = isinstance(ratio, JointRatio | NaiveBayesRatio)
     if not is_ratio or not hasattr(classifier, "calibration_index_"):
-        return None
+        return None, None
     kept = np.ones(len(rows.y), dtype=bool)
     kept[classifier.calibration_index_] = False
     fitted = rows.take(np.flatnonzero(kept))
     labels = (fitted.y != rows.controlled).astype(int)
-    with warnings.catch_warnings():
-        # The page says it, with the table's names.
-        warnings.simplefilter("ignore", UnreliableIntervalWarning)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         try:
-            return ratio_uncertainty(ratio, fitted.X, labels)
+            known = ratio_uncertainty(
+                ratio, fitted.X, labels, inclusion=fitted.inclusion
+            )
+            errors = known.standard_errors[:-1]
         except (ValueError, np.linalg.LinAlgError):
-            return None
+            return None, None
+    # Which coefficients it is about is said by the ratio's own names for them.
+    few = any(isinstance(w.message, UnreliableIntervalWarning) for w in caught)
+    return errors, DOUBT if few else None
 
 
 def _names(estimator: Any, last: Any, columns: list[str], width: int) -> list[str]:

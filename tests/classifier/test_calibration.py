@@ -37,7 +37,9 @@ def test_a_level_is_a_fit_at_that_level(rule, alpha):
     kept = fitted(X, y, **options).calibration_
     if again.calibration_.trust == kept.trust:
         chosen = kept.select([alpha])[0].threshold
-        assert (np.inf if chosen is None else chosen) == again.threshold_
+        # How far thresholds are moved is measured near each one.
+        chosen = np.inf if chosen is None else chosen
+        assert chosen == pytest.approx(again.threshold_, abs=1e-5)
 
 
 @pytest.mark.parametrize("seed", [None, 0, "generator"])

@@ -33,7 +33,9 @@ def test_the_certificate_is_shown(run, patients):
     out = patients.with_name("m.skops")
     phi = patients.with_name("phi.toml")
     result = run("fit", patients, *OPTIONS, "--missingness", phi, "--out", out)
-    assert "at most 0.05 are given to the other class" in result.stdout
+    assert (
+        "At most 5% of complete 'well' rows are classified as 'sick'" in result.stdout
+    )
     assert "Method: kliep, " in result.stdout
     assert "Reading" in result.stderr
     assert "Reading" not in result.stdout

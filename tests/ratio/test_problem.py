@@ -596,7 +596,7 @@ def with_mixtures(seed, offset=0.0):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("error::missratio.NoFiniteOptimumWarning")
+@pytest.mark.filterwarnings("error::missratio.exceptions.NoFiniteOptimumWarning")
 @pytest.mark.parametrize("name", DIVERGING)
 @pytest.mark.parametrize("seed", range(10))
 def test_collinear_features_predict_what_fewer_do(name, seed):

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.special import stdtrit
 
 import missratio as mr
 
@@ -166,20 +167,37 @@ def as_if_known(
     }
 
 
+def half_lengths(uncertainty: mr.uncertainty.RatioUncertainty) -> np.ndarray:
+    """Of the intervals at level 0.95, in the order of the estimates."""
+    own = stdtrit(uncertainty.degrees_of_freedom, 0.975) * uncertainty.standard_errors
+    lower, upper = uncertainty.interval(POINTS)
+    return np.concatenate([own, (upper - lower) / 2.0])
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Errors of the estimates in every repeat, and their standard errors.
 
-    `included` allows for the estimation of φ, `left_out` doesn't.
+    `included` allows for the estimation of φ, `left_out` doesn't. `reach` is half the
+    intervals' lengths, and `reliable` whether no warning came with them.
     """
 
     setting: Setting
     error: np.ndarray
     included: np.ndarray
     left_out: np.ndarray
+    reach: np.ndarray
+    reliable: np.ndarray
+
+    @property
+    def held(self) -> np.ndarray:
+        """Which intervals held the truth."""
+        return np.abs(self.error) <= self.reach
 
     def coverage(self, errors: np.ndarray | None = None) -> np.ndarray:
-        errors = self.included if errors is None else errors
+        """The share of intervals that hold the truth; normal ones, of given errors."""
+        if errors is None:
+            return self.held.mean(axis=0)
         return (np.abs(self.error) <= 1.959964 * errors).mean(axis=0)
 
     def inflation(self, errors: np.ndarray) -> np.ndarray:
@@ -193,15 +211,26 @@ def repeat(setting: Setting, seed: int, count: int) -> list[tuple[np.ndarray, ..
     results = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mr.exceptions.WeightConcentrationWarning)
+        warnings.simplefilter("ignore", mr.uncertainty.UnreliableIntervalWarning)
+        warnings.simplefilter("ignore", mr.exceptions.NoFiniteOptimumWarning)
+        warnings.simplefilter("ignore", mr.learning.MissingnessWarning)
         while len(results) < count:
             data = draw(setting, rng)
             models = learn(setting, data)
             ratio = setting.make(models).fit(data.X, data.y)
-            included = left_out = standard_errors(ratio, data)
+            if not getattr(ratio, "converged_", True):
+                continue
+            uncertainty = mr.ratio_uncertainty(ratio, data.X, data.y)
+            _, at_points = uncertainty.log_ratio(POINTS)
+            included = np.concatenate([uncertainty.standard_errors, at_points])
+            left_out = included
             if setting.queried is not None:
                 plain = setting.make(as_if_known(models)).fit(data.X, data.y)
                 left_out = standard_errors(plain, data)
-            results.append((estimates(ratio) - setting.truth, included, left_out))
+            error = estimates(ratio) - setting.truth
+            reliable = bool(uncertainty.reliable[:-1].all())
+            reach = half_lengths(uncertainty)
+            results.append((error, included, left_out, reach, reliable))
     return results
 
 
@@ -256,6 +285,47 @@ def settings() -> list[Setting]:
     return cells + others + hard
 
 
+def random_settings(count: int, seed: int = 0) -> list[Setting]:
+    """Known φ, from harmless to one that comes close to 1 for many values."""
+    rng = np.random.default_rng(seed)
+    return [
+        Setting(
+            losing=str(rng.choice(["rows", "entries"])),
+            share=float(rng.choice([0.3, 0.5, 0.7])),
+            n_rows=int(rng.choice([300, 1000, 3000])),
+            slope=round(float(rng.uniform(0.2, 2.5)), 2),
+            estimator=str(rng.choice(["joint", "naive-bayes"])),
+            both=bool(rng.random() < 0.3),
+        )
+        for _ in range(count)
+    ]
+
+
+RANDOM_COLUMNS = (
+    "lost | share | n | slope | fit | normal quantile | Student's | reliable"
+)
+
+
+def random_row(outcome: Outcome) -> str:
+    setting = outcome.setting
+    what = setting.estimator + (", both classes" if setting.both else "")
+    cells = [
+        setting.losing, f"{setting.share}", f"{setting.n_rows:,}", f"{setting.slope}",
+        what, _range(outcome.coverage(outcome.included)[CLAIMED]),
+        _range(outcome.coverage()[CLAIMED]), f"{outcome.reliable.mean():.2f}",
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def pooled(outcomes: Sequence[Outcome]) -> tuple[np.ndarray, np.ndarray, float]:
+    """Coverage where intervals are called reliable and elsewhere, and how often."""
+    held = np.concatenate([outcome.held[:, CLAIMED] for outcome in outcomes])
+    reliable = np.concatenate([outcome.reliable for outcome in outcomes])
+    return held[reliable].mean(axis=0), held[~reliable].mean(axis=0), reliable.mean()
+
+
+# All but the log normaliser.
+CLAIMED = np.array([0, 1, 3, 4, 5])
 COLUMNS = (
     "lost | share | n | looked up | fit | θ | log r | se / spread | left out: log r | "
     "se / spread"
@@ -270,14 +340,15 @@ def table_row(outcome: Outcome) -> str:
     queried = "φ known" if setting.queried is None else str(setting.queried)
     cells = [
         setting.losing, f"{setting.share}", f"{setting.n_rows:,}", queried,
-        ", ".join(what), *_figures(outcome, outcome.included),
+        ", ".join(what), *_figures(outcome, outcome.included, outcome.coverage()),
     ]  # fmt: skip
-    plain = _figures(outcome, outcome.left_out)[1:]
+    naive = outcome.coverage(outcome.left_out)
+    plain = _figures(outcome, outcome.left_out, naive)[1:]
     return f"| {' | '.join(cells + (plain if setting.queried else ['', '']))} |"
 
 
-def _figures(outcome: Outcome, errors: np.ndarray) -> list[str]:
-    coverage, inflation = outcome.coverage(errors), outcome.inflation(errors)
+def _figures(outcome: Outcome, errors: np.ndarray, coverage: np.ndarray) -> list[str]:
+    inflation = outcome.inflation(errors)
     spread = f"{inflation[3:].min():.2f}–{inflation[3:].max():.2f}"
     return [_range(coverage[:2]), _range(coverage[3:]), spread]
 
@@ -295,7 +366,7 @@ Both classes are normal with the same covariance (correlation 0.5; 0 for naive B
 so that θ and log r are known. Class 1 loses whole rows or single entries, logistically
 with slopes 0.7 and −0.49 in the two columns (or a slope as said, and −0.7 times it),
 and so many of the missing ones are looked up, in each column or as whole rows; all of
-them where fewer are missing. The binomial error of a share is 0.01.
+them where fewer are missing. The binomial error of a share is {noise:.3f}.
 
 Columns "θ" and "log r" are the shares of {repeats:,} repeats in which the interval at
 level 0.95 held the truth, the least and the largest of both coefficients, and of log r
@@ -306,29 +377,63 @@ known.
 | {columns} |
 |{rule}
 {rows}
+
+## Settings drawn at random
+
+Class 1 (or both classes) loses rows or entries by a known φ whose slope is drawn
+between 0.2 and 2.5. With a steep one, values that nearly always go missing are seldom
+seen and weigh much, and no interval can know of those that were not seen. Shown are
+the least and the largest coverage of both coefficients and of log r at three points,
+by the normal quantile and by Student's, which `ratio_uncertainty` takes, and the share
+of repeats in which intervals are called reliable, without a warning.
+
+| {random_columns} |
+|{random_rule}
+{random_rows}
+
+Over all of them, intervals are called reliable in {reliable:.0%} of the repeats. They
+hold in {sure} of those, and in {unsure} of the others.
 """
 
 
-def page(outcomes: Sequence[Outcome], repeats: int) -> str:
-    rows = "\n".join(table_row(outcome) for outcome in outcomes)
-    rule = "---|" * len(COLUMNS.split(" | "))
-    return PAGE.format(repeats=repeats, columns=COLUMNS, rule=rule, rows=rows)
+def page(outcomes: Sequence[Outcome], drawn: Sequence[Outcome], repeats: int) -> str:
+    sure, unsure, reliable = pooled(drawn)
+    return PAGE.format(
+        repeats=repeats,
+        noise=np.sqrt(LEVEL * (1 - LEVEL) / repeats),
+        columns=COLUMNS,
+        rule="---|" * len(COLUMNS.split(" | ")),
+        rows="\n".join(table_row(outcome) for outcome in outcomes),
+        random_columns=RANDOM_COLUMNS,
+        random_rule="---|" * len(RANDOM_COLUMNS.split(" | ")),
+        random_rows="\n".join(random_row(outcome) for outcome in drawn),
+        reliable=reliable,
+        sure=_range(sure),
+        unsure=_range(unsure),
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", type=Path, help="the page to write")
     parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--random", type=int, default=20, help="settings drawn")
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args(arguments)
-    outcomes = []
-    for setting in settings():
-        start = time.perf_counter()
-        outcomes.append(simulate(setting, options.repeats, options.jobs))
-        taken = time.perf_counter() - start
-        print(table_row(outcomes[-1]), f"{taken:.0f} s", flush=True)
+    outcomes, drawn = [], []
+    for found, show, group in (
+        (outcomes, table_row, settings()),
+        (drawn, random_row, random_settings(options.random)),
+    ):
+        for setting in group:
+            start = time.perf_counter()
+            found.append(simulate(setting, options.repeats, options.jobs))
+            taken = time.perf_counter() - start
+            print(show(found[-1]), f"{taken:.0f} s", flush=True)
+    print(*(_range(part) for part in pooled(drawn)[:2]))
     if options.write:
-        options.write.write_text(page(outcomes, options.repeats), encoding="utf-8")
+        text = page(outcomes, drawn, options.repeats)
+        options.write.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ ROOT = Path(missratio.__file__).parent
 # What each part may use: the parts before it on the data's path.
 PATH = [
     "missingness",
+    "threshold",
     "learning",
     "weights",
     "rows",
@@ -21,10 +22,10 @@ PATH = [
     "objective",
     "moments",
     "engine",
+    "tensor",
     "ratio",
     "uncertainty",
     "imputation",
-    "threshold",
     "classifier",
     "evaluation",
     "theory",
@@ -54,7 +55,8 @@ LIBRARY = {*ALLOWED, "solver"}
 ALLOWED["app"] = {*LIBRARY, "reproduce"}
 for late in ["learning", *PATH[PATH.index("ratio") :]]:
     ALLOWED[late].add("solver")
-HEAVY = ["torch", "dask", "altair", "matplotlib", "pandas", "polars", "pyarrow"]
+HEAVY = ["torch", "triton", "dask", "distributed", "altair", "matplotlib", "pandas"]
+HEAVY += ["polars", "pyarrow"]
 
 
 def imported_modules(file):

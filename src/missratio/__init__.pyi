@@ -12,6 +12,7 @@ from . import (
     missingness,
     objective,
     ratio,
+    rows,
     theory,
     threshold,
     uncertainty,
@@ -28,6 +29,7 @@ from .classifier import (
     expected_power,
     query_budget,
     required_calibration_rows,
+    sensitivity_curve,
 )
 from .evaluation import (
     NPROCDisplay,
@@ -53,6 +55,8 @@ from .missingness import (
     LogisticMissingness,
     StepMissingness,
     corrupt,
+    missingness_check,
+    missingness_patterns,
 )
 from .ratio import (
     KLIEP,
@@ -63,6 +67,7 @@ from .ratio import (
     density_ratio,
     fit_batch,
 )
+from .rows import scan_parquet
 from .uncertainty import ratio_uncertainty
 
 __version__: str
@@ -102,6 +107,8 @@ __all__ = [
     "learning",
     "load_model",
     "missingness",
+    "missingness_check",
+    "missingness_patterns",
     "np_roc",
     "objective",
     "plan_queries",
@@ -110,7 +117,10 @@ __all__ = [
     "ratio",
     "ratio_uncertainty",
     "required_calibration_rows",
+    "rows",
     "save_model",
+    "scan_parquet",
+    "sensitivity_curve",
     "theory",
     "threshold",
     "type_i_error",

@@ -4,19 +4,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 
 import missratio as mr
 from missratio import (
+    LogisticMissingness,
     NeymanPearsonClassifier,
+    corrupt,
     error_scorer,
     power,
     type_i_error,
     type_ii_error,
 )
 from missratio.evaluation import exact_interval, power_interval, type_i_interval
+from missratio.weights import complete_row_weights
 
 TRUTH = np.repeat([0, 1], [10, 5])
 PREDICTED = np.array([0] * 7 + [1] * 3 + [1] * 4 + [0])
@@ -135,3 +138,48 @@ def test_scorers_weight_rows_that_lost_values_or_refuse_them(two_normals):
     assert plain.row_weights(X, y) is None
     with pytest.raises(ValueError, match="no missingness model"):
         scorer(plain, lost, y)
+
+
+@pytest.mark.parametrize("function", [type_i_error, power, type_i_interval])
+def test_equal_weights_are_none_and_zero_leaves_a_row_out(function):
+    weights = np.full(15, 2.5)
+    plain = function(TRUTH, PREDICTED)
+    assert function(TRUTH, PREDICTED, sample_weight=weights) == pytest.approx(plain)
+    rows = np.r_[0:3, 8:13]
+    weights[:] = 0.0
+    weights[rows] = 1.0
+    found = function(TRUTH, PREDICTED, sample_weight=weights)
+    assert found == pytest.approx(function(TRUTH[rows], PREDICTED[rows]))
+    with pytest.raises(ValueError, match="finite and not negative"):
+        function(TRUTH, PREDICTED, sample_weight=-weights)
+    with pytest.raises(ValueError, match="with a positive weight"):
+        function(TRUTH, PREDICTED, sample_weight=0 * weights)
+
+
+def weighted_coverage(repeats, seed):
+    """How often weighted intervals hold the error, in settings drawn at random."""
+    rng = np.random.default_rng(seed)
+    held = []
+    for _ in range(repeats):
+        n, cut = int(rng.integers(100, 2000)), rng.uniform(0.0, 1.5)
+        slope = rng.uniform(-1.0, 1.0)
+        phi = LogisticMissingness(-slope + rng.uniform(-1, 0), [slope])
+        X = corrupt(rng.normal(size=(n, 1)), phi, rng)
+        y = np.zeros(n)
+        interval = type_i_interval(
+            y,
+            (X[:, 0] > cut).astype(int),
+            sample_weight=complete_row_weights(X, phi),
+        )
+        held.append(interval.low <= norm.sf(cut) <= interval.high)
+    return np.mean(held)
+
+
+def test_weighted_intervals_hold():
+    assert weighted_coverage(200, 0) > 0.9
+
+
+@pytest.mark.validity
+def test_weighted_intervals_hold_as_often_as_they_say():
+    # Binomial error of 5000 repeats: 0.003.
+    assert weighted_coverage(5000, 1) > 0.94

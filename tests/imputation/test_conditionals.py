@@ -12,6 +12,7 @@ from missratio.imputation._conditionals import (
 )
 from missratio.imputation._donors import Donors
 from missratio.imputation._levels import CategoricalLevels, NumericLevels
+from missratio.imputation._noise import DrawnNoise
 
 
 def weighted_rows(n=20_000, width=3, seed=0):
@@ -62,7 +63,14 @@ def donors(tilt, n_nearest=None, seed=0):
     weights = rng.exponential(size=5000)
     mass = np.bincount(places, weights)
     law = Donors.build(
-        levels, tilt, mass * tilt, location, levels.scores[places], weights, n_nearest
+        levels,
+        tilt,
+        mass * tilt,
+        location,
+        levels.scores[places],
+        weights,
+        n_nearest,
+        rng,
     )
     return law, mass / mass.sum(), rng
 
@@ -80,7 +88,7 @@ def donors(tilt, n_nearest=None, seed=0):
 )
 def test_draws_are_tilted_exactly(tilt, n_nearest):
     law, mass, rng = donors(tilt, n_nearest)
-    drawn = law.draw(np.zeros(40_000), None, rng)
+    drawn = law.draw(np.zeros(40_000), None, DrawnNoise(rng, 40_000))
     expected = mass * tilt / (mass * tilt).sum()
     found = np.bincount(drawn, minlength=20) / len(drawn)
     np.testing.assert_allclose(found, expected, atol=0.012)
@@ -117,9 +125,13 @@ def test_the_spike_is_tilted_too():
         levels.scores[places[others]],
         np.ones(len(others)),
         None,
+        rng,
     )
     chance = np.repeat([0.2, 0.6], 20_000)
-    drawn = levels.values[law.draw(np.zeros(40_000), chance, rng)] == 0.0
+    drawn = (
+        levels.values[law.draw(np.zeros(40_000), chance, DrawnNoise(rng, 40_000))]
+        == 0.0
+    )
     for p, found in zip((0.2, 0.6), (drawn[:20_000], drawn[20_000:]), strict=True):
         assert found.mean() == pytest.approx(p / (p + 0.25 * (1 - p)), abs=0.015)
 
@@ -127,7 +139,7 @@ def test_the_spike_is_tilted_too():
 def test_where_hardly_any_proposal_is_accepted_the_best_of_many_is():
     # Level 19 alone goes missing, and a location of −2 hardly ever proposes it.
     law, _, rng = donors(np.r_[np.zeros(19), 1.0])
-    assert set(law.draw(np.full(50, -2.0), None, rng).tolist()) == {19}
+    assert set(law.draw(np.full(50, -2.0), None, DrawnNoise(rng, 50)).tolist()) == {19}
 
 
 def test_scores_are_those_of_the_complete_column():

@@ -14,7 +14,9 @@ def learned(n, rowwise, revealed_share, seed=0):
     truth = LogisticMissingness(-1.0, np.array([1.0, -1.0]), rowwise)
     X = corrupt(Z, truth, rng)
     known = np.isnan(X) & (rng.random((n, 1)) < revealed_share)
-    return learn_missingness(X, np.where(known, Z, np.nan), rowwise=rowwise), X
+    revealed = np.where(known, Z, np.nan)
+    model = learn_missingness(X, revealed, rowwise=rowwise, from_table=False)
+    return model, X
 
 
 @pytest.mark.parametrize("rowwise", [False, True])

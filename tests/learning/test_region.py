@@ -7,8 +7,9 @@ from scipy.special import expit, xlogy
 from scipy.stats import chi2
 
 from missratio.learning._evidence import Evidence, fit_evidence
-from missratio.learning._learned import covariance_of
-from missratio.learning._region import _directions, _fall, boundary
+from missratio.learning._learned import _outline
+from missratio.learning._precision import inverse_information
+from missratio.learning._region import LookupCriterion, _directions
 
 
 def evidence_of(n=200, m=15, seed=0, n_missing=90, shift=0.8, d=1):
@@ -24,11 +25,16 @@ def separated():
 
 
 def region(evidence, delta):
-    fits = fit_evidence([evidence], penalised=False)
-    highest = 0.0 if fits.separated[0] else fits.log_likelihood[0]
     theta = fit_evidence([evidence], penalised=True).theta[0]
-    inverse = covariance_of(evidence, theta, corrected=False)
-    return boundary(evidence, theta, inverse, highest, delta), theta, highest
+    return _outline(evidence, theta, None, delta), theta
+
+
+def fall(evidence, points):
+    """Falls at raw (a, β), and their corrected (α, β)."""
+    criterion = LookupCriterion(evidence)
+    standard = criterion.coordinates.standardise(points)
+    corrected = criterion.coordinates.restore(criterion.corrected(standard))
+    return criterion(standard), corrected
 
 
 def profile(evidence, alpha, beta):
@@ -53,31 +59,31 @@ def profile(evidence, alpha, beta):
 def test_the_fall_is_that_of_the_profile_likelihood(shift):
     evidence = evidence_of(shift=shift)
     fits = fit_evidence([evidence], penalised=False)
-    theta, highest = fits.theta[0], fits.log_likelihood[0]
+    theta = fits.theta[0]
     points = theta + np.array([[0.0, 0.0], [0.3, 0.1], [-0.5, 0.4], [0.2, -0.6]])
-    falls, corrected = _fall(evidence, points, highest)
+    falls, corrected = fall(evidence, points)
     best = profile(evidence, theta[0] - evidence.sampling_offset, theta[1])
-    for fall, (alpha, beta) in zip(falls, corrected, strict=True):
+    for found, (alpha, beta) in zip(falls, corrected, strict=True):
         expected = 2 * (best - profile(evidence, alpha, beta))
-        assert fall == pytest.approx(expected, abs=1e-5)
+        assert found == pytest.approx(expected, abs=1e-5)
 
 
 def test_king_and_zengs_estimate_is_the_maximum():
     evidence = evidence_of()
     fits = fit_evidence([evidence], penalised=False)
-    theta, highest = fits.theta[0], fits.log_likelihood[0]
-    fall, corrected = _fall(evidence, theta[None], highest)
-    assert fall[0] == pytest.approx(0.0, abs=1e-6)
+    theta = fits.theta[0]
+    found, corrected = fall(evidence, theta[None])
+    assert found[0] == pytest.approx(0.0, abs=1e-6)
     assert corrected[0, 0] == pytest.approx(theta[0] - np.log(15 / 90), abs=1e-4)
     around = theta + np.random.default_rng(0).normal(0.0, 0.5, (200, 2))
-    assert (_fall(evidence, around, highest)[0] > 0.0).all()
+    assert (fall(evidence, around)[0] > 0.0).all()
 
 
 @pytest.mark.parametrize("delta", [0.01, 0.05, 0.3])
 @pytest.mark.parametrize("d", [1, 3])
 def test_points_lie_where_the_fall_is_chi_squares_quantile(delta, d):
     evidence = evidence_of(d=d)
-    points, _, highest = region(evidence, delta)
+    points, _ = region(evidence, delta)
     limit = chi2.ppf(1.0 - delta, 1 + d)
     for alpha, *beta in points:
         # Back to the sampled intercept: the one at which the correction gives α.
@@ -88,15 +94,15 @@ def test_points_lie_where_the_fall_is_chi_squares_quantile(delta, d):
             expected = expit(p + u) @ evidence.mass
             share = np.log(expected / (expected + evidence.n_missing - 15))
             low, high = (u, high) if share > u else (low, u)
-        fall = _fall(evidence, np.array([[alpha + low, *beta]]), highest)[0]
-        assert fall[0] == pytest.approx(limit, rel=0.01)
+        found = fall(evidence, np.array([[alpha + low, *beta]]))[0]
+        assert found[0] == pytest.approx(limit, rel=0.01)
 
 
-def brute_force_extremes(evidence, theta, highest, delta, at, reach):
+def brute_force_extremes(evidence, theta, delta, at, reach):
     """Extremes of α + βz over all points of a fine grid that are in the region."""
     a, b = (np.linspace(-r, r, 161) for r in reach)
     grid = theta + np.stack(np.meshgrid(a, b), axis=-1).reshape(-1, 2)
-    falls, corrected = _fall(evidence, grid, highest)
+    falls, corrected = fall(evidence, grid)
     inside = corrected[falls <= chi2.ppf(1.0 - delta, 2)]
     scores = inside[:, :1] + inside[:, 1:] * at
     return scores.min(axis=0), scores.max(axis=0)
@@ -105,11 +111,11 @@ def brute_force_extremes(evidence, theta, highest, delta, at, reach):
 @pytest.mark.parametrize("m", [4, 15, 90])
 def test_its_extremes_are_those_of_all_points_within(m):
     evidence = evidence_of(m=m)
-    points, theta, highest = region(evidence, 0.05)
+    points, theta = region(evidence, 0.05)
     at = np.array([-2.0, 0.0, 1.0, 3.0])
     scores = points[:, :1] + points[:, 1:] * at
-    reach = 7.0 * np.sqrt(np.diagonal(covariance_of(evidence, theta, corrected=False)))
-    low, high = brute_force_extremes(evidence, theta, highest, 0.05, at, reach)
+    reach = 7.0 * np.sqrt(np.diagonal(inverse_information(evidence, theta)))
+    low, high = brute_force_extremes(evidence, theta, 0.05, at, reach)
     spread = high - low
     assert (np.abs(scores.min(axis=0) - low) < 0.04 * spread).all()
     assert (np.abs(scores.max(axis=0) - high) < 0.04 * spread).all()
@@ -117,7 +123,7 @@ def test_its_extremes_are_those_of_all_points_within(m):
 
 def test_separated_values_leave_the_steepest_of_slopes_possible():
     evidence = separated()
-    points, _, _ = region(evidence, 0.05)
+    points, _ = region(evidence, 0.05)
     at = np.array([-2.0, 0.0, 1.2, 3.0])
     scores = points[:, :1] + points[:, 1:] * at
     # In the gap anything is possible, and beyond the revealed values always missing.
@@ -136,7 +142,7 @@ def test_it_grows_as_delta_falls(evidence):
     at = np.array([-2.0, 0.0, 1.0, 3.0])
     low, high = np.full(4, np.inf), np.full(4, -np.inf)
     for delta in (0.9, 0.5, 0.1, 0.01, 1e-4):
-        points, theta, _ = region(evidence, delta)
+        points, theta = region(evidence, delta)
         scores = points[:, :1] + points[:, 1:] * at
         slack = 2e-3 * (scores.max(axis=0) - scores.min(axis=0))
         assert (scores.min(axis=0) <= low + slack).all()

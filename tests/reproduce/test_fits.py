@@ -142,6 +142,6 @@ def test_thresholds_are_the_classifiers(make_run):
     expected = classifier.calibrate(run.calibration).threshold_
     scores = ratio.decision_function(run.calibration)
     # The classifier moves its threshold up by what rounding may do.
-    assert certified_threshold(scores, 0.2, 0.05) == pytest.approx(expected, abs=1e-9)
+    assert 0 <= expected - certified_threshold(scores, 0.2, 0.05) < 1e-5
     # Too few rows certify nothing, and nothing is classified as class 1.
     assert np.isinf(certified_threshold(scores[:10], 0.1, 0.1))

@@ -18,6 +18,9 @@ from missratio import (
 from missratio.objective import Combination, Objective, Term
 from missratio.uncertainty import _covariance
 
+# Tables are small, so that it shows what each row does.
+pytestmark = pytest.mark.filterwarnings("ignore::missratio.UnreliableIntervalWarning")
+
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
 ENTRIES = LogisticMissingness([-0.5, -1.0], [1.0, -0.5])
 MISSING = {

@@ -7,17 +7,21 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.stats import t
 from sklearn.linear_model import LogisticRegression
 
 from missratio import (
     KLIEP,
+    KLIEPCV,
     FDivergenceRatio,
     LogisticMissingness,
     NaiveBayesRatio,
     corrupt,
+    learn_missingness,
     ratio_uncertainty,
 )
 from missratio.exceptions import NoFiniteOptimumWarning
+from missratio.uncertainty import UnreliableIntervalWarning
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import ratio_coverage
@@ -39,7 +43,11 @@ def test_the_standard_error_of_a_log_ratio_is_that_of_its_linear_form(fitted):
     np.testing.assert_allclose(error, expected)
     np.testing.assert_allclose(estimate, ratio.predict_log_ratio(X[:5]))
     lower, upper = uncertainty.interval(X[:5], level=0.9)
-    np.testing.assert_allclose(upper - lower, 2 * 1.6448536 * expected)
+    reach = (upper - lower) / (2 * expected)
+    # Student's quantile: the normal one, and more the fewer rows decide.
+    degrees = uncertainty.degrees_of_freedom
+    assert (reach > 1.6448536).all()
+    assert (reach <= t.ppf(0.95, degrees.min())).all()
     on_ratio = uncertainty.interval(X[:5], level=0.9, scale="ratio")
     np.testing.assert_allclose(np.log(on_ratio), (lower, upper))
 
@@ -55,9 +63,12 @@ def test_the_summary_has_a_row_for_each_feature(fitted, backend):
     error = uncertainty.standard_errors[:2]
     np.testing.assert_allclose(frame["standard_error"], error)
     np.testing.assert_allclose(frame["z"], ratio.coef_ / error)
-    np.testing.assert_allclose(frame["upper"], ratio.coef_ + 1.6448536 * error)
+    reach = t.ppf(0.95, uncertainty.degrees_of_freedom[:2]) * error
+    np.testing.assert_allclose(frame["upper"], ratio.coef_ + reach)
+    assert list(frame["reliable"]) == [True, True]
 
 
+@pytest.mark.filterwarnings("ignore::missratio.UnreliableIntervalWarning")
 def test_names_of_columns_are_kept_and_nan_gives_nan(two_normals):
     X, y = two_normals(300, 2)
     frame = pd.DataFrame(X, columns=["age", "dose"])
@@ -156,6 +167,7 @@ def test_a_phi_learned_from_all_missing_values_gives_less_variance_than_a_known_
     assert (included[:2] < 0.95 * left_out[:2]).all()
 
 
+@pytest.mark.filterwarnings("ignore::missratio.MissingnessWarning")
 @pytest.mark.parametrize(
     "setting",
     [
@@ -176,3 +188,94 @@ def test_without_the_error_of_phi_intervals_are_too_short():
     outcome = ratio_coverage.simulate(Setting("entries", 0.5, 10), repeats=60)
     assert outcome.coverage(outcome.left_out)[3:].max() < 0.8
     assert (outcome.left_out < outcome.included).mean() > 0.99
+
+
+def test_where_a_few_rows_decide_it_is_said():
+    rng = np.random.default_rng(0)
+    phi = LogisticMissingness(1.0, [3.0])
+    X1 = corrupt(rng.normal(0.5, 1, (1000, 1)), phi, rng)
+    X = np.concatenate([X1, rng.normal(size=(1000, 1))])
+    y = np.repeat([1, 0], 1000)
+    ratio = KLIEP(missingness={1: phi}).fit(X, y)
+    with pytest.warns(UnreliableIntervalWarning, match="'x0': a few rows") as caught:
+        uncertainty = ratio_uncertainty(ratio, X, y)
+    assert caught[0].filename == __file__
+    assert uncertainty.degrees_of_freedom[0] < 30
+    assert not uncertainty.reliable[0]
+    # The fewer degrees of freedom, the longer the interval for its standard error.
+    (row,) = uncertainty.summary_frame().to_dict("records")
+    assert row["upper"] - row["coefficient"] > 2.1 * row["standard_error"]
+
+
+def test_what_the_penalty_made_up_has_no_interval():
+    # Column 1 is an indicator that is missing in class 0 wherever it would be one.
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 2)), np.repeat([0, 1], 1000)
+    X[:, 1] = rng.random(2000) < 0.3
+    X[(y == 0) & (X[:, 1] == 1), 1] = np.nan
+    phi = LogisticMissingness([-np.inf, -1.0], [0.0, 3.0])
+    ratio = KLIEP(l2=0.1, missingness={0: phi}).fit(X, y)
+    assert abs(ratio.coef_[1]) > 1
+    with pytest.warns(UnreliableIntervalWarning, match=r"'x1'.*made the coef"):
+        uncertainty = ratio_uncertainty(ratio, X, y)
+    assert uncertainty.undetermined == {1: 0.0}
+    frame = uncertainty.summary_frame()
+    assert np.isnan(frame[["standard_error", "z", "lower", "upper"]].loc[1]).all()
+    assert frame["reliable"].tolist() == [True, False]
+    estimate, error = uncertainty.log_ratio([[0.5, 0.0], [0.5, 1.0]])
+    assert np.isfinite(estimate).all()
+    assert np.isnan(error).tolist() == [False, True]
+
+
+def test_a_feature_that_varies_in_one_class_is_enough_for_a_divergence():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 2)), np.repeat([0, 1], 300)
+    X[y == 0, 1] = 0.0
+    assert not ratio_uncertainty(
+        FDivergenceRatio("js", l2=0.1).fit(X, y), X, y
+    ).undetermined
+
+
+def cross_validated(setting, rng, **options):
+    data = ratio_coverage.draw(setting, rng)
+    models = ratio_coverage.learn(setting, data)
+    ratio = KLIEPCV(missingness=models, random_state=0, **options)
+    return ratio.fit(data.X, data.y), data
+
+
+def test_a_cross_validated_ratio_has_intervals_too():
+    # Given the penalty that was chosen; here it is next to none, and so is its bias.
+    rng = np.random.default_rng(0)
+    setting = Setting("entries", 0.4, None, n_rows=500, slope=0.5)
+    misses = []
+    for _ in range(60):
+        ratio, data = cross_validated(setting, rng, l2_grid=[1e-4])
+        error = ratio_coverage.estimates(ratio) - setting.truth
+        found = ratio_coverage.standard_errors(ratio, data)
+        misses.append(np.abs(error) > 1.96 * found)
+    assert np.mean(misses, axis=0).max() < 0.15
+
+
+def test_regression_narrows_the_intervals():
+    rng = np.random.default_rng(0)
+    setting = Setting("entries", 0.5, None, n_rows=4000, slope=0.5)
+    ratio, data = cross_validated(setting, rng, l2_grid=[1e-4])
+    plain = KLIEP(missingness=ratio.missingness).fit(data.X, data.y)
+    ours, theirs = (ratio_coverage.standard_errors(r, data) for r in (ratio, plain))
+    assert (ours[:2] < 0.98 * theirs[:2]).all()
+
+
+def test_an_adjusted_ratio_with_a_learned_phi_is_referred_to_another_divisor():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.repeat([0, 1], 200)
+    X1 = X[y == 1].copy()
+    phi = LogisticMissingness(-1.0, [1.0, 1.0])
+    X[y == 1] = corrupt(X1, phi, rng)
+    revealed = np.where(np.isnan(X[y == 1]), X1, np.nan)
+    learned = learn_missingness(X[y == 1], revealed)
+    ratio = KLIEPCV(missingness={1: learned}, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"learned φ.*normalize='hajek'"):
+        ratio_uncertainty(ratio, X, y)
+    plain = KLIEPCV(missingness={1: learned}, normalize="hajek", random_state=0)
+    assert ratio_uncertainty(plain.fit(X, y), X, y).standard_errors.all()

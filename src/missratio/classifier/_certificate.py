@@ -51,6 +51,9 @@ class Certificate:
         Γ, the largest factor by which the odds of being missing may be wrong, either
         way, before the guarantee fails. For a learned φ beyond what its region allows.
         None where nothing is missing or nothing is certified.
+    looked_up, not_found : int
+        Incomplete rows that were drawn to be looked up, and those of them that were not
+        found, which count as errors.
     """
 
     alpha: float
@@ -70,6 +73,8 @@ class Certificate:
     missingness_delta: float = 0.0
     sensitivity: float | None = None
     checks: tuple[str, ...] = ()
+    looked_up: int = 0
+    not_found: int = 0
 
     @property
     def valid_while(self) -> str:
@@ -127,6 +132,11 @@ class Certificate:
     def _on_missingness(self) -> list[str]:
         """How far the guarantee allows for errors in φ."""
         lines = []
+        if self.looked_up:
+            lines.append(
+                f"{self.looked_up} incomplete rows were looked up, {self.not_found} of "
+                "them not found; those count as errors."
+            )
         if self.missingness_delta:
             lines.append(
                 "φ, the probability of being missing, was learned. The certificate "
@@ -166,6 +176,8 @@ def assumptions(
     model: Missingness | None,
     odds_factor: float = 1.0,
     cap: float | None = None,
+    *,
+    looked_up: bool = False,
 ) -> tuple[str, ...]:
     """What a guarantee rests on.
 
@@ -180,11 +192,22 @@ def assumptions(
         By what factor the odds of being missing may be wrong.
     cap : float or None
         The largest weight that a row may have to be classified as the other class.
+    looked_up : bool
+        Whether incomplete rows were drawn and looked up, instead of a model.
     """
     drawn = "the calibration rows are drawn independently from the law of the "
     drawn += f"{rows_of(controlled)} to be classified"
     if deployment == "as-observed":
         return (f"{drawn}, and lose values just as these do",)
+    if looked_up:
+        return (
+            f"{drawn}, as they were before values went missing",
+            "rows to look up were drawn at random among the incomplete ones, and how "
+            "many has nothing to do with their values",
+            "what was found is true",
+            f"rows with a missing value are always classified as {named(controlled)}",
+            "no model of missingness is assumed",
+        )
     if model is None:
         return (drawn, "none of their values is missing")
     found = [f"{drawn}, as they were before values went missing"]

@@ -17,7 +17,14 @@ from missratio.classifier._trust import ScoredRows, Trust
 from missratio.classifier._worst import worst_model
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness
-from missratio.threshold import CountingRule, Rule, TunedBettingRule, make_rule
+from missratio.ratio import check_choice
+from missratio.threshold import (
+    CountingRule,
+    LookUpRule,
+    Rule,
+    TunedBettingRule,
+    make_rule,
+)
 
 # Odds that are wrong by more are as good as unknown.
 LARGEST_FACTOR = 1024.0
@@ -82,7 +89,8 @@ class Promise:
         """
         delta = self.delta - self._missingness_part(model)
         trust, how = self._choose(model, training, other, len(rows.scores))
-        sample, rule = rows.sample(trust), self._rule(how, trust, training)
+        sample = rows.sample(trust)
+        rule = self._rule(how, trust, training, looked_up=sample.lookups is not None)
         calibration = Calibration(sample, trust, rule, delta)
         name, threshold, error_bound, factor = rule.name, None, 0.0, None
         if sample.n_observed:
@@ -113,10 +121,17 @@ class Promise:
             error_bound=error_bound,
             certified=threshold is not None,
             assumptions=assumptions(
-                self.controlled, self.deployment, model, self.odds_factor, trust.cap
+                self.controlled,
+                self.deployment,
+                model,
+                self.odds_factor,
+                trust.cap,
+                looked_up=sample.lookups is not None,
             ),
             missingness_delta=self._missingness_part(model),
             sensitivity=factor,
+            looked_up=0 if sample.lookups is None else int(sample.lookups.drawn.sum()),
+            not_found=0 if sample.lookups is None else sample.lookups.not_found,
         )
         return certificate, calibration
 
@@ -128,8 +143,16 @@ class Promise:
         return self.delta / 2.0 if part is None else part
 
     def _rule(
-        self, rule: str | Rule, trust: Trust, training: ScoredRows | None
+        self,
+        rule: str | Rule,
+        trust: Trust,
+        training: ScoredRows | None,
+        *,
+        looked_up: bool = False,
     ) -> Rule:
+        if looked_up and isinstance(rule, str):
+            check_choice("rule", rule, ("auto", LookUpRule.name))
+            return LookUpRule()
         known = None
         if training is not None and trust.model is not None:
             known = training.sample(trust)
@@ -180,7 +203,8 @@ class Promise:
             caps = caps[caps < known] if uses != "given" else caps[:0]
         capped = [(replace(trust, cap=cap), rule) for cap in caps.tolist()]
         if capped and not several:
-            return capped[:1]
+            # Nobody can say what it costs to give rows up: only where there's no bound.
+            return capped[:1] if known is None else [(trust, rule)]
         if capped and known is None and uses != "used":
             return capped
         return [(trust, rule), *capped]

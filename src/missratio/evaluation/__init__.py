@@ -20,6 +20,7 @@ from missratio.evaluation._np_roc import (
     compare_np_roc,
     np_roc,
 )
+from missratio.evaluation._sensitivity_display import SensitivityDisplay
 
 __all__ = [
     "NPROC",
@@ -28,6 +29,7 @@ __all__ = [
     "MonitorDisplay",
     "NPROCComparison",
     "NPROCDisplay",
+    "SensitivityDisplay",
     "TypeIErrorMonitor",
     "WatchedPoint",
     "compare_np_roc",

@@ -48,39 +48,77 @@ def exact_interval(n_events: int, n_rows: int, confidence: float = 0.95) -> Inte
         raise ValueError(
             f"confidence must lie strictly between 0 and 1, got {confidence}."
         )
+    return _interval(n_events, n_rows, confidence)
+
+
+def _interval(events: float, rows: float, confidence: float) -> Interval:
+    """Clopper and Pearson's, of numbers that need not be whole."""
     tail = (1.0 - confidence) / 2.0
-    low = beta.ppf(tail, n_events, n_rows - n_events + 1) if n_events else 0.0
+    low = beta.ppf(tail, events, rows - events + 1) if events else 0.0
     high = 1.0
-    if n_events < n_rows:
-        high = beta.ppf(1.0 - tail, n_events + 1, n_rows - n_events)
+    if events < rows:
+        high = beta.ppf(1.0 - tail, events + 1, rows - events)
     return Interval(float(low), float(high))
 
 
-def _wrong(
+class _Errors(NamedTuple):
+    """How many rows of one class are classified wrongly, and what share of the weight.
+
+    `size` is the number of rows that tell as much of the share without weights.
+    """
+
+    n_wrong: int
+    n_rows: int
+    share: float
+    size: float
+
+    def interval(self, confidence: float, *, wrong: bool) -> Interval:
+        """Of the share of wrong rows, or of right ones."""
+        if self.size == self.n_rows:
+            events = self.n_wrong if wrong else self.n_rows - self.n_wrong
+            return exact_interval(events, self.n_rows, confidence)
+        share = self.share if wrong else 1.0 - self.share
+        return _interval(share * self.size, self.size, confidence)
+
+
+def _errors(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     controlled_class: Any,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: ArrayLike | None,
     *,
     of_controlled: bool,
-) -> tuple[float, float]:
-    """The weight of one class's rows, and of those that are classified wrongly."""
+) -> _Errors:
     truth, predicted = column_or_1d(y_true), column_or_1d(y_pred)
-    check_consistent_length(truth, predicted)
+    check_consistent_length(truth, predicted, sample_weight)
+    rows = (truth == controlled_class) == of_controlled
     weights = np.ones(len(truth))
     if sample_weight is not None:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-        check_consistent_length(truth, weights)
-    rows = (truth == controlled_class) == of_controlled
-    total = float(weights[rows].sum())
-    if not total > 0.0:
+        weights = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
+        if not ((weights >= 0.0) & np.isfinite(weights)).all():
+            raise ValueError("sample_weight must be finite and not negative.")
+        rows &= weights > 0.0
+    n_rows = int(rows.sum())
+    if n_rows == 0:
         which = "the controlled" if of_controlled else "the other"
+        weighing = "" if sample_weight is None else " with a positive weight"
         raise ValueError(
-            f"y_true has no row of {which} class (controlled_class="
+            f"y_true has no row of {which} class{weighing} (controlled_class="
             f"{controlled_class!r}): its error can't be told."
         )
-    said_controlled = predicted[rows] == controlled_class
-    return float(weights[rows][said_controlled != of_controlled].sum()), total
+    wrong = (predicted[rows] == controlled_class) != of_controlled
+    weights = weights[rows]
+    if (weights == weights[0]).all():
+        n_wrong = int(wrong.sum())
+        return _Errors(n_wrong, n_rows, n_wrong / n_rows, n_rows)
+    weights = weights / weights.sum()
+    share = float(weights @ wrong)
+    # Korn and Graubard's: as many rows as would have the share's variance.
+    size = float(1.0 / (weights @ weights))
+    if 0.0 < share < 1.0:
+        variance = float((weights**2) @ (wrong - share) ** 2)
+        size = min(size, share * (1.0 - share) / variance)
+    return _Errors(int(wrong.sum()), n_rows, share, min(size, n_rows))
 
 
 def type_i_error(
@@ -110,10 +148,9 @@ def type_i_error(
     >>> type_i_error([0, 0, 0, 0, 1], [0, 1, 0, 0, 1])
     0.25
     """
-    wrong, total = _wrong(
+    return _errors(
         y_true, y_pred, controlled_class, sample_weight, of_controlled=True
-    )
-    return wrong / total
+    ).share
 
 
 def type_ii_error(
@@ -137,10 +174,9 @@ def type_ii_error(
     -------
     float
     """
-    wrong, total = _wrong(
+    return _errors(
         y_true, y_pred, controlled_class, sample_weight, of_controlled=False
-    )
-    return wrong / total
+    ).share
 
 
 def power(
@@ -178,21 +214,28 @@ def type_i_interval(
     *,
     controlled_class: Any = 0,
     confidence: float = 0.95,
+    sample_weight: ArrayLike | None = None,
 ) -> Interval:
-    """Exact confidence interval of the type I error.
+    """Confidence interval of the type I error, exact without weights.
+
+    With weights it is Korn and Graubard's, for as many rows as tell as much, and holds
+    approximately.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
     confidence : float, default=0.95
+    sample_weight : array-like of shape (n_rows,), optional
+        As for `type_i_error`.
 
     Returns
     -------
     Interval
     """
-    wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=True)
-    return exact_interval(round(wrong), round(rows), confidence)
+    return _errors(
+        y_true, y_pred, controlled_class, sample_weight, of_controlled=True
+    ).interval(confidence, wrong=True)
 
 
 def power_interval(
@@ -201,21 +244,25 @@ def power_interval(
     *,
     controlled_class: Any = 0,
     confidence: float = 0.95,
+    sample_weight: ArrayLike | None = None,
 ) -> Interval:
-    """Exact confidence interval of the power.
+    """Confidence interval of the power, exact without weights.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
     confidence : float, default=0.95
+    sample_weight : array-like of shape (n_rows,), optional
+        As for `type_i_interval`.
 
     Returns
     -------
     Interval
     """
-    wrong, rows = _wrong(y_true, y_pred, controlled_class, of_controlled=False)
-    return exact_interval(round(rows - wrong), round(rows), confidence)
+    return _errors(
+        y_true, y_pred, controlled_class, sample_weight, of_controlled=False
+    ).interval(confidence, wrong=False)
 
 
 def error_scorer(kind: str, controlled_class: Any = 0) -> Any:

@@ -22,6 +22,7 @@ from missratio.imputation._conditionals import (
 )
 from missratio.imputation._donors import draw_from
 from missratio.imputation._levels import Levels, NumericLevels
+from missratio.imputation._noise import DrawnNoise, Noise, RowNoise
 from missratio.imputation._population import Design, IncompleteColumn, Population
 
 
@@ -58,16 +59,20 @@ class Chain:
         Mean and standard deviation of the values given in each round.
     conditionals : dict of int to Conditional
         Of the last round, by the column's position.
+    columns : sequence of Levels
+        What the conditionals see of the columns.
     """
 
     values: dict[int, FloatArray]
     mean: FloatArray
     spread: FloatArray
     conditionals: dict[int, Conditional]
+    columns: Sequence[Levels]
 
 
 Missing = dict[int, IntArray]
 ConditionalOf = Callable[[Design, int, Conditional | None], Conditional]
+NoiseOf = Callable[[int, int, IntArray], Noise]
 
 
 def impute_chain(
@@ -86,11 +91,14 @@ def impute_chain(
         share = rng.standard_exponential(population.n_rows)
     columns = {column.position: column for column in population.incomplete}
     weighed = {j: _weigh(column, share) for j, column in columns.items()}
+    if options.bootstrap:
+        # What isn't known of the columns' own laws is drawn with the regressions.
+        population = population.reweighted(weighed)
     design = population.design()
     # A start by the law of each column's missing entries, whatever the rest of the row.
     for j, column in columns.items():
         mass = np.cumsum(weighed[j] * column.tilt[column.levels])
-        chosen = draw_from(mass, len(column.missing), rng)
+        chosen = draw_from(mass, rng.random(len(column.missing)))
         design.set(j, column.missing, column.levels[chosen])
 
     def fit(design: Design, j: int, last: Conditional | None) -> Conditional:
@@ -104,7 +112,11 @@ def impute_chain(
         )
 
     missing = {j: column.missing for j, column in columns.items()}
-    return _run(design, missing, fit, options.n_rounds, rng)
+
+    def noise(turn: int, j: int, rows: IntArray) -> Noise:
+        return DrawnNoise(rng, len(rows))
+
+    return _run(design, missing, fit, noise, options.n_rounds)
 
 
 def redraw_chain(
@@ -112,9 +124,11 @@ def redraw_chain(
     columns: Sequence[Levels],
     conditionals: dict[int, Conditional],
     n_rounds: int,
-    rng: np.random.Generator,
+    noise: RowNoise,
 ) -> Chain:
     """Draw the missing entries of other rows by conditionals that are fitted already.
+
+    What a row is given depends on that row alone, not on the others or their order.
 
     Parameters
     ----------
@@ -123,20 +137,25 @@ def redraw_chain(
     columns : sequence of Levels, of length d
     conditionals : dict of int to Conditional
     n_rounds : int
-    rng : Generator
+    noise : RowNoise
+        Of the rows.
     """
     missing = {j: np.flatnonzero(np.isnan(table[:, j])) for j in conditionals}
     missing = {j: rows for j, rows in missing.items() if len(rows)}
     design = Design.encode(table, columns)
-    return _run(design, missing, lambda _, j, __: conditionals[j], n_rounds, rng)
+
+    def noise_of(turn: int, j: int, rows: IntArray) -> Noise:
+        return noise.stream(turn, j).chosen(rows)
+
+    return _run(design, missing, lambda _, j, __: conditionals[j], noise_of, n_rounds)
 
 
 def _run(
     design: Design,
     missing: Missing,
     conditional: ConditionalOf,
+    noise: NoiseOf,
     n_rounds: int,
-    rng: np.random.Generator,
 ) -> Chain:
     values: dict[int, FloatArray] = {}
     last: dict[int, Conditional] = {}
@@ -144,11 +163,11 @@ def _run(
     for turn in range(n_rounds):
         for k, (j, rows) in enumerate(missing.items()):
             last[j] = conditional(design, j, last.get(j))
-            levels = last[j].draw(design.others(j, rows), rng)
+            levels = last[j].draw(design.others(j, rows), noise(turn, j, rows))
             design.set(j, rows, levels)
             values[j] = design.columns[j].values[levels]
             mean[turn, k], spread[turn, k] = values[j].mean(), values[j].std()
-    return Chain(values, mean, spread, last)
+    return Chain(values, mean, spread, last, design.columns)
 
 
 def _weigh(column: IncompleteColumn, share: FloatArray) -> FloatArray:

@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.imputation._donors import Donors
 from missratio.imputation._levels import NumericLevels
+from missratio.imputation._noise import Noise
 
 RIDGE = 1.0
 FOLDS = 3
@@ -67,7 +68,7 @@ class Entries:
 class Conditional(Protocol):
     """Draws levels of one column where it is missing."""
 
-    def draw(self, regressors: FloatArray, rng: np.random.Generator) -> IntArray:
+    def draw(self, regressors: FloatArray, noise: Noise) -> IntArray:
         """A level for each row of what models see of the other columns."""
 
     def thinned(self, rng: np.random.Generator) -> Conditional:
@@ -116,9 +117,16 @@ class LinearLocation:
         return cls(float(level - mean @ coef), coef)
 
     def predict(self, regressors: FloatArray) -> FloatArray:
-        """A location for each row."""
-        location: FloatArray = regressors @ self.coef
-        location += self.intercept
+        """A location for each row.
+
+        Summed column by column: BLAS rounds a row's sum by how many rows there are and
+        where they lie, and a row's location is to depend on that row alone.
+        """
+        location = np.full(len(regressors), self.intercept)
+        for start in range(0, len(location), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            for column, coef in zip(regressors[rows].T, self.coef, strict=True):
+                location[rows] += coef * column
         return location
 
     def moved(self, aim: LinearLocation, part: float) -> LinearLocation:
@@ -271,15 +279,16 @@ class NumericConditional:
             target - at_donors,
             donors.weights,
             n_donors,
+            rng,
         )
         return cls(location, pool, spike)
 
-    def draw(self, regressors: FloatArray, rng: np.random.Generator) -> IntArray:
+    def draw(self, regressors: FloatArray, noise: Noise) -> IntArray:
         """A level for each row."""
         chance = None
         if self.spike is not None:
             chance = self.spike.probability(regressors)
-        return self.donors.draw(self.location.predict(regressors), chance, rng)
+        return self.donors.draw(self.location.predict(regressors), chance, noise)
 
     def thinned(self, rng: np.random.Generator) -> NumericConditional:
         """With few enough donors to be kept."""
@@ -326,7 +335,7 @@ class CategoricalConditional:
         )
         return cls(model, entries.tilt, entries.marginal)
 
-    def draw(self, regressors: FloatArray, rng: np.random.Generator) -> IntArray:
+    def draw(self, regressors: FloatArray, noise: Noise) -> IntArray:
         """A level for each row."""
         mass = np.tile(self.marginal, (len(regressors), 1))
         if self.classifier is not None:
@@ -336,7 +345,7 @@ class CategoricalConditional:
             mass[possible] = 0.0
             mass[np.ix_(possible, seen)] = probability[possible]
         cumulative = np.cumsum(mass, axis=1)
-        mark = rng.random(len(mass)) * cumulative[:, -1]
+        mark = noise.uniform() * cumulative[:, -1]
         # The last level with any mass, should rounding take the mark to the very end.
         last = len(self.tilt) - 1 - np.argmax(mass[:, ::-1] > 0.0, axis=1)
         place = (cumulative <= mark[:, None]).sum(axis=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from missratio._typing import FloatArray, IntArray
 from missratio.imputation._levels import NumericLevels
+from missratio.imputation._noise import Noise
 
 LEAST_DONORS = 100
 LOCAL_SHARE = 20
@@ -62,6 +62,9 @@ class Donors:
     n_nearest : int
         How many of the donors, those with the nearest locations, an entry has; all
         that tie with the entry, as those in one leaf of a tree do, are among them.
+    pool : ndarray
+        Residuals as frequent as their donors weigh, where an entry has all donors: to
+        draw from them is faster than to search the weights for each entry.
     """
 
     levels: NumericLevels
@@ -71,6 +74,7 @@ class Donors:
     residual: FloatArray
     cumulative: FloatArray
     n_nearest: int
+    pool: FloatArray
 
     @classmethod
     def build(
@@ -82,6 +86,7 @@ class Donors:
         residual: FloatArray,
         weights: FloatArray,
         n_nearest: int | None,
+        rng: np.random.Generator,
     ) -> Donors:
         """Sum the donors' weights, in the order of their locations if need be.
 
@@ -99,13 +104,13 @@ class Donors:
             weights = weights[order]
         cumulative = np.concatenate([[0.0], np.cumsum(weights)])
         total = np.cumsum(marginal)
-        return cls(levels, tilt, total, location, residual, cumulative, n_nearest)
+        pool = np.zeros(0)
+        if n_nearest == n_donors:
+            pool = _pool(residual, cumulative, rng)
+        return cls(levels, tilt, total, location, residual, cumulative, n_nearest, pool)
 
     def draw(
-        self,
-        location: FloatArray,
-        spike: FloatArray | None,
-        rng: np.random.Generator,
+        self, location: FloatArray, spike: FloatArray | None, noise: Noise
     ) -> IntArray:
         """A level for each entry.
 
@@ -115,24 +120,27 @@ class Donors:
             Predicted; of entries with donors' residuals.
         spike : ndarray of shape (n,), or None
             The probability that an entry is the levels' spike instead.
-        rng : Generator
+        noise : Noise
+            Of the entries.
         """
         entries = _Waiting(
             location, np.zeros(0) if spike is None else spike, *self._nearest(location)
         )
-        propose = self._proposer(rng)
         drawn = np.empty(len(location), dtype=np.intp)
         waiting = np.arange(len(location))
         for _ in range(TRIES):
             if not len(waiting):
                 return drawn
-            proposed = propose(entries)
+            proposed = self._propose(entries, noise)
             drawn[waiting] = proposed
-            refused = np.flatnonzero(rng.random(len(waiting)) >= self.tilt[proposed])
+            refused = np.flatnonzero(noise.uniform() >= self.tilt[proposed])
             waiting, entries = waiting[refused], entries.chosen(refused)
+            noise = noise.chosen(refused)
+        marks = noise.uniform()
         for k, i in enumerate(waiting):
-            proposed = propose(entries.chosen(np.full(CANDIDATES, k)))
-            drawn[i] = self._choose(proposed, rng)
+            many = entries.chosen(np.full(CANDIDATES, k))
+            proposed = self._propose(many, noise.spread(k, CANDIDATES))
+            drawn[i] = self._choose(proposed, marks[k])
         return drawn
 
     def thinned(self, rng: np.random.Generator) -> Donors:
@@ -148,6 +156,7 @@ class Donors:
             residual=self.residual[kept],
             cumulative=np.concatenate([[0.0], np.cumsum(weights)]),
             n_nearest=max(1, self.n_nearest * KEPT_DONORS // n_donors),
+            pool=rng.permutation(self.pool)[: POOL * KEPT_DONORS],
         )
 
     def _nearest(self, location: FloatArray) -> tuple[IntArray, IntArray]:
@@ -164,50 +173,45 @@ class Donors:
             first, last = np.minimum(first, rank), np.maximum(last, above)
         return first, last
 
-    def _proposer(self, rng: np.random.Generator) -> Callable[[_Waiting], IntArray]:
-        """Draws a level for each entry, as if it were not known to be missing."""
-        residual = self._residuals(rng)
+    def _propose(self, entries: _Waiting, noise: Noise) -> IntArray:
+        """A level for each entry, as if it were not known to be missing."""
+        if len(self.pool):
+            residual = self.pool[noise.below(len(self.pool))]
+        else:
+            residual = self._nearest_residual(entries, noise)
+        proposed = self.levels.nearest(entries.location + residual)
+        if len(entries.spike):
+            assert self.levels.spike is not None
+            proposed[noise.uniform() < entries.spike] = self.levels.spike
+        return proposed
 
-        def propose(entries: _Waiting) -> IntArray:
-            proposed = self.levels.nearest(entries.location + residual(entries))
-            if len(entries.spike):
-                assert self.levels.spike is not None
-                proposed[rng.random(len(proposed)) < entries.spike] = self.levels.spike
-            return proposed
-
-        return propose
-
-    def _residuals(self, rng: np.random.Generator) -> Callable[[_Waiting], FloatArray]:
-        n_donors = len(self.location)
-        if self.n_nearest < n_donors:
-            return lambda entries: self._nearest_residual(entries, rng)
-        # To draw from a pool in which donors are as frequent as they weigh is faster
-        # than to search their weights for each entry.
-        share = self.cumulative / self.cumulative[-1]
-        ends = np.floor(POOL * n_donors * share + rng.random()).astype(np.intp)
-        pool = np.repeat(self.residual, np.diff(ends))
-        return lambda entries: pool[rng.integers(len(pool), size=len(entries.location))]
-
-    def _nearest_residual(
-        self, entries: _Waiting, rng: np.random.Generator
-    ) -> FloatArray:
+    def _nearest_residual(self, entries: _Waiting, noise: Noise) -> FloatArray:
         below = self.cumulative[entries.first]
         above = self.cumulative[entries.last]
-        mark = below + rng.random(len(below)) * (above - below)
+        mark = below + noise.uniform() * (above - below)
         donor = np.searchsorted(self.cumulative, mark, side="right") - 1
         return self.residual[np.clip(donor, entries.first, entries.last - 1)]
 
-    def _choose(self, proposed: IntArray, rng: np.random.Generator) -> int:
+    def _choose(self, proposed: IntArray, mark: np.float64) -> int:
         """One of many proposals, with probability ∝ φ, where few are accepted."""
         mass = np.cumsum(self.tilt[proposed])
         if mass[-1] > 0.0:
-            return int(proposed[draw_from(mass, 1, rng)[0]])
-        return int(draw_from(self.marginal, 1, rng)[0])
+            return int(proposed[draw_from(mass, np.array([mark]))[0]])
+        return int(draw_from(self.marginal, np.array([mark]))[0])
 
 
-def draw_from(cumulative: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
-    """Places drawn with the probabilities that sums of masses imply."""
-    mark = rng.random(size) * cumulative[-1]
+def _pool(
+    residual: FloatArray, cumulative: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Residuals as frequent as their donors weigh, `POOL` times as many as donors."""
+    share = cumulative / cumulative[-1]
+    ends = np.floor(POOL * len(residual) * share + rng.random()).astype(np.intp)
+    return np.repeat(residual, np.diff(ends))
+
+
+def draw_from(cumulative: FloatArray, uniform: FloatArray) -> IntArray:
+    """Places drawn by uniform numbers, as likely as the masses that were summed."""
+    mark = uniform * cumulative[-1]
     place = np.searchsorted(cumulative, mark, side="right")
     # Should rounding take a mark to the very end: the last place with any mass.
     last = np.searchsorted(cumulative, cumulative[-1])

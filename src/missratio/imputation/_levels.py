@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -75,20 +75,21 @@ class NumericLevels:
     ) -> tuple[NumericLevels, IntArray]:
         """The levels of observed values, and each one's place among them."""
         values, places = np.unique(observed, return_inverse=True)
-        mass = np.bincount(places, weights)
+        mass = np.bincount(places, weights).astype(np.float64)
         spike = None
         if mass.max() >= _TIED_SHARE * mass.sum() and len(values) > 1:
             spike = int(np.argmax(mass))
             mass[spike] = 0.0
-        upper = np.cumsum(mass)
-        scores = ndtri(np.clip((upper - mass / 2.0) / upper[-1], _TAIL, 1.0 - _TAIL))
-        if spike is not None:
-            others = np.delete(scores, spike)
-            scores[spike] = np.clip(scores[spike], others.min(), others.max())
-        edges = ndtri(upper[:-1] / upper[-1])
-        inverse = np.searchsorted(edges, (np.arange(_GRID) + 0.5) / _CELLS - _LARGEST)
-        ties = bool(mass.max() >= _TIED_SHARE * upper[-1])
-        return cls(values, scores, inverse, spike, ties), places
+        ties = bool(mass.max() >= _TIED_SHARE * mass.sum())
+        return cls(values, *_scores(mass, spike), spike, ties), places
+
+    def reweighted(self, places: IntArray, weights: FloatArray) -> NumericLevels:
+        """The same levels with F by other weights of the observed values."""
+        mass = np.bincount(places, weights, len(self.values)).astype(np.float64)
+        if self.spike is not None:
+            mass[self.spike] = 0.0
+        scores, inverse = _scores(mass, self.spike)
+        return replace(self, scores=scores, inverse=inverse)
 
     @property
     def width(self) -> int:
@@ -112,6 +113,18 @@ class NumericLevels:
         if self.spike is None:
             return scores[:, None]
         return np.column_stack([scores, values == self.values[self.spike]])
+
+
+def _scores(mass: FloatArray, spike: int | None) -> tuple[FloatArray, IntArray]:
+    """Normal scores of levels by their masses, and the inverse on a grid."""
+    upper = np.cumsum(mass)
+    scores = ndtri(np.clip((upper - mass / 2.0) / upper[-1], _TAIL, 1.0 - _TAIL))
+    if spike is not None:
+        others = np.delete(scores, spike)
+        scores[spike] = np.clip(scores[spike], others.min(), others.max())
+    edges = ndtri(upper[:-1] / upper[-1])
+    inverse = np.searchsorted(edges, (np.arange(_GRID) + 0.5) / _CELLS - _LARGEST)
+    return scores, inverse
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -119,6 +119,20 @@ class Population:
             )
         incomplete.sort(key=lambda column: len(column.missing))
         return cls(len(table), tuple(levels), tuple(all_places), tuple(incomplete))
+
+    def reweighted(self, weights: Mapping[int, FloatArray]) -> Population:
+        """The same population, its incomplete columns' laws by other weights.
+
+        Parameters
+        ----------
+        weights : mapping from position to ndarray of shape (n_observed,)
+        """
+        columns = list(self.columns)
+        for j, given in weights.items():
+            levels = columns[j]
+            if isinstance(levels, NumericLevels):
+                columns[j] = levels.reweighted(self.places[j], given)
+        return replace(self, columns=tuple(columns))
 
     def design(self) -> Design:
         """What models see of the observed entries."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -23,6 +23,7 @@ from missratio.imputation._classes import Models, columns_missing, incomplete_cl
 from missratio.imputation._columns import Columns
 from missratio.imputation._conditionals import Conditional
 from missratio.imputation._levels import Levels
+from missratio.imputation._noise import RowNoise
 from missratio.imputation._population import Population
 from missratio.imputation._trace import ImputationTrace
 from missratio.ratio import check_no_infinity
@@ -31,9 +32,9 @@ from missratio.weights import warn_if_concentrated
 
 @dataclass(frozen=True)
 class Fitted:
-    """What draws the missing values of rows without labels."""
+    """What draws the missing values of rows without labels, for each imputation."""
 
-    columns: tuple[Levels, ...]
+    columns: tuple[Sequence[Levels], ...]
     conditionals: tuple[dict[int, Conditional], ...]
 
 
@@ -331,7 +332,8 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 {j: law.thinned(rng) for j, law in chain.conditionals.items()}
                 for chain in chains
             )
-            self._fitted = Fitted(population.columns, conditionals)
+            columns = tuple(chain.columns for chain in chains)
+            self._fitted = Fitted(columns, conditionals)
 
     def _redraw(self, X: Any, n_imputations: int) -> list[Any]:
         check_is_fitted(self, "convergence_")
@@ -343,14 +345,15 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         fitted = self._fitted_for(missing)
         rows = np.flatnonzero(any_by_row(missing))
         tables = []
-        for conditionals, seed in zip(
+        for columns, conditionals, seed in zip(
+            fitted.columns[:n_imputations],
             fitted.conditionals[:n_imputations],
             np.random.SeedSequence(**self._redraw_seed).spawn(n_imputations),
             strict=True,
         ):
-            rng = np.random.default_rng(seed)
+            noise = RowNoise.of(table[rows], seed)
             chain = redraw_chain(
-                table[rows], fitted.columns, conditionals, self.n_rounds, rng
+                table[rows], columns, conditionals, self.n_rounds, noise
             )
             whole = table.copy(order="F")
             for j, values in chain.values.items():

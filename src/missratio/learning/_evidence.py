@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray
+from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.learning._coordinates import Coordinates
 from missratio.learning._logistic import LogisticBatch
 from missratio.solver import Status
 
@@ -55,11 +56,20 @@ class Evidence:
 
     @property
     def sampling_offset(self) -> float:
-        """log(m / n_missing): how much more seldom than observed ones they are known.
+        """log(m / n_missing) ≤ 0, by which a fit to known values puts α too low.
 
-        King and Zeng's (2001) correction of the intercept takes it off again.
+        Only m of the n_missing missing values are known, and all observed ones.
+        Subtracting it raises the intercept to that of φ: King and Zeng's (2001)
+        correction. It is 0 where nothing was looked up, and nothing fitted.
         """
+        if self.n_revealed == 0:
+            return 0.0
         return float(np.log(self.revealed_mass / self.n_missing))
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """By which the known values are standardised."""
+        return Coordinates.of(self.values, np.ones(len(self.mass)))
 
     @property
     def constant(self) -> BoolArray:
@@ -115,13 +125,20 @@ class Evidence:
         )
 
 
+def group_starts(size: int) -> IntArray:
+    """Where groups of neighbours start among so many sorted values."""
+    if size <= GROUPS + 2 * ENDS:
+        return np.arange(size)
+    inner = np.linspace(ENDS, size - ENDS, GROUPS + 1).astype(np.intp)
+    return np.concatenate([np.arange(ENDS), inner, np.arange(size - ENDS + 1, size)])
+
+
 def _grouped(observed: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Means of groups of neighbours, and how many values each has."""
     size = observed.shape[1]
-    if size <= GROUPS + 2 * ENDS:
+    starts = group_starts(size)
+    if len(starts) == size:
         return observed, np.ones(size)
-    inner = np.linspace(ENDS, size - ENDS, GROUPS + 1).astype(np.intp)
-    starts = np.concatenate([np.arange(ENDS), inner, np.arange(size - ENDS + 1, size)])
     counts = np.diff(starts, append=size).astype(np.float64)
     return np.add.reduceat(np.sort(observed), starts, axis=1) / counts, counts
 

@@ -19,7 +19,8 @@ from scipy.special import expit
 from missratio._blocks import any_by_row
 from missratio._typing import BoolArray, FloatArray
 from missratio.learning._evidence import KEPT_ROWS, Evidence
-from missratio.learning._learned import LearnedMissingness, covariance_of
+from missratio.learning._learned import LearnedMissingness
+from missratio.learning._precision import inverse_information
 from missratio.missingness.arrays import as_numeric_array, float_blocks
 
 # Sums over the same values in another order differ by no more than this, relatively.
@@ -58,7 +59,7 @@ def influence_of(model: LearnedMissingness) -> Influence:
         theta = model._thetas[j]
         size = len(theta)
         share[j] = np.exp(evidence.sampling_offset)
-        inverse[j, :size, :size] = covariance_of(evidence, theta, corrected=False)
+        inverse[j, :size, :size] = inverse_information(evidence, theta)
         variance[j, :size, :size] = _variance(evidence, theta)
     return Influence(share, inverse, variance)
 
@@ -69,7 +70,7 @@ def _variance(evidence: Evidence, theta: FloatArray) -> FloatArray:
     # Missing rows: a known row is one of them with probability p.
     squares = probability * (1.0 - probability) ** 2
     squares[evidence.n_revealed :] += probability[evidence.n_revealed :] ** 2
-    inverse = covariance_of(evidence, theta, corrected=False)
+    inverse = inverse_information(evidence, theta)
     meat = (design * (evidence.mass * squares)) @ design.T
     variance = inverse @ meat @ inverse
     # That m were revealed, no more and no less, is no chance.
@@ -80,8 +81,12 @@ def _variance(evidence: Evidence, theta: FloatArray) -> FloatArray:
 def was_learned_from(model: LearnedMissingness, X: Any) -> bool:
     """Whether a model was learned from these rows of a class, by their counts and sums.
 
-    Whole rows, where they are very many, must come in the same order as well.
+    Whole rows, where they are very many, must come in the same order as well. What was
+    learned from the table itself counts as learned elsewhere: how its rows move φ isn't
+    kept, and φ's covariance is added as if it were independent.
     """
+    if any(shadow is not None for shadow in model.shadow):
+        return False
     table = as_numeric_array(X)
     groups = [e for e in model.evidence if e is not None]
     if not groups or table.shape[1] != len(model.feature_names):

@@ -1,23 +1,42 @@
-"""Learning φ from observed values and a few that were missing and then looked up."""
+"""Learning φ: from the table, from a few missing values looked up, or from both."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from missratio._blocks import any_by_row
 from missratio._hints import did_you_mean
-from missratio._typing import FloatArray
-from missratio.learning._evidence import Evidence, Fits, fit_evidence
-from missratio.learning._learned import LearnedMissingness, covariance_of
+from missratio._typing import FloatArray, IntArray
+from missratio.learning._assess import (
+    assess_features,
+    concluded,
+    form_finding,
+    instrument_finding,
+    warn_of,
+    weights_finding,
+)
+from missratio.learning._checks import Check
+from missratio.learning._evidence import Evidence
+from missratio.learning._from_lookups import (
+    Fitted,
+    evidence_of_features,
+    evidence_of_rows,
+    fit_lookups,
+)
+from missratio.learning._from_rows import fit_rows
+from missratio.learning._from_table import TableFit, fit_features
+from missratio.learning._learned import LearnedMissingness
+from missratio.learning._precision import covariance_of
+from missratio.learning._scores import ScoredTable
+from missratio.learning._shadow import ShadowEvidence
 from missratio.missingness.arrays import (
     as_frame,
     as_numeric_array,
-    check_no_partial_row,
     column_name,
     float_blocks,
     listed,
@@ -28,67 +47,270 @@ METHODS = ("firth", "ml")
 
 def learn_missingness(
     X: Any,
-    revealed: Any,
+    revealed: Any = None,
     method: Literal["firth", "ml"] = "firth",
     *,
     rowwise: bool = False,
+    from_table: bool = True,
+    always_observed: Sequence[str | int] | None = None,
 ) -> LearnedMissingness:
-    """Learn a logistic φ from observed values and from missing ones that were revealed.
+    """Learn a logistic φ from the table, from missing values looked up, or from both.
 
-    For each feature a logistic regression of "was missing" on the value, over the
-    observed values and the m revealed ones; as only m of n_missing are known, the
-    intercept is then lowered by log(m / n_missing) (King and Zeng 2001; the paper's
-    section on learning φ). The revealed ones must be drawn by chance among the missing.
+    From the table, per feature: whether entry j is missing depends on z_j alone, and
+    entries go missing independently given the row. Then E[(1{j observed}/(1 − φ_j) − 1)
+    h] = 0 for every function h of the other columns and of which of them are missing.
+    Two such functions, built on a prediction of z_j, fix φ_j (generalised method of
+    moments); a weak prior, N(0, 1.4²) on the slope per standard deviation, tames
+    columns that nothing predicts.
+
+    From looked-up values: a logistic regression of "was missing" on the value, over the
+    observed values and the m revealed ones. As only m of n_missing are known, its
+    intercept is too low by log(n_missing / m) and is raised by that (King and Zeng
+    2001; the paper's section on learning φ). The revealed ones must be drawn by chance
+    among the missing. The two are weighted by their information.
 
     Parameters
     ----------
     X : array-like or dataframe of shape (n, d)
         The rows of one class, NaN where missing.
-    revealed : array-like or dataframe of shape (n, d)
+    revealed : array-like or dataframe of shape (n, d), optional
         Values of cells that are missing in X and were looked up; NaN elsewhere.
     method : {"firth", "ml"}, default="firth"
-        Firth's penalised likelihood, which is nearly unbiased with few revealed values
-        and finite where these are separated from the observed ones; its intercept is
-        then set so that the fit reproduces the number revealed. Or plain maximum
-        likelihood.
+        For looked-up values: Firth's penalised likelihood, which is nearly unbiased
+        with few of them and finite where these are separated from the observed ones;
+        its intercept is then set so that the fit reproduces the number revealed. Or
+        plain maximum likelihood.
     rowwise : bool, default=False
         Whole rows are missing, with φ logistic in all features.
+    from_table : bool, default=True
+        Whether the other columns may teach; False learns from looked-up values alone.
+    always_observed : sequence of str or int, optional
+        Columns of X, by name or place, that are observed where the rest of the row is
+        missing as a whole. They must tell nothing of why rows are missing beyond what
+        the rest of the row tells. φ is then rowwise, and logistic in the other columns:
+        give those to an estimator.
 
     Returns
     -------
     LearnedMissingness
-        A `LogisticMissingness` with covariance, a confidence band and more.
+        A `LogisticMissingness` with covariance, a confidence band and checks. With
+        `always_observed` it is for the other columns of X, in their order.
+
+    Warns
+    -----
+    MissingnessWarning
+        Where the data contradicts the model (see `LearnedMissingness.checks`), and
+        where nothing could teach a column's slope.
 
     Examples
     --------
     >>> import numpy as np
     >>> import missratio as mr
     >>> rng = np.random.default_rng(0)
-    >>> Z = rng.normal(size=(2000, 1))
-    >>> X = mr.corrupt(Z, mr.LogisticMissingness(-1.0, 1.5), rng)
-    >>> missing = np.flatnonzero(np.isnan(X))
+    >>> Z = rng.normal(size=(2000, 1)) + 0.7 * rng.normal(size=(2000, 3))
+    >>> X = mr.corrupt(Z, mr.LogisticMissingness(-1.0, [1.5, 1.0, 0.0]), rng)
+    >>> phi = mr.learn_missingness(X)
+    >>> phi.coef.round(1), phi.standard_errors[:, 1].round(1)
+    (array([1.4, 1.2, 0. ]), array([0.1, 0.1, 0.1]))
+
+    With 60 values of each column looked up as well:
+
     >>> revealed = np.full_like(X, np.nan)
-    >>> looked_up = rng.choice(missing, 60, replace=False)
-    >>> revealed[looked_up] = Z[looked_up]
-    >>> phi = mr.learn_missingness(X, revealed)
-    >>> phi.coef.round(2), phi.standard_errors[:, 1].round(2)
-    (array([1.62]), array([0.18]))
+    >>> for j in range(3):
+    ...     chosen = rng.choice(np.flatnonzero(np.isnan(X[:, j])), 60, replace=False)
+    ...     revealed[chosen, j] = Z[chosen, j]
+    >>> mr.learn_missingness(X, revealed).standard_errors[:, 1].round(2)
+    array([0.1 , 0.09, 0.05])
     """
     if method not in METHODS:
         hint = did_you_mean(str(method), METHODS)
         raise ValueError(
             f"method must be one of {list(METHODS)}, got {method!r}.{hint}"
         )
-    table, answers = as_numeric_array(X), as_numeric_array(revealed)
+    table = as_numeric_array(X)
     names = _names(X, table.shape[1])
-    _check_columns(X, revealed, names)
+    answers = np.full(table.shape, np.nan)
+    if revealed is not None:
+        answers = as_numeric_array(revealed)
+        _check_columns(X, revealed, names)
     _check(table, answers, X)
-    collect = _of_rows if rowwise else _of_features
-    evidence = collect(table, answers, names)
-    fits = _fit(evidence, method, names)
+    if always_observed is not None:
+        always = _places(always_observed, names)
+        kept = np.setdiff1d(np.arange(len(names)), always)
+        rest = tuple(names[j] for j in kept)
+        shadows = _always(table, always, names)
+        return _learn_rows(table[:, kept], answers[:, kept], method, rest, shadows)
     if rowwise:
-        return _whole_row_model(evidence[0], fits, method, names)
-    return _feature_model(evidence, fits, method, names)
+        return _learn_rows(table, answers, method, names, None)
+    return _learn_features(table, answers, method, names, from_table)
+
+
+def _places(columns: Sequence[str | int], names: tuple[str, ...]) -> IntArray:
+    """Where columns are, each once; some, and not all."""
+    places = []
+    for column in columns:
+        known = column if isinstance(column, int) else None
+        if isinstance(column, str) and column in names:
+            known = names.index(column)
+        if known is None or not 0 <= known < len(names):
+            hint = did_you_mean(str(column), names)
+            raise ValueError(f"always_observed: X has no column {column!r}.{hint}")
+        places.append(known)
+    if not 0 < len(set(places)) < len(names):
+        raise ValueError(
+            "always_observed must name one column or more, and leave one or more: got "
+            f"{list(columns)} of {len(names)} columns."
+        )
+    return np.unique(np.array(places, dtype=np.intp))
+
+
+def _always(
+    table: NDArray[Any], places: IntArray, names: tuple[str, ...]
+) -> FloatArray:
+    values = table[:, places].astype(np.float64)
+    lossy = np.isnan(values).any(axis=0)
+    if lossy.any():
+        found = [names[places[j]] for j in np.flatnonzero(lossy)]
+        raise ValueError(
+            f"Column(s) {listed(found)} have missing values: always_observed takes "
+            "columns that have none."
+        )
+    return values
+
+
+def _learn_rows(
+    table: NDArray[Any],
+    answers: NDArray[Any],
+    method: str,
+    names: tuple[str, ...],
+    always: FloatArray | None,
+) -> LearnedMissingness:
+    # 1. Rows looked up, and what columns that are always observed say.
+    evidence = evidence_of_rows(table, answers, names, needed=always is None)
+    fitted = fit_lookups(evidence, method, names)
+    found = evidence[0]
+    width = len(names)
+    intercept, coef = -np.inf, np.zeros(width)
+    covariance = np.zeros((1 + width, 1 + width))
+    checks: tuple[Check, ...] = ()
+    shadow = None
+    if found is not None:
+        known = fitted.get(0)
+        findings = []
+        if always is not None and found.revealed_mass < found.n_missing:
+            values = table.astype(np.float64, copy=False)
+            fit = fit_rows(values, always, found, known)
+            theta, shadow = fit.theta, fit.shadow
+            findings.append(instrument_finding(fit, "rows", found))
+        else:
+            assert known is not None
+            theta = known[0].copy()
+            theta[0] -= found.sampling_offset
+        intercept, coef = theta[0], theta[1:]
+        uncorrected = theta.copy()
+        uncorrected[0] += found.sampling_offset
+        covariance = covariance_of(found, uncorrected, shadow)
+        # 2. Whether the data contradicts it.
+        if known is not None:
+            findings.append(form_finding(found, known[0], "rows"))
+        checks = concluded([*findings, *weights_finding(found, theta, "rows")])
+        warn_of(checks, stacklevel=3)
+    return LearnedMissingness(
+        intercept,
+        coef,
+        True,
+        covariance,
+        tuple(evidence),
+        method,
+        names,
+        (shadow,),
+        checks,
+    )
+
+
+def _learn_features(
+    table: NDArray[Any],
+    answers: NDArray[Any],
+    method: str,
+    names: tuple[str, ...],
+    from_table: bool,
+) -> LearnedMissingness:
+    # 1. What was looked up, and what the other columns say.
+    evidence = evidence_of_features(table, answers, names)
+    fitted = fit_lookups(evidence, method, names)
+    values = table.astype(np.float64, copy=False)
+    scored = ScoredTable.of(values) if len(names) > 1 else None
+    taught: dict[int, TableFit] = {}
+    if from_table and scored is not None:
+        taught = fit_features(values, scored, evidence, fitted)
+    _check_taught(evidence, fitted, taught, names)
+    # 2. Parameters and their covariances, feature by feature.
+    intercept, coef = np.full(len(names), -np.inf), np.zeros(len(names))
+    covariance = np.zeros((len(names), 2, 2))
+    shadow: list[ShadowEvidence | None] = [None] * len(names)
+    thetas: dict[int, FloatArray] = {}
+    for j, found in enumerate(evidence):
+        if found is None:
+            continue
+        if j in taught:
+            theta, shadow[j] = taught[j].theta, taught[j].shadow
+        elif j in fitted:
+            theta = fitted[j][0].copy()
+            theta[0] -= found.sampling_offset
+        else:
+            # A value that never changes: φ is the share that is missing.
+            n_observed = float(found.mass.sum())
+            theta = np.array([np.log(found.n_missing / n_observed)])
+        intercept[j], coef[j] = theta[0], theta[1] if len(theta) > 1 else 0.0
+        thetas[j] = theta
+        uncorrected = theta.copy()
+        uncorrected[0] += found.sampling_offset
+        size = len(theta)
+        covariance[j, :size, :size] = covariance_of(found, uncorrected, shadow[j])
+    # 3. Whether the data contradicts them.
+    checks = assess_features(
+        scored, answers, values, evidence, fitted, taught, thetas, names
+    )
+    warn_of(checks, stacklevel=3)
+    return LearnedMissingness(
+        intercept,
+        coef,
+        False,
+        covariance,
+        tuple(evidence),
+        method,
+        names,
+        tuple(shadow),
+        checks,
+    )
+
+
+def _check_taught(
+    evidence: list[Evidence | None],
+    fitted: Fitted,
+    taught: dict[int, TableFit],
+    names: tuple[str, ...],
+) -> None:
+    unknown = [
+        names[j]
+        for j, found in enumerate(evidence)
+        if found is not None and j not in fitted and j not in taught
+    ]
+    if unknown:
+        raise ValueError(
+            f"Column(s) {listed(unknown)} have missing values and none revealed, and "
+            "there is no other column to learn from: why they are missing can't be "
+            "learned. Look up some of them (plan_queries says which), or leave the "
+            "columns out."
+        )
+    unsolved = [names[j] for j, fit in taught.items() if not fit.converged]
+    if unsolved:
+        warnings.warn(
+            f"The missingness of {listed(unsolved)} was not learned from the table to "
+            "full precision. Look for outliers, and look up some missing values.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 def _check_columns(X: Any, revealed: Any, names: tuple[str, ...]) -> None:
@@ -127,149 +349,3 @@ def _check(table: NDArray[Any], answers: NDArray[Any], source: Any) -> None:
 def _names(X: Any, width: int) -> tuple[str, ...]:
     frame = as_frame(X)
     return tuple(frame.columns) if frame is not None else tuple(map(str, range(width)))
-
-
-def _of_features(
-    table: NDArray[Any], answers: NDArray[Any], names: tuple[str, ...]
-) -> list[Evidence | None]:
-    """Each feature's evidence; None where it is never missing."""
-    evidence: list[Evidence | None] = []
-    unknown, unseen = [], []
-    for j, name in enumerate(names):
-        column = table[:, j].astype(np.float64, copy=False)
-        known = answers[:, j].astype(np.float64, copy=False)
-        observed, looked_up = column[~np.isnan(column)], known[~np.isnan(known)]
-        n_missing = len(column) - len(observed)
-        if n_missing == 0:
-            evidence.append(None)
-            continue
-        unknown += [] if len(looked_up) else [name]
-        unseen += [] if len(observed) else [name]
-        if len(looked_up) and len(observed):
-            found = Evidence.collect(observed[None], looked_up[None], n_missing)
-            evidence.append(found if not found.constant[0] else found.without_slope())
-    if unseen:
-        raise ValueError(
-            f"Column(s) {listed(unseen)} are never observed: what is always missing "
-            "can't be weighted back. Leave them out."
-        )
-    if unknown:
-        raise ValueError(
-            f"Column(s) {listed(unknown)} have missing values and none revealed: why "
-            "they are missing can't be learned. Look up some of them (plan_queries "
-            "says which), or leave the columns out."
-        )
-    return evidence
-
-
-def _of_rows(
-    table: NDArray[Any], answers: NDArray[Any], names: tuple[str, ...]
-) -> list[Evidence | None]:
-    check_no_partial_row(table, 0)
-    lost = any_by_row(np.isnan(table))
-    known = ~any_by_row(np.isnan(answers))
-    partial = ~known & any_by_row(~np.isnan(answers))
-    if partial.any():
-        raise ValueError(
-            f"revealed has some but not all entries of row {int(np.argmax(partial))}: "
-            "a rowwise model needs whole rows. Look up the rest, or set them to NaN."
-        )
-    if not lost.any():
-        return [None]
-    if lost.all() or not known.any():
-        what = "observed in X" if lost.all() else "revealed"
-        raise ValueError(
-            f"No row is {what}: why rows are missing can't be learned without. Look up "
-            "some missing rows, and give observed ones."
-        )
-    rows = (table[~lost].T, answers[known].T)
-    observed, looked_up = (np.ascontiguousarray(r, dtype=np.float64) for r in rows)
-    evidence = Evidence.collect(observed, looked_up, int(lost.sum()))
-    if evidence.constant.any():
-        flat = [names[j] for j in np.flatnonzero(evidence.constant)]
-        raise ValueError(
-            f"Column(s) {listed(flat)} are constant: their slope can't be learned. "
-            "Leave them out."
-        )
-    return [evidence]
-
-
-def _fit(
-    evidence: list[Evidence | None], method: str, names: tuple[str, ...]
-) -> dict[int, tuple[FloatArray, Evidence]]:
-    """Parameters by place, intercepts not yet corrected; features of a kind at once."""
-    result: dict[int, tuple[FloatArray, Evidence]] = {}
-    widths = {len(e.values) for e in evidence if e is not None}
-    for width in sorted(widths):
-        of_width = {
-            j: e
-            for j, e in enumerate(evidence)
-            if e is not None and len(e.values) == width
-        }
-        fits = fit_evidence(list(of_width.values()), penalised=method == "firth")
-        _check_fits(fits, [names[j] if len(evidence) > 1 else "rows" for j in of_width])
-        for i, (j, e) in enumerate(of_width.items()):
-            result[j] = (fits.theta[i], e)
-    return result
-
-
-def _check_fits(fits: Fits, names: list[str]) -> None:
-    separated = [names[i] for i in np.flatnonzero(fits.separated)]
-    if separated:
-        raise ValueError(
-            f"In {listed(separated)} the revealed values are separated from the "
-            "observed ones, so that no maximum of the likelihood exists. Use "
-            "method='firth', or look up more values."
-        )
-    if not fits.converged.all():
-        failed = [names[i] for i in np.flatnonzero(~fits.converged)]
-        warnings.warn(
-            f"The missingness of {listed(failed)} was not learned to full precision: "
-            "its values may be on very different scales. Rescale them, and look for "
-            "outliers.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-
-
-def _feature_model(
-    evidence: list[Evidence | None],
-    fits: dict[int, tuple[FloatArray, Evidence]],
-    method: str,
-    names: tuple[str, ...],
-) -> LearnedMissingness:
-    width = len(names)
-    intercept, coef = np.full(width, -np.inf), np.zeros(width)
-    covariance = np.zeros((width, 2, 2))
-    for j, (theta, found) in fits.items():
-        intercept[j] = theta[0] - found.sampling_offset
-        coef[j] = theta[1] if len(theta) > 1 else 0.0
-        size = len(theta)
-        covariance[j, :size, :size] = covariance_of(found, theta)
-    return LearnedMissingness(
-        intercept, coef, False, covariance, tuple(evidence), method, names
-    )
-
-
-def _whole_row_model(
-    evidence: Evidence | None,
-    fits: dict[int, tuple[FloatArray, Evidence]],
-    method: str,
-    names: tuple[str, ...],
-) -> LearnedMissingness:
-    width = len(names)
-    if evidence is None:
-        covariance = np.zeros((1 + width, 1 + width))
-        return LearnedMissingness(
-            -np.inf, np.zeros(width), True, covariance, (None,), method, names
-        )
-    theta, found = fits[0]
-    return LearnedMissingness(
-        theta[0] - found.sampling_offset,
-        theta[1:],
-        True,
-        covariance_of(found, theta),
-        (evidence,),
-        method,
-        names,
-    )

@@ -10,16 +10,24 @@ import numpy as np
 from scipy.special import expit
 
 from missratio._typing import FloatArray
-from missratio.learning._evidence import Evidence, fit_evidence
+from missratio.learning._checks import Check
+from missratio.learning._evidence import Evidence
 from missratio.learning._goodness import GoodnessOfFit, goodness_of_fit
-from missratio.learning._region import boundary
+from missratio.learning._precision import (
+    covariance_of,
+    fisher_information,
+    standard_covariance,
+    standard_precision,
+)
+from missratio.learning._region import LookupCriterion, TableCriterion, boundary
+from missratio.learning._shadow import ShadowEvidence
 from missratio.missingness import LogisticMissingness
 from missratio.missingness.arrays import as_numeric_array, row_blocks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearnedMissingness(LogisticMissingness):
-    """A logistic φ that was learned from revealed values, with its uncertainty.
+    """A logistic φ that was learned, with its uncertainty and checks of its form.
 
     What `learn_missingness` returns. It is used as any other model, at its point
     estimate; a certificate takes its band into account.
@@ -33,16 +41,24 @@ class LearnedMissingness(LogisticMissingness):
         Of (intercept_j, coef_j), feature by feature, or of the intercept and all
         slopes. Zero where nothing is missing.
     evidence : tuple of Evidence or None
-        What was learned from: for each feature, or for whole rows. None where nothing
-        is missing, and φ is taken to be 0.
+        Observed values and those looked up: for each feature, or for whole rows. None
+        where nothing is missing, and φ is taken to be 0.
     method : {"firth", "ml"}
+        How looked-up values were learned from.
     feature_names : tuple of str
+    shadow : tuple of ShadowEvidence or None
+        What the table taught by itself: for each feature, or for whole rows. None where
+        it taught nothing, or wasn't asked.
+    checks : tuple of Check
+        Whether the data contradicts the model, by feature.
     """
 
     covariance: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
     evidence: tuple[Evidence | None, ...] = field(default=(), repr=False)
     method: str = "firth"
     feature_names: tuple[str, ...] = field(default=(), repr=False)
+    shadow: tuple[ShadowEvidence | None, ...] = field(default=(), repr=False)
+    checks: tuple[Check, ...] = field(default=(), repr=False)
 
     @property
     def learned(self) -> bool:
@@ -89,36 +105,32 @@ class LearnedMissingness(LogisticMissingness):
         for j, (evidence, theta) in enumerate(zip(scaled, model._thetas, strict=True)):
             if evidence is not None:
                 size = len(theta)
-                each[j, :size, :size] = covariance_of(evidence, theta)
+                known = covariance_of(evidence, theta, self._shadow_of(j))
+                each[j, :size, :size] = known
         return replace(model, covariance=covariance)
 
     def as_known(self) -> LogisticMissingness:
         """The point estimate alone, as a model that is taken at its word."""
         return LogisticMissingness(self.intercept, self.coef, self.rowwise)
 
-    def goodness_of_fit(
-        self, n_draws: int = 99, random_state: int | None = 0
-    ) -> GoodnessOfFit:
+    def goodness_of_fit(self) -> GoodnessOfFit:
         """Compare the revealed values with the law that φ̂ gives missing ones.
-
-        Parameters
-        ----------
-        n_draws : int, default=99
-            Tables drawn from the fitted model for the p-values.
-        random_state : int, optional
 
         Returns
         -------
         GoodnessOfFit
+            Of the features that have values looked up.
         """
         names = ("rows",) if self.rowwise else self.feature_names
-        used = [j for j, evidence in enumerate(self.evidence) if evidence is not None]
+        used = [
+            (evidence, self._thetas[j], names[j])
+            for j, evidence in enumerate(self.evidence)
+            if evidence is not None and evidence.n_revealed
+        ]
         return goodness_of_fit(
-            [e for e in self.evidence if e is not None],
-            [self._thetas[j] for j in used],
-            [names[j] for j in used],
-            n_draws,
-            np.random.default_rng(random_state),
+            [evidence for evidence, _, _ in used],
+            [theta for _, theta, _ in used],
+            [name for _, _, name in used],
         )
 
     def probability_band(
@@ -126,8 +138,9 @@ class LearnedMissingness(LogisticMissingness):
     ) -> tuple[FloatArray, FloatArray]:
         """Bounds that hold φ at all z and all features at once, with probability 1 − δ.
 
-        From the likelihood-ratio region of each feature's parameters at level 1 − δ/d.
-        The logistic form is taken for granted.
+        From the region of each feature's parameters at level 1 − δ/d: that of the
+        likelihood ratio of looked-up values, and of the table's moment equations. The
+        logistic form is taken for granted.
 
         Parameters
         ----------
@@ -186,16 +199,27 @@ class LearnedMissingness(LogisticMissingness):
         theta = np.concatenate([[np.asarray(self.intercept)], np.asarray(self.coef)])
         if not np.isfinite(theta[0]):
             return np.full(len(rows), -np.inf), np.full(len(rows), -np.inf)
-        root = np.linalg.cholesky(self.covariance)
-        whitened = np.linalg.solve(root, (points - theta).T)
+        evidence, shadow = self.evidence[0], self._shadow_of(0)
+        assert evidence is not None
+        coordinates = (shadow or evidence).coordinates
+        root = np.linalg.cholesky(
+            standard_covariance(evidence, self._thetas[0], shadow)
+        )
+        offset = coordinates.standardise(points) - coordinates.standardise(theta)
+        whitened = np.linalg.solve(root, offset.T)
         radius = np.sqrt((whitened**2).sum(axis=0)).max()
-        reach = radius * np.linalg.norm(root[0] + rows @ root[1:], axis=1)
-        centre = theta[0] + rows @ theta[1:]
+        design = coordinates.design(rows.T)
+        reach = radius * np.linalg.norm(design.T @ root, axis=1)
+        centre = coordinates.standardise(theta) @ design
         return centre - reach, centre + reach
+
+    def _shadow_of(self, place: int) -> ShadowEvidence | None:
+        """What the table taught of a feature, or of whole rows."""
+        return self.shadow[place] if self.shadow else None
 
     @cached_property
     def _thetas(self) -> list[FloatArray]:
-        """Parameters of each evidence, the intercepts not corrected."""
+        """Parameters of each evidence; of looked-up values, intercepts uncorrected."""
         intercept = np.atleast_1d(np.asarray(self.intercept))
         coef = np.asarray(self.coef)
         thetas = []
@@ -219,14 +243,12 @@ class LearnedMissingness(LogisticMissingness):
             return known[delta]
         each = delta / max(sum(e is not None for e in self.evidence), 1)
         result = []
-        for evidence, theta in zip(self.evidence, self._thetas, strict=True):
+        found = zip(self.evidence, self._thetas, strict=True)
+        for j, (evidence, theta) in enumerate(found):
             if evidence is None:
                 result.append(np.array([[-np.inf, 0.0]]))
                 continue
-            fit = fit_evidence([evidence], penalised=False)
-            highest = 0.0 if fit.separated[0] else float(fit.log_likelihood[0])
-            inverse = covariance_of(evidence, theta, corrected=False)
-            points = boundary(evidence, theta, inverse, highest, each)
+            points = _outline(evidence, theta, self._shadow_of(j), each)
             result.append(
                 np.pad(points, ((0, 0), (0, not self.rowwise and 2 - len(theta))))
             )
@@ -236,29 +258,29 @@ class LearnedMissingness(LogisticMissingness):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be computed again."""
         kept = ("intercept", "coef", "rowwise", "covariance", "evidence", "method",
-                "feature_names")  # fmt: skip
+                "feature_names", "shadow", "checks")  # fmt: skip
         return {name: getattr(self, name) for name in kept}
 
 
-def covariance_of(
-    evidence: Evidence, theta: FloatArray, *, corrected: bool = True
+def _outline(
+    evidence: Evidence,
+    theta: FloatArray,
+    shadow: ShadowEvidence | None,
+    delta: float,
 ) -> FloatArray:
-    """The covariance of estimated parameters.
-
-    The inverse of Fisher's information, less what is certain about the intercept: of
-    the n_missing missing values not a random number but m were revealed, which takes
-    1/m − 1/n_missing from its variance.
-    """
-    design = np.concatenate([np.ones((1, len(evidence.mass))), evidence.values])
-    probability = expit(theta @ design)
-    weights = evidence.mass * probability * (1.0 - probability)
-    covariance = np.linalg.inv((design * weights) @ design.T)
-    if corrected:
-        expected = float(probability @ evidence.mass)
-        covariance[0, 0] -= 1.0 / expected - 1.0 / (
-            expected + evidence.n_missing - evidence.revealed_mass
-        )
-    return np.asarray(covariance)
+    """Corner points of what evidence leaves possible; theta's intercept uncorrected."""
+    coordinates = (shadow or evidence).coordinates
+    centre = coordinates.standardise(theta)
+    if shadow is None:
+        precision = fisher_information(evidence, centre, coordinates)
+        criterion = LookupCriterion(evidence)
+        return boundary(criterion, centre, precision, delta, from_estimate=False)
+    precision = standard_precision(evidence, theta, shadow)
+    centre[0] -= evidence.sampling_offset
+    table = TableCriterion(shadow, evidence)
+    centre, precision = table.levelled(centre, precision)
+    both = evidence.n_revealed > 0
+    return boundary(table, centre, precision, delta, from_estimate=both)
 
 
 def _extremes(columns: FloatArray, points: FloatArray) -> tuple[FloatArray, FloatArray]:

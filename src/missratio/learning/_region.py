@@ -1,4 +1,4 @@
-"""Which φ the evidence leaves possible: a likelihood-ratio confidence region.
+"""Which φ the evidence leaves possible: a confidence region of its parameters.
 
 Of n_missing missing values m were revealed, by chance. With the law of the values left
 open, the profile likelihood of φ = expit(α + βᵀz) is Scott and Wild's (1997):
@@ -11,43 +11,75 @@ probabilities. So a point (a, β) gives (α, β) and ℓ in closed form. Twice t
 from its largest value is χ² in the limit, with a degree of freedom for each parameter,
 and close to it from a handful of revealed values on. King and Zeng's estimate is the
 maximum, at u = log(m / n_missing).
+
+What the table says by itself is Anderson and Rubin's statistic of its moment equations
+(`ShadowEvidence.criterion`), which is χ² at the true parameters however weak the
+instruments are. Where values were looked up too, they add the fall of their likelihood
+in β alone, with α profiled out, since the table knows how many are missing. That sum
+may exceed its value at the estimate by as much as a χ² may.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
 import numpy as np
-from scipy.special import ndtri, xlogy
+from scipy.special import expit, ndtri, xlogy
 from scipy.stats import chi2, qmc
 
 from missratio._typing import FloatArray
-from missratio.learning._evidence import Evidence
+from missratio.learning._coordinates import Coordinates
+from missratio.learning._evidence import Evidence, fit_evidence
 from missratio.learning._logistic import LARGEST_SCORE
+from missratio.learning._precision import lookup_covariance
+from missratio.learning._shadow import ShadowEvidence
 
 DIRECTIONS = 64
 BISECTIONS = 30
 # A ray that doesn't leave the region within so many standard errors is cut there: the
 # region has no bound on that side.
 FARTHEST = 2.0**10
+PROFILE_STEPS = 50
+# Standard errors up to which a likelihood is looked up in a table.
+TABULATED = 12.0
+
+
+class Criterion(Protocol):
+    """How far standardised parameters are from the best, as a χ²."""
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """By which parameters are standardised."""
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        """Distances of points of shape (n_points, n_parameters)."""
+
+    def corrected(self, points: FloatArray) -> FloatArray:
+        """The same points with intercepts that are φ's."""
 
 
 def boundary(
-    evidence: Evidence,
+    criterion: Criterion,
     theta: FloatArray,
-    information_inverse: FloatArray,
-    highest: float,
+    precision: FloatArray,
     delta: float,
+    *,
+    from_estimate: bool,
 ) -> FloatArray:
-    """Points on the boundary of the region that holds the truth with probability 1 − δ.
+    """Points on the boundary of what holds the truth with probability 1 − δ.
 
     Parameters
     ----------
-    evidence : Evidence
+    criterion : Criterion
     theta : ndarray of shape (n_parameters,)
-        The estimate, its intercept not corrected; within the region.
-    information_inverse : ndarray of shape (n_parameters, n_parameters)
-    highest : float
-        The largest log-likelihood of "revealed".
+        The estimate, standardised; within the region.
+    precision : ndarray of shape (n_parameters, n_parameters)
+        The information that rays are scaled by.
     delta : float
+    from_estimate : bool
+        Whether distances count from the estimate's own.
 
     Returns
     -------
@@ -55,46 +87,196 @@ def boundary(
         Corrected (α, β), on rays into all directions.
     """
     width = len(theta)
-    # Firth's estimate may lie outside a small region, which then is made to reach it.
-    at_estimate = float(_fall(evidence, theta[None], highest)[0][0])
-    limit = max(float(chi2.ppf(1.0 - delta, width)), at_estimate)
-    root = np.linalg.cholesky(information_inverse)
+    at_estimate = float(criterion(theta[None])[0])
+    limit = float(chi2.ppf(1.0 - delta, width))
+    # A penalised estimate may lie outside a small region, which is made to reach it.
+    limit = limit + at_estimate if from_estimate else max(limit, at_estimate)
+    root = np.linalg.cholesky(np.linalg.inv(precision))
     rays = np.sqrt(limit) * _directions(width) @ root.T
     # 1. Go out on every ray until it has left the region.
     near, far = np.zeros(len(rays)), np.ones(len(rays))
     inside = np.ones(len(rays), dtype=bool)
     while (inside := inside & (far < FARTHEST)).any():
-        outside, _ = _fall(evidence, theta + far[:, None] * rays, highest)
-        inside &= outside <= limit
+        inside &= criterion(theta + far[:, None] * rays) <= limit
         near, far = np.where(inside, far, near), np.where(inside, 2.0 * far, far)
     # 2. Halve the last stretch; what can't be told apart lies outside.
     for _ in range(BISECTIONS):
         middle = (near + far) / 2.0
-        within = _fall(evidence, theta + middle[:, None] * rays, highest)[0] <= limit
+        within = criterion(theta + middle[:, None] * rays) <= limit
         near, far = np.where(within, middle, near), np.where(within, far, middle)
         if (far - near <= 1e-4 * far).all():
             break
-    return _fall(evidence, theta + far[:, None] * rays, highest)[1]
+    points = criterion.corrected(theta + far[:, None] * rays)
+    return criterion.coordinates.restore(points)
 
 
-def _fall(
-    evidence: Evidence, points: FloatArray, highest: float
-) -> tuple[FloatArray, FloatArray]:
-    """Twice the fall of the profile likelihood at points (a, β), and their (α, β)."""
-    design = np.concatenate([np.ones((1, len(evidence.mass))), evidence.values])
-    score = np.clip(points @ design, -LARGEST_SCORE, LARGEST_SCORE)
+@dataclass(frozen=True)
+class LookupCriterion:
+    """Twice the fall of Scott and Wild's likelihood; points are uncorrected (a, β).
+
+    Parameters
+    ----------
+    evidence : Evidence
+    """
+
+    evidence: Evidence
+
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        """Of the known values."""
+        return self.evidence.coordinates
+
+    @cached_property
+    def highest(self) -> float:
+        """The largest log-likelihood of "revealed"."""
+        fit = fit_evidence([self.evidence], penalised=False)
+        return 0.0 if fit.separated[0] else float(fit.log_likelihood[0])
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        """The fall at points."""
+        return self._fall(points)[0]
+
+    def corrected(self, points: FloatArray) -> FloatArray:
+        """(α, β) at which points (a, β) are stationary in u."""
+        return self._fall(points)[1]
+
+    def _fall(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        evidence = self.evidence
+        likelihood, expected = _likelihood(
+            evidence, points @ self.coordinates.design(evidence.values)
+        )
+        m, rest = evidence.revealed_mass, evidence.n_missing - evidence.revealed_mass
+        share = expected / (expected + rest)
+        likelihood += _sampling(share, m, rest)
+        best = self.highest + _sampling(np.array(m / evidence.n_missing), m, rest)
+        corrected = points.copy()
+        corrected[:, 0] -= np.log(share)
+        return 2.0 * (best - likelihood), corrected
+
+
+@dataclass(frozen=True)
+class TableCriterion:
+    """The table's moments, and the fall in β of the likelihood of looked-up values.
+
+    Points are (τ, β), where τ = 0 is the level at which φ expects as many missing
+    values as there are: with weak instruments the region is a narrow band along
+    τ = 0, which bends in (α, β). Of the share of missing values that was looked up, the
+    intercept is known from these as well.
+
+    Parameters
+    ----------
+    shadow : ShadowEvidence
+    evidence : Evidence
+    """
+
+    shadow: ShadowEvidence
+    evidence: Evidence
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Of the observed values."""
+        return self.shadow.coordinates
+
+    @cached_property
+    def _observed(self) -> tuple[FloatArray, FloatArray]:
+        """Standardised observed values, and how many rows each stands for."""
+        kept = slice(self.evidence.n_revealed, None)
+        values = self.evidence.values[:, kept]
+        return self.coordinates.design(values)[1:], self.evidence.mass[kept]
+
+    def corrected(self, points: FloatArray) -> FloatArray:
+        """(α, β) of (τ, β)."""
+        values, mass = self._observed
+        offset = points[:, 1:] @ values
+        highest = offset.max(axis=1)
+        total = np.exp(offset - highest[:, None]) @ mass
+        level = np.log(self.evidence.n_missing / total) - highest
+        return np.concatenate([points[:, :1] + level[:, None], points[:, 1:]], axis=1)
+
+    def levelled(
+        self, theta: FloatArray, precision: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """An estimate (α, β) and its information, as those of (τ, β)."""
+        values, mass = self._observed
+        at_zero = self.corrected(np.append(0.0, theta[1:])[None])[0]
+        tilted = mass * np.exp(
+            np.minimum(at_zero[0] + theta[1:] @ values, LARGEST_SCORE)
+        )
+        linear = np.eye(len(theta))
+        linear[0, 1:] = -(values @ tilted) / tilted.sum()
+        point = np.append(theta[0] - at_zero[0], theta[1:])
+        return point, linear.T @ precision @ linear
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        """The sum of both."""
+        points = self.corrected(points)
+        distance = self.shadow.criterion(points)
+        if not self.evidence.n_revealed:
+            return distance
+        centre, level, highest = self._lookups
+        along = (points - centre) @ level
+        if points.shape[1] == 2:
+            slopes, falls = self._tabulated
+            fall = np.interp(points[:, 1], slopes, falls)
+        else:
+            fall = 2.0 * (highest - self._profile(points[:, 1:]))
+        return np.asarray(distance + fall + along**2)
+
+    @cached_property
+    def _tabulated(self) -> tuple[FloatArray, FloatArray]:
+        """The fall of one slope's likelihood; it is taken not to fall on beyond."""
+        centre, _, highest = self._lookups
+        standard = centre.copy()
+        standard[0] += self.evidence.sampling_offset
+        covariance = lookup_covariance(self.evidence, standard, self.coordinates)
+        reach = TABULATED * np.sqrt(covariance[1, 1])
+        slopes = centre[1] + np.linspace(-reach, reach, 161)
+        return slopes, 2.0 * (highest - self._profile(slopes[:, None]))
+
+    @cached_property
+    def _lookups(self) -> tuple[FloatArray, FloatArray, float]:
+        """Estimate, the root of what it says of the intercept, best likelihood."""
+        evidence = self.evidence
+        fit = fit_evidence([evidence], penalised=False)
+        highest = 0.0 if fit.separated[0] else float(fit.log_likelihood[0])
+        theta = fit_evidence([evidence], penalised=True).theta[0]
+        standard = self.coordinates.standardise(theta)
+        covariance = lookup_covariance(evidence, standard, self.coordinates)
+        full = np.linalg.inv(covariance)
+        share = evidence.revealed_mass / evidence.n_missing
+        level = np.sqrt(share / full[0, 0]) * full[0]
+        standard[0] -= evidence.sampling_offset
+        return standard, level, highest
+
+    def _profile(self, slopes: FloatArray) -> FloatArray:
+        """The log-likelihood of "revealed" at slopes, its intercept the best."""
+        evidence = self.evidence
+        offset = slopes @ self.coordinates.design(evidence.values)[1:]
+        # The fitted probabilities sum to m. The logarithm of their sum is concave in
+        # the intercept, so that Newton's steps from below never overshoot.
+        highest = offset.max(axis=1)
+        total = np.exp(offset - highest[:, None]) @ evidence.mass
+        first = np.log(evidence.revealed_mass / total) - highest
+        for _ in range(PROFILE_STEPS):
+            score = np.clip(first[:, None] + offset, -LARGEST_SCORE, LARGEST_SCORE)
+            probability = expit(score)
+            expected = probability @ evidence.mass
+            bend = (probability * (1.0 - probability)) @ evidence.mass / expected
+            step = np.log(evidence.revealed_mass / expected) / np.maximum(bend, 1e-3)
+            first += step
+            if np.abs(step).max() < 1e-6:
+                break
+        return _likelihood(evidence, first[:, None] + offset)[0]
+
+
+def _likelihood(evidence: Evidence, score: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Log-likelihoods of "revealed" at log-odds, and how many they expect."""
+    score = np.clip(score, -LARGEST_SCORE, LARGEST_SCORE)
     odds = np.exp(score)
-    expected = (odds / (1.0 + odds)) @ evidence.mass
     first = slice(evidence.n_revealed)
     likelihood = score[:, first] @ evidence.mass[first]
     likelihood -= np.log1p(odds) @ evidence.mass
-    m, rest = evidence.revealed_mass, evidence.n_missing - evidence.revealed_mass
-    share = expected / (expected + rest)
-    likelihood += _sampling(share, m, rest)
-    best = highest + _sampling(np.array(m / evidence.n_missing), m, rest)
-    corrected = points.copy()
-    corrected[:, 0] -= np.log(share)
-    return 2.0 * (best - likelihood), corrected
+    return likelihood, (odds / (1.0 + odds)) @ evidence.mass
 
 
 def _sampling(share: FloatArray, m: float, rest: float) -> FloatArray:

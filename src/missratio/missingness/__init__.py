@@ -1,15 +1,44 @@
 """Why values are missing: models of φ(z) = P(missing | z) for one class."""
 
+from missratio.missingness._check import (
+    MissingnessCheck,
+    MissingnessContradictionError,
+    MissingnessContradictionWarning,
+    missingness_check,
+    refuse_contradiction,
+    warn_of_contradiction,
+)
+from missratio.missingness._inclusion import RowInclusion
+from missratio.missingness._looked_up_means import LookedUpMeans, looked_up_means
 from missratio.missingness.base import Missingness
 from missratio.missingness.corruption import corrupt
 from missratio.missingness.function import FunctionMissingness
 from missratio.missingness.logistic import LogisticMissingness
+from missratio.missingness.patterns import (
+    LittleTest,
+    MissingnessPatterns,
+    MissingnessPatternsDisplay,
+    missingness_patterns,
+)
 from missratio.missingness.step import StepMissingness
 
 __all__ = [
     "FunctionMissingness",
+    "LittleTest",
     "LogisticMissingness",
+    "LookedUpMeans",
     "Missingness",
+    "MissingnessCheck",
+    "MissingnessContradictionError",
+    "MissingnessContradictionWarning",
+    "MissingnessPatterns",
+    "MissingnessPatternsDisplay",
+    "RowInclusion",
     "StepMissingness",
     "corrupt",
+    "looked_up_means",
+    "missingness_check",
+    "missingness_patterns",
+    "refuse_contradiction",
+    "warn_of_contradiction",
 ]

@@ -28,6 +28,7 @@ from missratio.rows import (
     check_inclusion,
 )
 from missratio.solver import Status
+from missratio.tensor import as_numpy, is_tensor, on_host
 
 Missingnesses = Any
 SOLVERS = ("auto", "newton", "lbfgs")
@@ -74,8 +75,11 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_rows,)
             NaN for a row that has a missing value.
         """
+        log_ratio = self.predict_log_ratio(X)
+        if is_tensor(log_ratio):
+            return log_ratio.exp()  # type: ignore[attr-defined, no-any-return]
         with np.errstate(over="ignore"):
-            return np.exp(self.predict_log_ratio(X))
+            return np.exp(log_ratio)
 
     def decision_function(self, X: Any) -> FloatArray:
         """The log ratio: positive where the numerator class is the likelier.
@@ -104,8 +108,8 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        chosen = (self.predict_log_ratio(X) > 0.0).astype(np.intp)
-        return self.classes_[chosen]
+        chosen = self.predict_log_ratio(X) > 0.0
+        return self.classes_[as_numpy(chosen).astype(np.intp)]
 
     def __sklearn_tags__(self) -> Any:
         """Two classes only; NaN where there is a model of why."""
@@ -133,6 +137,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             "dtype": [np.float64, np.float32],
             "ensure_all_finite": False,
         }
+        X, y = on_host(X), on_host(y)
         given = X
         if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biu":
             # Nothing can be wrong with such labels but their number.
@@ -158,11 +163,21 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return validate_data(
             self,
-            X,
+            on_host(X),
             reset=False,
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan" if self._allows_nan() else True,
         )
+
+
+def given(y: ArrayLike | None) -> ArrayLike:
+    """Labels, which only a source has with it."""
+    if y is None:
+        raise ValueError(
+            "fit requires y to be passed, but the target y is None: give a label for "
+            "each row."
+        )
+    return y
 
 
 def _is_plain(X: Any) -> bool:

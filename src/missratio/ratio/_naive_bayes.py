@@ -14,15 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis
 from missratio.exceptions import Message, NoFiniteOptimumWarning, NotSolvedWarning
-from missratio.ratio._base import BaseRatio
+from missratio.ratio._base import BaseRatio, given
 from missratio.ratio._each_column import EachColumnBasis
 from missratio.ratio._joint import (
     Backend,
     JointRatio,
-    MissingnessParameter,
     check_log_linear,
 )
 from missratio.ratio._kliep import KLIEP
+from missratio.ratio._reading import MissingnessParameter
+from missratio.ratio._streamed import classes_elsewhere
 from missratio.solver import Status
 from missratio.weights import SampleSize
 
@@ -118,7 +119,7 @@ class NaiveBayesRatio(BaseRatio):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         inclusion: ArrayLike | None = None,
     ) -> Self:
@@ -126,8 +127,8 @@ class NaiveBayesRatio(BaseRatio):
 
         Parameters
         ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-            NaN where a value is missing.
+        X : array-like or dataframe of shape (n_rows, n_columns), or source
+            NaN where a value is missing. A source has its labels with it.
         y : array-like of shape (n_rows,)
             Two labels. The one sorted last is the numerator: 1 of {0, 1}.
         sample_weight : array-like of shape (n_rows,), optional
@@ -141,11 +142,15 @@ class NaiveBayesRatio(BaseRatio):
             The fitted estimator.
         """
         inner = self._inner()
-        read = self._read(X, y, sample_weight, inclusion, reset=True)
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(inner, name, getattr(self, name))
-        classes = inner._both_classes(read, fit=True)
+        classes = classes_elsewhere(
+            inner, X, y, sample_weight=sample_weight, inclusion=inclusion
+        )
+        if classes is not None:
+            _copy_names(inner, self)
+        else:
+            read = self._read(X, given(y), sample_weight, inclusion, reset=True)
+            _copy_names(self, inner)
+            classes = inner._both_classes(read, fit=True)
         problem, solution = inner._fit_rows(*classes)
         self._ratio = inner
         self.coef_ = inner.coef_
@@ -269,3 +274,10 @@ class NaiveBayesRatio(BaseRatio):
             "n_iter": self._column_iterations[at].tolist(),
         }
         return nw.from_dict(columns, backend=backend).to_native()
+
+
+def _copy_names(of: Any, to: Any) -> None:
+    """Let one estimator know the classes and columns that another has seen."""
+    for name in ("classes_", "n_features_in_", "feature_names_in_"):
+        if hasattr(of, name):
+            setattr(to, name, getattr(of, name))

@@ -14,6 +14,7 @@ from missratio.moments import Link, Parameters, Sums, accumulate, dot
 from missratio.objective import Expectations, KLIEPObjective, Objective
 from missratio.ratio._recession import without_receding
 from missratio.solver import Evaluation, Solution
+from missratio.tensor import TensorSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,8 @@ class RatioProblem:
     """
 
     objective: Objective
-    numerator: AnySample | WeightedMean
-    denominator: AnySample
+    numerator: AnySample | TensorSample | WeightedMean
+    denominator: AnySample | TensorSample
     centre: FloatArray
     l2: FloatArray | None = None
     l1: FloatArray | None = None
@@ -149,11 +150,13 @@ class RatioProblem:
         coef, intercept = self._split(theta)
         elements = BLOCK_ELEMENTS // 2 if second_order else BLOCK_ELEMENTS
 
-        def sweep(term_of: Link, sample: AnySample) -> list[Sums]:
+        def sweep(term_of: Link, sample: AnySample | TensorSample) -> list[Sums]:
             if sample.centred:
                 at = Parameters(coef, None, intercept)
             else:
                 at = Parameters(coef, self.centre, intercept, self._about_zero)
+            if isinstance(sample, TensorSample):
+                return sample.sums(term_of, at, second_order=second_order, drawn=drawn)
             return sample.fold(
                 lambda features, weights: accumulate(
                     term_of,

@@ -64,14 +64,14 @@ class Task:
 
 @cache
 def code_digest() -> str:
-    """A checksum of the package's sources and the version of NumPy.
+    """A checksum of the library's sources and the version of NumPy.
 
     What another version of the code computed is computed again.
     """
     state = hashlib.sha256(f"{missratio.__version__} {np.__version__}".encode())
     root = Path(str(files("missratio")))
     for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] != "cli":
+        if path.relative_to(root).parts[0] != "app":
             state.update(path.read_bytes())
     return state.hexdigest()
 

@@ -1,11 +1,22 @@
 """Where rows come from, and what they weigh."""
 
-from missratio.rows._class import ClassRows, Normalization, single_sums
-from missratio.rows._source import BLOCK_ELEMENTS, MemorySource, RowBlock, Source
+from missratio.rows._class import ClassRows, Normalization, merge_sums, single_sums
+from missratio.rows._contradiction import warn_if_contradicted
+from missratio.rows._labelled import LabelledBlock, LabelledSource, as_source
+from missratio.rows._parquet import ParquetSource, scan_parquet
+from missratio.rows._source import (
+    BLOCK_ELEMENTS,
+    MemorySource,
+    RowBlock,
+    Source,
+    block_count,
+)
+from missratio.rows._streamed import StreamedSource, class_rows, survey, with_features
 from missratio.rows._summary import WeightCheck, WeightSums, weighted_sums
 from missratio.rows._weighing import (
     ClassModel,
     KnownWeights,
+    ModelWeighing,
     Unweighted,
     Weighing,
     as_weighing,
@@ -21,20 +32,33 @@ __all__ = [
     "ClassModel",
     "ClassRows",
     "KnownWeights",
+    "LabelledBlock",
+    "LabelledSource",
     "MemorySource",
+    "ModelWeighing",
     "Normalization",
+    "ParquetSource",
     "RowBlock",
     "Source",
+    "StreamedSource",
     "Unweighted",
     "Weighing",
     "WeightCheck",
     "WeightSums",
+    "as_source",
     "as_weighing",
+    "block_count",
     "check_inclusion",
     "check_missingness",
     "class_model",
+    "class_rows",
+    "merge_sums",
     "only_columns",
+    "scan_parquet",
     "single_sums",
+    "survey",
+    "warn_if_contradicted",
     "weighted_sums",
     "weights_of_features",
+    "with_features",
 ]

@@ -10,8 +10,14 @@ import numpy as np
 
 from missratio._blocks import rows_with_nan
 from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.exceptions import Message, Remedy, UnexplainedMissingError
-from missratio.rows._source import MemorySource, RowBlock, concatenated
+from missratio.exceptions import Message
+from missratio.rows._refusals import refuse_infinity, refuse_nan
+from missratio.rows._source import (
+    BLOCK_ELEMENTS,
+    MemorySource,
+    RowBlock,
+    concatenated,
+)
 from missratio.rows._summary import WeightSums, weighted_sums
 from missratio.rows._weighing import (
     CompleteCases,
@@ -33,7 +39,7 @@ class ClassRows:
     ----------
     label : object
         The class, for messages.
-    source : MemorySource
+    source : MemorySource or StreamedSource
         Its rows, with weights of their own.
     weighing : Weighing
     normalize : {"hajek", "horvitz-thompson", "regression"}
@@ -42,14 +48,18 @@ class ClassRows:
         Of the columns, for messages.
     adjusted : ndarray of shape (n_rows, n_features), or None
         Terms whose mean takes the place of a weighted mean, where they are known.
+    where : str, or None
+        Where the rows lie, for messages, if they are a block of a larger table.
     """
 
     label: Any
+    # Or what answers the same of rows elsewhere: a `StreamedSource` or `TensorSource`.
     source: MemorySource
     weighing: Weighing
     normalize: Normalization
     names: Sequence[str] | None = None
     adjusted: FloatArray | None = None
+    where: str | None = None
 
     @property
     def n_rows(self) -> int:
@@ -85,19 +95,14 @@ class ClassRows:
         required : ndarray of bool of shape (n_features, n_columns), or of int
             The columns that each feature needs, or the only one.
         """
-        origin = self._origin()
-
-        def work(block: RowBlock) -> WeightSums:
-            weights = self.weigh(block)
-            if weights is not None and weights.ndim == 2:
-                weights = weights_of_features(weights, required)
-            with np.errstate(over="ignore", invalid="ignore"):
-                found = weighted_sums(block.features, weights, block.weights, origin)
-            if not np.isfinite(found.sums.sum()):
-                self._look_closely(block)
-            return found
-
-        sums = self.source.fold(work, _merge_sums(len(required)))
+        sums = getattr(self.source, "feature_sums", None)
+        if sums is None:
+            origin = self._origin()
+            sums = self.source.fold(
+                lambda block: self.block_feature_sums(block, required, origin),
+                merge_sums,
+                self._elements,
+            )
         self._check_any(sums.count)
         self._check_own_weights()
         if self.adjusted is None and not (sums.count > 0).all():
@@ -107,6 +112,47 @@ class ClassRows:
                 "Drop them, or bring rows in which they are."
             )
         return sums
+
+    def block_feature_sums(
+        self,
+        block: RowBlock,
+        required: BoolArray | IntArray,
+        origin: FloatArray | None,
+    ) -> WeightSums:
+        """The same over the rows of a block."""
+        weights = self.weigh(block)
+        if weights is not None and weights.ndim == 2:
+            weights = weights_of_features(weights, required)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = weighted_sums(block.features, weights, block.weights, origin)
+        if not np.isfinite(found.sums.sum()):
+            self._look_closely(block)
+        return found
+
+    def block_complete_sums(self, block: RowBlock) -> WeightSums:
+        """Sums of complete rows' weights over a block, without features."""
+        weights = self._block_row_weights(block)
+        seen = None if isinstance(weights, int) else weights
+        return weighted_sums(np.empty((len(block.rows), 0)), seen, block.weights)
+
+    def complete_sums(self) -> WeightSums:
+        """Sums of complete rows' weights over all rows, in one pass at most."""
+        sums: WeightSums | None = getattr(self.source, "complete_sums", None)
+        if sums is None:
+            sums = self.source.fold(self.block_complete_sums, merge_sums)
+        if not self.weighing.by_entry:
+            self._check_any(sums.count)
+        return sums
+
+    def complete_block(self, block: RowBlock) -> tuple[FloatArray, FloatArray | None]:
+        """Features and weights of a block's complete rows; None for ones."""
+        weights = self._block_row_weights(block)
+        if isinstance(weights, int):
+            return block.features, None
+        seen = weights > 0.0
+        if seen.all():
+            return block.features, weights
+        return block.features[seen], weights[seen]
 
     def _origin(self) -> FloatArray | None:
         """What to subtract before summing single-precision features: some row."""
@@ -153,6 +199,12 @@ class ClassRows:
 
         return work
 
+    @property
+    def _elements(self) -> int:
+        """How many numbers a block holds: more where there are no weights to make."""
+        times = 4 if isinstance(self.weighing, Unweighted) else 1
+        return times * BLOCK_ELEMENTS
+
     def weigh(self, block: RowBlock) -> FloatArray | None:
         """Weights of a block's rows or entries; None for ones."""
         try:
@@ -167,7 +219,9 @@ class ClassRows:
         Entries are missing independently given the row: a row is complete with the
         product of the probabilities, and weighs the product of its entries' weights.
         """
-        found = self.source.fold(self._block_row_weights, _weights_or_ones)
+        found = self.source.fold(
+            self._block_row_weights, _weights_or_ones, self._elements
+        )
         weights = None if isinstance(found, int) else found
         if weights is not None and not self.weighing.by_entry:
             self._check_any(weights)
@@ -215,21 +269,23 @@ class ClassRows:
             )
         return product
 
-    def all_weights(self) -> FloatArray | None:
-        """Weights of all rows or entries, as one array; None for ones."""
-        if isinstance(self.weighing, KnownWeights):
+    def all_weights(
+        self, required: BoolArray | IntArray | None = None
+    ) -> FloatArray | None:
+        """Weights of all rows or entries, or of one feature; None for ones."""
+        if required is None and isinstance(self.weighing, KnownWeights):
             return self.weighing.weights
 
         def work(block: RowBlock) -> FloatArray | int:
             weights = self.weigh(block)
             if weights is None:
                 return len(block.rows)
+            if weights.ndim == 2 and required is not None:
+                weights = weights_of_features(weights, required)[:, 0]
             return weights.T
 
         found = self.source.fold(work, _weights_or_ones)
-        if isinstance(found, int):
-            return None
-        return np.ascontiguousarray(found.T)
+        return None if isinstance(found, int) else np.ascontiguousarray(found.T)
 
     def known(self) -> ClassRows:
         """The same with its weights written down, for many passes over few rows."""
@@ -307,11 +363,16 @@ class ClassRows:
         most = min(few * sums.largest[worst], np.sqrt(few * sums.squares[worst]))
         if most < sums.total[worst] / 2.0:
             return
+        if not isinstance(self.source, MemorySource):
+            # Those of the rows drawn into memory tell as much.
+            drawn = self.every(1)
+            drawn.warn_if_concentrated(sums, required, names, stacklevel + 1)
+            return
         about = Message("Class {label!r}", label=self.label)
         if required is None:
             weights = self.whole_row_weights()
         else:
-            weights = self._weights_of_feature(required[[worst]])
+            weights = self.all_weights(required[[worst]])
             if self.weighing.by_entry:
                 about = Message(
                     "Class {label!r}, feature {columns}",
@@ -321,20 +382,6 @@ class ClassRows:
                 )
         if weights is not None:
             warn_if_concentrated(weights, about, stacklevel=stacklevel + 1)
-
-    def _weights_of_feature(self, required: BoolArray | IntArray) -> FloatArray | None:
-        """Weights of all rows for one feature; None for ones."""
-
-        def work(block: RowBlock) -> FloatArray | int:
-            weights = self.weigh(block)
-            if weights is None:
-                return len(block.rows)
-            if weights.ndim == 2:
-                weights = weights_of_features(weights, required)[:, 0]
-            return weights
-
-        found = self.source.fold(work, _weights_or_ones)
-        return None if isinstance(found, int) else found
 
     # What is refused.
 
@@ -357,42 +404,13 @@ class ClassRows:
 
     def check_no_infinity(self, block: RowBlock) -> None:
         """Refuse infinities."""
-        infinite = np.isinf(block.rows)
-        if infinite.any():
-            row, column = np.argwhere(infinite)[0]
-            number = self.source.row_number(block.start + int(row))
-            raise ValueError(
-                f"Input X contains infinity at row {number}, column {column}. "
-                "Replace it by NaN if the value is missing, or by a number."
-            )
+        refuse_infinity(block, self.source.row_number)
 
     def _look_closely(self, block: RowBlock) -> None:
         """Refuse what made a sum not finite."""
         self.check_no_infinity(block)
         if isinstance(self.weighing, Unweighted) and np.isnan(block.rows).any():
-            self._refuse_nan()
-
-    def _refuse_nan(self) -> None:
-        def lacking(block: RowBlock) -> BoolArray:
-            return np.asarray(np.isnan(block.rows).any(axis=0))
-
-        found = self.source.fold(lacking, lambda parts: np.any(parts, axis=0))
-        places = tuple(np.flatnonzero(found).tolist())
-        names = self.names
-        raise UnexplainedMissingError(
-            Message(
-                "Class {label!r} has NaN in column(s) {columns} and no missingness "
-                "model.",
-                label=self.label,
-                columns=places,
-                names=places if names is None else tuple(str(names[j]) for j in places),
-                remedies=(
-                    Remedy.MODEL,
-                    Remedy.COMPLETE_CASES,
-                    "give inclusion probabilities where values were looked up",
-                ),
-            )
-        )
+            refuse_nan(self.source, self.label, self.names, self.where)
 
 
 def _weights_or_ones(parts: Sequence[FloatArray | int]) -> FloatArray | int:
@@ -407,15 +425,12 @@ def _weights_or_ones(parts: Sequence[FloatArray | int]) -> FloatArray | int:
     return merged
 
 
-def _merge_sums(n_features: int) -> Callable[[Sequence[WeightSums]], WeightSums]:
+def merge_sums(parts: Sequence[WeightSums]) -> WeightSums:
     """Merge blocks of which some may have one weight for all features."""
-
-    def merge(parts: Sequence[WeightSums]) -> WeightSums:
-        if len({part.count.shape for part in parts}) > 1:
-            parts = [part.spread(n_features) for part in parts]
-        return WeightSums.merged(parts)
-
-    return merge
+    widths = {part.count.shape[-1] for part in parts}
+    if len(widths) > 1:
+        parts = [part.spread(max(widths)) for part in parts]
+    return WeightSums.merged(parts)
 
 
 def _first_found(

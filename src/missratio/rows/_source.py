@@ -17,12 +17,30 @@ from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray, IntArray
 
 # Numbers of a block: its temporaries stay in a core's cache.
-BLOCK_ELEMENTS = 65_536
+BLOCK_ELEMENTS = 131_072
+# Large tables have larger blocks, up to so many times: between them threads wait for
+# the interpreter, which a pass should spend little time in.
+LARGER_BLOCKS = 4
+BLOCKS = 64
 # Blocks are merged in so many groups, whatever the number of threads, so that digits
 # don't depend on it.
-CHUNKS = 16
+CHUNKS = 32
 
 Result = TypeVar("Result")
+
+
+def block_count(size: int, elements: int) -> int:
+    """Into how many blocks a table is cut; how many threads there are doesn't matter.
+
+    Parameters
+    ----------
+    size : int
+        How many numbers the table holds.
+    elements : int
+        How many a block of a small table holds.
+    """
+    larger = min(max(elements, size // BLOCKS), LARGER_BLOCKS * elements)
+    return max(1, -(-size // larger))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +159,7 @@ class MemorySource:
     ) -> Result:
         """Work on blocks of rows, among threads; as of `Source`."""
         n_rows, width = self.n_rows, max(self.table.shape[1], self.features.shape[1])
-        n_blocks = max(1, -(-n_rows * width // elements))
+        n_blocks = block_count(n_rows * width, elements)
         if n_blocks == 1:
             return work(self.block(0, n_rows))
         length = -(-n_rows // n_blocks)

@@ -185,7 +185,9 @@ def _plain_sums(values: FloatArray, own: FloatArray | None) -> FloatArray:
     if values.dtype == np.float32:
         return np.asarray(values.sum(axis=-2, dtype=np.float64))
     # BLAS adds rows up twice as fast as a sum along the first axis.
-    total: FloatArray = np.ones(values.shape[-2]) @ values
+    # NumPy's dot lets go of the interpreter lock, its matmul doesn't.
+    ones = np.ones(values.shape[-2])
+    total: FloatArray = np.dot(ones, values) if values.ndim == 2 else ones @ values
     return total
 
 

@@ -34,6 +34,81 @@ def weights_of(means: Means, block: RowBlock, weights: FloatArray | None) -> Flo
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """How far results move with the rows of a class, or of both.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (n_results, n_results)
+        With the error of a learned φ.
+    variance : ndarray of shape (n_results,)
+        What the sampling of rows does, φ taken as given.
+    fourth : ndarray of shape (n_results,)
+        Sums of the fourth powers of what each row does.
+    parts, heavy : ndarray of shape (n_results,)
+        The variance through each mean, summed; and times the rate of its weights.
+    """
+
+    covariance: FloatArray
+    variance: FloatArray
+    fourth: FloatArray
+    parts: FloatArray
+    heavy: FloatArray
+
+    def __add__(self, other: Spread) -> Spread:
+        return Spread(
+            self.covariance + other.covariance,
+            self.variance + other.variance,
+            self.fourth + other.fourth,
+            self.parts + other.parts,
+            self.heavy + other.heavy,
+        )
+
+    @property
+    def by_rows(self) -> FloatArray:
+        """Degrees of freedom 2V²/ΣI⁴ of each result, by the rows' influences I.
+
+        Satterthwaite's: a sum of squares V = ΣI² with relative variance ΣI⁴/V² is
+        spread as χ² with as many degrees of freedom. About 2n/3 for normal influences,
+        and few where a handful of rows decides. Infinite where no row moves the result.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            degrees = 2.0 * self.variance**2 / self.fourth
+        return np.where(self.fourth > 0.0, degrees, np.inf)
+
+    @property
+    def by_weights(self) -> FloatArray:
+        """Degrees of freedom of each result that weights like these have on average.
+
+        The rows alone can't tell: where the heaviest happen not to be observed, all
+        seems well. Two or more, since even a single row gives so many.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            degrees = self.parts / self.heavy
+        return np.maximum(np.where(self.heavy > 0.0, degrees, np.inf), 2.0)
+
+
+def log_weight_sums(weights: FloatArray) -> FloatArray:
+    """Σ w, Σ w Y and Σ w Y² with Y = log w, of weights of shape (n_rows, n_means)."""
+    logs = np.log(np.where(weights > 0.0, weights, 1.0))
+    return np.array([(weights * logs**k).sum(axis=0) for k in range(3)])
+
+
+def rates(sums: FloatArray, n_rows: int) -> FloatArray:
+    """One over the degrees of freedom that weights have on average.
+
+    Were Y normal over complete data, n E W² = n E e^Y and n E W⁴ = n E e^{3Y} over the
+    observed rows would make 2n/exp(μ + 7σ²/2) of them. Moments of the logarithm are
+    known well even where those of the weights are not.
+    """
+    total = np.where(sums[0] > 0.0, sums[0], 1.0)
+    mean, square = sums[1:] / total
+    spread = np.maximum(square - mean**2, 0.0)
+    level = mean - np.log(total / n_rows) + 3.5 * spread
+    return np.asarray(np.exp(np.minimum(level, 700.0)) / (2.0 * n_rows))
+
+
+@dataclass(frozen=True, slots=True)
 class ClassMeans:
     """All means of one class, of one factor of the ratio after the other.
 
@@ -47,8 +122,10 @@ class ClassMeans:
     rows: ClassRows
     factors: Sequence[tuple[IntArray, Means]]
 
-    def covariance(self, model: LearnedMissingness | None, shared: bool) -> FloatArray:
-        """The means' covariance.
+    def spread(
+        self, model: LearnedMissingness | None, shared: bool, to_result: FloatArray
+    ) -> Spread:
+        """How far the results move with the rows of the class.
 
         Parameters
         ----------
@@ -57,6 +134,8 @@ class ClassMeans:
         shared : bool
             Whether it was learned from these rows (or from more than these): the
             errors of φ̂ and of the means then go together.
+        to_result : ndarray of shape (n_results, n_means)
+            What a change of the means does to the results.
         """
         totals = self._totals()
         size = sum(len(means.mean) for _, means in self.factors)
@@ -65,19 +144,38 @@ class ClassMeans:
         def work(block: RowBlock) -> FloatArray:
             weights = self.rows.weigh(block)
             plain, left_out, moved = self._influences(block, weights, totals)
-            found = [(moved.T @ moved).ravel()]
+            found = [
+                (moved.T @ moved).ravel(),
+                ((moved @ to_result.T) ** 4).sum(axis=0),
+                log_weight_sums(self._mean_weights(block, weights)).ravel(),
+            ]
             if learning is not None:
                 assert weights is not None
                 found += learning.sums(block.rows, weights, plain, left_out)
             return np.concatenate(found)
 
         found = self.rows.source.fold(work, lambda parts: np.sum(parts, axis=0))
-        meat: FloatArray = found[: size * size].reshape(size, size)
-        if learning is None or model is None:
-            return meat
-        learning.add(found[size * size :])
-        mask = np.concatenate([means.mask for _, means in self.factors])
-        return meat + learning.covariance(mask, None if shared else model.covariance)
+        ends = np.cumsum([size * size, len(to_result), 3 * size])
+        own, fourth, logs, rest = np.split(found, ends)
+        meat = own.reshape(size, size)
+        covariance = to_result @ meat @ to_result.T
+        variance = np.diagonal(covariance).copy()
+        parts = to_result**2 * np.diagonal(meat)
+        if learning is not None and model is not None:
+            learning.add(rest)
+            mask = np.concatenate([means.mask for _, means in self.factors])
+            by_phi = learning.covariance(mask, None if shared else model.covariance)
+            covariance = covariance + to_result @ by_phi @ to_result.T
+        rate = rates(logs.reshape(3, size), self.rows.n_rows)
+        return Spread(covariance, variance, fourth, parts.sum(axis=1), parts @ rate)
+
+    def _mean_weights(self, block: RowBlock, weights: FloatArray | None) -> FloatArray:
+        """The weights that each mean has, of shape (n_rows, n_means)."""
+        found = []
+        for _, means in self.factors:
+            own = weights_of(means, block, weights)
+            found.append(np.broadcast_to(own, (len(own), len(means.mean))))
+        return _beside(found)
 
     def _totals(self) -> list[FloatArray]:
         """What each factor's weighted sums are divided by."""
@@ -109,29 +207,60 @@ class ClassMeans:
         moved : ndarray of shape (n_rows, n_means)
             The row's influence, which is what the sampling of rows moves.
         """
-        hajek = self.rows.self_normalised
-        everything = self.rows.own_total
+        hajek, adjusted = self.rows.self_normalised, self.rows.adjusted
         features = block.features.astype(np.float64, copy=False)
+        each = np.ones(len(features)) if block.weights is None else block.weights
+        each = (each / self.rows.own_total)[:, None]
         plain, left_out, moved = [], [], []
         for (place, means), total in zip(self.factors, totals, strict=True):
-            share = weights_of(means, block, weights) / total
-            u, leverage = means.rows(features[:, place])
+            if adjusted is not None and means.by_feature:
+                # Slopes come from other folds: to first order only the terms move.
+                terms = adjusted[block.place][:, place]
+                u = np.pad(terms, ((0, 0), (0, len(means.mean) - terms.shape[1])))
+                share, lever = each, each
+            else:
+                share = weights_of(means, block, weights) / total
+                u, leverage = means.rows(features[:, place])
+                lever = share if leverage is None else share * leverage[:, None]
             change = share * (u - means.mean if hajek else u)
-            lever = share if leverage is None else share * leverage[:, None]
             factor = 1.0 / (1.0 - np.clip(lever, 0.0, LARGEST_LEVERAGE))
             plain.append(change)
             left_out.append(factor * change)
-            if hajek:
-                moved.append(left_out[-1])
-                continue
-            each = block.weights
-            each = np.ones(len(u)) if each is None else each
-            moved.append(left_out[-1] - (each / everything)[:, None] * means.mean)
+            moved.append(left_out[-1] if hajek else left_out[-1] - each * means.mean)
         return _beside(plain), _beside(left_out), _beside(moved)
 
 
 def _beside(parts: list[FloatArray]) -> FloatArray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+def undetermined_features(
+    classes: Sequence[ClassRows], by_column: bool
+) -> dict[int, float]:
+    """Features of one value only in some classes' rows, and that value.
+
+    Parameters
+    ----------
+    classes : sequence of ClassRows
+        Those whose rows enter one by one, and not through a mean alone. They say
+        nothing of these features' coefficients: a penalty makes them up.
+    by_column : bool
+        Whether a feature counts wherever it is observed, not in complete rows alone.
+    """
+
+    def work(block: RowBlock) -> FloatArray:
+        used = block.features
+        if not by_column:
+            used = used[~np.isnan(block.rows).any(axis=1)]
+        least = np.fmin.reduce(used, axis=0, initial=np.inf)
+        return np.array([least, -np.fmax.reduce(used, axis=0, initial=-np.inf)])
+
+    found = [
+        rows.source.fold(work, lambda parts: np.min(parts, axis=0)) for rows in classes
+    ]
+    least, largest = np.min(found, axis=0) * np.array([[1.0], [-1.0]])
+    constant = np.flatnonzero(least == largest).tolist()
+    return {j: float(least[j]) for j in constant}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,22 @@
-"""Standard errors of a fitted ratio, and intervals on what it predicts."""
+"""The covariance of a fitted ratio, from the rows that it was fitted to."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+import warnings
+from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._threads import one_blas_thread
 from missratio._typing import FloatArray, IntArray
 from missratio.learning import LearnedMissingness, was_learned_from
-from missratio.missingness.arrays import row_blocks
+from missratio.missingness.arrays import listed
 from missratio.ratio import (
     JointRatio,
     NaiveBayesRatio,
     Optimum,
-    basis_features,
     check_choice,
     feature_names,
     joint_ratio,
@@ -27,127 +24,25 @@ from missratio.ratio import (
     optimum,
 )
 from missratio.rows import ClassRows, class_model
-from missratio.uncertainty._covariance import ClassMeans
+from missratio.uncertainty._covariance import (
+    ClassMeans,
+    Spread,
+    undetermined_features,
+)
 from missratio.uncertainty._expansion import Expansion, Means, expand
+from missratio.uncertainty._intervals import (
+    FEWEST_BY_ROWS,
+    FEWEST_BY_WEIGHTS,
+    LearnedOn,
+    RatioUncertainty,
+    UnreliableIntervalWarning,
+)
 
 LEARNED_ON = ("auto", "same", "other")
-SCALES = ("log", "ratio")
-LearnedOn = Literal["auto", "same", "other"]
-Backend = Literal["pandas", "polars", "pyarrow"]
 BOOTSTRAP = (
     "For others draw rows with replacement within each class, fit again, and take the "
     "spread of the results (the bootstrap)."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class RatioUncertainty:
-    """How far (θ̂, log N̂) and log r̂ may be off: what `ratio_uncertainty` returns.
-
-    Parameters
-    ----------
-    ratio : KLIEP, FDivergenceRatio, ObjectiveRatio or NaiveBayesRatio
-        The fitted ratio.
-    covariance : ndarray of shape (n_basis_features + 1, n_basis_features + 1)
-        Of (θ̂, log N̂), the coefficients and the log normaliser.
-    learned_on : dict from class to {"same", "other"}
-        For each class whose missingness was learned, whether its rows are taken to be
-        those that it was learned from.
-    """
-
-    ratio: JointRatio | NaiveBayesRatio
-    covariance: FloatArray
-    learned_on: dict[Any, LearnedOn]
-
-    @property
-    def standard_errors(self) -> FloatArray:
-        """Of the coefficients and, last, of the log normaliser."""
-        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
-
-    def log_ratio(self, X: Any) -> tuple[FloatArray, FloatArray]:
-        """The estimated log ratio at each row, and its standard error.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        estimate, standard_error : ndarray of shape (n_rows,)
-            NaN for a row that has a missing value.
-        """
-        features = basis_features(self.ratio, X)
-        variance = np.empty(len(features))
-        size = features.shape[1]
-        first, cross = self.covariance[:size, :size], self.covariance[:size, size]
-        for rows in row_blocks((len(features), size)):
-            block = features[rows].astype(np.float64, copy=False)
-            variance[rows] = ((block @ first - 2.0 * cross) * block).sum(axis=1)
-        variance += self.covariance[size, size]
-        error = np.sqrt(np.maximum(variance, 0.0))
-        return self.ratio.predict_log_ratio(X), error
-
-    def interval(
-        self, X: Any, level: float = 0.95, scale: Literal["log", "ratio"] = "log"
-    ) -> tuple[FloatArray, FloatArray]:
-        """Bounds that hold the ratio at a row with probability `level`, row by row.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-        level : float, default=0.95
-        scale : {"log", "ratio"}, default="log"
-            Bounds on log r, or on r itself: their exponentials.
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (n_rows,)
-            NaN for a row that has a missing value.
-        """
-        check_choice("scale", scale, SCALES)
-        quantile = _quantile(level)
-        estimate, error = self.log_ratio(X)
-        bounds = estimate - quantile * error, estimate + quantile * error
-        if scale == "log":
-            return bounds
-        with np.errstate(over="ignore"):
-            return np.exp(bounds[0]), np.exp(bounds[1])
-
-    def summary_frame(self, level: float = 0.95, backend: Backend = "pandas") -> Any:
-        """Coefficients with their uncertainty, a row for each basis feature.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Of the intervals.
-        backend : {"pandas", "polars", "pyarrow"}
-            The kind of dataframe.
-
-        Returns
-        -------
-        dataframe
-            Columns: `feature`, `coefficient`, `standard_error`, `z` (their quotient),
-            `lower` and `upper`, the ends of the interval.
-        """
-        quantile = _quantile(level)
-        coef, error = self.ratio.coef_, self.standard_errors[:-1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = coef / error
-        columns = {
-            "feature": feature_names(self.ratio),
-            "coefficient": coef.tolist(),
-            "standard_error": error.tolist(),
-            "z": z.tolist(),
-            "lower": (coef - quantile * error).tolist(),
-            "upper": (coef + quantile * error).tolist(),
-        }
-        return nw.from_dict(columns, backend=backend).to_native()
-
-
-def _quantile(level: float) -> float:
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie strictly between 0 and 1: got {level}.")
-    return float(ndtri(0.5 + level / 2.0))
 
 
 def ratio_uncertainty(
@@ -164,8 +59,9 @@ def ratio_uncertainty(
     The sum over rows, in both classes, of the outer product of what each row does to
     the estimates, divided by 1 − its leverage as if it had been left out (the
     infinitesimal jackknife, with HC3's correction). Rows are independent and drawn
-    within their class; the basis and the penalty are taken as given, so that under a
-    penalty intervals are for what the penalised fit tends to.
+    within their class; the basis and the penalty are taken as given (that which KLIEPCV
+    chose too), so that under a penalty intervals are for what the penalised fit tends
+    to.
 
     Where φ was learned (`learn_missingness`), the error of its parameters is included.
     Learned from the same rows, it goes together with the rows' own, and more often than
@@ -173,7 +69,7 @@ def ratio_uncertainty(
 
     Parameters
     ----------
-    ratio : KLIEP, FDivergenceRatio, ObjectiveRatio or NaiveBayesRatio
+    ratio : KLIEP, KLIEPCV, FDivergenceRatio, ObjectiveRatio or NaiveBayesRatio
         Fitted, and with a log link.
     X : array-like or dataframe of shape (n_rows, n_columns)
         The rows of the fit.
@@ -192,6 +88,11 @@ def ratio_uncertainty(
     Returns
     -------
     RatioUncertainty
+
+    Warns
+    -----
+    UnreliableIntervalWarning
+        Where a few rows decide, or the rows say nothing of a coefficient.
 
     Examples
     --------
@@ -217,11 +118,18 @@ def ratio_uncertainty(
         expansions = [expand(factor) for factor in rows.factors]
         _check_solved(ratio, expansions, rows)
         size = len(ratio.coef_) + 1
-        covariance = np.zeros((size, size))
+        none = np.zeros(size)
+        spread = Spread(np.zeros((size, size)), none, none, none, none)
         found: dict[Any, LearnedOn] = {}
         for own in (rows.numerator, rows.denominator):
             model = class_model(missingness_of(ratio), own.label)
             learned = model if isinstance(model, LearnedMissingness) else None
+            if learned is not None and own.adjusted is not None:
+                raise ValueError(
+                    "Means that are adjusted by regression move with a learned φ in "
+                    "more ways than the sandwich formula here has. Use "
+                    f"normalize='hajek'. {BOOTSTRAP}"
+                )
             if learned is not None:
                 found[own.label] = _source(learned, own, learned_on)
             means = [
@@ -231,12 +139,55 @@ def ratio_uncertainty(
                 )
                 for each in expansions
             ]
-            inner = ClassMeans(own, means).covariance(
-                learned, found.get(own.label) == "same"
+            spread += ClassMeans(own, means).spread(
+                learned, found.get(own.label) == "same", _to_results(means, size)
             )
-            outer = _to_results(means, size)
-            covariance += outer @ inner @ outer.T
-    return RatioUncertainty(ratio, _positive(covariance), found)
+        undetermined = _undetermined(ratio, rows)
+    uncertainty = RatioUncertainty(
+        ratio,
+        _positive(spread.covariance),
+        found,
+        np.minimum(spread.by_rows, spread.by_weights),
+        (spread.by_rows >= FEWEST_BY_ROWS) & (spread.by_weights >= FEWEST_BY_WEIGHTS),
+        undetermined,
+    )
+    _warn_if_unreliable(uncertainty)
+    return uncertainty
+
+
+def _undetermined(
+    ratio: JointRatio | NaiveBayesRatio, rows: Optimum
+) -> dict[int, float]:
+    classes = [rows.denominator]
+    if not joint_ratio(ratio)._objective().linear_numerator:
+        classes.append(rows.numerator)
+    return undetermined_features(classes, isinstance(ratio, NaiveBayesRatio))
+
+
+def _warn_if_unreliable(uncertainty: RatioUncertainty) -> None:
+    names = feature_names(uncertainty.ratio)
+    parts = []
+    if uncertainty.undetermined:
+        unknown = listed([repr(names[j]) for j in uncertainty.undetermined])
+        parts.append(
+            f"{unknown}: every complete row of the denominator has the same value, so "
+            "that the penalty alone made the coefficient up; it has no interval. Drop "
+            "the feature, or bring rows with other values."
+        )
+    few = [
+        repr(names[j])
+        for j in np.flatnonzero(~uncertainty.reliable[:-1]).tolist()
+        if j not in uncertainty.undetermined
+    ]
+    if few:
+        parts.append(
+            f"{listed(few)}: a few rows with large weights decide, and intervals may "
+            "be too short, since rows as heavy that were not observed would have moved "
+            "the estimate. Bring more rows, or look up missing values where φ is close "
+            "to 1."
+        )
+    if parts:
+        warnings.warn(" ".join(parts), UnreliableIntervalWarning, stacklevel=3)
 
 
 def _check(ratio: Any) -> None:
@@ -256,11 +207,6 @@ def _check(ratio: Any) -> None:
         raise ValueError(
             "Under an L1 penalty some coefficients are held at zero, and the sandwich "
             f"formula does not apply. Use a ridge penalty (l2). {BOOTSTRAP}"
-        )
-    if joint.normalize == "regression":
-        raise ValueError(
-            "Means that are adjusted by regression move with the regression too, which "
-            f"the sandwich formula here leaves out. Use normalize='hajek'. {BOOTSTRAP}"
         )
     if joint.fallback_used_:
         raise ValueError(

@@ -45,9 +45,9 @@ def test_functions_cannot_be_saved(tmp_path):
 def test_other_estimators_cannot_be_saved(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 1)), np.repeat([0, 1], 200)
-    model = mr.NeymanPearsonClassifier(
-        RandomForestClassifier(5, random_state=0), alpha=0.3, random_state=0
-    ).fit(X, y)
+    X[200:] += 1.0
+    forest = RandomForestClassifier(5, min_samples_leaf=20, random_state=0)
+    model = mr.NeymanPearsonClassifier(forest, alpha=0.3, random_state=0).fit(X, y)
     with pytest.raises(
         mr.app.modelfile.ModelFileError, match=r"can't hold .*RandomForest"
     ):

@@ -1,0 +1,355 @@
+"""All checks of a learned φ, in words."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.learning._checks import (
+    LEVEL,
+    Check,
+    Kind,
+    MissingnessWarning,
+    Source,
+    failing,
+)
+from missratio.learning._evidence import Evidence
+from missratio.learning._from_lookups import Fitted
+from missratio.learning._from_table import (
+    TableFit,
+    equivalent_lookups,
+    shared_masks,
+    usable_features,
+)
+from missratio.learning._lookup_tests import carrying_share, form_test, others_test
+from missratio.learning._overidentified import Overidentification
+from missratio.learning._precision import lookup_covariance
+from missratio.learning._scores import ScoredTable
+from missratio.missingness.arrays import listed
+
+# Observed rows beside looked-up ones that a test takes; more hardly add to it.
+TEST_ROWS = 8192
+TEACHES_NOTHING = 5.0
+TEACHES_LITTLE = 20.0
+# Half of all weight on a smaller share of the observed rows hangs on a handful.
+CARRYING = 0.05
+FEWEST_ROWS = 40
+# Fewer missing rows may be the same by chance.
+FEWEST_SHARED = 5
+REMEDY = (
+    "Don't weight by this φ: use looked-up values as data, or model φ in another way."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """A check before the number of tests is known."""
+
+    kind: Kind
+    feature: str
+    source: Source
+    statistic: float
+    p_value: float | None
+    fails: bool
+    good: str
+    bad: str
+
+
+def concluded(findings: Sequence[_Finding]) -> tuple[Check, ...]:
+    """Checks of a model; a test fails at `LEVEL` over all of them (Bonferroni)."""
+    n_tests = max(1, sum(found.p_value is not None for found in findings))
+    checks = []
+    for found in findings:
+        failed = found.fails
+        sentence = found.bad if failed else found.good
+        if found.p_value is not None:
+            failed = found.p_value * n_tests <= LEVEL
+            sentence = found.bad if failed else found.good
+            sentence = f"{sentence[:-1]} (p = {found.p_value:.2g})."
+        if failed and found.p_value is not None:
+            sentence = f"{sentence} {REMEDY}"
+        checks.append(
+            Check(
+                found.kind,
+                found.feature,
+                found.source,
+                found.statistic,
+                found.p_value,
+                failed,
+                sentence,
+            )
+        )
+    return tuple(checks)
+
+
+def warn_of(checks: Sequence[Check], stacklevel: int) -> None:
+    """Warn of checks that failed, if any did."""
+    text = failing(checks)
+    if text:
+        warnings.warn(text, MissingnessWarning, stacklevel=stacklevel + 1)
+
+
+def assess_features(
+    scored: ScoredTable | None,
+    answers: FloatArray,
+    values: FloatArray,
+    evidence: Sequence[Evidence | None],
+    fitted: Fitted,
+    taught: dict[int, TableFit],
+    thetas: dict[int, FloatArray],
+    names: Sequence[str],
+) -> tuple[Check, ...]:
+    """Every check of a per-feature φ.
+
+    Parameters
+    ----------
+    scored : ScoredTable, or None
+        None where there is one column only.
+    answers, values : ndarray of shape (n_rows, n_columns)
+        What was looked up, and the table.
+    evidence, fitted, taught
+        What was learned from, by feature.
+    thetas : dict of int to ndarray
+        The model's parameters, by feature.
+    names : sequence of str
+    """
+    findings = []
+    features = usable = None
+    if scored is not None:
+        usable = usable_features(scored.missing)
+        if fitted:
+            features = scored.test_features()
+        findings += _together(scored, taught, fitted, names)
+    for j, theta in thetas.items():
+        own = evidence[j]
+        assert own is not None
+        name = names[j]
+        if j in fitted and len(fitted[j][0]) > 1:
+            findings.append(form_finding(own, fitted[j][0], name))
+            if features is not None and usable is not None:
+                known = np.flatnonzero(~np.isnan(answers[:, j]))
+                findings += _others_from_lookups(
+                    features,
+                    usable[j],
+                    answers,
+                    values,
+                    known,
+                    j,
+                    fitted[j][0],
+                    own,
+                    names,
+                )
+        if j in taught:
+            fit = taught[j]
+            findings.append(instrument_finding(fit, name, own))
+            if fit.tests is not None:
+                findings += _from_tests(fit.tests, j, names)
+            if j in fitted:
+                findings.append(_agreement(fit, fitted[j], name))
+        findings += weights_finding(own, theta, name)
+    return concluded(findings)
+
+
+def form_finding(evidence: Evidence, theta: FloatArray, name: str) -> _Finding:
+    """Whether looked-up values are spread as a logistic φ says."""
+    statistic, p_value = form_test(evidence, theta)
+    return _Finding(
+        "form",
+        name,
+        "looked up",
+        statistic,
+        p_value,
+        False,
+        f"{name}: the values looked up agree with log-odds linear in the value.",
+        f"{name}: the values looked up contradict log-odds linear in the value.",
+    )
+
+
+def weights_finding(evidence: Evidence, theta: FloatArray, name: str) -> list[_Finding]:
+    """Whether a handful of rows carry the weights."""
+    n_observed = float(evidence.mass[evidence.n_revealed :].sum())
+    if n_observed < FEWEST_ROWS or not len(evidence.values):
+        return []
+    share = carrying_share(evidence, theta)
+    carried = f"half of all weight lies on {share:.1%} of the observed rows."
+    return [
+        _Finding(
+            "weights",
+            name,
+            "table",
+            share,
+            None,
+            share < CARRYING,
+            f"{name}: {carried}",
+            f"{name}: {carried} Estimates hang on a handful of rows. Use looked-up "
+            "values as data, or cap φ by design.",
+        )
+    ]
+
+
+def instrument_finding(fit: TableFit, name: str, evidence: Evidence) -> _Finding:
+    """How much the other columns could teach."""
+    worth = float(equivalent_lookups(fit.shadow, fit.theta).min())
+    good = (
+        f"{name}: the other columns teach as much about why it is missing as about "
+        f"{worth:,.0f} looked-up values would."
+    )
+    if worth < TEACHES_LITTLE:
+        good = (
+            f"{name}: the other columns teach little about why it is missing, as much "
+            f"as about {worth:.0f} looked-up values would."
+        )
+    bad = (
+        f"{name}: the other columns don't predict it, so the table can't teach why it "
+        "is missing, and the slope of φ is a guess close to 0. Look up some of its "
+        "missing values."
+    )
+    fails = worth < TEACHES_NOTHING and not evidence.n_revealed
+    return _Finding("instrument", name, "table", worth, None, fails, good, bad)
+
+
+def _together(
+    scored: ScoredTable,
+    taught: dict[int, TableFit],
+    fitted: Fitted,
+    names: Sequence[str],
+) -> list[_Finding]:
+    """Columns that go missing in the same rows, by whatever each φ was learned from."""
+    shared = shared_masks(scored.missing)
+    counts = scored.missing.sum(axis=0)
+    findings = []
+    lossy = (shared.sum(axis=1) > 1) & (counts >= FEWEST_SHARED)
+    for j in np.flatnonzero(lossy).tolist():
+        group = np.flatnonzero(shared[j]).tolist()
+        if j != group[0]:
+            continue
+        text = f"{listed([names[k] for k in group])}: they go missing in the same rows."
+        bad = (
+            f"{text} What the table taught of each takes entries to go missing "
+            "independently. Look up values, or learn one φ for these columns "
+            "(always_observed)."
+        )
+        fails = any(k in taught and k not in fitted for k in group)
+        size = float(len(group))
+        findings.append(
+            _Finding("together", names[j], "table", size, None, fails, text, bad)
+        )
+    return findings
+
+
+def _from_tests(
+    tests: Overidentification, j: int, names: Sequence[str]
+) -> list[_Finding]:
+    name = names[j]
+    form = _Finding(
+        "form",
+        name,
+        "table",
+        tests.form_statistic,
+        tests.form_p,
+        False,
+        f"{name}: the other columns agree with log-odds linear in the value.",
+        f"{name}: the other columns contradict log-odds linear in the value.",
+    )
+    # A positive residual is an entry that is observed more often than φ says.
+    bad = _dependence(name, tests.other, -tests.other_statistic, names)
+    others = _Finding(
+        "other columns",
+        name,
+        "table",
+        tests.other_statistic,
+        tests.other_p,
+        False,
+        f"{name}: no other column tells more about why it is missing.",
+        bad,
+    )
+    return [form, others]
+
+
+def _dependence(name: str, place: int, direction: float, names: Sequence[str]) -> str:
+    """In words: a feature that goes missing with a function of another column."""
+    other = names[place % len(names)]
+    if place < len(names):
+        side = "high" if direction > 0.0 else "low"
+        return (
+            f"{name}: it goes missing more often where {other} is {side} than its own "
+            "value explains."
+        )
+    side = "missing" if direction > 0.0 else "observed"
+    return (
+        f"{name}: it goes missing more often where {other} is {side} than its own "
+        "value explains."
+    )
+
+
+def _others_from_lookups(
+    features: FloatArray,
+    usable: BoolArray,
+    answers: FloatArray,
+    values: FloatArray,
+    known: IntArray,
+    j: int,
+    theta: FloatArray,
+    evidence: Evidence,
+    names: Sequence[str],
+) -> list[_Finding]:
+    """Whether another column helps to tell looked-up values from observed ones."""
+    observed = np.flatnonzero(~np.isnan(values[:, j]))
+    stride = max(1, len(observed) // TEST_ROWS)
+    kept = observed[::stride]
+    mass = np.full(len(known) + len(kept), len(observed) / len(kept))
+    mass[: len(known)] = 1.0
+    column = np.concatenate([answers[known, j], values[kept, j]])
+    single = Evidence(column[None], len(known), mass, evidence.n_missing)
+    rows = np.concatenate([known, kept])
+    tested = usable.copy()
+    tested[-1] = False
+    statistic, p_value, place = others_test(single, theta, features[rows], tested)
+    name = names[j]
+    bad = _dependence(name, place, statistic, names)
+    return [
+        _Finding(
+            "other columns",
+            name,
+            "looked up",
+            statistic,
+            p_value,
+            False,
+            f"{name}: no other column tells looked-up from observed values.",
+            bad,
+        )
+    ]
+
+
+def _agreement(
+    fit: TableFit, known: tuple[FloatArray, Evidence], name: str
+) -> _Finding:
+    """Whether the table's equations hold at the φ that looked-up values give."""
+    theta, evidence = known
+    shadow = fit.shadow
+    standard = shadow.coordinates.standardise(theta)
+    covariance = lookup_covariance(evidence, standard, shadow.coordinates)
+    standard[0] -= evidence.sampling_offset
+    odds = shadow.odds(standard)
+    # Undo the thinning: here the table stands against what was looked up.
+    share = 1.0 - evidence.revealed_mass / evidence.n_missing
+    moments = shadow.moments(odds) / share
+    slopes = shadow.slopes(odds) / share
+    spread = shadow.spread(odds) / share + slopes @ covariance @ slopes.T
+    statistic = float(moments @ np.linalg.pinv(spread, hermitian=True) @ moments)
+    p_value = float(chi2.sf(statistic, len(moments)))
+    return _Finding(
+        "agreement",
+        name,
+        "looked up",
+        statistic,
+        p_value,
+        False,
+        f"{name}: looked-up values and the other columns say the same of φ.",
+        f"{name}: looked-up values and the other columns contradict each other.",
+    )

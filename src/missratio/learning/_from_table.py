@@ -1,0 +1,209 @@
+"""φ from the table itself: every other column is a shadow variable for a column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from missratio._threads import one_blas_thread, share
+from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.learning._evidence import Evidence
+from missratio.learning._instruments import (
+    efficient_instruments,
+    predict_columns,
+)
+from missratio.learning._overidentified import (
+    Overidentification,
+    Residuals,
+    overidentification,
+)
+from missratio.learning._precision import lookup_precision
+from missratio.learning._scores import ScoredTable
+from missratio.learning._shadow import Lookups, ShadowEvidence, solve_moments
+
+# With instruments weaker than so many looked-up values tests have no level.
+TESTABLE = 10.0
+TEST_FIT_ROWS = 8000
+
+
+@dataclass(frozen=True, slots=True)
+class TableFit:
+    """What the table taught of one feature, or of whole rows.
+
+    Parameters
+    ----------
+    shadow : ShadowEvidence
+    theta : ndarray of shape (n_parameters,)
+        (α, β), of the table and looked-up values together.
+    converged : bool
+    tests : Overidentification, or None
+        None where the instruments are too weak to test with.
+    """
+
+    shadow: ShadowEvidence
+    theta: FloatArray
+    converged: bool
+    tests: Overidentification | None = None
+
+
+def fit_features(
+    table: FloatArray,
+    scored: ScoredTable,
+    evidence: list[Evidence | None],
+    fitted: dict[int, tuple[FloatArray, Evidence]],
+) -> dict[int, TableFit]:
+    """Learn φ of every feature that the other columns could teach.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_rows, n_columns)
+    scored : ScoredTable
+        The same, standardised.
+    evidence : list of Evidence or None
+        By feature; None where nothing is missing.
+    fitted : dict
+        By feature: parameters from looked-up values, intercepts not corrected.
+    """
+    usable = usable_features(scored.missing)
+    # What was looked up altogether leaves nothing to the table. Of columns that go
+    # missing together, a φ of each alone has no shadow variables: looked-up values
+    # teach it better.
+    alone = shared_masks(scored.missing).sum(axis=1) < 2
+    columns = np.array(
+        [
+            j
+            for j, found in enumerate(evidence)
+            if found is not None
+            and len(found.values)
+            and usable[j].sum() > 1
+            and found.revealed_mass < found.n_missing
+            and (alone[j] or not found.n_revealed)
+        ],
+        dtype=np.intp,
+    )
+    if not len(columns):
+        return {}
+    features = scored.prediction_features()
+    predicted = predict_columns(features, scored, columns, usable[columns])
+    # For tests: what a column's skewness doesn't blur.
+    features = scored.test_features()
+    ranked = predict_columns(features, scored, columns, usable[columns], TEST_FIT_ROWS)
+
+    squares = features**2
+
+    def fit(i: int) -> TableFit:
+        j = int(columns[i])
+        own = evidence[j]
+        assert own is not None
+        values = table[scored.order[j], j]
+        found, instruments = _fit_feature(
+            scored, j, values, predicted[:, i], own, fitted.get(j)
+        )
+        if equivalent_lookups(found.shadow, found.theta)[0] < TESTABLE:
+            return found
+        coordinates = found.shadow.coordinates
+        residuals = Residuals(
+            found.theta[0] + found.theta[1] * values,
+            coordinates.design(values[None])[1],
+            scored.order[j],
+            instruments,
+        )
+        usable_here = usable[j].copy()
+        usable_here[-1] = False
+        tests = overidentification(
+            residuals, ranked[:, i], features, squares, usable_here
+        )
+        return replace(found, tests=tests)
+
+    with one_blas_thread(table.size) as threads:
+        fits = share(fit, range(len(columns)), threads)
+    return dict(zip(columns.tolist(), fits, strict=True))
+
+
+def usable_features(missing: BoolArray) -> BoolArray:
+    """Which features each column may be predicted from, (n_columns, n_features).
+
+    Not from itself, nor from columns that go missing exactly when it does: their masks
+    say whether it is missing.
+    """
+    lossy = missing.any(axis=0)
+    together = shared_masks(missing)
+    others = ~(together | np.eye(len(together), dtype=bool))
+    constant = np.ones((len(others), 1), dtype=bool)
+    return np.concatenate([others, others & lossy, constant], axis=1)
+
+
+def shared_masks(missing: BoolArray) -> BoolArray:
+    """Which columns are missing in exactly the same rows, (n_columns, n_columns).
+
+    A category's indicators are, as a rule. A column that is never missing has none.
+    """
+    words = [np.packbits(column).tobytes() for column in missing.T]
+    codes = np.unique(np.array(words, dtype=object), return_inverse=True)[1]
+    return np.asarray((codes[:, None] == codes) & missing.any(axis=0))
+
+
+def _fit_feature(
+    scored: ScoredTable,
+    j: int,
+    values: FloatArray,
+    predicted: FloatArray,
+    own: Evidence,
+    known: tuple[FloatArray, Evidence] | None,
+) -> tuple[TableFit, FloatArray]:
+    """A feature's fit, and the instruments that it was made with."""
+    observed: IntArray = scored.order[j]
+    missing = np.flatnonzero(scored.missing[:, j])
+    # 1. Two plain instruments, for a first estimate.
+    plain = np.stack([np.ones(len(predicted)), predicted], axis=1)
+    shadow = ShadowEvidence.collect(values[None], observed, missing, plain)
+    lookups = lookups_of(known, shadow) if known is not None else None
+    share_left = 1.0 - own.revealed_mass / own.n_missing
+    theta, _ = solve_moments(shadow.thinned(share_left), lookups)
+    # 2. Efficient ones, as good as that estimate.
+    column = scored.values[observed, j]
+    deviation = float((column - predicted[observed]).std())
+    ends = float(column[0]), float(column[-1])
+    best = efficient_instruments(predicted, deviation, ends, theta)
+    shadow = ShadowEvidence.collect(values[None], observed, missing, best)
+    shadow = shadow.thinned(share_left)
+    theta, converged = solve_moments(shadow, lookups)
+    return TableFit(shadow, shadow.coordinates.restore(theta), converged), best
+
+
+def equivalent_lookups(shadow: ShadowEvidence, theta: FloatArray) -> FloatArray:
+    """How many looked-up values would teach each slope as well as the table does.
+
+    m values tell a slope with a variance of 1/(m·v) and more, v being the variance of
+    missing values.
+
+    Parameters
+    ----------
+    shadow : ShadowEvidence
+    theta : ndarray of shape (n_parameters,)
+        (α, β).
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+    """
+    standard = shadow.coordinates.standardise(theta)
+    information = shadow.information(standard)
+    odds = shadow.odds(standard) * shadow.counts
+    values = shadow.design[1:]
+    mean = values @ odds / odds.sum()
+    variance = ((values - mean[:, None]) ** 2) @ odds / odds.sum()
+    # A tiny prior keeps what nothing is known of invertible.
+    precision = information + 1e-6 * shadow.prior
+    errors = np.diagonal(np.linalg.inv(precision))[1:]
+    return np.asarray(1.0 / (errors * np.maximum(variance, 1e-12)))
+
+
+def lookups_of(known: tuple[FloatArray, Evidence], shadow: ShadowEvidence) -> Lookups:
+    """Looked-up values as information on the table's standardised parameters."""
+    theta, evidence = known
+    standard = shadow.coordinates.standardise(theta)
+    precision = lookup_precision(evidence, standard, shadow.coordinates)
+    standard[0] -= evidence.sampling_offset
+    return Lookups(standard, precision)

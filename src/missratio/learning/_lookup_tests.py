@@ -1,0 +1,146 @@
+"""Tests of a φ that was learned from looked-up values.
+
+Values that were looked up follow the observed ones, tilted by the odds e^(βᵀz), if φ is
+logistic in them and depends on nothing else. Score tests (Rao 1948) of the logistic
+regression of "was missing" on the value: does a further function f of the row help? Its
+score Σ (y − p) f is made orthogonal to those of the parameters, so that their error
+doesn't matter; f is bounded, so that the normal law holds with few values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.polynomial import legendre
+from scipy.special import expit, ndtr
+from scipy.stats import chi2
+
+from missratio._typing import BoolArray, FloatArray
+from missratio.learning._evidence import Evidence
+
+DEGREES = (2, 3, 4)
+LARGEST_LOG_ODDS = 50.0
+SAME = 1e-10
+
+
+def form_test(evidence: Evidence, theta: FloatArray) -> tuple[float, float]:
+    """Test whether polynomials of the value's rank help: χ², three degrees of freedom.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        With values looked up, and a slope.
+    theta : ndarray of shape (n_parameters,)
+        Its intercept not corrected. Whole rows are ranked by their log-odds.
+
+    Returns
+    -------
+    statistic, p_value : float
+    """
+    score = theta[1:] @ evidence.values
+    rank = ranks_in_laws(score, evidence).sum(axis=0) - 1.0
+    basis = np.stack([legendre.legval(rank, np.eye(1 + k)[k]) for k in DEGREES])
+    design = evidence.coordinates.design(evidence.values)
+    sums, covariance = _scores(evidence, theta, design, basis)
+    statistic = float(sums @ np.linalg.pinv(covariance, hermitian=True) @ sums)
+    rank_of = int(np.linalg.matrix_rank(covariance, hermitian=True))
+    return statistic, float(chi2.sf(statistic, max(rank_of, 1)))
+
+
+def ranks_in_laws(score: FloatArray, evidence: Evidence) -> FloatArray:
+    """Where known values lie among observed and among missing ones, in [0, 1].
+
+    Ties lie in the middle. The law of missing values is the fit's: the observed ones,
+    tilted by their odds.
+
+    Returns
+    -------
+    ndarray of shape (2, n_known)
+    """
+    first = evidence.n_revealed
+    observed, mass = score[first:], evidence.mass[first:]
+    order = np.argsort(observed, kind="stable")
+    placed = observed[order]
+    tilted = mass * np.exp(observed - observed.max())
+    # Means of equal values differ from these by rounding.
+    slack = SAME * (1.0 + np.abs(score).max())
+    ranks = np.zeros((2, len(score)))
+    for i, law in enumerate((mass, tilted)):
+        sums = np.concatenate([[0.0], np.cumsum(law[order])]) / law.sum()
+        below = np.searchsorted(placed, score - slack, side="left")
+        up_to = np.searchsorted(placed, score + slack, side="right")
+        ranks[i] = (sums[below] + sums[up_to]) / 2.0
+    return ranks
+
+
+def _scores(
+    evidence: Evidence, theta: FloatArray, design: FloatArray, functions: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Scores of functions (n_functions, n_known), orthogonal to φ's, and covariance."""
+    probability = expit(theta[0] + theta[1:] @ evidence.values)
+    weight = evidence.mass * probability * (1.0 - probability)
+    information = (design * weight) @ design.T
+    projection = ((functions * weight) @ design.T) @ np.linalg.inv(information)
+    rest = functions - projection @ design
+    sums = rest @ (evidence.mass * (evidence.outcome - probability))
+    return sums, (rest * weight) @ rest.T
+
+
+def others_test(
+    evidence: Evidence, theta: FloatArray, functions: FloatArray, usable: BoolArray
+) -> tuple[float, float, int]:
+    """Test whether a function of another column helps, by the one that helps most.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    theta : ndarray of shape (n_parameters,)
+    functions : ndarray of shape (n_known, n_functions)
+        In the order of the evidence, of known values one by one.
+    usable : ndarray of bool of shape (n_functions,)
+
+    Returns
+    -------
+    statistic : float
+        A normal deviate.
+    p_value : float
+        Bonferroni's over all functions.
+    place : int
+        Which of them.
+    """
+    probability = expit(theta[0] + theta[1:] @ evidence.values)
+    weight = evidence.mass * probability * (1.0 - probability)
+    design = evidence.coordinates.design(evidence.values)
+    information = (design * weight) @ design.T
+    products = (design * weight) @ functions
+    projection = np.linalg.solve(information, products)
+    residual = evidence.mass * (evidence.outcome - probability)
+    sums = residual @ functions - (residual @ design.T) @ projection
+    whole = weight @ functions**2
+    variances = whole - (products * projection).sum(axis=0)
+    tested = usable & (variances > 1e-6 * whole) & (whole > 0.0)
+    if not tested.any():
+        return 0.0, 1.0, 0
+    deviates = np.where(tested, sums, 0.0) / np.sqrt(np.where(tested, variances, 1.0))
+    place = int(np.argmax(np.abs(deviates)))
+    statistic = float(deviates[place])
+    p_value = 2.0 * float(ndtr(-abs(statistic))) * int(tested.sum())
+    return statistic, min(1.0, p_value), place
+
+
+def carrying_share(evidence: Evidence, theta: FloatArray) -> float:
+    """The smallest share of observed rows that carries half of all weight.
+
+    `theta` has its intercept corrected.
+    """
+    first = evidence.n_revealed
+    mass = evidence.mass[first:]
+    log_odds = theta[0] + theta[1:] @ evidence.values[:, first:]
+    weight = np.logaddexp(0.0, np.minimum(log_odds, LARGEST_LOG_ODDS))
+    weight = np.exp(weight - weight.max())
+    order = np.argsort(-weight)
+    carried = np.cumsum((mass * weight)[order])
+    place = int(np.searchsorted(carried, carried[-1] / 2.0))
+    before = carried[place - 1] if place else 0.0
+    rows = np.cumsum(mass[order])[place - 1] if place else 0.0
+    rows += (carried[-1] / 2.0 - before) / weight[order][place]
+    return float(rows / mass.sum())

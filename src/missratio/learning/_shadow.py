@@ -1,0 +1,257 @@
+"""What a table says of φ without a look-up: moment equations of shadow variables.
+
+Whether entry j is missing depends on z_j alone, and entries go missing independently
+given the row. Then every function h of the other columns, and of which of them are
+missing, is a shadow variable (d'Haultfœuille 2010; Miao and Tchetgen Tchetgen 2016):
+
+    E[(1{observed}/(1 − φ(z)) − 1) h] = 0.
+
+With a logistic φ the weight is 1 + exp(α + βᵀz), so that an observed row adds
+exp(α + βᵀz) h and a missing one −h. As many functions h as φ has parameters fix it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from missratio._typing import FloatArray, IntArray
+from missratio.learning._coordinates import Coordinates
+from missratio.learning._evidence import KEPT_ROWS, group_starts
+
+# The log-odds change by this much per standard deviation of the values, give or take:
+# a prior that matters only where the table says next to nothing.
+PRIOR_DEVIATION = 1.4
+LARGEST_LOG_ODDS = 50.0
+RIDGE = 1e-10
+MAX_STEPS = 100
+ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class ShadowEvidence:
+    """Sums of instruments over a feature's rows, by which φ's moments are computed.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_columns, n_groups)
+        Mean values of groups of observed rows.
+    sums : ndarray of shape (n_groups, n_instruments)
+        Of the instruments h over each group.
+    squares : ndarray of shape (n_groups, n_instruments, n_instruments)
+        Of h hᵀ.
+    missing_sum : ndarray of shape (n_instruments,)
+        Of h over missing rows.
+    missing_square : ndarray of shape (n_instruments, n_instruments)
+    counts : ndarray of shape (n_groups,)
+        Rows of each group.
+    coordinates : Coordinates
+        Mean and standard deviation of the observed values.
+    """
+
+    values: FloatArray
+    sums: FloatArray
+    squares: FloatArray
+    missing_sum: FloatArray
+    missing_square: FloatArray
+    counts: FloatArray
+    coordinates: Coordinates
+
+    @classmethod
+    def collect(
+        cls,
+        values: FloatArray,
+        observed: IntArray,
+        missing: IntArray,
+        instruments: FloatArray,
+    ) -> ShadowEvidence:
+        """Sum instruments over groups of neighbours.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_columns, n_observed)
+            In the order of `observed`; of one column increasing.
+        observed, missing : ndarray of int
+            Rows.
+        instruments : ndarray of shape (n_rows, n_instruments)
+        """
+        h = instruments[observed]
+        lost = instruments[missing]
+        if len(values) == 1:
+            starts = group_starts(values.shape[1])
+        else:
+            # Whole rows have no neighbours: a few stand for all of them.
+            stride = max(1, values.shape[1] // KEPT_ROWS)
+            starts = np.arange(0, values.shape[1], stride)
+        counts = np.diff(starts, append=values.shape[1]).astype(np.float64)
+        if len(values) == 1:
+            means = np.add.reduceat(values, starts, axis=1) / counts
+            sums = np.add.reduceat(h, starts, axis=0)
+            squares = np.add.reduceat(h[:, :, None] * h[:, None], starts, axis=0)
+        else:
+            means, kept = values[:, starts], h[starts]
+            sums = kept * counts[:, None]
+            squares = kept[:, :, None] * kept[:, None] * counts[:, None, None]
+        coordinates = Coordinates.of(values, np.ones(values.shape[1]))
+        return cls(
+            means, sums, squares, lost.sum(axis=0), lost.T @ lost, counts, coordinates
+        )
+
+    def thinned(self, share: float) -> ShadowEvidence:
+        """As if only this share of the rows had been there: Ω and the moments shrink.
+
+        Where part of the missing values was looked up, that part of what the table
+        says is known already.
+        """
+        return replace(
+            self,
+            sums=share * self.sums,
+            squares=share * self.squares,
+            missing_sum=share * self.missing_sum,
+            missing_square=share * self.missing_square,
+        )
+
+    @property
+    def design(self) -> FloatArray:
+        """(1, z) of every group, z standardised: (n_parameters, n_groups)."""
+        return self.coordinates.design(self.values)
+
+    @property
+    def prior(self) -> FloatArray:
+        """Precision of standardised parameters; none of the intercept."""
+        return np.diag(np.append(0.0, np.full(len(self.values), PRIOR_DEVIATION**-2.0)))
+
+    def odds(self, points: FloatArray) -> FloatArray:
+        """Odds of being missing in every group, at standardised (…, n_parameters)."""
+        score = np.clip(points @ self.design, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+        return np.asarray(np.exp(score))
+
+    def moments(self, odds: FloatArray) -> FloatArray:
+        """Sums of the moment equations over all rows, (…, n_instruments)."""
+        return np.asarray(odds @ self.sums - self.missing_sum)
+
+    def spread(self, odds: FloatArray) -> FloatArray:
+        """The covariance of those sums, (…, n_instruments, n_instruments)."""
+        size = len(self.missing_sum)
+        squares = (odds**2) @ self.squares.reshape(len(self.sums), -1)
+        return np.asarray(
+            squares.reshape(*odds.shape[:-1], size, size) + self.missing_square
+        )
+
+    def slopes(self, odds: FloatArray) -> FloatArray:
+        """The moments' derivatives, (n_instruments, n_parameters)."""
+        return np.asarray((self.sums.T * odds) @ self.design.T)
+
+    def criterion(self, points: FloatArray) -> FloatArray:
+        """The moments' distance from 0 at points, Anderson and Rubin's statistic.
+
+        At the true parameters it is χ² in the limit, with a degree of freedom for each
+        instrument, however weak these are.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n_points, n_parameters)
+            Standardised.
+        """
+        odds = self.odds(points)
+        moments = self.moments(odds)
+        spread = self.spread(odds)
+        # Far out one row outweighs all others, and the sum over rows has rank one.
+        ridge = RIDGE * np.trace(spread, axis1=-2, axis2=-1)[:, None, None]
+        regular = spread + ridge * np.eye(spread.shape[-1])
+        solved = np.linalg.solve(regular, moments[..., None])[..., 0]
+        return np.asarray((moments * solved).sum(axis=-1))
+
+    def information(self, theta: FloatArray) -> FloatArray:
+        """JᵀΩ⁻¹J at standardised parameters: of the table alone, without the prior."""
+        odds = self.odds(theta)
+        slopes = self.slopes(odds)
+        inverse = np.linalg.pinv(self.spread(odds), hermitian=True)
+        return np.asarray(slopes.T @ inverse @ slopes)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """What looked-up values say: a normal law of the standardised parameters."""
+
+    centre: FloatArray
+    precision: FloatArray
+
+
+def solve_moments(
+    evidence: ShadowEvidence, lookups: Lookups | None = None
+) -> tuple[FloatArray, bool]:
+    """Minimise ḡᵀΩ⁻¹ḡ + prior + (γ − γ_q)ᵀI_q(γ − γ_q) over standardised parameters.
+
+    By Gauss–Newton steps, damped as Levenberg and Marquardt do. Ω is that of the
+    estimate before, a few times over.
+
+    Returns
+    -------
+    theta : ndarray of shape (n_parameters,)
+    converged : bool
+    """
+    width = len(evidence.design)
+    precision, pull = evidence.prior, np.zeros(width)
+    if lookups is not None:
+        precision = precision + lookups.precision
+        pull = lookups.precision @ lookups.centre
+    theta = np.zeros(width)
+    # Where nothing depends on the values, the odds are the same everywhere.
+    theta[0] = np.log(evidence.missing_sum[0] / evidence.sums[:, 0].sum())
+    converged = False
+    for _ in range(ROUNDS):
+        spread = evidence.spread(evidence.odds(theta))
+        inverse = np.asarray(np.linalg.pinv(spread, hermitian=True))
+        before = theta
+        theta, converged = _descend(evidence, theta, inverse, precision, pull)
+        if np.abs(theta - before).max() < 1e-4:
+            break
+    return theta, converged
+
+
+def _descend(
+    evidence: ShadowEvidence,
+    theta: FloatArray,
+    inverse: FloatArray,
+    precision: FloatArray,
+    pull: FloatArray,
+) -> tuple[FloatArray, bool]:
+    def value(point: FloatArray, moments: FloatArray) -> float:
+        return float(
+            moments @ inverse @ moments + point @ precision @ point - 2.0 * pull @ point
+        )
+
+    odds = evidence.odds(theta)
+    moments = evidence.moments(odds)
+    current, damping = value(theta, moments), 1e-6
+    for _ in range(MAX_STEPS):
+        # 1. The linearised problem, its diagonal raised by the damping.
+        slopes = evidence.slopes(odds)
+        gradient = slopes.T @ inverse @ moments + precision @ theta - pull
+        curvature = slopes.T @ inverse @ slopes + precision
+        raised = curvature + damping * np.diag(np.diag(curvature))
+        step = np.linalg.solve(raised, gradient)
+        # 2. A step that doesn't lead down is tried again, shorter.
+        tried = theta - step
+        new_odds = evidence.odds(tried)
+        new_moments = evidence.moments(new_odds)
+        new = value(tried, new_moments)
+        if not new <= current + 1e-12 * (1.0 + abs(current)):
+            damping *= 10.0
+            if damping > 1e12:
+                break
+            continue
+        # 3. Done where the step would be a tiny part of a standard error.
+        small = float(step @ curvature @ step) < 1e-8
+        theta, odds, moments, current = tried, new_odds, new_moments, new
+        damping = max(damping / 10.0, 1e-9)
+        if small:
+            return theta, True
+    # Where the moments can't all be met, the last steps are slow: a hundredth of a
+    # standard error is close enough.
+    slopes = evidence.slopes(odds)
+    gradient = slopes.T @ inverse @ moments + precision @ theta - pull
+    curvature = slopes.T @ inverse @ slopes + precision
+    return theta, float(gradient @ np.linalg.solve(curvature, gradient)) < 1e-4

@@ -1,0 +1,347 @@
+"""Whether a table contradicts φ: with a right one, weights have mean one."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+
+from missratio._typing import FloatArray
+from missratio.missingness._evidence import WeightEvidence
+from missratio.missingness.arrays import as_numeric_array, column_name
+from missratio.missingness.base import Missingness
+
+LEVEL = 1e-3
+"""How often, at most, a table that φ does describe is said to contradict it."""
+
+_PAIR_ENTRIES = 2_000_000
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class MissingnessCheck:
+    """One comparison of φ with a table: missing shares expected and found.
+
+    Parameters
+    ----------
+    what : str
+        "rows", a column's name, or two columns' names.
+    n_rows, n_observed : int
+    expected : float
+        The missing share by φ: its mean under the weights.
+    found : float
+        The missing share of the table.
+    mean_weight : float
+        One on average, if φ is right.
+    log_e_value : float
+        Natural logarithm of the evidence against φ.
+    level : float
+        The chance that a φ that is right is said to be contradicted.
+    exact : bool
+        Whether that level is guaranteed. It isn't for too little weight where φ's
+        maximum is not known.
+    joint : bool
+        Whether it is about entries that go missing together.
+    """
+
+    what: str
+    n_rows: int
+    n_observed: int
+    expected: float
+    found: float
+    mean_weight: float
+    log_e_value: float
+    level: float
+    exact: bool
+    joint: bool = False
+
+    @property
+    def p_value(self) -> float:
+        """min(1, 1/e-value): small where the table speaks against φ."""
+        return math.exp(-max(self.log_e_value, 0.0))
+
+    @property
+    def verdict(self) -> Literal["consistent", "shortfall", "contradiction"]:
+        """What the check finds.
+
+        "contradiction": φ is wrong, but for a chance of `level`. "shortfall": φ is
+        wrong, or values are missing of which none like them was observed.
+        """
+        if self.log_e_value < math.log(1.0 / self.level):
+            return "consistent"
+        return "contradiction" if self.exact else "shortfall"
+
+    @property
+    def sentence(self) -> str:
+        """What φ expects and what the table has."""
+        expected, found = _percentages(self.expected, self.found)
+        if self.joint:
+            whose = "any column" if self.what == "rows" else self.what
+            return (
+                f"φ expects {expected} of the rows to miss a value in {whose}, the "
+                f"table has {found}"
+            )
+        whose = "the rows" if self.what == "rows" else self.what
+        return f"φ expects {expected} of {whose} missing, the table has {found}"
+
+
+class MissingnessContradictionError(ValueError):
+    """The table contradicts φ, so that no guarantee can rest on it.
+
+    Parameters
+    ----------
+    checks : sequence of MissingnessCheck
+        Those that contradict φ, the clearest first.
+    label : object
+        The class.
+    """
+
+    def __init__(self, checks: Sequence[MissingnessCheck], label: Any) -> None:
+        self.checks, self.label = tuple(checks), label
+        super().__init__(describe(checks, label))
+
+
+class MissingnessContradictionWarning(UserWarning):
+    """The table contradicts φ or has a shortfall: weighted estimates are biased."""
+
+
+def missingness_check(
+    X: Any,
+    missingness: Missingness,
+    *,
+    level: float = LEVEL,
+    complete: bool = False,
+    odds_factor: float = 1.0,
+    names: Sequence[str] | None = None,
+) -> tuple[MissingnessCheck, ...]:
+    """Test E W = 1 for the rows of one class, to see whether the table contradicts φ.
+
+    A φ that describes the table is said to contradict it with probability `level` at
+    most over all the checks together.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n, d)
+        The rows of one class, NaN where missing.
+    missingness : Missingness
+        The class's model. Where it was learned, only what no φ within its band at
+        `level` explains speaks against it.
+    level : float, default=0.001
+    complete : bool, default=False
+        Per feature: whether to test as well what weights of complete rows rest on, that
+        entries go missing independently given the row.
+    odds_factor : float, default=1.0
+        By what factor the odds φ/(1 − φ) may be wrong either way: only what none of
+        these φ explains speaks against it.
+    names : sequence of str, optional
+        Of the columns, for messages; those of a dataframe are known.
+
+    Returns
+    -------
+    tuple of MissingnessCheck
+        One for the rows, or one for each column (then for pairs and complete rows).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> phi = mr.LogisticMissingness(-1.0, [2.0])
+    >>> X = mr.corrupt(rng.normal(size=(500, 1)), phi, rng)
+    >>> [check.verdict for check in mr.missingness_check(X, phi)]
+    ['consistent']
+    >>> mirrored = mr.LogisticMissingness(-1.0, [-2.0])
+    >>> (check,) = mr.missingness_check(X, mirrored)
+    >>> check.verdict, check.sentence
+    ('contradiction', 'φ expects 90 % of column 0 missing, the table has 34 %')
+    """
+    table = as_numeric_array(X)
+    n_columns = table.shape[1]
+    if missingness.learned:
+        low, high = missingness.probability_band(X, level)
+    else:
+        low = high = missingness.missing_probability(X)
+    edges = [_weights(low, 1.0 / odds_factor)]
+    if low is not high or odds_factor > 1.0:
+        edges.append(_weights(high, odds_factor))
+    bounds = _weights(missingness.column_maxima(n_columns), odds_factor)
+    if missingness.rowwise:
+        return check_weights(edges, ["rows"], bounds, level)
+    shown = [
+        f"column {column_name(X, j) if names is None else repr(names[j])}"
+        for j in range(n_columns)
+    ]
+    return check_weights(edges, shown, bounds, level, complete=complete)
+
+
+def check_weights(
+    edges: Sequence[FloatArray],
+    names: Sequence[str],
+    bounds: Sequence[float] | FloatArray,
+    level: float = LEVEL,
+    *,
+    complete: bool = False,
+) -> tuple[MissingnessCheck, ...]:
+    """Test that weights have mean one.
+
+    Parameters
+    ----------
+    edges : sequence of ndarray of shape (n,) or (n, d)
+        The weights; or the least and the largest ones that φ may give.
+    names : sequence of str
+        Of the columns; of one thing, the rows, where weights have shape (n,).
+    bounds : sequence of float
+        On the weights of each column; inf where none is known.
+    level : float
+        Over all checks together.
+    complete : bool
+        Whether to test products over columns as well.
+    """
+    columns = [each.reshape(len(each), -1) for each in edges]
+    tested: list[tuple[tuple[int, ...], list[WeightEvidence]]] = [
+        ((j,), [WeightEvidence.of(each[:, j]) for each in columns])
+        for j in range(columns[0].shape[1])
+    ]
+    lossy = [j for (j,), sums in tested if sums[-1].total != sums[-1].n_rows]
+    if complete and len(lossy) > 1:
+        pairs = list(combinations(lossy, 2))
+        # Some of the rows are enough where there are many pairs.
+        step = 1 + len(columns[0]) * len(pairs) // _PAIR_ENTRIES
+        for group in [*pairs, *([tuple(lossy)] if len(lossy) > 2 else [])]:
+            some = slice(None, None, step if len(group) == 2 else 1)
+            products = [_products(each[some, list(group)]) for each in columns]
+            tested.append((group, [WeightEvidence.of(each) for each in products]))
+    # Each is tested on two sides.
+    share = level / (2 * len(tested))
+    return tuple(_check(group, sums, names, bounds, share) for group, sums in tested)
+
+
+def _products(weights: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = weights.prod(axis=1)
+    return np.where((weights > 0).all(axis=1), product, 0.0)
+
+
+def _check(
+    group: tuple[int, ...],
+    sums: Sequence[WeightEvidence],
+    names: Sequence[str],
+    bounds: Sequence[float] | FloatArray,
+    level: float,
+) -> MissingnessCheck:
+    """Too much weight even at the least, or too little even at the largest."""
+    what = " or ".join(names[j] for j in group) if len(group) < 3 else "rows"
+    product = math.prod(float(bounds[j]) for j in group)
+    bound = product if math.isfinite(product) else None
+    low, high = sums[0], sums[-1]
+    over, under = low.log_evidence(bound)[0], high.log_evidence(bound)[1]
+    worse = low if over >= under else high
+    n = max(worse.n_rows, 1)
+    expected = 1.0 - worse.n_observed / worse.total if worse.n_observed else 1.0
+    return MissingnessCheck(
+        what,
+        worse.n_rows,
+        worse.n_observed,
+        expected,
+        1.0 - worse.n_observed / n,
+        worse.total / n,
+        # Where nothing is observed there is nothing to compare.
+        max(over, under) if worse.n_observed else -math.inf,
+        level,
+        over >= under or bound is not None,
+        len(group) > 1,
+    )
+
+
+def describe(checks: Sequence[MissingnessCheck], label: Any) -> str:
+    """The claim, the facts and what to do, for a message.
+
+    Parameters
+    ----------
+    checks : sequence of MissingnessCheck
+        Contradictions or shortfalls, the clearest first.
+    label : object
+        The class.
+    """
+    facts = "; ".join(check.sentence for check in checks[:_SHOWN])
+    more = len(checks) - _SHOWN
+    facts += f"; and {more} more" if more > 0 else ""
+    if all(check.joint for check in checks):
+        remedy = (
+            "Entries must go missing independently given the row: take a rowwise model "
+            "where they go together."
+        )
+    elif checks[0].verdict == "shortfall":
+        remedy = (
+            "φ is too small or was made for other units (a scaler before it?), or some "
+            "values go missing so surely that none like them was observed: correct φ, "
+            "declare its maximum, or look some of the missing values up."
+        )
+    else:
+        remedy = (
+            "Was φ made for other units (a scaler before it?) or for another class, or "
+            "is its sign wrong? Were missing rows dropped from the table? Correct φ, "
+            "or learn it by learn_missingness."
+        )
+    claim = "contradicts" if checks[0].verdict == "contradiction" else "doesn't fit"
+    return f"The table {claim} φ of class {label!r}: {facts}. {remedy}"
+
+
+def refuse_contradiction(checks: Sequence[MissingnessCheck], label: Any) -> None:
+    """Raise where a check contradicts φ: for a guarantee."""
+    found = _clearest(checks, {"contradiction"})
+    if found:
+        raise MissingnessContradictionError(found, label)
+
+
+def warn_of_contradiction(
+    checks: Sequence[MissingnessCheck], label: Any, stacklevel: int = 2
+) -> None:
+    """Warn where a check contradicts φ or finds a shortfall: for an estimate.
+
+    Parameters
+    ----------
+    checks : sequence of MissingnessCheck
+    label : object
+        The class.
+    stacklevel : int, default=2
+        As for `warnings.warn`; 2 is the caller of this function.
+    """
+    found = _clearest(checks, {"contradiction", "shortfall"})
+    if found:
+        warnings.warn(
+            describe(found, label),
+            MissingnessContradictionWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def _clearest(
+    checks: Sequence[MissingnessCheck], verdicts: set[str]
+) -> list[MissingnessCheck]:
+    """Those with a verdict: columns before products of them, contradictions first."""
+    found = [check for check in checks if check.verdict in verdicts]
+    found.sort(key=lambda check: (check.joint, not check.exact, -check.log_e_value))
+    return found
+
+
+def _weights(probability: FloatArray, odds_factor: float) -> FloatArray:
+    """1/(1 − φ) with the odds of being missing multiplied; 0 where φ is NaN."""
+    with np.errstate(divide="ignore"):
+        weights = 1.0 + odds_factor * probability / (1.0 - probability)
+    weights[np.isnan(weights)] = 0.0
+    return np.asarray(weights)
+
+
+def _percentages(expected: float, found: float) -> tuple[str, str]:
+    """Two shares, with as many digits as tell them apart."""
+    for digits in range(4):
+        texts = [f"{100 * share:.{digits}f} %" for share in (expected, found)]
+        if texts[0] != texts[1]:
+            break
+    return texts[0], texts[1]

@@ -1,0 +1,236 @@
+"""Rows that lie on a cluster: partitions of a Dask collection, or files of workers.
+
+One task a worker and pass: parameters travel to the workers, each sums up the parts
+that it holds, and only sums come back. They are merged in the parts' order, so that
+digits don't depend on how many workers there are, nor on which part lies where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from missratio._typing import FloatArray
+from missratio.rows._labelled import LabelledBlock, LabelledSource
+
+_Result = TypeVar("_Result")
+
+# How often a pass is tried again where a worker fails in it.
+RETRIES = 2
+
+
+@dataclass(frozen=True)
+class ClusterSource(LabelledSource):
+    """Labelled rows in parts that lie with the workers of a cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    holdings : tuple of distributed.Future
+        For each worker, the parts that it holds and their numbers.
+    names : tuple of str
+    n_rows : int
+    """
+
+    client: Any
+    holdings: tuple[Any, ...]
+    names: tuple[str, ...]
+    n_rows: int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # On a worker it is only a name.
+        return type(self), (None, (), self.names, self.n_rows)
+
+    def fold(
+        self,
+        work: Callable[[LabelledBlock], _Result],
+        merge: Callable[[Sequence[_Result]], _Result],
+    ) -> _Result:
+        """One task a worker; results by part, merged here in the parts' order."""
+        tasks = [
+            self.client.submit(
+                _fold_parts, work, merge, holding, pure=False, retries=RETRIES
+            )
+            for holding in self.holdings
+        ]
+        try:
+            found = dict(pair for task in tasks for pair in task.result())
+        except ValueError:
+            raise
+        except Exception as error:
+            raise RuntimeError(
+                f"The cluster couldn't work on its rows: {error!r}. A worker was lost "
+                "with rows that can't be computed again, or it ran out of memory. "
+                "Bring the collection from where it was read (persist() keeps the "
+                "recipe, scatter() doesn't), or in smaller partitions, and fit again."
+            ) from error
+        return merge([found[i] for i in sorted(found)])
+
+
+def hold(
+    client: Any, parts: Sequence[Any], names: Sequence[str], n_rows: int
+) -> ClusterSource:
+    """Parts as a source, each where it lies.
+
+    A worker's parts are one value there, so that a pass has one task a worker. Where a
+    worker is lost, the cluster computes its parts again on another.
+    """
+    from distributed import wait
+
+    wait(parts)
+    workers = list(client.scheduler_info(-1)["workers"])
+    if not workers:
+        raise RuntimeError("The cluster has no worker: start some, and fit again.")
+    holders = client.who_has(parts)
+    held: dict[str, list[int]] = {worker: [] for worker in workers}
+    for i, part in enumerate(parts):
+        at = [worker for worker in holders.get(part.key, ()) if worker in held]
+        least = min(held, key=lambda worker: len(held[worker]))
+        held[min(at) if at else least].append(i)
+    holdings = [
+        client.submit(
+            _hold,
+            numbers,
+            [parts[i] for i in numbers],
+            workers=[worker],
+            allow_other_workers=True,
+            pure=False,
+        )
+        for worker, numbers in held.items()
+        if numbers
+    ]
+    return ClusterSource(client, tuple(holdings), tuple(names), n_rows)
+
+
+def _hold(numbers: list[int], parts: Sequence[Any]) -> list[tuple[int, Any]]:
+    return list(zip(numbers, parts, strict=True))
+
+
+def _fold_parts(work: Any, merge: Any, parts: list[tuple[int, Any]]) -> list[Any]:
+    """The number and the sums of each part, on a worker; empty ones left out."""
+    found = ((number, _fold_part(work, merge, part)) for number, part in parts)
+    return [(number, sums) for number, sums in found if sums is not None]
+
+
+def _fold_part(work: Any, merge: Any, part: Any) -> Any:
+    if isinstance(part, LabelledSource):
+        return part.fold(work, merge)
+    return merge([work(part)]) if len(part.labels) else None
+
+
+def of_collection(X: Any, y: Any) -> ClusterSource:
+    """A Dask array or dataframe and its labels as a source, on the current client.
+
+    Parameters
+    ----------
+    X : dask.array.Array or dask.dataframe.DataFrame
+    y : dask.array.Array, dask.dataframe.Series, or array-like
+        Labels, in partitions of the same rows.
+    """
+    client = _current_client()
+    names = [str(name) for name in getattr(X, "columns", ())]
+    if not names:
+        if len(X.shape) != 2 or X.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"X must have two dimensions, rows and columns; got shape {X.shape}."
+            )
+        names = [f"x{j}" for j in range(int(X.shape[1]))]
+    rows, labels = _partitions(X), _partitions(y)
+    if len(rows) != len(labels):
+        raise ValueError(
+            f"X has {len(rows)} partitions and y has {len(labels)}: cut both alike, as "
+            "by y = frame['label'], or y.rechunk(...)."
+        )
+    parts = client.compute(
+        [
+            _block_of(names, i, *pair)
+            for i, pair in enumerate(zip(rows, labels, strict=True))
+        ]
+    )
+    counts = client.gather(client.map(_count, parts))
+    starts = np.concatenate([[0], np.cumsum(counts)]).tolist()
+    parts = client.map(_placed, parts, starts[:-1])
+    return hold(client, parts, names, int(starts[-1]))
+
+
+def of_files(source: LabelledSource, client: Any) -> ClusterSource:
+    """A source of files that workers read themselves, a part for each file."""
+    parts = client.map(_itself, source.split(), pure=False)
+    return hold(client, parts, source.names, source.n_rows)
+
+
+def _current_client() -> Any:
+    try:
+        from distributed import default_client
+
+        return default_client()
+    except (ImportError, ValueError) as error:
+        raise RuntimeError(
+            "A Dask collection is fitted on a cluster, and there is no client. Install "
+            "missratio[dask], and make one first: distributed.Client() starts workers "
+            "on this machine."
+        ) from error
+
+
+def _partitions(collection: Any) -> list[Any]:
+    """The partitions by rows, as delayed values."""
+    if not hasattr(collection, "to_delayed"):
+        raise TypeError(
+            "y must be a Dask collection, as X is, with partitions of the same rows; "
+            f"got {type(collection).__name__}."
+        )
+    if hasattr(collection, "numblocks") and len(collection.numblocks) == 2:
+        # A block must hold whole rows.
+        collection = collection.rechunk({1: -1})
+    return list(np.ravel(collection.to_delayed()))
+
+
+def _block_of(names: list[str], number: int, rows: Any, labels: Any) -> Any:
+    from dask.delayed import delayed
+
+    return delayed(_as_block, pure=True)(names, number, rows, labels)
+
+
+def _as_block(names: list[str], number: int, rows: Any, labels: Any) -> LabelledBlock:
+    """One partition, on the worker that holds it."""
+    where = f"partition {number}"
+    found = [str(name) for name in getattr(rows, "columns", names)]
+    if found != names:
+        raise ValueError(f"The columns of {where} are {found}, not {names}.")
+    table, marks = _as_floats(rows, where), np.asarray(labels)
+    if table.shape != (len(marks), len(names)):
+        raise ValueError(
+            f"X and y differ in {where}: {table.shape} and {marks.shape}. Cut both "
+            "into the same rows."
+        )
+    if marks.dtype.kind == "O":
+        marks = marks.astype(str)
+    return LabelledBlock(table, marks, 0, where)
+
+
+def _as_floats(rows: Any, where: str) -> FloatArray:
+    table = rows.to_numpy() if hasattr(rows, "to_numpy") else np.asarray(rows)
+    if table.dtype in (np.float32, np.float64):
+        return np.ascontiguousarray(table)
+    try:
+        return np.ascontiguousarray(table, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{where} holds values that aren't numbers: {error}. Leave such columns "
+            "out, or encode them."
+        ) from error
+
+
+def _count(block: LabelledBlock) -> int:
+    return len(block.rows)
+
+
+def _placed(block: LabelledBlock, start: int) -> LabelledBlock:
+    return replace(block, start=start)
+
+
+def _itself(part: Any) -> Any:
+    return part

@@ -1,0 +1,104 @@
+"""Rows with their labels, a block at a time: what a fit asks of a large table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from missratio._typing import FloatArray
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledBlock:
+    """Consecutive rows and their labels.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        NaN where missing.
+    labels : ndarray of shape (n_rows,)
+    start : int
+        The number of the first row among all rows of the source.
+    where : str
+        Where the rows lie, for messages.
+    """
+
+    rows: FloatArray
+    labels: Any
+    start: int
+    where: str
+
+    def of_class(self, label: Any) -> FloatArray:
+        """The rows of one label: all of them as they are, where it has all."""
+        chosen = self.labels == label
+        return self.rows if chosen.all() else self.rows[chosen]
+
+    def check_no_infinity(self, names: Sequence[str]) -> None:
+        """Refuse infinities, and say where the first one lies."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(self.rows.sum()):
+                return
+        infinite = np.isinf(self.rows)
+        if not infinite.any():
+            return
+        row, column = np.argwhere(infinite)[0]
+        raise ValueError(
+            f"Column {names[column]!r} holds infinity in {self.where} (row "
+            f"{self.start + int(row)} of all). Replace it by a null if the value is "
+            "missing, or by a number."
+        )
+
+
+class LabelledSource(ABC):
+    """Labelled rows that may be read again and again, in blocks.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the columns.
+    n_rows : int
+    """
+
+    names: tuple[str, ...]
+    n_rows: int
+
+    def split(self) -> Sequence[LabelledSource]:
+        """The source in parts, for workers that read them themselves."""
+        return [self]
+
+    @abstractmethod
+    def fold(
+        self,
+        work: Callable[[LabelledBlock], _Result],
+        merge: Callable[[Sequence[_Result]], _Result],
+    ) -> _Result:
+        """Map work over all blocks of rows, and merge what it gives in their order.
+
+        Parameters
+        ----------
+        work : callable
+            From a block to its sums.
+        merge : callable
+            From sums to their sum; merging in groups must give the same.
+        """
+
+
+def as_source(X: Any, y: Any) -> LabelledSource | None:
+    """X as a source where it is one, or a collection on a cluster; None elsewhere."""
+    if isinstance(X, LabelledSource):
+        if y is not None:
+            raise ValueError(
+                "y must be left out where X is a source: that has its labels with it."
+            )
+        return X
+    if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        from missratio.rows._cluster import of_collection
+
+        return of_collection(X, y)
+    return None

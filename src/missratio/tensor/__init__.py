@@ -1,0 +1,28 @@
+"""Rows that lie in tensors, on a CPU or a GPU: their sums, computed where they lie.
+
+Nothing here imports PyTorch or Triton before a tensor comes.
+"""
+
+from missratio.tensor._arrays import (
+    as_numpy,
+    check_rows,
+    is_tensor,
+    like,
+    on_device,
+    on_host,
+)
+from missratio.tensor._sample import TensorSample
+from missratio.tensor._source import TensorSource, labelled_tensor, tensor_classes
+
+__all__ = [
+    "TensorSample",
+    "TensorSource",
+    "as_numpy",
+    "check_rows",
+    "is_tensor",
+    "labelled_tensor",
+    "like",
+    "on_device",
+    "on_host",
+    "tensor_classes",
+]

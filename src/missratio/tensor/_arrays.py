@@ -1,0 +1,63 @@
+"""Tensors as arrays, without importing PyTorch where there are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def is_tensor(X: Any) -> bool:
+    """Whether X is a PyTorch tensor."""
+    return type(X).__module__.partition(".")[0] == "torch" and hasattr(X, "device")
+
+
+def on_device(X: Any) -> Any:
+    """X as a tensor, where it lies on a device other than the host; else None.
+
+    CuPy's arrays are taken as tensors, without a copy.
+    """
+    if type(X).__module__.partition(".")[0] == "cupy":
+        import torch
+
+        return torch.as_tensor(X)
+    return X if is_tensor(X) and X.device.type != "cpu" else None
+
+
+def as_numpy(values: Any) -> Any:
+    """Values on the host: those of a tensor, or an array as it is."""
+    if is_tensor(values):
+        return values.detach().cpu().numpy()
+    return np.asarray(values)
+
+
+def on_host(values: Any) -> Any:
+    """A tensor, or an array of another library on the host, as a NumPy array.
+
+    What isn't one of these, such as a list or a dataframe, is returned as it is.
+    """
+    if is_tensor(values):
+        return as_numpy(values)
+    if hasattr(values, "__array_namespace__") and not isinstance(values, np.ndarray):
+        return np.asarray(values)
+    return values
+
+
+def like(X: Any, values: Any) -> Any:
+    """An array as a tensor of another one's type, where that lies."""
+    import torch
+
+    return torch.as_tensor(np.asarray(values), dtype=X.dtype, device=X.device)
+
+
+def check_rows(X: Any, n_columns: int, *, allow_nan: bool) -> None:
+    """Refuse a tensor of another width, with infinities, or with NaN."""
+    if X.ndim != 2 or X.shape[1] != n_columns:
+        raise ValueError(
+            f"X has shape {tuple(X.shape)}, and the ratio was fitted to {n_columns} "
+            "columns."
+        )
+    odd = X.isinf() if allow_nan else ~X.isfinite()
+    if bool(odd.any()):
+        what = "infinity" if allow_nan else "NaN or infinity"
+        raise ValueError(f"Input X contains {what}. Replace it by numbers.")

@@ -1,0 +1,329 @@
+"""The sums of a problem over rows in a tensor, computed on its device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from missratio._typing import FloatArray
+from missratio.moments import Link, Parameters, Sums, merge_all
+from missratio.objective import KLIEPObjective, Term
+from missratio.tensor import _fused
+from missratio.tensor._arrays import as_numpy
+
+if TYPE_CHECKING:
+    import torch
+
+_Result = TypeVar("_Result")
+
+# Rows of a block: its temporaries are a few tens of megabytes a column.
+BLOCK_ROWS = 2**20
+PEEKED = 256
+
+
+@dataclass(frozen=True)
+class TensorSample:
+    """One class's complete rows and their weights, on a device, for one problem.
+
+    Only sums leave the device. Rows are of single or double precision, sums over blocks
+    of them of double.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (n_all_rows, n_features)
+        What has no weight may be NaN.
+    weights : Tensor of shape (n_all_rows,), or None
+        0 where a row is missing or belongs to another class; None stands for ones.
+    total : ndarray of shape (1,)
+        What weighted sums are divided by.
+    n_rows : int
+        How many have a weight.
+    centred : bool
+        Whether the rows have a centre subtracted already.
+    """
+
+    rows: torch.Tensor
+    weights: torch.Tensor | None
+    total: FloatArray
+    n_rows: int
+    centred: bool = False
+
+    @property
+    def features(self) -> FloatArray:
+        """All rows on the host, for a small sample."""
+        rows: FloatArray = as_numpy(self.rows)[None]
+        return rows
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return self.n_rows * int(self.rows.shape[1])
+
+    @property
+    def precision(self) -> float:
+        """The relative rounding error of the rows."""
+        import torch
+
+        return float(torch.finfo(self.rows.dtype).eps)
+
+    def _blocks(self) -> list[tuple[torch.Tensor, torch.Tensor | None]]:
+        starts = range(0, len(self.rows), BLOCK_ROWS)
+        return [
+            (
+                self.rows[i : i + BLOCK_ROWS],
+                None if self.weights is None else self.weights[i : i + BLOCK_ROWS],
+            )
+            for i in starts
+        ]
+
+    def fold(
+        self,
+        work: Callable[[FloatArray, FloatArray | None], _Result],
+        elements: int = 0,
+        merge: Callable[[Sequence[_Result]], _Result] = merge_all,  # type: ignore[assignment]
+    ) -> _Result:
+        """Work on blocks that are brought to the host: for what is rarely asked."""
+        results = []
+        for rows, weights in self._blocks():
+            if weights is not None:
+                seen = weights > 0.0
+                rows, weights = rows[seen], weights[seen]
+            if len(rows):
+                own = None if weights is None else as_numpy(weights)[None]
+                results.append(work(as_numpy(rows)[None], own))
+        return merge(results)
+
+    def sums(
+        self,
+        term_of: Link,
+        at: Parameters,
+        *,
+        second_order: bool,
+        drawn: float | None = None,
+    ) -> list[Sums]:
+        """Sum terms over all rows, on the device; as of `accumulate`.
+
+        A curvature that is to be estimated is so from rows that are evenly spaced.
+        """
+        centre = np.zeros_like(at.coef) if at.centre is None else at.centre
+        both = self._tensor(np.concatenate([at.coef, centre]))
+        fused = _is_exponential(term_of) and _fused.is_available(self.rows)
+        if fused:
+            sums = [_as_sums(_fused.tilted_sums(self.rows, self.weights, both))]
+        else:
+            sums = self._plain(term_of, at, both, second_order=False)
+        self._check_finite(sums)
+        if not second_order and drawn is None:
+            return sums
+        few, times = self, 1.0
+        if drawn is not None:
+            few = self.every(max(1, int(1.0 / drawn)))
+            times = self.n_rows / max(few.n_rows, 1)
+        if fused and len(few.rows) <= BLOCK_ROWS:
+            curved = [_exponential_curvature(few.rows, few.weights, both)]
+        else:
+            plain = few._plain(term_of, at, both, second_order=True)
+            curved = [(one.log_scale, np.asarray(one.curvature)) for one in plain]
+        return [
+            replace(one, curvature=matrix * (times * np.exp(scale - one.log_scale)))
+            for one, (scale, matrix) in zip(sums, curved, strict=True)
+        ]
+
+    def _plain(
+        self, term_of: Link, at: Parameters, both: torch.Tensor, *, second_order: bool
+    ) -> list[Sums]:
+        """The same block by block, in plain tensor code."""
+        parts = [
+            _block_sums(term_of, rows, weights, both, at, second_order)
+            for rows, weights in self._blocks()
+        ]
+        return merge_all([part for part in parts if part])
+
+    def plain_sums(self) -> FloatArray:
+        """Σ w x over all rows, which must be finite."""
+        shift = self.peek()[0].mean(axis=0, dtype=np.float64)
+        shift = shift.astype(np.float32).astype(np.float64)
+        zero = np.zeros((1, self.rows.shape[1]))
+        at = Parameters(zero, shift[None], None)
+        (found,) = self.sums(KLIEPObjective().denominator, at, second_order=False)
+        total = found.slope[0] + found.value[0] * shift
+        return np.asarray(total * np.exp(found.log_scale[0]))
+
+    def _tensor(self, values: FloatArray) -> torch.Tensor:
+        import torch
+
+        return torch.as_tensor(values, dtype=self.rows.dtype, device=self.rows.device)
+
+    def _check_finite(self, sums: list[Sums]) -> None:
+        """Refuse rows that aren't finite, where they made a sum so."""
+        import torch
+
+        if all(np.isfinite(one.slope).all() for one in sums):
+            return
+        for rows, weights in self._blocks():
+            seen = rows if weights is None else rows[weights > 0.0]
+            if not bool(torch.isfinite(seen).all()):
+                raise ValueError(
+                    "Input X contains NaN or infinity in rows without a missingness "
+                    "model. Say why values are missing, missingness={label: model}, or "
+                    'take complete cases by missingness="ignore".'
+                )
+
+    def every(self, stride: int) -> TensorSample:
+        """Every stride-th row, standing for all."""
+        rows = self.rows[::stride]
+        weights = None if self.weights is None else self.weights[::stride]
+        if weights is not None:
+            seen = weights > 0.0
+            rows, weights = rows[seen], weights[seen]
+        rows = rows.contiguous()
+        total = self.total * (len(rows) / max(self.n_rows, 1))
+        return replace(self, rows=rows, weights=weights, total=total, n_rows=len(rows))
+
+    def held(self, stride: int, centre: FloatArray) -> TensorSample:
+        """Every stride-th row standing for all, centred."""
+        part = self.every(stride)
+        if self.centred:
+            return part
+        return replace(part, rows=part.rows - self._tensor(centre[0]), centred=True)
+
+    def peek(self) -> FloatArray:
+        """Features of a few hundred rows from all over the sample, on the host."""
+        few = self.every(1 + len(self.rows) // (4 * PEEKED)).rows
+        if not len(few):
+            few = self.every(1).rows
+        peeked: FloatArray = as_numpy(few[:: 1 + len(few) // PEEKED])[None]
+        return peeked
+
+    def problems(self, which: slice) -> TensorSample:
+        """Itself: there is one problem."""
+        return self
+
+
+def _is_exponential(term_of: Link) -> bool:
+    """Whether terms are exp(s), as KLIEP's of the denominator."""
+    owner = getattr(term_of, "__self__", None)
+    return type(owner) is KLIEPObjective and term_of.__name__ == "denominator"
+
+
+def _as_sums(found: _fused.TiltedSums) -> Sums:
+    return Sums(
+        np.array([found.log_scale]),
+        np.array([found.total]),
+        found.first[None],
+        None,
+        np.array([found.lowest]),
+        np.array([found.highest]),
+    )
+
+
+def _exponential_curvature(
+    rows: torch.Tensor, weights: torch.Tensor | None, coef_and_centre: torch.Tensor
+) -> tuple[FloatArray, FloatArray]:
+    """Log scale and Σ w exp(s)(x − c)(x − c)ᵀ of a few rows, in few launches."""
+    import torch
+
+    coef, centre = coef_and_centre
+    features = rows - centre
+    score = features @ coef
+    largest = score.max()
+    mass = torch.exp(score - largest)
+    if weights is not None:
+        mass = mass * weights
+    second = (features.T @ (mass[:, None] * features)).double()
+    found = torch.cat([second.ravel(), largest.double()[None]]).cpu().numpy()
+    n_columns = len(coef)
+    return found[-1:], found[:-1].reshape(1, n_columns, n_columns)
+
+
+def _block_sums(
+    term_of: Link,
+    rows: torch.Tensor,
+    weights: torch.Tensor | None,
+    coef_and_centre: torch.Tensor,
+    at: Parameters,
+    second_order: bool,
+) -> list[Sums] | None:
+    """The sums of a block in plain tensor code; None where no row has a weight."""
+    import torch
+
+    if weights is not None:
+        seen = weights > 0.0
+        rows, weights = rows[seen], weights[seen]
+    if not len(rows):
+        return None
+    coef, centre = coef_and_centre
+    features = rows - centre
+    score = features @ coef
+    if at.intercept is not None:
+        score = score + float(at.intercept[0])
+    if _is_exponential(term_of):
+        largest = score.max()
+        value = torch.exp(score - largest)
+        terms: Sequence[Any] = [(value, value, value, float(largest))]
+    else:
+        terms = _host_terms(term_of, score)
+    lowest, highest = (np.array([float(end)]) for end in (score.min(), score.max()))
+    return [
+        _term_sums(term, features, weights, at, second_order, lowest, highest)
+        for term in terms
+    ]
+
+
+def _host_terms(term_of: Link, score: torch.Tensor) -> list[Any]:
+    """Terms of any objective: evaluated on the host, in double precision.
+
+    Scores, one number a row, travel there and three back.
+    """
+    import torch
+
+    found = term_of(as_numpy(score).astype(np.float64)[None])
+    terms = (found,) if isinstance(found, Term) else found
+
+    def back(values: FloatArray) -> torch.Tensor:
+        return torch.as_tensor(values[0], dtype=score.dtype, device=score.device)
+
+    return [
+        (
+            back(term.value),
+            back(term.slope),
+            back(term.curvature),
+            float(np.ravel(term.log_scale)[0]),
+        )
+        for term in terms
+    ]
+
+
+def _term_sums(
+    term: Any,
+    features: torch.Tensor,
+    weights: torch.Tensor | None,
+    at: Parameters,
+    second_order: bool,
+    lowest: FloatArray,
+    highest: FloatArray,
+) -> Sums:
+    import torch
+
+    value, slope, curvature, log_scale = term
+    if weights is not None:
+        value, slope, curvature = (weights * each for each in (value, slope, curvature))
+    ones = [] if at.intercept is None else [slope.sum(dtype=torch.float64)[None]]
+    first = torch.cat([(slope @ features).double(), *ones])
+    second = None
+    if second_order:
+        if at.intercept is not None:
+            border = torch.ones_like(features[:, :1])
+            features = torch.cat([features, border], dim=1)
+        second = as_numpy((features.T @ (curvature[:, None] * features)).double())[None]
+    return Sums(
+        np.array([log_scale]),
+        np.array([float(value.sum(dtype=torch.float64))]),
+        as_numpy(first)[None],
+        second,
+        lowest,
+        highest,
+    )

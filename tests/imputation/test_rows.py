@@ -1,0 +1,215 @@
+"""What a new row is given is a function of that row, whatever its batch and place."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeRegressor
+
+from missratio import (
+    FunctionMissingness,
+    ImputationEnsemble,
+    LogisticMissingness,
+    NeymanPearsonClassifier,
+    TiltedImputer,
+    corrupt,
+)
+from missratio.imputation._noise import RowNoise
+
+SLOPES = np.array([1.0, -1.5, 0.5, 1.0, -0.5])
+
+
+def mixed_table(n, seed):
+    """A normal, a lognormal, a discrete, a spiked column and one of two values."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(n, 1)) + rng.normal(size=(n, 5))
+    Z = scores.copy()
+    Z[:, 1] = np.exp(scores[:, 1])
+    Z[:, 2] = np.floor(2 * scores[:, 2])
+    Z[:, 3] = np.maximum(scores[:, 3], 0.0)
+    Z[:, 4] = scores[:, 4] > 0
+    phi = LogisticMissingness(-0.5, SLOPES)
+    return corrupt(Z.astype(np.float32).astype(float), phi, rng), phi
+
+
+OPTIONS = {
+    "linear": {},
+    "near donors": {"n_donors": 40},
+    "trees": {"regressor": DecisionTreeRegressor(max_depth=4, random_state=0)},
+    "categories": {"categorical_features": [2, 4]},
+}
+
+
+@pytest.fixture(scope="module", params=OPTIONS)
+def imputer(request):
+    X, phi = mixed_table(600, 0)
+    options = OPTIONS[request.param]
+    return TiltedImputer(
+        phi, n_imputations=2, n_rounds=3, random_state=0, **options
+    ).fit(X)
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_an_imputed_row_depends_on_that_row_alone(imputer, seed):
+    X, _ = mixed_table(40, 1)
+    rng = np.random.default_rng(seed)
+    whole = imputer.impute(X)
+    order = rng.integers(0, 40, 60)  # permuted, some twice and some left out
+    for table, rows in zip(whole, imputer.impute(X[order]), strict=True):
+        np.testing.assert_array_equal(rows, table[order])
+    one = int(order[0])
+    for table, row in zip(whole, imputer.impute(X[[one]]), strict=True):
+        np.testing.assert_array_equal(row[0], table[one])
+
+
+def test_copies_of_a_row_are_given_the_same_values(imputer):
+    X, _ = mixed_table(40, 1)
+    for row in X[np.isnan(X).any(axis=1)]:
+        for table in imputer.impute(np.tile(row, (5, 1))):
+            assert len(np.unique(table, axis=0)) == 1
+
+
+def test_neither_layout_nor_kind_of_the_table_matters(imputer):
+    X, _ = mixed_table(40, 1)
+    plain = imputer.transform(X)
+    np.testing.assert_array_equal(imputer.transform(np.asfortranarray(X)), plain)
+    np.testing.assert_array_equal(imputer.transform(X[::-1])[::-1], plain)
+    np.testing.assert_array_equal(
+        imputer.transform(X.astype(np.float32)), plain.astype(np.float32)
+    )
+    np.testing.assert_array_equal(imputer.transform(X.tolist()), plain)
+    # Any NaN is missing, and −0 is 0.
+    payload = X.copy()
+    payload[np.isnan(X)] = np.uint64(0xFFF8_0000_0000_0123).view(np.float64)
+    payload[X == 0.0] = -0.0
+    np.testing.assert_array_equal(imputer.transform(payload), plain)
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_a_dataframe_is_imputed_as_an_array(library):
+    X, phi = mixed_table(300, 0)
+    new, _ = mixed_table(20, 1)
+    names = list("abcde")
+
+    def frame(table):
+        return library(dict(zip(names, table.T, strict=True)))
+
+    ours = TiltedImputer(phi, random_state=0).fit(frame(X)).transform(frame(new))
+    plain = TiltedImputer(phi, random_state=0).fit(X).transform(new)
+    np.testing.assert_array_equal(ours.to_numpy(), plain)
+
+
+def test_a_value_that_hardly_goes_missing_is_drawn_by_the_row_too():
+    # No proposal is accepted in a hundred tries: one of five hundred is chosen.
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=500)
+    X = np.column_stack([z, z + 0.1 * rng.normal(size=500)])
+    X[(z > 1) & (rng.random(500) < 0.5), 1] = np.nan
+    phi = FunctionMissingness(
+        lambda X: np.column_stack([0 * X[:, 0], np.where(X[:, 1] > 1, 0.5, 1e-9)]),
+        rowwise=False,
+    )
+    imputer = TiltedImputer(phi, random_state=0).fit(X)
+    new = np.column_stack([np.linspace(-3, 0, 4), np.full(4, np.nan)])
+    whole = imputer.transform(new)
+    order = rng.permutation(4)
+    np.testing.assert_array_equal(imputer.transform(new[order]), whole[order])
+    for k in range(4):
+        np.testing.assert_array_equal(imputer.transform(new[[k]])[0], whole[k])
+
+
+def test_noise_is_uniform_and_independent_from_row_to_row_and_call_to_call():
+    table = np.arange(20_000.0)[:, None]  # rows that are much alike
+    noise = RowNoise.of(table, np.random.SeedSequence(0))
+    numbers = np.column_stack(
+        [
+            noise.uniform(),
+            noise.uniform(),
+            noise.stream(0, 1).uniform(),
+            noise.stream(1, 0).uniform(),
+            RowNoise.of(table, np.random.SeedSequence(1)).uniform(),
+            np.roll(noise.stream(0, 1).uniform(), 1),
+            noise.spread(0, 20_000).uniform(),
+        ]
+    )
+    assert ((numbers >= 0) & (numbers < 1)).all()
+    counts = np.stack([np.histogram(each, 50, (0, 1))[0] for each in numbers.T])
+    assert ((counts - 400) ** 2 / 400).sum(axis=1).max() < 100
+    gaps = np.corrcoef(numbers.T) - np.eye(7)
+    assert np.abs(gaps).max() < 4.5 / np.sqrt(20_000)
+
+
+LEARNERS = {
+    "one imputation": lambda imputer: make_pipeline(imputer, LogisticRegression()),
+    "an ensemble": lambda imputer: ImputationEnsemble(
+        imputer.set_params(n_imputations=3), LogisticRegression()
+    ),
+    "trees": lambda imputer: make_pipeline(
+        imputer, HistGradientBoostingClassifier(max_iter=10, random_state=0)
+    ),
+}
+
+
+def as_observed_error(rng, learner, alpha, delta, n_test):
+    """The error of a deployment as observed, in a setting drawn at random.
+
+    Some rows are scored one at a time, and must have the score that they have among
+    others: the error of all is then that of rows that come one by one.
+    """
+    d, n = int(rng.integers(2, 4)), int(rng.integers(300, 600))
+    phi = {
+        label: LogisticMissingness(rng.uniform(-2, 0, d), rng.uniform(-2, 2, d))
+        for label in (0, 1)
+    }
+    shift, root = rng.uniform(0, 1, d), rng.normal(size=(d, d)) / 2 + np.eye(d)
+
+    def draw(label, count):
+        return corrupt(
+            rng.normal(size=(count, d)) @ root + label * shift, phi[label], rng
+        )
+
+    seed = int(rng.integers(2**31))
+    imputer = TiltedImputer(phi, n_rounds=2, unlabelled=0, random_state=seed)
+    classifier = NeymanPearsonClassifier(
+        learner(imputer),
+        alpha=alpha,
+        delta=delta,
+        missingness=phi,
+        deployment="as-observed",
+        random_state=seed,
+    ).fit(np.concatenate([draw(0, n), draw(1, n)]), np.repeat([0, 1], n))
+    new = draw(0, n_test)
+    scores = classifier.decision_function(new)
+    for k in range(5):
+        single = classifier.decision_function(new[[k]])
+        np.testing.assert_allclose(single[0], scores[k], rtol=1e-9, atol=1e-9)
+    return float(np.mean(classifier.predict(new) == 1))
+
+
+def check_violations(repeats, learner, alpha=0.1, delta=0.1, seed=0):
+    rng = np.random.default_rng(seed)
+    errors = [
+        as_observed_error(rng, learner, alpha, delta, 4000) for _ in range(repeats)
+    ]
+    violations = int(np.sum(np.array(errors) > alpha))
+    # Errors are estimated: one in the very middle counts either way.
+    assert violations <= binom.ppf(1 - 1e-4, repeats, delta), errors
+
+
+@pytest.mark.filterwarnings("ignore::missratio.WeightConcentrationWarning")
+def test_a_certificate_as_observed_holds_for_rows_one_at_a_time():
+    check_violations(25, LEARNERS["one imputation"])
+
+
+@pytest.mark.validity
+@pytest.mark.filterwarnings("ignore::missratio.WeightConcentrationWarning")
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_certificates_as_observed_hold(learner):
+    check_violations(300, learner, seed=1)

@@ -1,0 +1,290 @@
+"""A table contradicts a wrong φ, and hardly ever a right one."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit
+from scipy.stats import binom
+from sklearn.preprocessing import StandardScaler
+
+import missratio as mr
+from missratio.missingness._check import (
+    check_weights,
+    refuse_contradiction,
+    warn_of_contradiction,
+)
+from missratio.missingness._evidence import WeightEvidence
+
+
+def column(rng, n, discrete):
+    """Normal, skewed, heavy-tailed, bounded or two-humped; or discrete."""
+    return [
+        lambda: rng.normal(size=n),
+        lambda: rng.lognormal(0, rng.uniform(0.3, 1.2), n),
+        lambda: rng.standard_t(3, n),
+        lambda: rng.uniform(-1.7, 1.7, n),
+        lambda: rng.normal(size=n) + rng.uniform(0, 4) * (rng.random(n) < 0.3),
+        lambda: rng.poisson(rng.uniform(0.5, 5), n).astype(float),
+        lambda: (rng.random(n) < rng.uniform(0.1, 0.9)).astype(float),
+    ][rng.integers(7 if discrete else 5)]()
+
+
+def right_table(rng, largest_n, steepest, discrete=True):
+    """A table that lost values by φ, and φ: logistic, or bounded below one."""
+    n = int(np.exp(rng.uniform(np.log(20), np.log(largest_n))))
+    d = int(rng.integers(1, 5))
+    Z = np.column_stack([column(rng, n, discrete) for _ in range(d)])
+    Z[:, 1:] += rng.uniform(0, 1) * Z[:, :1]
+    slopes = np.exp(rng.uniform(np.log(0.1), np.log(steepest), d))
+    slopes *= rng.choice([-1, 1], d) / np.maximum(Z.std(axis=0), 1e-9)
+    rowwise = rng.random() < 0.3
+    ceiling = rng.uniform(0.3, 0.95) if rng.random() < 0.5 else 1.0
+    if rowwise:
+        centre = np.quantile(Z @ slopes, rng.uniform(0.05, 0.95))
+        log_odds = Z @ slopes - centre
+    else:
+        centre = np.quantile(Z * slopes, rng.uniform(0.05, 0.95), axis=0)
+        log_odds = Z * slopes - centre
+    X = Z.copy()
+    X[rng.random(log_odds.shape) < ceiling * expit(log_odds)] = np.nan
+    if ceiling == 1.0:
+        intercept = float(-centre) if rowwise else -centre
+        return X, mr.LogisticMissingness(intercept, slopes, rowwise=rowwise)
+
+    def phi(X):
+        at = (X @ slopes if rowwise else X * slopes) - centre
+        return ceiling * expit(at)
+
+    return X, mr.FunctionMissingness(phi, rowwise=rowwise, maximum=ceiling)
+
+
+def check_level(tables, largest_n, steepest, seed, level=0.05):
+    """Contradictions are false in `level` of right tables at most; and shortfalls."""
+    rng = np.random.default_rng(seed)
+    verdicts = []
+    for _ in range(tables):
+        X, phi = right_table(rng, largest_n, steepest)
+        checks = mr.missingness_check(X, phi, level=level, complete=True)
+        verdicts.append({check.verdict for check in checks})
+    found = sum("contradiction" in each for each in verdicts)
+    assert found <= binom.ppf(1 - 1e-4, tables, level)
+
+
+def test_a_right_phi_is_contradicted_as_rarely_as_promised():
+    check_level(400, 2000, 40.0, seed=0)
+
+
+def test_a_right_phi_that_leaves_no_values_out_has_no_shortfall():
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        X, phi = right_table(rng, 2000, 1.5, discrete=False)
+        checks = mr.missingness_check(X, phi, complete=True)
+        assert {check.verdict for check in checks} == {"consistent"}
+
+
+@pytest.mark.validity
+@pytest.mark.parametrize("level", [0.05, 0.001])
+@pytest.mark.parametrize(
+    ("tables", "largest_n", "steepest"),
+    [(15_000, 1000, 40.0), (10_000, 1000, 3.0), (400, 100_000, 40.0)],
+)
+def test_the_level_is_kept(tables, largest_n, steepest, level):
+    check_level(tables, largest_n, steepest, seed=2, level=level)
+
+
+@pytest.mark.validity
+def test_shortfalls_are_false_alarms_once_in_a_thousand():
+    rng = np.random.default_rng(3)
+    found = 0
+    for _ in range(8000):
+        X, phi = right_table(rng, 2000, 2.0, discrete=False)
+        checks = mr.missingness_check(X, phi, complete=True)
+        found += any(check.verdict != "consistent" for check in checks)
+    assert found <= binom.ppf(1 - 1e-4, 8000, 0.001)
+
+
+def test_a_level_that_is_broken_is_noticed(monkeypatch):
+    # Without the penalty of observed weights there is too much evidence.
+    monkeypatch.setattr(
+        "missratio.missingness._evidence._growth",
+        lambda odds: np.geomspace(3e-4, 0.95, 14) * odds.sum(),
+    )
+    with pytest.raises(AssertionError):
+        check_level(400, 2000, 40.0, seed=0)
+
+
+MIRRORED = mr.LogisticMissingness(0.0, [-1.5])
+THREE_TENTHS = math.log(3 / 7)
+
+
+def mirrored(rng, n):
+    Z = rng.normal(size=(n, 1))
+    return mr.corrupt(Z, mr.LogisticMissingness(0.0, [1.5]), rng), MIRRORED
+
+
+def wrong_share(rng, n):
+    X = np.where(rng.random((n, 1)) < 0.7, np.nan, rng.normal(size=(n, 1)))
+    return X, mr.LogisticMissingness(THREE_TENTHS, [0.0])
+
+
+def wrong_share_of_a_function(rng, n):
+    X, _ = wrong_share(rng, n)
+    return X, mr.FunctionMissingness(lambda X: np.full(X.shape, 0.3), rowwise=False)
+
+
+def scaled(sign):
+    def draw(rng, n):
+        phi = mr.LogisticMissingness(-sign * 8.0, [sign / 15.0])
+        X = mr.corrupt(rng.normal(120.0, 15.0, size=(n, 1)), phi, rng)
+        return StandardScaler().fit_transform(X), phi
+
+    return draw
+
+
+def together(rng, n):
+    X = rng.normal(size=(n, 3))
+    X[rng.random(n) < 0.3, :2] = np.nan
+    return X, mr.LogisticMissingness([THREE_TENTHS, THREE_TENTHS, -np.inf], 0.0)
+
+
+def dropped(rng, n):
+    X, _ = mirrored(rng, n)
+    return X[~np.isnan(X[:, 0])], mr.LogisticMissingness(0.0, [1.5])
+
+
+WRONG = {
+    "mirrored": (mirrored, "contradiction"),
+    "a wrong share": (wrong_share, "contradiction"),
+    "a wrong share, maximum unknown": (wrong_share_of_a_function, "shortfall"),
+    "scaled, expects too much": (scaled(-1), "contradiction"),
+    "scaled, expects too little": (scaled(1), "shortfall"),
+    "missing together": (together, "contradiction"),
+    "missing rows were dropped": (dropped, "contradiction"),
+}
+
+
+@pytest.mark.parametrize(("draw", "verdict"), WRONG.values(), ids=WRONG)
+def test_a_wrong_phi_is_found(draw, verdict):
+    for seed in range(20):
+        X, phi = draw(np.random.default_rng(seed), 300)
+        checks = mr.missingness_check(X, phi, complete=True)
+        assert verdict in {check.verdict for check in checks}
+
+
+def test_an_error_says_what_was_expected_and_found():
+    X, phi = scaled(-1)(np.random.default_rng(0), 500)
+    checks = mr.missingness_check(X, phi)
+    with pytest.raises(mr.missingness.MissingnessContradictionError) as caught:
+        refuse_contradiction(checks, "sick")
+    assert caught.value.label == "sick"
+    assert caught.value.checks == checks
+    text = str(caught.value)
+    assert (
+        "The table contradicts φ of class 'sick': φ expects 100 % of column 0" in text
+    )
+    assert "scaler" in text
+
+
+def test_a_shortfall_is_warned_of_and_is_no_error():
+    X, phi = scaled(1)(np.random.default_rng(0), 500)
+    checks = mr.missingness_check(X, phi)
+    refuse_contradiction(checks, 1)
+    with pytest.warns(
+        mr.missingness.MissingnessContradictionWarning, match="doesn't fit"
+    ) as caught:
+        warn_of_contradiction(checks, 1)
+    assert caught[0].filename == __file__
+
+
+def test_nothing_is_said_of_a_right_phi():
+    rng = np.random.default_rng(0)
+    X, phi = right_table(rng, 500, 1.0)
+    checks = mr.missingness_check(X, phi, complete=True)
+    refuse_contradiction(checks, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_contradiction(checks, 0)
+
+
+def test_columns_that_go_missing_together_are_named():
+    X, phi = together(np.random.default_rng(0), 1000)
+    with pytest.raises(
+        mr.missingness.MissingnessContradictionError, match="independently"
+    ) as error:
+        refuse_contradiction(mr.missingness_check(X, phi, complete=True), 0)
+    assert [check.what for check in error.value.checks] == ["column 0 or column 1"]
+    # Each column on its own is as φ says.
+    refuse_contradiction(mr.missingness_check(X, phi), 0)
+
+
+def test_a_learned_phi_is_held_to_its_band():
+    rng = np.random.default_rng(0)
+    truth = mr.LogisticMissingness(-0.5, [1.0])
+    Z = rng.normal(size=(20_000, 1))
+    X = mr.corrupt(Z, truth, rng)
+    missing = np.flatnonzero(np.isnan(X[:, 0]))[:20]
+    revealed = np.full_like(X, np.nan)
+    revealed[missing] = Z[missing]
+    learned = mr.learn_missingness(X, revealed)
+    assert [each.verdict for each in mr.missingness_check(X, learned)] == ["consistent"]
+
+
+def test_nothing_missing_and_nothing_observed():
+    Z = np.zeros((50, 1))
+    (check,) = mr.missingness_check(Z, mr.LogisticMissingness(-np.inf, 0.0))
+    assert (check.verdict, check.expected, check.found) == ("consistent", 0.0, 0.0)
+    # φ of zero, and one value is missing: no φ can be more wrong.
+    Z[0] = np.nan
+    (check,) = mr.missingness_check(Z, mr.LogisticMissingness(-np.inf, 0.0))
+    assert check.verdict == "contradiction"
+    (check,) = mr.missingness_check(Z * np.nan, mr.LogisticMissingness(0.0, [1.0]))
+    assert check.verdict == "consistent"
+
+
+@given(
+    st.lists(st.floats(1.0, 1e12) | st.just(0.0), min_size=1, max_size=60),
+    st.integers(0, 60),
+)
+def test_sums_add_up(weights, place):
+    w = np.array(weights)
+    both = WeightEvidence.of(w[:place]) + WeightEvidence.of(w[place:])
+    whole = WeightEvidence.of(w)
+    np.testing.assert_allclose(both.growth, whole.growth, rtol=1e-9, atol=1e-9)
+    assert both.n_observed == whole.n_observed
+    assert (both.least, both.largest) == (whole.least, whole.largest)
+    assert both.total == pytest.approx(whole.total)
+    # From plain sums there is never more evidence.
+    if whole.n_observed:
+        plain = WeightEvidence.from_totals(
+            len(w),
+            whole.n_observed,
+            w.sum(),
+            w @ w,
+            w[w > 0].min(),
+            w.max(),
+        )
+        assert (plain.growth <= whole.growth + 1e-6 * (1 + abs(whole.growth))).all()
+
+
+def test_weights_may_come_as_edges():
+    rng = np.random.default_rng(0)
+    X, _ = wrong_share(rng, 500)
+    observed = ~np.isnan(X)
+    low, high = observed / 0.7, observed / 0.3
+    (check,) = check_weights([low], ["x"], [1 / 0.7])
+    assert check.verdict == "contradiction"
+    (check,) = check_weights([low, high * 1.2], ["x"], [np.inf])
+    assert check.verdict == "consistent"
+
+
+def test_odds_that_may_be_wrong_explain_more():
+    rng = np.random.default_rng(0)
+    X, phi = wrong_share(rng, 500)
+    # Odds of 3/7 are 7/3: wrong by a factor of 5.4.
+    for factor, verdict in ((2.0, "contradiction"), (6.0, "consistent")):
+        (check,) = mr.missingness_check(X, phi, odds_factor=factor)
+        assert check.verdict == verdict

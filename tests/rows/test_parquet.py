@@ -1,0 +1,228 @@
+"""Parquet files fit as the same rows in memory do, in bounded memory."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import missratio as mr
+from missratio import engine
+from missratio.basis import PolynomialBasis
+from missratio.ratio import _build
+from missratio.rows import _parquet, _streamed
+
+N_COLUMNS = 4
+NAMES = [f"x{j}" for j in range(N_COLUMNS)]
+
+
+@pytest.fixture
+def blockwise(monkeypatch):
+    """Let tables of this size be read block by block, and few rows be drawn."""
+    for module in (engine, _build):
+        monkeypatch.setattr(module, "HELD_ELEMENTS", 100)
+    monkeypatch.setattr(_streamed, "DRAWN_NUMBERS", 8000)
+    monkeypatch.setattr(_parquet, "BATCH_NUMBERS", 2000)
+
+
+def labelled(seed=0, n_rows=6000):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n_rows, N_COLUMNS)), rng.integers(0, 2, n_rows)
+    X[y == 1] += 0.4 * rng.normal(size=N_COLUMNS)
+    return X, y
+
+
+def write(folder, X, y, n_files=3, **columns):
+    folder.mkdir(parents=True, exist_ok=True)
+    for i, rows in enumerate(np.array_split(np.arange(len(y)), n_files)):
+        table = {
+            name: pa.array(X[rows, j], from_pandas=True) for j, name in enumerate(NAMES)
+        }
+        pq.write_table(
+            pa.table({**table, "y": y[rows], **columns}),
+            folder / f"{i}.parquet",
+            row_group_size=max(1, len(rows) // 3),
+        )
+    return folder
+
+
+MODELS = {
+    1: mr.LogisticMissingness(np.zeros(N_COLUMNS), np.full(N_COLUMNS, 0.7)),
+    0: mr.LogisticMissingness(np.full(N_COLUMNS, -2.0), np.full(N_COLUMNS, 0.3)),
+}
+
+
+@pytest.mark.parametrize(
+    "ratio",
+    [
+        mr.KLIEP(tol=1e-10),
+        mr.KLIEP(tol=1e-10, normalize="horvitz-thompson"),
+        mr.KLIEP(l1=0.01, tol=1e-10),
+        mr.FDivergenceRatio("js", tol=1e-10),
+        mr.NaiveBayesRatio(mr.KLIEP(tol=1e-10)),
+        mr.KLIEP(basis=PolynomialBasis(), tol=1e-10),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.usefixtures("blockwise")
+def test_files_give_the_coefficients_of_the_table_in_memory(ratio, missing, tmp_path):
+    X, y = labelled()
+    if missing:
+        ratio = ratio.set_params(missingness=MODELS)
+        for label, model in MODELS.items():
+            X[y == label] = mr.corrupt(X[y == label], model, random_state=label)
+    else:
+        ratio = ratio.set_params(missingness=None)
+    source = mr.scan_parquet(write(tmp_path / "t", X, y), target="y")
+    expected = ratio.fit(X, y).coef_.copy(), ratio.intercept_
+    sizes = ratio.effective_sample_size_
+    ratio.fit(source)
+    np.testing.assert_allclose(ratio.coef_, expected[0], atol=1e-9)
+    np.testing.assert_allclose(ratio.intercept_, expected[1], atol=1e-9)
+    for label, size in sizes.items():
+        assert ratio.effective_sample_size_[label].rows == size.rows
+        np.testing.assert_allclose(ratio.effective_sample_size_[label].kish, size.kish)
+    assert list(ratio.feature_names_in_) == NAMES
+
+
+@pytest.mark.usefixtures("blockwise")
+def test_whole_rows_may_be_missing(tmp_path):
+    X, y = labelled()
+    model = mr.StepMissingness(np.ones(N_COLUMNS), 0.5, 0.6)
+    X[y == 1] = mr.corrupt(X[y == 1], model, random_state=0)
+    ratio = mr.KLIEP(missingness={1: model}, tol=1e-10)
+    expected = ratio.fit(X, y).coef_.copy()
+    ratio.fit(mr.scan_parquet(write(tmp_path / "t", X, y), target="y"))
+    np.testing.assert_allclose(ratio.coef_, expected, atol=1e-9)
+
+
+def test_a_source_is_read_again_and_again_in_order(tmp_path):
+    X, y = labelled(n_rows=100)
+    source = mr.scan_parquet(write(tmp_path / "t", X, y), target="y")
+    for _ in range(2):
+        np.testing.assert_array_equal(np.concatenate([b.rows for b in source]), X)
+        np.testing.assert_array_equal(np.concatenate([b.labels for b in source]), y)
+    assert source.n_rows == 100
+    assert [block.start for block in source] == sorted(b.start for b in source)
+
+
+def test_folders_named_for_a_column_add_it(tmp_path):
+    X, y = labelled(n_rows=200)
+    for label in (0, 1):
+        folder = tmp_path / "t" / f"y={label}" / "site=north%20east"
+        folder.mkdir(parents=True)
+        table = pa.table(dict(zip(NAMES, X[y == label].T, strict=True)))
+        pq.write_table(table, folder / "part.parquet")
+    source = mr.scan_parquet(tmp_path / "t", target="y", columns=NAMES)
+    labels = np.concatenate([block.labels for block in source])
+    np.testing.assert_array_equal(labels, np.sort(y))
+    order = np.argsort(y, kind="stable")
+    expected = mr.KLIEP().fit(X[order], y[order]).coef_
+    np.testing.assert_allclose(mr.KLIEP().fit(source).coef_, expected, atol=1e-12)
+
+
+def test_an_empty_file_and_a_class_that_a_file_lacks_are_fine(tmp_path):
+    X, y = labelled(n_rows=300)
+    order = np.argsort(y, kind="stable")
+    folder = write(tmp_path / "t", X[order], y[order])
+    pq.write_table(
+        pa.table({**{n: pa.array([], pa.float64()) for n in NAMES}, "y": y[:0]}),
+        folder / "empty.parquet",
+    )
+    coef = mr.KLIEP().fit(mr.scan_parquet(folder, target="y")).coef_
+    expected = mr.KLIEP().fit(X[order], y[order]).coef_
+    np.testing.assert_allclose(coef, expected, atol=1e-12)
+
+
+def test_text_labels_and_nulls(tmp_path):
+    X, y = labelled(n_rows=400)
+    words = np.where(y == 1, "well", "sick").astype(object)
+    X[y == 1, 0] = np.nan
+    source = mr.scan_parquet(write(tmp_path / "t", X, words), target="y")
+    with pytest.raises(ValueError, match=r"'well' has NaN in column\(s\) 'x0' in"):
+        mr.KLIEP().fit(source)
+    fitted = mr.KLIEP().fit(mr.scan_parquet(tmp_path / "t", "y", ["x1", "x2"]))
+    assert fitted.classes_.tolist() == ["sick", "well"]
+
+
+def test_float32_stays_float32(tmp_path):
+    X, y = labelled(n_rows=400)
+    source = mr.scan_parquet(write(tmp_path / "t", X.astype(np.float32), y), "y")
+    assert {block.rows.dtype for block in source} == {np.dtype(np.float32)}
+
+
+class TestErrors:
+    def test_no_file(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match="no file or folder"):
+            mr.scan_parquet(tmp_path / "none", target="y")
+        with pytest.raises(ValueError, match="no file that ends in"):
+            mr.scan_parquet(tmp_path, target="y")
+
+    def test_other_columns_and_types_are_named(self, tmp_path):
+        X, y = labelled(n_rows=60)
+        folder = write(tmp_path / "t", X, y)
+        pq.write_table(pa.table({"x0": [1.0], "y": [0]}), folder / "z.parquet")
+        with pytest.raises(ValueError, match=r"z.parquet lacks column\(s\) 'x1'"):
+            mr.scan_parquet(folder, target="y")
+        table = {name: [1.0] for name in NAMES}
+        pq.write_table(pa.table({**table, "x2": ["a"], "y": [0]}), folder / "z.parquet")
+        with pytest.raises(ValueError, match=r"'x2' of .*z.parquet holds text"):
+            mr.scan_parquet(folder, target="y")
+        pq.write_table(pa.table({**table, "y": ["0"]}), folder / "z.parquet")
+        with pytest.raises(ValueError, match="labels in column 'y' are text in"):
+            mr.scan_parquet(folder, target="y")
+        with pytest.raises(ValueError, match="no target column 'label'"):
+            mr.scan_parquet(folder / "0.parquet", target="label")
+
+    def test_an_infinite_value_is_found_by_file_and_row_group(self, tmp_path):
+        X, y = labelled(n_rows=900)
+        X[850, 2] = np.inf
+        source = mr.scan_parquet(write(tmp_path / "t", X, y), target="y")
+        where = r"'x2' holds infinity in .*2.parquet, row group 2 \(row 850 of all\)"
+        with pytest.raises(ValueError, match=where):
+            mr.KLIEP().fit(source)
+
+    def test_a_missing_label_is_found(self, tmp_path):
+        X, y = labelled(n_rows=90)
+        labels = y.astype(float)
+        labels[80] = np.nan
+        source = mr.scan_parquet(write(tmp_path / "t", X, labels), target="y")
+        with pytest.raises(ValueError, match=r"lacks a label in .*2.parquet"):
+            mr.KLIEP().fit(source)
+
+    @pytest.mark.parametrize("n_classes", [1, 3])
+    def test_two_classes_are_needed(self, tmp_path, n_classes):
+        X, _ = labelled(n_rows=90)
+        source = mr.scan_parquet(
+            write(tmp_path / "t", X, np.arange(90) % n_classes), target="y"
+        )
+        with pytest.raises(ValueError, match=f"{n_classes} class"):
+            mr.KLIEP().fit(source)
+
+    def test_a_broken_file_is_named(self, tmp_path):
+        X, y = labelled(n_rows=90)
+        folder = write(tmp_path / "t", X, y)
+        (folder / "1.parquet").write_bytes(b"PAR1 nothing PAR1")
+        with pytest.raises(OSError, match=r"1.parquet isn't a Parquet file"):
+            mr.scan_parquet(folder, target="y")
+
+    def test_what_goes_with_memory_is_refused(self, tmp_path):
+        X, y = labelled(n_rows=90)
+        source = mr.scan_parquet(write(tmp_path / "t", X, y), target="y")
+        with pytest.raises(ValueError, match="sample_weight goes with a table"):
+            mr.KLIEP().fit(source, sample_weight=np.ones(90))
+        with pytest.raises(ValueError, match="y must be left out"):
+            mr.KLIEP().fit(source, y)
+        with pytest.raises(ValueError, match="needs all rows in memory"):
+            mr.KLIEP(normalize="regression").fit(source)
+
+
+@pytest.mark.usefixtures("blockwise")
+def test_digits_do_not_depend_on_the_number_of_threads(tmp_path):
+    from missratio._threads import single_threaded
+
+    X, y = labelled()
+    source = mr.scan_parquet(write(tmp_path / "t", X, y), target="y")
+    coef = mr.KLIEP().fit(source).coef_.copy()
+    with single_threaded():
+        np.testing.assert_array_equal(mr.KLIEP().fit(source).coef_, coef)

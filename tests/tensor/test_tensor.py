@@ -1,0 +1,198 @@
+"""Tensors and arrays of other libraries give the numbers of NumPy's arrays."""
+
+import os
+
+import numpy as np
+import pytest
+
+import missratio as mr
+from missratio.ratio import _streamed
+from missratio.tensor import _arrays
+
+torch = pytest.importorskip("torch")
+N_COLUMNS = 5
+
+
+@pytest.fixture
+def as_device(monkeypatch):
+    """Take tensors of the CPU for those of a device."""
+
+    def taken(X):
+        return X if _arrays.is_tensor(X) else None
+
+    monkeypatch.setattr(_streamed, "on_device", taken)
+    monkeypatch.setattr("missratio.ratio._joint.on_device", taken)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def labelled(*, sort, n_rows=8000, seed=0):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(2.0, 1.0, size=(n_rows, N_COLUMNS)), rng.integers(0, 2, n_rows)
+    X[y == 1] += 0.3 * rng.normal(size=N_COLUMNS)
+    order = np.argsort(y, kind="stable") if sort else slice(None)
+    return X[order], y[order]
+
+
+LOGISTIC = {
+    1: mr.LogisticMissingness(np.full(N_COLUMNS, -1.0), np.full(N_COLUMNS, 0.4)),
+    0: mr.LogisticMissingness(np.full(N_COLUMNS, -3.0), np.full(N_COLUMNS, 0.2)),
+}
+STEP = {1: mr.StepMissingness(np.ones(N_COLUMNS), 10.0, 0.5)}
+ROWWISE = {1: mr.LogisticMissingness(-1.0, np.full(N_COLUMNS, 0.1), rowwise=True)}
+FUNCTION = {1: mr.FunctionMissingness(lambda X: 0.3 + 0.2 * (X[:, 0] > 2.0))}
+
+
+@pytest.mark.usefixtures("as_device")
+@pytest.mark.parametrize("sort", [True, False])
+@pytest.mark.parametrize(("dtype", "within"), [("float64", 2e-8), ("float32", 3e-6)])
+@pytest.mark.parametrize(
+    "ratio",
+    [mr.KLIEP(), mr.KLIEP(l2=0.01), mr.KLIEP(l1=0.02), mr.FDivergenceRatio("js")],
+    ids=repr,
+)
+def test_a_device_gives_the_numbers_of_numpy(ratio, dtype, within, sort):
+    X, y = labelled(sort=sort)
+    expected = ratio.fit(X, y).coef_.copy(), ratio.intercept_
+    ratio.fit(torch.as_tensor(X.astype(dtype)), torch.as_tensor(y))
+    np.testing.assert_allclose(ratio.coef_, expected[0], atol=within)
+    np.testing.assert_allclose(ratio.intercept_, expected[1], atol=10 * within)
+
+
+@pytest.mark.usefixtures("as_device")
+@pytest.mark.parametrize("sort", [True, False])
+@pytest.mark.parametrize(
+    "missingness", [LOGISTIC, STEP, ROWWISE, FUNCTION, "ignore"], ids=str
+)
+def test_missing_values_weigh_the_same_there(missingness, sort):
+    X, y = labelled(sort=sort)
+    for label, model in (LOGISTIC if missingness == "ignore" else missingness).items():
+        X[y == label] = mr.corrupt(X[y == label], model, random_state=label)
+    ratio = mr.KLIEP(missingness=missingness)
+    expected = ratio.fit(X, y).coef_.copy()
+    sizes = ratio.effective_sample_size_
+    ratio.fit(torch.as_tensor(X), torch.as_tensor(y))
+    np.testing.assert_allclose(ratio.coef_, expected, atol=2e-8)
+    for label, size in sizes.items():
+        assert ratio.effective_sample_size_[label].observed == size.observed
+        np.testing.assert_allclose(ratio.effective_sample_size_[label].kish, size.kish)
+
+
+@pytest.mark.usefixtures("as_device")
+def test_first_order_steps_on_a_device():
+    X, y = labelled(sort=True, n_rows=3000)
+    ratio = mr.KLIEP(solver="lbfgs", l2=0.1)
+    expected = ratio.fit(X, y).coef_.copy()
+    ratio.fit(torch.as_tensor(X), torch.as_tensor(y))
+    np.testing.assert_allclose(ratio.coef_, expected, atol=1e-5)
+
+
+@pytest.mark.usefixtures("as_device")
+def test_columns_apart_and_other_bases_are_worked_out_on_the_host():
+    X, y = labelled(sort=False, n_rows=3000)
+    for ratio in (mr.NaiveBayesRatio(), mr.KLIEP(basis=mr.PolynomialBasis())):
+        expected = ratio.fit(X, y).coef_.copy()
+        ratio.fit(torch.as_tensor(X), torch.as_tensor(y))
+        np.testing.assert_allclose(ratio.coef_, expected, atol=1e-8)
+
+
+@pytest.mark.usefixtures("as_device")
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("row", [5, -5])
+def test_values_that_are_not_finite_are_refused(value, row):
+    X, y = labelled(sort=True, n_rows=2000)
+    X[row, 2] = value
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        mr.KLIEP().fit(torch.as_tensor(X), torch.as_tensor(y))
+
+
+@pytest.mark.usefixtures("as_device")
+def test_other_bad_input():
+    X, y = (torch.as_tensor(each) for each in labelled(sort=True, n_rows=100))
+    with pytest.raises(ValueError, match="labels"):
+        mr.KLIEP().fit(X, torch.zeros(100))
+    with pytest.raises(ValueError, match="labels"):
+        mr.KLIEP().fit(X, torch.arange(100))
+    with pytest.raises(ValueError, match="a label for each"):
+        mr.KLIEP().fit(X, y[:50])
+    with pytest.raises(ValueError, match="float32 or float64"):
+        mr.KLIEP().fit(X.half(), y)
+    fitted = mr.KLIEP().fit(X, y)
+    with pytest.raises(ValueError, match="columns"):
+        fitted.predict_ratio(X[:, :2])
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        fitted.predict_ratio(X * torch.inf)
+
+
+@pytest.mark.usefixtures("as_device")
+def test_predictions_follow_x():
+    X, y = labelled(sort=True, n_rows=2000)
+    ratio = mr.KLIEP().fit(X, y)
+    found = ratio.predict_ratio(torch.as_tensor(X))
+    assert isinstance(found, torch.Tensor)
+    np.testing.assert_allclose(found.numpy(), ratio.predict_ratio(X))
+    np.testing.assert_array_equal(ratio.predict(torch.as_tensor(X)), ratio.predict(X))
+
+
+def test_tensors_of_the_cpu_are_read_as_arrays():
+    X, y = labelled(sort=False, n_rows=2000)
+    expected = mr.KLIEP().fit(X, y)
+    found = mr.KLIEP().fit(torch.as_tensor(X), torch.as_tensor(y))
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    np.testing.assert_array_equal(
+        found.predict_ratio(torch.as_tensor(X)), expected.predict_ratio(X)
+    )
+
+
+def test_array_api_strict():
+    strict = pytest.importorskip("array_api_strict")
+    X, y = labelled(sort=False, n_rows=2000)
+    expected = mr.KLIEP().fit(X, y)
+    found = mr.KLIEP().fit(strict.asarray(X), strict.asarray(y))
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    np.testing.assert_array_equal(
+        found.predict_ratio(strict.asarray(X)), expected.predict_ratio(X)
+    )
+
+
+KERNEL = """
+import numpy as np, torch
+from missratio.tensor._fused import tilted_sums
+
+generator = torch.Generator().manual_seed(0)
+for n_rows, n_columns, dtype, within in (
+    (20_000, 5, torch.float32, 2e-6), (9000, 20, torch.float64, 1e-12)
+):
+    X = torch.randn(n_rows, n_columns, dtype=dtype, generator=generator) + 1
+    weights = torch.rand(n_rows, dtype=dtype, generator=generator)
+    weights[::3] = 0
+    X[::3] = torch.nan
+    centre = torch.ones(n_columns, dtype=dtype)
+    for size in (0.3, 40.0):
+        coef = size * torch.randn(n_columns, dtype=dtype, generator=generator)
+        found = tilted_sums(X, weights, torch.stack([coef, centre]))
+        seen = weights > 0
+        rows = X[seen].double() - 1
+        score = rows @ coef.double()
+        mass = weights[seen].double() * torch.exp(score - found.log_scale)
+        off = np.exp(abs(size) - 0.3) * within if size < 1 else 1e3 * within
+        assert abs(found.total / mass.sum() - 1) < off
+        assert (torch.tensor(found.first) - mass @ rows).abs().max() < off * mass.sum()
+        assert abs(found.highest - score.max()) < 1e-4 * size
+        assert abs(found.lowest - score.min()) < 1e-4 * size
+print("as it should")
+"""
+
+
+def test_the_fused_kernel_in_triton_s_interpreter():
+    import subprocess
+    import sys
+
+    pytest.importorskip("triton")
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", KERNEL], env=environment, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "as it should", done.stderr

@@ -6,6 +6,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+FUZZ_INPUTS ?= 100000
 
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -19,7 +20,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format bench validity reproduce beyond docs clean
+.PHONY: help demo test lint format bench fuzz validity reproduce beyond docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' \
@@ -45,6 +46,9 @@ bench: $(VENV)/.installed-bench ## measure time and memory against other package
 
 validity: $(VENV)/.installed-dev ## run the long statistical suites
 	$(RUN) -m pytest -m validity $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.installed-dev ## read 100,000 mutated files, with progress
+	MISSRATIO_FUZZ=$(FUZZ_INPUTS) $(RUN) -m pytest -q -p no:cacheprovider tests/fuzz
 
 reproduce: $(VENV)/.installed-report ## run every experiment of the paper, both variants
 	$(VENV)/bin/missratio reproduce --variant published --out reproduction/published

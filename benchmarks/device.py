@@ -9,10 +9,12 @@ the repository, installed or not.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 
+os.environ["SCIPY_ARRAY_API"] = "1"  # scikit-learn's dispatch asks for it
 import numpy as np
 import sklearn
 import torch
@@ -68,10 +70,10 @@ def one_size(n_rows: int) -> None:
     size = X[:n_rows].nbytes
     print(f"\n{n_rows:,} + {n_rows:,} x {N_COLUMNS} float32, {2 * size / 1e9:.1f} GB")
     zeros = torch.zeros(N_COLUMNS, device="cuda")
-    coef = zeros + 0.05
+    both = torch.stack([zeros + 0.05, zeros])
     weights = torch.rand(n_rows, device="cuda")
     for name, own in (("without", None), ("with", weights)):
-        took = best(lambda own=own: _fused.tilted_sums(X[:n_rows], own, coef, zeros))
+        took = best(lambda own=own: _fused.tilted_sums(X[:n_rows], own, both))
         print(f"  one pass {name} weights {took:8.2f} ms {size / took / 1e9:6.2f} TB/s")
     del weights
     ratio = mr.KLIEP()

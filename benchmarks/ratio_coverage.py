@@ -170,7 +170,7 @@ def as_if_known(
     }
 
 
-def half_lengths(uncertainty: mr.RatioUncertainty) -> np.ndarray:
+def half_lengths(uncertainty: mr.uncertainty.RatioUncertainty) -> np.ndarray:
     """Of the intervals at level 0.95, in the order of the estimates."""
     own = stdtrit(uncertainty.degrees_of_freedom, 0.975) * uncertainty.standard_errors
     lower, upper = uncertainty.interval(POINTS)
@@ -213,10 +213,10 @@ def repeat(setting: Setting, seed: int, count: int) -> list[tuple[np.ndarray, ..
     rng = np.random.default_rng([seed, 7])
     results = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mr.WeightConcentrationWarning)
-        warnings.simplefilter("ignore", mr.UnreliableIntervalWarning)
-        warnings.simplefilter("ignore", mr.NoFiniteOptimumWarning)
-        warnings.simplefilter("ignore", mr.MissingnessWarning)
+        warnings.simplefilter("ignore", mr.exceptions.WeightConcentrationWarning)
+        warnings.simplefilter("ignore", mr.uncertainty.UnreliableIntervalWarning)
+        warnings.simplefilter("ignore", mr.exceptions.NoFiniteOptimumWarning)
+        warnings.simplefilter("ignore", mr.learning.MissingnessWarning)
         while len(results) < count:
             data = draw(setting, rng)
             models = learn(setting, data)
@@ -252,7 +252,7 @@ def bootstrap(setting: Setting, data: Data, draws: int, seed: int = 0) -> np.nda
     places = [np.flatnonzero(data.y == label) for label in (0, 1)]
     results = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mr.WeightConcentrationWarning)
+        warnings.simplefilter("ignore", mr.exceptions.WeightConcentrationWarning)
         for _ in range(draws):
             index = np.concatenate([rng.choice(rows, len(rows)) for rows in places])
             results.append(estimates(fit(setting, data.rows(index))))

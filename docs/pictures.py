@@ -34,7 +34,8 @@ def of_example():
 
 def of_tutorial():
     """The report that the commands of command_line.md lead to."""
-    from missratio import Report, load_model
+    from missratio import load_model
+    from missratio.app.report import Report
 
     text = (DOCS / "command_line.md").read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:

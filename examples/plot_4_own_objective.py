@@ -22,18 +22,18 @@ import numpy as np
 import missratio as mr
 
 
-class PowerObjective(mr.Objective):
+class PowerObjective(mr.objective.Objective):
     def __init__(self, a):
         self.a = a
 
     def numerator(self, score):
         g = np.exp(-self.a * score)
-        return mr.Term(g / self.a, -g, self.a * g)
+        return mr.objective.Term(g / self.a, -g, self.a * g)
 
     def denominator(self, score):
         b = 1.0 - self.a
         g = np.exp(b * score)
-        return mr.Term(g / b, g, b * g)
+        return mr.objective.Term(g / b, g, b * g)
 
 
 # %%

@@ -58,9 +58,9 @@ for i, phi in enumerate(losses.values()):
     for k, n in enumerate(sizes):
         for repeat in range(n_samples):
             z, weights = draw(phi, n, rng)
-            sample = mr.CalibrationSample.build(z, weights, bound=5)
-            observed = mr.CalibrationSample.build(z[weights > 0])
-            training = mr.CalibrationSample.build(*draw(phi, n, rng), bound=5)
+            sample = mr.threshold.CalibrationSample.build(z, weights, bound=5)
+            observed = mr.threshold.CalibrationSample.build(z[weights > 0])
+            training = mr.threshold.CalibrationSample.build(*draw(phi, n, rng), bound=5)
             for j, name in enumerate(styles):
                 naive = name == "complete cases"
                 rule = make_rule(
@@ -122,7 +122,7 @@ Z1 = rng.multivariate_normal(mean, covariance, (2, n))
 X = np.concatenate([mr.corrupt(Z0[0], phi, rng), Z1[0]])
 y = np.repeat([0, 1], n)
 X0 = mr.corrupt(Z0[1], phi, rng)
-weights = mr.inverse_probability_weights(X0, phi)
+weights = mr.weights.inverse_probability_weights(X0, phi)
 bound = 1 / (1 - phi.maximum)
 
 fig, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")

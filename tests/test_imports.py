@@ -14,6 +14,7 @@ ROOT = Path(missratio.__file__).parent
 # What each part may use: the parts before it on the data's path.
 PATH = [
     "missingness",
+    "threshold",
     "learning",
     "weights",
     "rows",
@@ -25,7 +26,6 @@ PATH = [
     "ratio",
     "uncertainty",
     "imputation",
-    "threshold",
     "classifier",
     "evaluation",
     "theory",

@@ -7,7 +7,8 @@ and the report page word the same message with the columns of a table and with o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -26,10 +27,12 @@ __all__ = [
     "NoCertificateError",
     "NoFiniteOptimumWarning",
     "NotSolvedWarning",
+    "OpenWay",
     "Remedy",
     "TableError",
     "UnexplainedMissingError",
     "WeightConcentrationWarning",
+    "about_file",
 ]
 
 _SHOWN = 10
@@ -49,6 +52,41 @@ class Remedy(StrEnum):
     OTHER_RULE = "choose another rule"
     REJECT_ALL = "set on_infeasible='reject_all'"
     OVERWRITE = "force=True to overwrite it"
+    LOOK_UP_ROWS = (
+        "plan_queries(X, y, budget={values}, goal='certificate'), revealed.fill and "
+        "inclusion="
+    )
+    LOOK_UP_CELLS = "plan_queries(X, y, per_feature=50) and learn_missingness"
+    LEARN = "missingness={{label: learn_missingness(X[y == label])}}"
+    WRITE_DOWN = "missingness={{label: model}}"
+    AS_THEY_ARE = "deployment='as-observed'"
+
+
+@dataclass(frozen=True)
+class OpenWay:
+    """What can be done about a table, with its price and what it buys.
+
+    Parameters
+    ----------
+    cost : str
+        What there is to do.
+    promise : str
+        What comes of it, and what that assumes.
+    how : Remedy or str
+        A template, as those of `Message`.
+    facts : mapping from str
+        What the template refers to.
+    """
+
+    cost: str
+    promise: str
+    how: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def phrased(self, words: Mapping[str, str], fields: Mapping[str, Any]) -> str:
+        """One line, for someone who knows `how` by other words."""
+        how = words.get(self.how, str(self.how)).format(**{**fields, **self.facts})
+        return f"{self.cost}: {self.promise}: {how}"
 
 
 @dataclass(frozen=True)
@@ -72,6 +110,8 @@ class Message:
         The file that it is about.
     facts : mapping from str
         What else the templates refer to.
+    ways : tuple of OpenWay
+        What can be done instead, a line each.
 
     Examples
     --------
@@ -96,6 +136,7 @@ class Message:
     remedies: tuple[str, ...] = ()
     file: Path | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    ways: tuple[OpenWay, ...] = ()
 
     @classmethod
     def plain(cls, text: str, *, file: Path | None = None) -> Message:
@@ -118,6 +159,8 @@ class Message:
         said = [words.get(each, str(each)).format(**fields) for each in self.remedies]
         if said:
             told += " " + _sentence(said)
+        for way in self.ways:
+            told += f"\n- {way.phrased(words, fields)}"
         return told if self.file is None else f"{self.file}: {told}"
 
     def named(self, names: Sequence[str]) -> Message:
@@ -166,7 +209,9 @@ class Explained:
     def about(self, file: Path) -> Self:
         """The same of a file, unless it says already of which file it is."""
         message = self.message
-        return self._saying(replace(message, file=message.file or file))
+        if message.file is not None or str(file) in str(message):
+            return self
+        return self._saying(replace(message, file=file))
 
     def named(self, names: Sequence[str]) -> Self:
         """The same with other names, those of all columns of X."""
@@ -211,6 +256,15 @@ class NoFiniteOptimumWarning(NotSolvedWarning):
 
 class WeightConcentrationWarning(Explained, UserWarning):
     """Half of the total weight sits on a few of the observed rows."""
+
+
+@contextmanager
+def about_file(file: Path) -> Iterator[None]:
+    """Let errors about data say which file it is from."""
+    try:
+        yield
+    except DataError as error:
+        raise error.about(file) from error
 
 
 def _sentence(choices: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ DATA = {
     "delta",
     "rule",
     "controlled_class",
+    "other_class",
     "deployment",
     "rows",
     "observed",
@@ -32,6 +33,7 @@ DATA = {
     "assumptions",
     "missingness_delta",
     "sensitivity",
+    "checks",
     "valid_while",
 }
 
@@ -60,15 +62,14 @@ def test_the_certificate_is_plain_data(model):
 def test_the_certificate_says_in_words_what_it_promises(model):
     words = str(model.certificate_)
     for part in (
-        "'healthy'",
-        "at most 0.1",
-        "probability 0.95",
+        "At most 10% of complete 'healthy' rows are classified as 'ill' (with "
+        "probability 95% over the calibration rows).",
         "'binomial'",
         "250 calibration rows",
         f"{model.threshold_:.6g}",
-        "Assumed:",
-        "none is missing",
-        "as long as rows of class 'healthy'",
+        "It assumes:",
+        "none of their values is missing",
+        "as long as 'healthy' rows",
     ):
         assert part in words
 
@@ -81,7 +82,8 @@ def test_the_assumptions_name_the_missingness_model(two_normals):
     ).fit(X, y)
     certificate = model.certificate_
     assert any("StepMissingness" in text for text in certificate.assumptions)
-    assert any("is complete, or else" in text for text in certificate.assumptions)
+    assert any("always classified as class 0" in t for t in certificate.assumptions)
+    assert any("depends on its own values" in t for t in certificate.assumptions)
     assert certificate.observed < certificate.rows == 1000
     assert certificate.effective_rows < certificate.observed
 
@@ -162,7 +164,7 @@ def test_everything_is_given_to_the_controlled_class_if_so_wished(
     assert not certificate.certified
     assert certificate.threshold == np.inf
     assert certificate.estimated_error == certificate.error_bound == 0.0
-    assert "every row is given to class" in str(certificate)
+    assert "every row is classified as" in str(certificate)
 
 
 def test_the_certificate_is_plain_data_where_nothing_is_certified(two_normals):

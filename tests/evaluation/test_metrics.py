@@ -14,13 +14,11 @@ from missratio import (
     NeymanPearsonClassifier,
     corrupt,
     error_scorer,
-    exact_interval,
     power,
-    power_interval,
     type_i_error,
-    type_i_interval,
     type_ii_error,
 )
+from missratio.evaluation import exact_interval, power_interval, type_i_interval
 from missratio.weights import complete_row_weights
 
 TRUTH = np.repeat([0, 1], [10, 5])

@@ -14,9 +14,9 @@ from missratio import (
     LogisticMissingness,
     StepMissingness,
     TiltedImputer,
-    WeightConcentrationWarning,
     corrupt,
 )
+from missratio.exceptions import WeightConcentrationWarning
 
 PHI = LogisticMissingness(0.0, [1.0, -1.0])
 ROWWISE = StepMissingness([1.0, 0.0], 0.0, 0.5)

@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from missratio import ImputationTrace
+from missratio.imputation import ImputationTrace
 
 mpl.use("Agg")
 

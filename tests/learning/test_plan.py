@@ -145,10 +145,27 @@ def test_whole_rows_are_drawn_and_asked_for_in_full():
     assert cells(larger)[:24] == cells(plan)
 
 
-def test_whole_rows_need_whole_rows():
+def test_rows_are_asked_for_what_they_miss():
     X, y = lossy_table()
-    with pytest.raises(ValueError, match="entries missing"):
-        mr.plan_queries(X, y, per_feature=1, rowwise=True)
+    plan = mr.plan_queries(X, y, per_feature=6, rowwise=True, random_state=0)
+    rows = np.unique(plan.rows)
+    assert len(rows) == 12
+    assert sorted(cells(plan)) == [
+        (row, column) for row in rows for column in np.flatnonzero(np.isnan(X[row]))
+    ]
+    # The cells of a row share the number of its draw.
+    for row in rows:
+        assert len(set(plan.order[plan.rows == row].tolist())) == 1
+
+
+@pytest.mark.parametrize("budget", [7, 20, 41])
+def test_a_budget_is_not_exceeded_by_rows(budget):
+    X, y = lossy_table()
+    plan = mr.plan_queries(X, y, budget=budget, rowwise=True, random_state=0)
+    assert budget - 2 <= len(plan) <= budget
+    for label in (0, 1):
+        order = np.unique(plan.order[plan.labels == label])
+        np.testing.assert_array_equal(order, np.arange(1, len(order) + 1))
 
 
 def test_array_pandas_and_polars_give_one_plan():
@@ -182,7 +199,7 @@ def test_a_frame_has_a_line_for_each_cell_and_blanks_to_fill_in(backend):
     X, y = lossy_table()
     plan = mr.plan_queries(X, y, per_feature=2, random_state=0)
     frame = nw.from_native(plan.to_frame(backend), eager_only=True)
-    assert frame.columns == ["row", "class", "feature", "value", "key"]
+    assert frame.columns == ["draw", "row", "class", "feature", "value", "key"]
     assert frame["row"].to_list() == plan.rows.tolist()
     assert frame.schema["value"] == nw.Float64
     assert frame["key"].n_unique() == len(plan)

@@ -226,7 +226,7 @@ def test_a_feature_that_the_table_has_not(problem, frame):
 @pytest.mark.parametrize("row", ["seven", 7.5, None])
 def test_a_row_that_is_not_a_position(problem, frame, row):
     frame.loc[5, "row"] = row
-    refused(frame, problem, "line 5", "row must be a position in X")
+    refused(frame, problem, "line 5", "row must be the number of a row of X")
 
 
 @pytest.mark.parametrize("row", [-1, 50])

@@ -178,7 +178,7 @@ def test_a_wrong_phi_is_found(draw, verdict):
 def test_an_error_says_what_was_expected_and_found():
     X, phi = scaled(-1)(np.random.default_rng(0), 500)
     checks = mr.missingness_check(X, phi)
-    with pytest.raises(mr.MissingnessContradictionError) as caught:
+    with pytest.raises(mr.missingness.MissingnessContradictionError) as caught:
         refuse_contradiction(checks, "sick")
     assert caught.value.label == "sick"
     assert caught.value.checks == checks
@@ -194,7 +194,7 @@ def test_a_shortfall_is_warned_of_and_is_no_error():
     checks = mr.missingness_check(X, phi)
     refuse_contradiction(checks, 1)
     with pytest.warns(
-        mr.MissingnessContradictionWarning, match="doesn't fit"
+        mr.missingness.MissingnessContradictionWarning, match="doesn't fit"
     ) as caught:
         warn_of_contradiction(checks, 1)
     assert caught[0].filename == __file__
@@ -213,7 +213,7 @@ def test_nothing_is_said_of_a_right_phi():
 def test_columns_that_go_missing_together_are_named():
     X, phi = together(np.random.default_rng(0), 1000)
     with pytest.raises(
-        mr.MissingnessContradictionError, match="independently"
+        mr.missingness.MissingnessContradictionError, match="independently"
     ) as error:
         refuse_contradiction(mr.missingness_check(X, phi, complete=True), 0)
     assert [check.what for check in error.value.checks] == ["column 0 or column 1"]

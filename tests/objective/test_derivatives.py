@@ -3,15 +3,19 @@
 import numpy as np
 import pytest
 
-from missratio import Combination, Divergence, Expectations, Objective, Term
 from missratio.objective import (
+    Combination,
+    Divergence,
+    Expectations,
     FDivergenceObjective,
     JensenShannon,
     JensenShannonObjective,
     KLIEPObjective,
     KullbackLeibler,
     KullbackLeiblerObjective,
+    Objective,
     Pearson,
+    Term,
 )
 
 STEP = 1e-5

@@ -14,10 +14,10 @@ from missratio import (
     LogisticMissingness,
     PolynomialBasis,
     StepMissingness,
-    WeightConcentrationWarning,
     corrupt,
     density_ratio,
 )
+from missratio.exceptions import WeightConcentrationWarning
 from missratio.weights import inverse_probability_weights
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)

@@ -10,16 +10,16 @@ from sklearn.preprocessing import StandardScaler
 from missratio import (
     KLIEP,
     KLIEPCV,
-    ColumnwiseBasis,
     FunctionMissingness,
     LogisticMissingness,
     NeymanPearsonClassifier,
     PolynomialBasis,
     StepMissingness,
-    WeightConcentrationWarning,
     corrupt,
     density_ratio,
 )
+from missratio.basis import ColumnwiseBasis
+from missratio.exceptions import WeightConcentrationWarning
 from missratio.ratio._kliep_cv import fold_numbers
 from missratio.rows import ClassRows, MemorySource, as_weighing
 

@@ -12,11 +12,11 @@ from missratio import (
     NaiveBayesRatio,
     PolynomialBasis,
     StepMissingness,
-    WeightConcentrationWarning,
     corrupt,
     density_ratio,
-    inverse_probability_weights,
 )
+from missratio.exceptions import WeightConcentrationWarning
+from missratio.weights import inverse_probability_weights
 
 ROWS = StepMissingness([1.0, 1.0, 0.0], 0.0, 0.6)
 INTERCEPT, COEF = np.array([-0.5, 0.0, -1.0]), np.array([1.0, -1.0, 0.5])

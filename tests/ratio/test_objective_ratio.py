@@ -6,16 +6,14 @@ from sklearn.linear_model import LogisticRegression
 
 from missratio import (
     KLIEP,
-    Divergence,
     FDivergenceRatio,
     LogisticMissingness,
-    Objective,
     ObjectiveRatio,
     StepMissingness,
-    Term,
     corrupt,
     density_ratio,
 )
+from missratio.objective import Divergence, Objective, Term
 from missratio.weights import inverse_probability_weights
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)

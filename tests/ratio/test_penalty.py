@@ -13,17 +13,17 @@ from missratio import (
     FunctionMissingness,
     LogisticMissingness,
     NaiveBayesRatio,
-    NoFiniteOptimumWarning,
     PolynomialBasis,
     StepMissingness,
     corrupt,
     fit_batch,
-    inverse_probability_weights,
 )
+from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.ratio._adjusted import adjust
-from missratio.ratio._parts import weighted_means
+from missratio.ratio._build import weighted_means
 from missratio.ratio._penalty import mean_covariance
 from missratio.rows import ClassRows, MemorySource, as_weighing, only_columns
+from missratio.weights import inverse_probability_weights
 
 ENTRIES = LogisticMissingness([-0.5, 0.0, 0.5], [1.0, -1.0, 0.5])
 ROWS = StepMissingness([1.0, 1.0, 0.0], 0.0, 0.6)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from missratio import KLIEP, NaiveBayesRatio, NoFiniteOptimumWarning, density_ratio
+from missratio import KLIEP, NaiveBayesRatio, density_ratio
 from missratio.datasets import load_ctg
+from missratio.exceptions import NoFiniteOptimumWarning
 
 pytestmark = pytest.mark.data
 

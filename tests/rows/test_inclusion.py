@@ -84,9 +84,9 @@ def test_inclusion_is_routed_as_sample_weight_is():
     [
         (lambda X, q: q[:-1], "inclusion must have shape"),
         (lambda X, q: 2 * q, r"probabilities in \[0, 1\]"),
-        (lambda X, q: np.where(np.isnan(X), 0.5, q), "above 0 but the entry is NaN"),
-        (lambda X, q: np.where(q == 1, 0.0, q), "is 0 but the entry has a value"),
-        (lambda X, q: q.min(axis=1), "is 0 but the row has values"),
+        (lambda X, q: np.ones(q.shape), "is 1 but the entry has NaN"),
+        (lambda X, q: np.where(q == 1, 0.0, q), "is 0 but the entry has no NaN"),
+        (lambda X, q: np.zeros(len(q)), "is 0 but the row has no NaN"),
     ],
 )
 def test_inclusion_is_zero_exactly_where_values_are_missing(change, message):

@@ -28,7 +28,7 @@ def as_device(monkeypatch):
     torch.set_num_threads(threads)
 
 
-def labelled(*, sort, n_rows=20_000, seed=0):
+def labelled(*, sort, n_rows=8000, seed=0):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(2.0, 1.0, size=(n_rows, N_COLUMNS)), rng.integers(0, 2, n_rows)
     X[y == 1] += 0.3 * rng.normal(size=N_COLUMNS)
@@ -78,6 +78,15 @@ def test_missing_values_weigh_the_same_there(missingness, sort):
     for label, size in sizes.items():
         assert ratio.effective_sample_size_[label].observed == size.observed
         np.testing.assert_allclose(ratio.effective_sample_size_[label].kish, size.kish)
+
+
+@pytest.mark.usefixtures("as_device")
+def test_first_order_steps_on_a_device():
+    X, y = labelled(sort=True, n_rows=3000)
+    ratio = mr.KLIEP(solver="lbfgs", l2=0.1)
+    expected = ratio.fit(X, y).coef_.copy()
+    ratio.fit(torch.as_tensor(X), torch.as_tensor(y))
+    np.testing.assert_allclose(ratio.coef_, expected, atol=1e-5)
 
 
 @pytest.mark.usefixtures("as_device")
@@ -163,7 +172,7 @@ for n_rows, n_columns, dtype, within in (
     centre = torch.ones(n_columns, dtype=dtype)
     for size in (0.3, 40.0):
         coef = size * torch.randn(n_columns, dtype=dtype, generator=generator)
-        found = tilted_sums(X, weights, coef, centre)
+        found = tilted_sums(X, weights, torch.stack([coef, centre]))
         seen = weights > 0
         rows = X[seen].double() - 1
         score = rows @ coef.double()

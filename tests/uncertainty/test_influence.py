@@ -9,15 +9,13 @@ from missratio import (
     GaussianBasis,
     LogisticMissingness,
     NaiveBayesRatio,
-    Objective,
     ObjectiveRatio,
     StepMissingness,
-    Term,
     corrupt,
     learn_missingness,
     ratio_uncertainty,
 )
-from missratio.objective import Combination
+from missratio.objective import Combination, Objective, Term
 from missratio.uncertainty import _covariance
 
 # Tables are small, so that it shows what each row does.

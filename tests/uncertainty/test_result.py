@@ -16,12 +16,12 @@ from missratio import (
     FDivergenceRatio,
     LogisticMissingness,
     NaiveBayesRatio,
-    NoFiniteOptimumWarning,
-    UnreliableIntervalWarning,
     corrupt,
     learn_missingness,
     ratio_uncertainty,
 )
+from missratio.exceptions import NoFiniteOptimumWarning
+from missratio.uncertainty import UnreliableIntervalWarning
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import ratio_coverage

@@ -140,7 +140,7 @@ class ParquetTable(TableFile):
                 buffer_size=_BUFFER,
                 page_checksum_verification=True,
             )
-        except pyarrow.ArrowInvalid as error:
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
             raise self._damaged(error) from error
 
     @property
@@ -164,7 +164,7 @@ class ParquetTable(TableFile):
             yield from self._file.iter_batches(
                 batch_size=BATCH_ROWS, columns=list(columns)
             )
-        except (OSError, ValueError) as error:
+        except (NotImplementedError, OSError, ValueError, KeyError) as error:
             raise self._damaged(error) from error
 
     def read(self, columns: Sequence[str]) -> Any:
@@ -173,7 +173,7 @@ class ParquetTable(TableFile):
             return super().read(columns)
         try:
             return self._file.read(columns=list(columns)).select(list(columns))
-        except (OSError, ValueError) as error:
+        except (NotImplementedError, OSError, ValueError, KeyError) as error:
             raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> TableError:

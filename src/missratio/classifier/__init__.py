@@ -13,6 +13,11 @@ from missratio.classifier._planner import (
 from missratio.classifier._reading import check_same_rows
 from missratio.classifier._rounding import UnstableScoresWarning
 from missratio.classifier._scores import complete_mask
+from missratio.classifier._sensitivity import (
+    SensitivityCurve,
+    Variation,
+    sensitivity_curve,
+)
 from missratio.classifier._training import missingness_parameters
 from missratio.exceptions import NoCertificateError
 
@@ -24,12 +29,15 @@ __all__ = [
     "NoPowerWarning",
     "QueryBudget",
     "RepeatedRowsWarning",
+    "SensitivityCurve",
     "UnstableScoresWarning",
+    "Variation",
     "check_same_rows",
     "complete_mask",
     "expected_power",
     "missingness_parameters",
     "query_budget",
     "required_calibration_rows",
+    "sensitivity_curve",
     "sorted_scores",
 ]

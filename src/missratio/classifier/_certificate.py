@@ -6,6 +6,11 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from missratio.missingness import Missingness
+
+# Γ up to which a small error in φ undoes the guarantee.
+NO_SLACK = 1.05
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -16,8 +21,9 @@ class Certificate:
     alpha, delta : float
     rule : str
         The rule that chose the threshold.
-    controlled_class : object
-        Rows of this class are taken for the other one with probability α at most.
+    controlled_class, other_class : object
+        Rows of the controlled class are classified as the other one with probability α
+        at most.
     deployment : {"complete", "as-observed"}
         Whether the guarantee is for complete rows, or for rows that lose values just as
         the calibration rows did.
@@ -26,29 +32,35 @@ class Certificate:
     effective_rows : float
         Kish's effective number of rows under their weights.
     threshold : float
-        Rows that score above are given to the other class; infinite where none is.
+        Rows that score above are classified as the other class; infinite where none is.
     estimated_error : float
         The (weighted) share of calibration rows above the threshold.
     error_bound : float
         What the type I error is below with probability 1 − δ: α, or less where no order
         statistic comes closer.
     certified : bool
-        False where no threshold could be certified and everything is given to the
+        False where no threshold could be certified and every row is classified as the
         controlled class.
     assumptions : tuple of str
         What the guarantee rests on.
+    checks : tuple of str
+        What was tested of it, and with which result.
     missingness_delta : float
         The part of δ that a learned φ may be out of its band with; 0 for a known φ.
     sensitivity : float or None
         Γ, the largest factor by which the odds of being missing may be wrong, either
-        way, before the guarantee fails. For a learned φ the estimated odds are meant.
+        way, before the guarantee fails. For a learned φ beyond what its region allows.
         None where nothing is missing or nothing is certified.
+    looked_up, not_found : int
+        Incomplete rows that were drawn to be looked up, and those of them that were not
+        found, which count as errors.
     """
 
     alpha: float
     delta: float
     rule: str
     controlled_class: Any
+    other_class: Any
     deployment: str
     rows: int
     observed: int
@@ -60,14 +72,17 @@ class Certificate:
     assumptions: tuple[str, ...]
     missingness_delta: float = 0.0
     sensitivity: float | None = None
+    checks: tuple[str, ...] = ()
+    looked_up: int = 0
+    not_found: int = 0
 
     @property
     def valid_while(self) -> str:
         """Until when the certificate holds."""
         return (
-            f"as long as rows of class {self.controlled_class!r} come from the law "
-            "that the calibration rows came from, and neither the model nor the "
-            "threshold is changed"
+            f"as long as {rows_of(self.controlled_class)} come from the law that the "
+            "calibration rows came from, and neither the model nor the threshold is "
+            "changed"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,51 +95,89 @@ class Certificate:
 
     def __str__(self) -> str:
         """The certificate in words."""
+        controlled, other = rows_of(self.controlled_class), named(self.other_class)
         if not self.certified:
             return (
                 f"No threshold could be certified at alpha={self.alpha:g}, "
                 f"delta={self.delta:g} from {self.rows} calibration rows: every row is "
-                f"given to class {self.controlled_class!r}, so its error is 0 and the "
-                "power is 0."
+                f"classified as {named(self.controlled_class)}, so the error is 0 and "
+                "the power is 0."
             )
-        kind = "complete" if self.deployment == "complete" else "as they are observed"
+        kind = "complete " if self.deployment == "complete" else ""
+        as_they_are = "" if kind else ", as they are observed,"
         lines = [
-            f"Of the rows of class {self.controlled_class!r}, {kind}, at most "
-            f"{self.alpha:.3g} are given to the other class, with probability "
-            f"{1 - self.delta:.3g}.",
-            f"Rule {self.rule!r} on {self.rows} calibration rows, {self.observed} of "
-            f"them observed, worth {self.effective_rows:.4g}: threshold "
-            f"{self.threshold:.6g}, estimated error {self.estimated_error:.3g}, bound "
-            f"{self.error_bound:.3g}.",
-            "Assumed: " + "; ".join(self.assumptions) + ".",
+            f"At most {percent(self.alpha)} of {kind}{controlled}{as_they_are} are "
+            f"classified as {other} (with probability {percent(1 - self.delta)} over "
+            "the calibration rows).",
+            f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
+            f"{self.rows} calibration rows{self._on_size()}. The estimated error is "
+            f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
+            "It assumes:",
+            *(f"- {assumption}." for assumption in self.assumptions),
             *self._on_missingness(),
+            *(f"Tested: {check}." for check in self.checks),
             f"It holds {self.valid_while}.",
         ]
         return "\n".join(lines)
 
+    def _on_size(self) -> str:
+        """How many rows are left of the calibration rows."""
+        if self.observed == self.rows:
+            return ""
+        return (
+            f", of which {self.observed} are complete (effective sample size "
+            f"{self.effective_rows:.4g})"
+        )
+
     def _on_missingness(self) -> list[str]:
         """How far the guarantee allows for errors in φ."""
         lines = []
+        if self.looked_up:
+            lines.append(
+                f"{self.looked_up} incomplete rows were looked up, {self.not_found} of "
+                "them not found; those count as errors."
+            )
         if self.missingness_delta:
             lines.append(
-                "Why values are missing was learned: of delta, a part of "
-                f"{self.missingness_delta:.3g} is for φ being out of its band, and the "
-                "weights are the worst within it."
+                "φ, the probability of being missing, was learned. The certificate "
+                "takes the worst φ that the looked-up values leave possible; of delta, "
+                f"{self.missingness_delta:.3g} is for φ being worse than that."
             )
-        if self.sensitivity is not None:
+        if self.sensitivity is None:
+            return lines
+        if self.sensitivity < NO_SLACK:
+            lines.append("It has no slack: it needs φ to be exact.")
+        else:
             lines.append(
-                "The odds of being missing may be wrong by a factor of "
-                f"Γ = {self.sensitivity:.3g} either way before it fails."
+                "It still holds if the odds of being missing are wrong by a factor of "
+                f"up to Γ = {self.sensitivity:.3g}, either way."
             )
         return lines
+
+
+def percent(share: float) -> str:
+    """A share as a percentage, with three digits."""
+    return f"{100.0 * share:.3g}%"
+
+
+def named(label: Any) -> str:
+    """A class in a sentence."""
+    return repr(label) if isinstance(label, str) else f"class {label}"
+
+
+def rows_of(label: Any) -> str:
+    """A class's rows in a sentence."""
+    return f"{label!r} rows" if isinstance(label, str) else f"class-{label} rows"
 
 
 def assumptions(
     controlled: Any,
     deployment: str,
-    model: Any,
+    model: Missingness | None,
     odds_factor: float = 1.0,
     cap: float | None = None,
+    *,
+    looked_up: bool = False,
 ) -> tuple[str, ...]:
     """What a guarantee rests on.
 
@@ -138,28 +191,50 @@ def assumptions(
     odds_factor : float
         By what factor the odds of being missing may be wrong.
     cap : float or None
-        The largest weight that a row may have to be given to the other class.
+        The largest weight that a row may have to be classified as the other class.
+    looked_up : bool
+        Whether incomplete rows were drawn and looked up, instead of a model.
     """
-    common = f"calibration rows of class {controlled!r} are drawn independently from"
+    drawn = "the calibration rows are drawn independently from the law of the "
+    drawn += f"{rows_of(controlled)} to be classified"
     if deployment == "as-observed":
+        return (f"{drawn}, and lose values just as these do",)
+    if looked_up:
         return (
-            f"{common} the law of the rows to be classified, missing values included",
+            f"{drawn}, as they were before values went missing",
+            "rows to look up were drawn at random among the incomplete ones, and how "
+            "many has nothing to do with their values",
+            "what was found is true",
+            f"rows with a missing value are always classified as {named(controlled)}",
+            "no model of missingness is assumed",
         )
     if model is None:
-        return (f"{common} the law of the rows to be classified", "none is missing")
-    how = f"they went missing as {model!r} says"
+        return (drawn, "none of their values is missing")
+    found = [f"{drawn}, as they were before values went missing"]
+    if model.rowwise:
+        found.append(
+            "a whole row goes missing with a probability that depends on its own "
+            "values alone"
+        )
+    else:
+        found.append(
+            "entries go missing independently of each other, given the row, and each "
+            "with a probability that depends on its own value alone (what the other "
+            "columns and the label add can't be tested without looked-up values)"
+        )
+    how = f"this probability is that of {model!r}"
     if model.learned:
         how = (
-            "the log-odds of being missing are linear in the values, and those looked "
-            "up were drawn by chance among the missing"
+            "the log-odds of being missing are linear in the values, and the values "
+            "looked up were drawn at random among the missing ones"
         )
     if odds_factor != 1.0:
-        how += f", or with odds up to {odds_factor:.3g} times as large or small"
-    reach = ""
+        how += f"; its odds may be up to {odds_factor:.3g} times as large or small"
+    found.append(how)
+    reach = f"rows with a missing value are always classified as {named(controlled)}"
     if cap is not None:
-        reach = f", as does one whose like is missing more often than {1 - 1 / cap:.3g}"
-    return (
-        f"{common} the law of the rows to be classified, before values went missing",
-        how,
-        "a row to be classified is complete, or else gets the controlled class" + reach,
-    )
+        reach += (
+            ", and so are rows that go missing with probability above "
+            f"{1 - 1 / cap:.3g}"
+        )
+    return (*found, reach)

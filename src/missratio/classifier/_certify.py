@@ -14,13 +14,24 @@ from missratio.classifier._certificate import Certificate, assumptions
 from missratio.classifier._planner import infeasible
 from missratio.classifier._rounding import measure_rounding
 from missratio.classifier._trust import ScoredRows, Trust
+from missratio.classifier._worst import worst_model
+from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness
-from missratio.threshold import Rule, make_rule
+from missratio.ratio import check_choice
+from missratio.threshold import (
+    CountingRule,
+    LookUpRule,
+    Rule,
+    TunedBettingRule,
+    make_rule,
+)
 
 # Odds that are wrong by more are as good as unknown.
 LARGEST_FACTOR = 1024.0
 # Which shares of the observed training rows a cap may leave.
 CAP_LEVELS = (0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
+# γ/λ of bets that a learned φ is taken at its worst for, beside α.
+RATIOS = (0.4,)
 FACTOR_PRECISION = 1e-3
 TIE = 1e-6
 
@@ -38,8 +49,8 @@ class Promise:
     rule : str or Rule
     deployment : {"complete", "as-observed"}
     on_infeasible : {"raise", "reject_all"}
-    controlled : object
-        The controlled class.
+    controlled, other : object
+        The controlled class, and the other.
     """
 
     alpha: float
@@ -50,6 +61,7 @@ class Promise:
     deployment: str
     on_infeasible: str
     controlled: Any
+    other: Any
 
     def certify(
         self,
@@ -75,9 +87,10 @@ class Promise:
         score : callable
             Gives the scores of rows, to see how they are rounded.
         """
-        trust, delta = self._trust(model)
-        trust = self._with_cap(trust, training, other, len(rows.scores), delta)
-        sample, rule = rows.sample(trust), self._rule(trust, training)
+        delta = self.delta - self._missingness_part(model)
+        trust, how = self._choose(model, training, other, len(rows.scores))
+        sample = rows.sample(trust)
+        rule = self._rule(how, trust, training, looked_up=sample.lookups is not None)
         calibration = Calibration(sample, trust, rule, delta)
         name, threshold, error_bound, factor = rule.name, None, 0.0, None
         if sample.n_observed:
@@ -96,6 +109,7 @@ class Promise:
             delta=self.delta,
             rule=name,
             controlled_class=self.controlled,
+            other_class=self.other,
             deployment=self.deployment,
             rows=sample.n_rows,
             observed=sample.n_observed,
@@ -107,66 +121,120 @@ class Promise:
             error_bound=error_bound,
             certified=threshold is not None,
             assumptions=assumptions(
-                self.controlled, self.deployment, model, self.odds_factor, trust.cap
+                self.controlled,
+                self.deployment,
+                model,
+                self.odds_factor,
+                trust.cap,
+                looked_up=sample.lookups is not None,
             ),
-            missingness_delta=trust.delta or 0.0,
+            missingness_delta=self._missingness_part(model),
             sensitivity=factor,
+            looked_up=0 if sample.lookups is None else int(sample.lookups.drawn.sum()),
+            not_found=0 if sample.lookups is None else sample.lookups.not_found,
         )
         return certificate, calibration
 
-    def _trust(self, model: Missingness | None) -> tuple[Trust, float]:
-        """What the weights are trusted to be, and the part of δ that is the rule's."""
-        if model is None:
-            return Trust(None), self.delta
-        if not model.learned:
-            return Trust(model, None, self.odds_factor), self.delta
+    def _missingness_part(self, model: Missingness | None) -> float:
+        """The part of δ that a learned φ may be out of its region with."""
+        if model is None or not model.learned:
+            return 0.0
         part = self.missingness_delta
-        part = self.delta / 2.0 if part is None else part
-        return Trust(model, part, self.odds_factor), self.delta - part
+        return self.delta / 2.0 if part is None else part
 
-    def _rule(self, trust: Trust, training: ScoredRows | None) -> Rule:
+    def _rule(
+        self,
+        rule: str | Rule,
+        trust: Trust,
+        training: ScoredRows | None,
+        *,
+        looked_up: bool = False,
+    ) -> Rule:
+        if looked_up and isinstance(rule, str):
+            check_choice("rule", rule, ("auto", LookUpRule.name))
+            return LookUpRule()
         known = None
         if training is not None and trust.model is not None:
             known = training.sample(trust)
-        return make_rule(self.rule, training=known, complete=trust.model is None)
+        return make_rule(rule, training=known, complete=trust.model is None)
 
-    def _with_cap(
+    def _choose(
         self,
-        trust: Trust,
+        model: Missingness | None,
         training: ScoredRows | None,
         other: Callable[[], ScoredRows] | None,
         n_rows: int,
-        delta: float,
-    ) -> Trust:
-        """A cap on the weights, or none: the one that promises most power.
+    ) -> tuple[Trust, str | Rule]:
+        """What the weights are taken for, and the rule: what promises most power.
 
-        Judged by training rows, so before any calibration row is seen.
+        Judged by training rows, so before any calibration row is seen: caps on the
+        weights, and for a learned φ its band, or the worst φ for a rule.
         """
-        if training is None or trust.model is None:
-            return trust
-        uses = make_rule(self.rule).bound
+        delta = self._missingness_part(model) or None
+        trust = Trust(model, delta, self.odds_factor)
+        if training is None or model is None:
+            return trust, self.rule
+        choices = self._capped(trust, self.rule, training, other is not None)
+        for worst, rule in self._worst(trust, training):
+            more = self._capped(worst, rule, training, other is not None)
+            # Without a bound there is one bet only, γ = λ, whose worst φ is another.
+            choices += [c for c in more if c[0].bound(training.rows.shape[1])]
+        if other is None or len(choices) == 1:
+            return choices[0]
+        detected, left = other(), self.delta - (delta or 0.0)
+        promised = [
+            self._promised_power(*choice, training, detected, n_rows, left)
+            for choice in choices
+        ]
+        return choices[int(np.argmax(promised))]
+
+    def _capped(
+        self, trust: Trust, rule: str | Rule, training: ScoredRows, several: bool
+    ) -> list[tuple[Trust, str | Rule]]:
+        """The same with caps on the weights, or without; the mildest of them first."""
+        uses = make_rule(rule).bound
         known = trust.bound(training.rows.shape[1])
         heaviest = trust.edges(training.rows)[1]
         heaviest = heaviest[heaviest > 0.0]
         if uses == "unused" or not len(heaviest):
-            return trust
+            return [(trust, rule)]
         caps = np.unique(np.quantile(heaviest, CAP_LEVELS))[::-1]
         if known is not None:
             caps = caps[caps < known] if uses != "given" else caps[:0]
-        capped = [replace(trust, cap=cap) for cap in caps.tolist()]
-        if other is None or not capped:
-            return capped[0] if capped else trust
-        candidates = [trust, *capped] if known is not None or uses == "used" else capped
-        detected = other()
-        promised = [
-            self._promised_power(candidate, training, detected, n_rows, delta)
-            for candidate in candidates
-        ]
-        return candidates[int(np.argmax(promised))]
+        capped = [(replace(trust, cap=cap), rule) for cap in caps.tolist()]
+        if capped and not several:
+            # Nobody can say what it costs to give rows up: only where there's no bound.
+            return capped[:1] if known is None else [(trust, rule)]
+        if capped and known is None and uses != "used":
+            return capped
+        return [(trust, rule), *capped]
+
+    def _worst(
+        self, trust: Trust, training: ScoredRows
+    ) -> list[tuple[Trust, str | Rule]]:
+        """For a learned φ, the worst that it may be for rules that allow for it so."""
+        model = trust.model
+        if not isinstance(model, LearnedMissingness) or trust.delta is None:
+            return []
+        rules: dict[float, Rule] = {}
+        if self.rule in ("auto", "counting"):
+            rules[0.0] = CountingRule()
+        if self.rule in ("auto", "tuned-betting"):
+            rules |= {r: TunedBettingRule(ratio=r) for r in (self.alpha, *RATIOS)}
+        sample = training.sample(replace(trust, delta=None))
+        critical = sample.threshold(sample.tail_of(self.alpha))
+        in_tail = (training.scores > critical).astype(np.float64)
+        found: list[tuple[Trust, str | Rule]] = []
+        for ratio, rule in rules.items():
+            worst = worst_model(model, trust.delta, training.rows, in_tail, ratio)
+            if worst is not None:
+                found.append((Trust(worst, None, self.odds_factor), rule))
+        return found
 
     def _promised_power(
         self,
         trust: Trust,
+        how: str | Rule,
         training: ScoredRows,
         other: ScoredRows,
         n_rows: int,
@@ -177,7 +245,7 @@ class Promise:
         At the threshold that they certify, and where the rule can tell, on average with
         that at the error which so many calibration rows should certify.
         """
-        sample, rule = training.sample(trust), self._rule(trust, training)
+        sample, rule = training.sample(trust), self._rule(how, trust, training)
         found = rule.select(sample, self.alpha, delta).threshold
         thresholds = [found]
         root = rule.expected_root(n_rows, sample.bound, self.alpha, delta)
@@ -192,7 +260,7 @@ class Promise:
     def _sensitivity(
         self, rows: ScoredRows, calibration: Calibration, threshold: float
     ) -> float | None:
-        """By what factor the odds of being missing, as estimated, may be wrong.
+        """By what factor the odds of being missing, as calibrated with, may be wrong.
 
         The largest Γ at which the rule, with weights between those of odds/Γ and of
         odds·Γ, would have chosen this threshold or a smaller one.

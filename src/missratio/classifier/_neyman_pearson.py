@@ -33,8 +33,10 @@ from missratio.classifier._certify import Promise
 from missratio.classifier._models import calibration_model, find_models
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
+from missratio.classifier._streamed import as_table, hold_out
 from missratio.classifier._training import (
     fit_estimator,
+    fit_source_estimator,
     relabelled,
     split_rows,
     users_labels,
@@ -42,10 +44,12 @@ from missratio.classifier._training import (
 from missratio.classifier._trust import ScoredRows
 from missratio.missingness import (
     Missingness,
+    RowInclusion,
     missingness_check,
     refuse_contradiction,
 )
 from missratio.ratio import check_choice, two_classes
+from missratio.rows import LabelledSource, as_source
 from missratio.threshold import CalibrationSample, Rule, check_levels
 from missratio.weights import complete_row_weights
 
@@ -159,15 +163,27 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.missingness_delta = missingness_delta
         self.odds_factor = odds_factor
 
-    def fit(self, X: Any, y: ArrayLike, **params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
         """Fit the estimator, and calibrate on rows it hasn't seen.
 
         Parameters
         ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-            NaN where a value is missing.
+        X : array-like or dataframe of shape (n_rows, n_columns), or source
+            NaN where a value is missing. A source, as `scan_parquet` gives it, has its
+            labels with it; the estimator must be a ratio that fits sources.
         y : array-like of shape (n_rows,)
             Two labels, the controlled class among them.
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            Where values were looked up, the probability with which each row or entry is
+            there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
+            nothing about why values are missing. The weights reach an estimator that
+            takes `inclusion` as they are, and any other as `sample_weight`.
         **params : dict
             Such as `sample_weight`, for the estimator's fit; calibration has none.
 
@@ -177,11 +193,14 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             The fitted classifier.
         """
         self._check_parameters()
+        if (source := as_source(X, y)) is not None:
+            return self._fit_source(source, inclusion, params)
         X, y = read_labelled(self, X, y)
         self.classes_ = two_classes(y)
         missingness = self._resolve_missingness()
         is_other = y != self._controlled()
         rng = np.random.default_rng(self._seed())
+        drawn = self._read_inclusion(inclusion, X, y, missingness)
         fitted, held = split_rows(is_other, self.calibration_size, rng)
         self.calibration_index_ = held
         if get_config()["enable_metadata_routing"]:
@@ -195,13 +214,57 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 relabelled(missingness, self._controlled()),
                 self._controlled(),
                 params,
+                None if inclusion is None else np.asarray(inclusion, dtype=np.float64),
+                drawn,
             )
         # The estimator has seen the controlled class as 0, its first.
         self._sign = 1.0
-        self._recalibrate(X, is_other, missingness, rng)
+        self._recalibrate(X, is_other, missingness, rng, drawn)
         return self
 
-    def calibrate(self, X0: Any, X0_training: Any = None) -> Self:
+    def _fit_source(
+        self,
+        source: LabelledSource,
+        inclusion: ArrayLike | None,
+        params: dict[str, Any],
+    ) -> Self:
+        """The same for rows that are read block by block."""
+        given = sorted([*params, *(["inclusion"] if inclusion is not None else [])])
+        if given:
+            raise ValueError(
+                f"{given} go with a table in memory, and these rows are read "
+                "block by block. Leave them out, or bring the rows into memory."
+            )
+        rng = np.random.default_rng(self._seed())
+        seed = int(rng.integers(2**31))
+        rest, drawn = hold_out(
+            source, self.controlled_class, self.calibration_size, seed
+        )
+        self.classes_ = two_classes(np.array(drawn.labels))
+        missingness = self._resolve_missingness()
+        tables = [
+            as_table(rows, source.names)
+            for rows in (drawn.held, drawn.training, drawn.other)
+        ]
+        held, training, other = (
+            read_rows(self, table, reset=position == 0)
+            for position, table in enumerate(tables)
+        )
+        with users_labels(self.classes_, self._controlled()):
+            self.estimator_ = fit_source_estimator(
+                self.estimator,
+                rest,
+                relabelled(missingness, self._controlled()),
+                self._controlled(),
+            )
+        self.__dict__.pop("calibration_index_", None)
+        self._sign = 1.0
+        self._calibrate(held, training, lambda: other, missingness, rng)
+        return self
+
+    def calibrate(
+        self, X0: Any, X0_training: Any = None, inclusion: ArrayLike | None = None
+    ) -> Self:
         """Choose the threshold of an estimator that is fitted already.
 
         Parameters
@@ -211,6 +274,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         X0_training : array-like or dataframe, optional
             Other rows of that class, such as those it was fitted on, for rules that
             learn from them.
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            Where values of X0 were looked up, with which probability.
 
         Returns
         -------
@@ -237,7 +302,9 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self._sign = 1.0 if self.classes_[0] == self._controlled() else -1.0
         missingness = self._resolve_missingness()
         rng = np.random.default_rng(self._seed())
-        self._calibrate(X0, X0_training, None, missingness, rng)
+        labels = np.full(X0.shape[0], self._controlled())
+        drawn = self._read_inclusion(inclusion, X0, labels, missingness)
+        self._calibrate(X0, X0_training, None, missingness, rng, drawn)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -360,8 +427,10 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         MetadataRouter
         """
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(
-            estimator=self.estimator, method_mapping=mapping
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=mapping)
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -429,17 +498,45 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         is_other: BoolArray,
         missingness: Mapping[Any, Missingness] | None,
         rng: np.random.Generator | None = None,
+        drawn: RowInclusion | None = None,
     ) -> None:
         """Choose the threshold on the calibration rows of the table fitted on."""
         held = np.zeros(len(is_other), dtype=bool)
         held[self.calibration_index_] = True
+        rows = np.flatnonzero(held)
         self._calibrate(
-            take_rows(X, np.flatnonzero(held)),
+            take_rows(X, rows),
             take_rows(X, np.flatnonzero(~held & ~is_other)),
             lambda: take_rows(X, np.flatnonzero(is_other)),
             missingness,
             rng or np.random.default_rng(self._seed()),
+            None if drawn is None else drawn.take(rows),
         )
+
+    def _read_inclusion(
+        self,
+        inclusion: ArrayLike | None,
+        X: Any,
+        y: Any,
+        missingness: Mapping[Any, Missingness] | None,
+    ) -> RowInclusion | None:
+        """By what draw rows are there; None where that isn't asked for."""
+        if inclusion is None:
+            return None
+        if self.deployment != "complete":
+            raise ValueError(
+                "inclusion is for deployment='complete': rows as they are observed are "
+                "calibrated as they are. Leave it out, and the answers too."
+            )
+        drawn = RowInclusion.of(inclusion, complete_mask(X), X.shape[1])
+        controlled = self._controlled()
+        of_class = np.flatnonzero(np.asarray(y) == controlled)
+        if controlled in (missingness or {}) and drawn.take(of_class).by_design:
+            raise ValueError(
+                f"Class {controlled!r} has a missingness model and inclusion "
+                "probabilities: its rows can't be weighed twice. Leave out one of them."
+            )
+        return drawn
 
     def _calibrate(
         self,
@@ -448,9 +545,11 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         other_rows: Callable[[], Any] | None,
         missingness: Mapping[Any, Missingness] | None,
         rng: np.random.Generator,
+        drawn: RowInclusion | None = None,
     ) -> None:
         model = None
-        if self.deployment == "complete":
+        by_design = drawn is not None and drawn.by_design
+        if self.deployment == "complete" and not by_design:
             model = calibration_model(X0, missingness, self._controlled())
         if model is not None:
             checks = missingness_check(
@@ -469,11 +568,14 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             deployment=self.deployment,
             on_infeasible=self.on_infeasible,
             controlled=self._controlled(),
+            other=self._other(),
         )
         other = None if other_rows is None else lambda: self._scored(other_rows())
         scored = self._scored(X0)
         if model is not None:
             scored = replace(scored, draws=rng.uniform(size=len(scored.scores)))
+        if by_design:
+            scored = replace(scored, inclusion=drawn)
         self.certificate_, self.calibration_ = promise.certify(
             scored, training, other, model, self._score
         )

@@ -16,6 +16,7 @@ from missratio.threshold import (
     Rule,
     check_levels,
     fewest,
+    fewest_look_ups,
     make_rule,
 )
 
@@ -90,6 +91,8 @@ def infeasible(
 ) -> NoCertificateError:
     """Why no threshold can be certified, and what to do."""
     sample, delta = calibration.sample, calibration.delta
+    if sample.lookups is not None:
+        return _too_few_look_ups(sample, controlled, alpha, delta)
     needed, about = None, ""
     if sample.bound is not None:
         needed = calibration.rule.least_rows(alpha, delta, sample.bound)
@@ -117,6 +120,25 @@ def infeasible(
                 "wants": wants,
             },
         )
+    )
+
+
+def _too_few_look_ups(
+    sample: CalibrationSample, controlled: Any, alpha: float, delta: float
+) -> NoCertificateError:
+    """The same where incomplete rows were looked up."""
+    lookups = sample.lookups
+    assert lookups is not None
+    incomplete, drawn = int(lookups.incomplete.sum()), int(lookups.drawn.sum())
+    needed = fewest_look_ups(sample, alpha, delta)
+    wants = "Bring more rows of that class"
+    if needed is not None and needed > drawn:
+        wants = f"Look up {needed} of them or more, several times that for power"
+    return NoCertificateError(
+        f"No threshold certifies alpha={alpha:g} at delta={delta:g}: of "
+        f"{sample.n_rows} calibration rows of class {controlled!r}, {incomplete} are "
+        f"incomplete and {drawn} of these were looked up ({lookups.not_found} not "
+        f"found). {wants}, raise alpha or delta, or set on_infeasible='reject_all'."
     )
 
 

@@ -55,6 +55,8 @@ class Rounding:
 
     def moved(self, threshold: float) -> float:
         """The threshold plus 2ε."""
+        if not np.isfinite(threshold):
+            return threshold
         return threshold + 2.0 * self.relative * (abs(threshold) + self.scale)
 
 

@@ -16,7 +16,8 @@ from sklearn.utils.validation import has_fit_parameter
 from missratio._blocks import take_rows
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import DataError
-from missratio.missingness import Missingness
+from missratio.missingness import Missingness, RowInclusion
+from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.weights import inverse_probability_weights
 
 Models = Mapping[Any, Missingness]
@@ -84,6 +85,8 @@ def fit_estimator(
     missingness: Models | None,
     controlled: Any,
     params: dict[str, Any],
+    inclusion: FloatArray | None = None,
+    drawn: RowInclusion | None = None,
 ) -> Any:
     """Fit a clone, with weights if it knows no missingness.
 
@@ -102,17 +105,21 @@ def fit_estimator(
         The controlled class, for models that the estimator has under users' labels.
     params : dict
         Of the fit.
+    inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+        The probabilities of a draw, for an estimator that takes them.
+    drawn : RowInclusion or None
+        The same by row, for one that takes weights.
     """
-    estimator = clone(estimator)
-    parameters = missingness_parameters(estimator)
-    for name, value in parameters.items():
-        if isinstance(value, Mapping):
-            estimator.set_params(**{name: relabelled(value, controlled)})
-        elif value is None and missingness is not None:
-            estimator.set_params(**{name: missingness})
+    estimator, parameters = _informed(estimator, missingness, controlled)
     weights = None
     if missingness and not parameters:
         weights = _training_weights(estimator, X, labels, rows, missingness)
+    if drawn is not None and has_fit_parameter(estimator, "inclusion"):
+        params = {**params, "inclusion": inclusion}
+    elif drawn is not None and drawn.take(rows).by_design:
+        explained = [label for label, model in (missingness or {}).items() if model]
+        own = np.where(np.isin(labels[rows], explained), 1.0, drawn.weights[rows])
+        weights = own if weights is None else own * weights
     if weights is not None:
         rows, weights = rows[weights > 0.0], weights[weights > 0.0]
     chosen = {
@@ -124,6 +131,34 @@ def fit_estimator(
         given = chosen.pop("sample_weight", 1.0)
         chosen[name] = weights * np.asarray(chosen.get(name, given))
     return estimator.fit(take_rows(X, rows), labels[rows], **chosen)
+
+
+def _informed(
+    estimator: Any, missingness: Models | None, controlled: Any
+) -> tuple[Any, dict[str, Any]]:
+    """A clone that knows the models, and its parameters called `missingness`."""
+    estimator = clone(estimator)
+    parameters = missingness_parameters(estimator)
+    for name, value in parameters.items():
+        if isinstance(value, Mapping):
+            estimator.set_params(**{name: relabelled(value, controlled)})
+        elif value is None and missingness is not None:
+            estimator.set_params(**{name: missingness})
+    return estimator, parameters
+
+
+def fit_source_estimator(
+    estimator: Any, source: Any, missingness: Models | None, controlled: Any
+) -> Any:
+    """Fit a clone to rows that are read block by block."""
+    if not isinstance(estimator, (JointRatio, NaiveBayesRatio)):
+        raise TypeError(
+            f"{type(estimator).__name__} can't be fitted to a source that is read "
+            "block by block. Use KLIEP, FDivergenceRatio, ObjectiveRatio or "
+            "NaiveBayesRatio, or bring rows into memory."
+        )
+    informed, _ = _informed(estimator, missingness, controlled)
+    return informed.fit(source)
 
 
 def _training_weights(

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from missratio._typing import FloatArray
-from missratio.missingness import Missingness
-from missratio.threshold import CalibrationSample
+from missratio.missingness import Missingness, RowInclusion
+from missratio.threshold import CalibrationSample, looked_up_sample
 from missratio.weights import (
     complete_row_weight_edges,
     complete_row_weights,
@@ -35,15 +35,22 @@ class ScoredRows:
         Random numbers for rules that keep rows at random.
     probability : ndarray of shape (n_rows,) or (n_rows, n_columns), optional
         The controlled class's φ there, where it was computed already.
+    inclusion : RowInclusion, optional
+        By what draw rows are there, where that takes the place of φ.
     """
 
     rows: Any
     scores: FloatArray
     draws: FloatArray | None = None
     probability: FloatArray | None = None
+    inclusion: RowInclusion | None = None
 
     def sample(self, trust: Trust) -> CalibrationSample:
         """Rows of the controlled class, as a rule sees them."""
+        if self.inclusion is not None:
+            drawn = self.inclusion
+            scores = np.where(drawn.found, self.scores, np.nan)
+            return looked_up_sample(scores, drawn.probability, drawn.strata)
         if trust.model is None:
             return CalibrationSample.build(self.scores)
         bound = trust.bound(self.rows.shape[1])
@@ -58,10 +65,11 @@ class ScoredRows:
                 self.probability, self.probability, trust.odds_factor
             )
         scores, edges = trust.apply(self.scores, high), None
+        # The edges are kept from being huge, and a cap is made of them; rounding
+        # apart, this is all that clipping does.
+        weights = np.clip(weights, low, high)
         if not trust.is_certain:
-            # The edges are kept from being huge; rounding apart, this is all that
-            # clipping does.
-            weights, edges = np.clip(weights, low, high), (low, high)
+            edges = low, high
         return CalibrationSample.build(scores, weights, bound, edges, self.draws)
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from missratio.evaluation._display import NPROCDisplay
 from missratio.evaluation._metrics import (
+    ErrorScorer,
     Interval,
     error_scorer,
     exact_interval,
@@ -19,13 +20,16 @@ from missratio.evaluation._np_roc import (
     compare_np_roc,
     np_roc,
 )
+from missratio.evaluation._sensitivity_display import SensitivityDisplay
 
 __all__ = [
     "NPROC",
+    "ErrorScorer",
     "Interval",
     "MonitorDisplay",
     "NPROCComparison",
     "NPROCDisplay",
+    "SensitivityDisplay",
     "TypeIErrorMonitor",
     "WatchedPoint",
     "compare_np_roc",

@@ -35,7 +35,7 @@ def exact_interval(n_events: int, n_rows: int, confidence: float = 0.95) -> Inte
 
     Examples
     --------
-    >>> from missratio import exact_interval
+    >>> from missratio.evaluation import exact_interval
     >>> interval = exact_interval(5, 100)
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.016, 0.113)

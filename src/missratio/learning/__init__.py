@@ -1,6 +1,7 @@
 """Learning why values are missing: from the table, and from values looked up."""
 
 from missratio.learning._checks import Check, MissingnessWarning
+from missratio.learning._classes import compare_classes
 from missratio.learning._display import MissingnessDisplay
 from missratio.learning._goodness import GoodnessOfFit
 from missratio.learning._influence import Influence, influence_of, was_learned_from
@@ -8,6 +9,7 @@ from missratio.learning._learn import learn_missingness
 from missratio.learning._learned import LearnedMissingness
 from missratio.learning._plan import QueryPlan, plan_queries
 from missratio.learning._plan_answers import Revealed
+from missratio.learning._plan_power import PlannedPower
 
 __all__ = [
     "Check",
@@ -16,8 +18,10 @@ __all__ = [
     "LearnedMissingness",
     "MissingnessDisplay",
     "MissingnessWarning",
+    "PlannedPower",
     "QueryPlan",
     "Revealed",
+    "compare_classes",
     "influence_of",
     "learn_missingness",
     "plan_queries",

@@ -20,11 +20,17 @@ from missratio.learning._checks import (
 )
 from missratio.learning._evidence import Evidence
 from missratio.learning._from_lookups import Fitted
-from missratio.learning._from_table import TableFit, equivalent_lookups, usable_features
+from missratio.learning._from_table import (
+    TableFit,
+    equivalent_lookups,
+    shared_masks,
+    usable_features,
+)
 from missratio.learning._lookup_tests import carrying_share, form_test, others_test
 from missratio.learning._overidentified import Overidentification
 from missratio.learning._precision import lookup_covariance
 from missratio.learning._scores import ScoredTable
+from missratio.missingness.arrays import listed
 
 # Observed rows beside looked-up ones that a test takes; more hardly add to it.
 TEST_ROWS = 8192
@@ -33,6 +39,8 @@ TEACHES_LITTLE = 20.0
 # Half of all weight on a smaller share of the observed rows hangs on a handful.
 CARRYING = 0.05
 FEWEST_ROWS = 40
+# Fewer missing rows may be the same by chance.
+FEWEST_SHARED = 5
 REMEDY = (
     "Don't weight by this φ: use looked-up values as data, or model φ in another way."
 )
@@ -63,7 +71,7 @@ def concluded(findings: Sequence[_Finding]) -> tuple[Check, ...]:
             failed = found.p_value * n_tests <= LEVEL
             sentence = found.bad if failed else found.good
             sentence = f"{sentence[:-1]} (p = {found.p_value:.2g})."
-        if failed and found.kind not in ("instrument", "weights"):
+        if failed and found.p_value is not None:
             sentence = f"{sentence} {REMEDY}"
         checks.append(
             Check(
@@ -116,6 +124,7 @@ def assess_features(
         usable = usable_features(scored.missing)
         if fitted:
             features = scored.test_features()
+        findings += _together(scored, taught, fitted, names)
     for j, theta in thetas.items():
         own = evidence[j]
         assert own is not None
@@ -137,7 +146,7 @@ def assess_features(
                 )
         if j in taught:
             fit = taught[j]
-            findings.append(_instrument(fit, name, own))
+            findings.append(instrument_finding(fit, name, own))
             if fit.tests is not None:
                 findings += _from_tests(fit.tests, j, names)
             if j in fitted:
@@ -183,7 +192,8 @@ def weights_finding(evidence: Evidence, theta: FloatArray, name: str) -> list[_F
     ]
 
 
-def _instrument(fit: TableFit, name: str, evidence: Evidence) -> _Finding:
+def instrument_finding(fit: TableFit, name: str, evidence: Evidence) -> _Finding:
+    """How much the other columns could teach."""
     worth = float(equivalent_lookups(fit.shadow, fit.theta).min())
     good = (
         f"{name}: the other columns teach as much about why it is missing as about "
@@ -201,6 +211,35 @@ def _instrument(fit: TableFit, name: str, evidence: Evidence) -> _Finding:
     )
     fails = worth < TEACHES_NOTHING and not evidence.n_revealed
     return _Finding("instrument", name, "table", worth, None, fails, good, bad)
+
+
+def _together(
+    scored: ScoredTable,
+    taught: dict[int, TableFit],
+    fitted: Fitted,
+    names: Sequence[str],
+) -> list[_Finding]:
+    """Columns that go missing in the same rows, by whatever each φ was learned from."""
+    shared = shared_masks(scored.missing)
+    counts = scored.missing.sum(axis=0)
+    findings = []
+    lossy = (shared.sum(axis=1) > 1) & (counts >= FEWEST_SHARED)
+    for j in np.flatnonzero(lossy).tolist():
+        group = np.flatnonzero(shared[j]).tolist()
+        if j != group[0]:
+            continue
+        text = f"{listed([names[k] for k in group])}: they go missing in the same rows."
+        bad = (
+            f"{text} What the table taught of each takes entries to go missing "
+            "independently. Look up values, or learn one φ for these columns "
+            "(always_observed)."
+        )
+        fails = any(k in taught and k not in fitted for k in group)
+        size = float(len(group))
+        findings.append(
+            _Finding("together", names[j], "table", size, None, fails, text, bad)
+        )
+    return findings
 
 
 def _from_tests(

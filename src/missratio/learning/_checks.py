@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["form", "other columns", "agreement", "weights", "instrument"]
+Kind = Literal[
+    "form", "other columns", "agreement", "weights", "instrument", "together", "label"
+]
 Source = Literal["table", "looked up"]
 
 LEVEL = 0.01
@@ -17,17 +19,19 @@ class MissingnessWarning(UserWarning):
     """The data contradicts a learned φ, or can't teach it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Check:
-    """One test of a learned φ, of one feature.
+    r"""One test of a learned φ, of one feature.
 
     Parameters
     ----------
-    kind : {"form", "other columns", "agreement", "weights", "instrument"}
+    kind : {"form", "other columns", "agreement", "weights", "instrument", "together", \
+"label"}
         "form": is φ logistic in the value? "other columns": does it depend on others,
         or do entries go missing together? "agreement": do looked-up values and the
         table say the same? "weights": do a handful of rows carry half of them?
-        "instrument": could the table teach φ at all?
+        "instrument": could the table teach φ at all? "together": do columns go missing
+        in the same rows? "label": is φ the same in all classes (`compare_classes`)?
     feature : str
         "rows" for a rowwise model.
     source : {"table", "looked up"}

@@ -9,7 +9,7 @@ import numpy as np
 from missratio._typing import FloatArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Coordinates:
     """α + βᵀz = a + bᵀ(z − centre)/scale: b = scale·β and a = α + βᵀcentre.
 

@@ -45,8 +45,13 @@ def evidence_of_features(
 
 
 def evidence_of_rows(
-    table: NDArray[Any], answers: NDArray[Any], names: tuple[str, ...]
+    table: NDArray[Any],
+    answers: NDArray[Any],
+    names: tuple[str, ...],
+    *,
+    needed: bool,
 ) -> list[Evidence | None]:
+    """The evidence on whole rows; `needed` where nothing else could teach."""
     check_no_partial_row(table, 0)
     lost = any_by_row(np.isnan(table))
     known = ~any_by_row(np.isnan(answers))
@@ -58,7 +63,7 @@ def evidence_of_rows(
         )
     if not lost.any():
         return [None]
-    if lost.all() or not known.any():
+    if lost.all() or (needed and not known.any()):
         what = "observed in X" if lost.all() else "revealed"
         raise ValueError(
             f"No row is {what}: why rows are missing can't be learned without. Look up "

@@ -66,7 +66,10 @@ def fit_features(
         By feature: parameters from looked-up values, intercepts not corrected.
     """
     usable = usable_features(scored.missing)
-    # What was looked up altogether leaves nothing to the table.
+    # What was looked up altogether leaves nothing to the table. Of columns that go
+    # missing together, a φ of each alone has no shadow variables: looked-up values
+    # teach it better.
+    alone = shared_masks(scored.missing).sum(axis=1) < 2
     columns = np.array(
         [
             j
@@ -75,6 +78,7 @@ def fit_features(
             and len(found.values)
             and usable[j].sum() > 1
             and found.revealed_mass < found.n_missing
+            and (alone[j] or not found.n_revealed)
         ],
         dtype=np.intp,
     )
@@ -123,13 +127,21 @@ def usable_features(missing: BoolArray) -> BoolArray:
     Not from itself, nor from columns that go missing exactly when it does: their masks
     say whether it is missing.
     """
+    lossy = missing.any(axis=0)
+    together = shared_masks(missing)
+    others = ~(together | np.eye(len(together), dtype=bool))
+    constant = np.ones((len(others), 1), dtype=bool)
+    return np.concatenate([others, others & lossy, constant], axis=1)
+
+
+def shared_masks(missing: BoolArray) -> BoolArray:
+    """Which columns are missing in exactly the same rows, (n_columns, n_columns).
+
+    A category's indicators are, as a rule. A column that is never missing has none.
+    """
     words = [np.packbits(column).tobytes() for column in missing.T]
     codes = np.unique(np.array(words, dtype=object), return_inverse=True)[1]
-    lossy = missing.any(axis=0)
-    together = (codes[:, None] == codes) & lossy
-    others = ~(together | np.eye(len(codes), dtype=bool))
-    constant = np.ones((len(codes), 1), dtype=bool)
-    return np.concatenate([others, others & lossy, constant], axis=1)
+    return np.asarray((codes[:, None] == codes) & missing.any(axis=0))
 
 
 def _fit_feature(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -10,11 +11,12 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from missratio._hints import did_you_mean
-from missratio._typing import FloatArray
+from missratio._typing import FloatArray, IntArray
 from missratio.learning._assess import (
     assess_features,
     concluded,
     form_finding,
+    instrument_finding,
     warn_of,
     weights_finding,
 )
@@ -26,6 +28,7 @@ from missratio.learning._from_lookups import (
     evidence_of_rows,
     fit_lookups,
 )
+from missratio.learning._from_rows import fit_rows
 from missratio.learning._from_table import TableFit, fit_features
 from missratio.learning._learned import LearnedMissingness
 from missratio.learning._precision import covariance_of
@@ -49,6 +52,7 @@ def learn_missingness(
     *,
     rowwise: bool = False,
     from_table: bool = True,
+    always_observed: Sequence[str | int] | None = None,
 ) -> LearnedMissingness:
     """Learn a logistic φ from the table, from missing values looked up, or from both.
 
@@ -80,11 +84,17 @@ def learn_missingness(
         Whole rows are missing, with φ logistic in all features.
     from_table : bool, default=True
         Whether the other columns may teach; False learns from looked-up values alone.
+    always_observed : sequence of str or int, optional
+        Columns of X, by name or place, that are observed where the rest of the row is
+        missing as a whole. They must tell nothing of why rows are missing beyond what
+        the rest of the row tells. φ is then rowwise, and logistic in the other columns:
+        give those to an estimator.
 
     Returns
     -------
     LearnedMissingness
-        A `LogisticMissingness` with covariance, a confidence band and checks.
+        A `LogisticMissingness` with covariance, a confidence band and checks. With
+        `always_observed` it is for the other columns of X, in their order.
 
     Warns
     -----
@@ -124,31 +134,86 @@ def learn_missingness(
         answers = as_numeric_array(revealed)
         _check_columns(X, revealed, names)
     _check(table, answers, X)
+    if always_observed is not None:
+        always = _places(always_observed, names)
+        kept = np.setdiff1d(np.arange(len(names)), always)
+        rest = tuple(names[j] for j in kept)
+        shadows = _always(table, always, names)
+        return _learn_rows(table[:, kept], answers[:, kept], method, rest, shadows)
     if rowwise:
-        return _learn_rows(table, answers, method, names)
+        return _learn_rows(table, answers, method, names, None)
     return _learn_features(table, answers, method, names, from_table)
 
 
+def _places(columns: Sequence[str | int], names: tuple[str, ...]) -> IntArray:
+    """Where columns are, each once; some, and not all."""
+    places = []
+    for column in columns:
+        known = column if isinstance(column, int) else None
+        if isinstance(column, str) and column in names:
+            known = names.index(column)
+        if known is None or not 0 <= known < len(names):
+            hint = did_you_mean(str(column), names)
+            raise ValueError(f"always_observed: X has no column {column!r}.{hint}")
+        places.append(known)
+    if not 0 < len(set(places)) < len(names):
+        raise ValueError(
+            "always_observed must name one column or more, and leave one or more: got "
+            f"{list(columns)} of {len(names)} columns."
+        )
+    return np.unique(np.array(places, dtype=np.intp))
+
+
+def _always(
+    table: NDArray[Any], places: IntArray, names: tuple[str, ...]
+) -> FloatArray:
+    values = table[:, places].astype(np.float64)
+    lossy = np.isnan(values).any(axis=0)
+    if lossy.any():
+        found = [names[places[j]] for j in np.flatnonzero(lossy)]
+        raise ValueError(
+            f"Column(s) {listed(found)} have missing values: always_observed takes "
+            "columns that have none."
+        )
+    return values
+
+
 def _learn_rows(
-    table: NDArray[Any], answers: NDArray[Any], method: str, names: tuple[str, ...]
+    table: NDArray[Any],
+    answers: NDArray[Any],
+    method: str,
+    names: tuple[str, ...],
+    always: FloatArray | None,
 ) -> LearnedMissingness:
-    evidence = evidence_of_rows(table, answers, names)
+    # 1. Rows looked up, and what columns that are always observed say.
+    evidence = evidence_of_rows(table, answers, names, needed=always is None)
     fitted = fit_lookups(evidence, method, names)
+    found = evidence[0]
     width = len(names)
     intercept, coef = -np.inf, np.zeros(width)
     covariance = np.zeros((1 + width, 1 + width))
     checks: tuple[Check, ...] = ()
-    if fitted:
-        theta, found = fitted[0]
-        intercept, coef = theta[0] - found.sampling_offset, theta[1:]
-        covariance = covariance_of(found, theta)
-        corrected = np.append(intercept, coef)
-        checks = concluded(
-            [
-                form_finding(found, theta, "rows"),
-                *weights_finding(found, corrected, "rows"),
-            ]
-        )
+    shadow = None
+    if found is not None:
+        known = fitted.get(0)
+        findings = []
+        if always is not None and found.revealed_mass < found.n_missing:
+            values = table.astype(np.float64, copy=False)
+            fit = fit_rows(values, always, found, known)
+            theta, shadow = fit.theta, fit.shadow
+            findings.append(instrument_finding(fit, "rows", found))
+        else:
+            assert known is not None
+            theta = known[0].copy()
+            theta[0] -= found.sampling_offset
+        intercept, coef = theta[0], theta[1:]
+        uncorrected = theta.copy()
+        uncorrected[0] += found.sampling_offset
+        covariance = covariance_of(found, uncorrected, shadow)
+        # 2. Whether the data contradicts it.
+        if known is not None:
+            findings.append(form_finding(found, known[0], "rows"))
+        checks = concluded([*findings, *weights_finding(found, theta, "rows")])
         warn_of(checks, stacklevel=3)
     return LearnedMissingness(
         intercept,
@@ -158,7 +223,8 @@ def _learn_rows(
         tuple(evidence),
         method,
         names,
-        checks=checks,
+        (shadow,),
+        checks,
     )
 
 

@@ -173,6 +173,21 @@ class LearnedMissingness(LogisticMissingness):
         lower[unknown] = upper[unknown] = np.nan
         return lower, upper
 
+    def region(self, delta: float) -> list[FloatArray]:
+        """Parameters that the evidence just leaves possible, with probability 1 − δ.
+
+        Parameters
+        ----------
+        delta : float
+            All features together are in their regions with probability 1 − δ.
+
+        Returns
+        -------
+        list of ndarray of shape (n_points, 2), or rowwise (n_points, 1 + d)
+            For each feature, points (intercept, slope) on the region's boundary.
+        """
+        return self._boundaries(delta)
+
     def _ellipsoid_extremes(
         self, rows: FloatArray, points: FloatArray
     ) -> tuple[FloatArray, FloatArray]:

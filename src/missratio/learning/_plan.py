@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from missratio._hints import listed
-from missratio._typing import IntArray
+from missratio._hints import did_you_mean, listed
+from missratio._typing import FloatArray, IntArray
 from missratio.learning._plan_answers import Revealed, as_native, read_answers
 from missratio.learning._plan_cells import (
     MissingCells,
@@ -20,14 +20,20 @@ from missratio.learning._plan_cells import (
     table_word,
 )
 from missratio.learning._plan_draw import (
+    Pool,
     draw,
     integer_seed,
+    mean_price,
     missing_pools,
     pool_counts,
+    positive,
 )
+from missratio.learning._plan_power import SHARES, PlannedPower, Task, plan_power
 from missratio.learning._plan_table import Columns, write_table
-from missratio.missingness.arrays import as_frame
+from missratio.missingness.arrays import as_frame, as_numeric_array
 from missratio.missingness.corruption import RandomState
+
+GOALS = ("certificate", "ratio", "both")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +48,9 @@ class QueryPlan:
     ----------
     rows, columns : ndarray of int of shape (n_queries,)
         Positions in X, from 0.
+    order : ndarray of int of shape (n_queries,)
+        The number of each draw within its class and feature, or within its class where
+        rows are drawn; from 1.
     labels : ndarray of shape (n_queries,) or None
         The class of each query; None where X has no labels.
     ids : ndarray of shape (n_queries,) or None
@@ -51,28 +60,39 @@ class QueryPlan:
     shape : tuple of int
         That of X.
     rowwise : bool
-        Whether whole rows are looked up, of which every cell is a query.
+        Whether rows are drawn, of which every missing cell is a query.
+    lines : ndarray of int of shape (n_queries,) or None
+        Where each query's row is in the user's own file.
+    others : ndarray of shape (n_queries, n_features)
+        The values of each query's row that are known, for the person who looks things
+        up; NaN elsewhere.
     seed : int
         As `random_state` it gives the same plan, or one that extends it.
     fingerprint : str
         A digest of the shape of X, its columns and what is missing in it.
+    power : PlannedPower or None
+        What this and other budgets should buy, where the plan has a goal.
     """
 
     rows: IntArray
     columns: IntArray
+    order: IntArray
     labels: NDArray[Any] | None
     ids: NDArray[Any] | None
     feature_names: tuple[str, ...]
     shape: tuple[int, int]
     rowwise: bool
+    lines: NDArray[Any] | None
+    others: FloatArray
     seed: int
     fingerprint: str
+    power: PlannedPower | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        rows = f" in {len(self) // self.shape[1]} whole rows" if self.rowwise else ""
+        rows = f" in {len(np.unique(self.rows))} rows" if self.rowwise else ""
         return (
             f"<QueryPlan: {len(self)} cells{rows} of a table of shape {self.shape}, "
             f"seed {self.seed}>"
@@ -92,7 +112,8 @@ class QueryPlan:
         Returns
         -------
         dataframe
-            `row`, the position in X from 0; `id`, the user's key, if there is one;
+            `draw`, the order to look values up in; `row`, the position in X from 0;
+            `line`, that in the user's own file, and `id`, the user's key, if given;
             `class`, if there are labels; `feature`; `value`, blank; and `key`, by which
             a cell that is not in the plan is told.
         """
@@ -108,6 +129,8 @@ class QueryPlan:
     ) -> None:
         """Write the table to fill in, whole or not at all.
 
+        To the columns of `to_frame` it adds the values of the row that are known.
+
         Parameters
         ----------
         path : str or Path
@@ -121,7 +144,7 @@ class QueryPlan:
             marked by an apostrophe, which `read` takes away again.
         """
         write_table(
-            self._columns(revealed),
+            self._columns(revealed, known=True),
             path,
             force=force,
             escape_formulas=escape_formulas,
@@ -132,8 +155,9 @@ class QueryPlan:
         """Read what was filled in; the file, X and y are all it takes.
 
         Lines may be in any order, left blank or taken out, and columns added. A blank
-        or NA is no answer. Semicolons and tabs as separators, decimal commas, and
-        integers that became floats are understood.
+        or NA is no answer, and "not found" marks a value that can't be had. Semicolons
+        and tabs as separators, decimal commas, and integers that became floats are
+        understood.
 
         Parameters
         ----------
@@ -169,14 +193,19 @@ class QueryPlan:
         planned[self.rows, self.columns] = True
         return read_answers(source, X, y, planned)
 
-    def _columns(self, revealed: Revealed | None) -> Columns:
+    def _columns(self, revealed: Revealed | None, *, known: bool = False) -> Columns:
         table = table_word(self.fingerprint, rowwise=self.rowwise)
         cells = list(zip(self.rows.tolist(), self.columns.tolist(), strict=True))
-        columns: Columns = {"row": self.rows.tolist()}
+        columns: Columns = {"draw": self.order.tolist(), "row": self.rows.tolist()}
+        if self.lines is not None:
+            columns["line"] = self.lines.tolist()
         if self.ids is not None:
             columns["id"] = self.ids.tolist()
         if self.labels is not None:
             columns["class"] = self.labels.tolist()
+        for place, name in enumerate(self.feature_names if known else ()):
+            values = self.others[:, place].tolist()
+            columns[f"known {name}"] = [None if np.isnan(v) else v for v in values]
         columns["feature"] = [self.feature_names[column] for _, column in cells]
         columns["value"] = self._known(revealed)
         columns["key"] = [
@@ -205,9 +234,15 @@ def plan_queries(
     *,
     per_feature: int | None = None,
     budget: int | None = None,
+    goal: Literal["certificate", "ratio", "both"] | None = None,
     rowwise: bool = False,
     classes: Iterable[Any] | None = None,
     ids: ArrayLike | None = None,
+    lines: ArrayLike | None = None,
+    controlled_class: Any = 0,
+    alpha: float = 0.05,
+    delta: float = 0.05,
+    calibration_size: float = 0.5,
     random_state: RandomState = None,
 ) -> QueryPlan:
     """Draw which missing cells to look up, uniformly within each class and feature.
@@ -231,15 +266,29 @@ def plan_queries(
         missing. With `rowwise`, rows for each class.
     budget : int, default=None
         Values to look up in all, instead of `per_feature`: spread evenly over classes
-        and features, and what one can't use goes to the others. A whole row takes one
-        value for each feature.
+        and features, and what one can't use goes to the others. A row takes as many
+        values as it misses.
+    goal : {"certificate", "ratio", "both"}, default=None
+        What the budget is for. "certificate" draws incomplete rows of the controlled
+        class; "both" draws rows of both classes, in the proportion that buys the most
+        certified power in a trial on this table; "ratio" draws values of every class
+        and feature alike. With the first two, ``plan.power`` says what to expect.
     rowwise : bool, default=False
-        Whether rows are missing as a whole, and looked up as a whole.
+        Whether rows with a missing value are drawn, and all their missing values looked
+        up: for certificates, and where rows are missing as a whole.
     classes : iterable of labels, default=None
         The classes to ask about; None for all.
     ids : array-like of shape (n,), default=None
         The user's own key of each row, such as a patient's number, for the person who
         looks things up. None takes the index of a pandas dataframe, if it has one.
+    lines : array-like of shape (n,), default=None
+        The line of each row in the user's own file, shown beside it.
+    controlled_class : object, default=0
+        The class whose error is to be certified.
+    alpha, delta : float, default=0.05
+        The certificate that the goal is about.
+    calibration_size : float, default=0.5
+        The share of that class's rows that the classifier will calibrate with.
     random_state : int, RandomState, Generator or None, default=None
         Source of the draw; an int gives the same plan every time.
 
@@ -261,26 +310,76 @@ def plan_queries(
     array([[1, 1]])
     """
     cells = MissingCells.of(X, y)
-    if rowwise:
-        cells.check_whole_rows()
-    pools = missing_pools(cells, _chosen_classes(cells, classes), rowwise)
-    price = cells.missing.shape[1] if rowwise else 1
-    counts = pool_counts(pools, per_feature, budget, price)
-    seed = integer_seed(random_state)
-    rows, columns = draw(cells, pools, counts, seed, rowwise)
+    seed, power, budgets = integer_seed(random_state), None, None
+    if goal in ("certificate", "both"):
+        task = Task(alpha, delta, calibration_size, _place(cells, controlled_class))
+        pools, budgets, power = _for_power(
+            X, cells, task, positive(budget, "budget"), goal, seed
+        )
+        rowwise, counts = True, np.array([len(pool.rows) for pool in pools])
+    else:
+        if goal is not None:
+            check_goal(goal)
+        pools = missing_pools(cells, _chosen_classes(cells, classes), rowwise)
+        price = mean_price(cells, pools) if rowwise else 1
+        counts = pool_counts(pools, per_feature, budget, price)
+    drawn = draw(cells, pools, counts, seed, budgets or budget)
+    rows = drawn.rows
     labels = np.array(cells.classes)[cells.codes[rows]]
     keys = _row_ids(X, ids, len(cells.missing))
     return QueryPlan(
         rows=rows,
-        columns=columns,
+        columns=drawn.columns,
+        order=drawn.order,
         labels=labels if cells.labelled else None,
         ids=None if keys is None else keys[rows],
         feature_names=cells.feature_names,
         shape=(cells.missing.shape[0], cells.missing.shape[1]),
         rowwise=rowwise,
+        lines=None
+        if lines is None
+        else _by_row(lines, "lines", len(cells.codes))[rows],
+        others=np.asarray(as_numeric_array(X)[rows], dtype=np.float64),
         seed=seed,
         fingerprint=cells.fingerprint,
+        power=power,
     )
+
+
+def _for_power(
+    X: Any, cells: MissingCells, task: Task, budget: int, goal: str, seed: int
+) -> tuple[list[Pool], list[float], PlannedPower]:
+    """Rows to draw from, and the values that each class may take."""
+    array = np.asarray(as_numeric_array(X), dtype=np.float64)
+    shares = SHARES if goal == "both" else (1.0,)
+    classes = [task.controlled]
+    if goal == "both":
+        classes = list(range(len(cells.classes)))
+    pools = missing_pools(cells, classes, rowwise=True)
+    if len(pools) == 1:
+        shares = (1.0,) if pools[0].code == task.controlled else (0.0,)
+    power = plan_power(array, cells, task, budget, shares, seed)
+    parts = {True: power.share, False: 1.0 - power.share}
+    return pools, [budget * parts[p.code == task.controlled] for p in pools], power
+
+
+def _place(cells: MissingCells, controlled: Any) -> int:
+    if not cells.labelled or controlled not in cells.classes or len(cells.classes) != 2:
+        raise ValueError(
+            "A goal needs the labels of two classes, the controlled one among them: "
+            f"got controlled_class={controlled!r} and the labels "
+            f"{listed(cells.classes)}. Give y and controlled_class."
+        )
+    return cells.classes.index(controlled)
+
+
+def check_goal(goal: Any) -> None:
+    """Refuse a goal that is none of the choices."""
+    if goal not in GOALS:
+        raise ValueError(
+            f"goal must be one of {listed(GOALS)}, or None: got {goal!r}."
+            f"{did_you_mean(str(goal), GOALS)}"
+        )
 
 
 def _chosen_classes(cells: MissingCells, classes: Iterable[Any] | None) -> list[int]:
@@ -304,11 +403,17 @@ def _row_ids(X: Any, ids: ArrayLike | None, n_rows: int) -> NDArray[Any] | None:
         if index is None or np.array_equal(index, np.arange(n_rows)):
             return None
         ids = index
-    keys: NDArray[Any] = np.asarray(ids)
-    if keys.shape != (n_rows,):
-        raise ValueError(
-            f"ids must hold one key for each of {n_rows} rows: got shape {keys.shape}."
-        )
+    keys = _by_row(ids, "ids", n_rows)
     if keys.dtype.kind in "biuf":
         return keys
     return np.array([str(key) for key in keys], dtype=object)
+
+
+def _by_row(given: ArrayLike, name: str, n_rows: int) -> NDArray[Any]:
+    keys: NDArray[Any] = np.asarray(given)
+    if keys.shape != (n_rows,):
+        raise ValueError(
+            f"{name} must hold one key for each of {n_rows} rows: got shape "
+            f"{keys.shape}."
+        )
+    return keys

@@ -18,10 +18,14 @@ from missratio._files.numbers import (
 )
 from missratio._hints import did_you_mean, listed
 from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.exceptions import TableError
 from missratio.learning._plan_cells import MissingCells, cell_word, table_word
+from missratio.learning._plan_fill import fill_table
 from missratio.learning._plan_table import Columns, Lines, read_table
 
-REQUIRED = ("row", "feature", "value", "key")
+REQUIRED = ("draw", "row", "feature", "value", "key")
+NOT_FOUND = frozenset({"not found", "not-found", "notfound"})
+"""What marks a value that was looked for and can't be had, in lower case."""
 BACKENDS = ("pandas", "polars", "pyarrow")
 _KEY = re.compile(r"([a-z]+)-([a-z]+)")
 _SHOWN = 5
@@ -47,9 +51,13 @@ class Revealed:
         How many cells are missing, how many of these were to be looked up, and how many
         were found.
     rowwise : bool
-        Whether rows were looked up as a whole.
+        Whether rows were drawn, with all their missing values.
     fingerprint : str
         That of the table.
+    order : ndarray of int of shape (n_rows, n_features)
+        The number of each cell's draw, from 1; 0 for one that was not asked.
+    not_found : ndarray of bool of shape (n_rows, n_features)
+        Which cells were marked as not found.
 
     Notes
     -----
@@ -68,6 +76,38 @@ class Revealed:
     answered: IntArray
     rowwise: bool
     fingerprint: str
+    order: IntArray
+    not_found: BoolArray
+
+    def fill(self, X: Any) -> tuple[Any, FloatArray]:
+        """The table with the answers in it, and how likely each was to be there.
+
+        An observed value is there for certain, one that was looked up with the share
+        m/M of the M missing ones that m of them were drawn from by lot: within each
+        class and feature, or within each class where rows were drawn. Weights that are
+        one over these probabilities make means over what is there unbiased, whatever
+        made values go missing.
+
+        Answers are a draw as far as they go: up to the last one, in the order of
+        `draw`. A line left blank before it counts as "not found", and those after it as
+        not drawn. That holds if how far they go has nothing to do with the values.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_features)
+            The table that the plan was made for, as it was.
+
+        Returns
+        -------
+        X_filled : ndarray or dataframe of shape (n_rows, n_features)
+            NaN where a value is missing still.
+        inclusion : ndarray of shape (n_rows,) or (n_rows, n_features)
+            By row where rows were drawn, by entry otherwise: 1 where observed, m/M
+            where looked up, 0 where missing still. What was drawn and not found has the
+            probability of those found, and NaN in `X_filled`: a ratio leaves it out, a
+            certificate counts it as an error.
+        """
+        return fill_table(self, X)
 
     def __getitem__(self, label: Any) -> FloatArray:
         """The revealed values of one class, (n_class_rows, n_features)."""
@@ -137,8 +177,6 @@ def read_answers(
     cells = MissingCells.of(X, y)
     lines = read_table(source, REQUIRED)
     rowwise = _check_table(lines, cells)
-    if rowwise:
-        cells.check_whole_rows()
     answers = _Answers(lines, cells, rowwise, planned)
     answers.read()
     asked = answers.asked if planned is None else planned
@@ -154,6 +192,8 @@ def read_answers(
         answered=cells.counts(~np.isnan(table)),
         rowwise=rowwise,
         fingerprint=cells.fingerprint,
+        order=answers.order,
+        not_found=answers.not_found,
     )
 
 
@@ -169,21 +209,21 @@ def _check_table(lines: Lines, cells: MissingCells) -> bool:
         if match is None:
             continue
         if match[1] not in kinds:
-            raise ValueError(
+            raise TableError(
                 f"{place}: the plan was made for another table. X must be what it was: "
                 "the same rows in the same order, the same columns, and the same cells "
                 "missing, without the answers put in."
             )
         found.add(kinds[match[1]])
     if len(found) > 1:
-        raise ValueError(
+        raise TableError(
             "Some lines are of a plan for whole rows (rowwise=True) and some of one "
             "for cells: read them one by one."
         )
     if not cells.labelled and any(
         not is_blank(label) for label in lines.columns.get("class", [])
     ):
-        raise ValueError("The plan is by class: give y, the labels of the rows of X.")
+        raise TableError("The plan is by class: give y, the labels of the rows of X.")
     return found == {True}
 
 
@@ -200,13 +240,19 @@ class _Answers:
         self.lines, self.cells, self.rowwise = lines, cells, rowwise
         self.planned = planned
         self.table: FloatArray = np.full(cells.missing.shape, np.nan)
-        self.asked = np.zeros(cells.missing.shape, dtype=bool)
+        self.order: IntArray = np.zeros(cells.missing.shape, dtype=np.intp)
+        self.not_found = np.zeros(cells.missing.shape, dtype=bool)
         self._columns = {
             canonical(name): j for j, name in enumerate(cells.feature_names)
         }
         self._labels = [canonical(label) for label in cells.classes]
         self._marks = decimal_marks(lines.columns["value"]) or lines.marks
         self._answered_at: dict[tuple[int, int], str] = {}
+
+    @property
+    def asked(self) -> BoolArray:
+        """Which cells have a line."""
+        return np.asarray(self.order > 0)
 
     def read(self) -> None:
         problems = []
@@ -220,16 +266,19 @@ class _Answers:
         if problems:
             more = len(problems) - _SHOWN
             rest = [f"and {more} more."] if more > 0 else []
-            raise ValueError("\n".join([*problems[:_SHOWN], *rest]))
+            raise TableError("\n".join([*problems[:_SHOWN], *rest]))
 
     def _read_line(self, line: int, place: str) -> None:
         row, column = self._row(line), self._column(line)
         where = f"row {row}, feature {self.cells.feature_names[column]!r}"
         self._check_class(line, row)
         self._check_cell(line, row, column, where)
-        self.asked[row, column] = True
+        self.order[row, column] = self._position(line, "draw", "a draw")
         cell = self.lines.columns["value"][line]
         if is_blank(cell):
+            return
+        if isinstance(cell, str) and cell.strip().lower() in NOT_FOUND:
+            self.not_found[row, column] = True
             return
         try:
             value = parse_number(cell, self._marks)
@@ -245,14 +294,17 @@ class _Answers:
             )
         self.table[row, column] = value
 
-    def _row(self, line: int) -> int:
-        cell = self.lines.columns["row"][line]
+    def _position(self, line: int, name: str, what: str) -> int:
+        cell = self.lines.columns[name][line]
         try:
-            row = parse_position(cell)
+            return parse_position(cell)
         except ValueError:
             raise ValueError(
-                f"row must be a position in X, a whole number: got {cell!r}."
+                f"{name} must be the number of {what}, a whole number: got {cell!r}."
             ) from None
+
+    def _row(self, line: int) -> int:
+        row = self._position(line, "row", "a row of X")
         n_rows = len(self.cells.missing)
         if not 0 <= row < n_rows:
             raise ValueError(f"X has rows 0 to {n_rows - 1}: got row {row}.")
@@ -293,10 +345,11 @@ class _Answers:
 
     def _partial_rows(self) -> list[str]:
         found = ~np.isnan(self.table)
-        partial = np.flatnonzero(found.any(axis=1) & ~found.all(axis=1))
+        blank = self.cells.missing & ~found
+        partial = found.any(axis=1) & blank.any(axis=1) & ~self.not_found.any(axis=1)
         names = np.array(self.cells.feature_names, dtype=object)
         return [
-            f"row {row} is to be filled in as a whole: {listed(names[~found[row]])} "
-            f"are blank. Fill them in, or clear the row."
-            for row in partial.tolist()
+            f"row {row} is to be filled in as a whole: {listed(names[blank[row]])} "
+            "are blank. Fill them in, write 'not found', or clear the row."
+            for row in np.flatnonzero(partial).tolist()
         ]

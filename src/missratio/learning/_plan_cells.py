@@ -16,7 +16,6 @@ from missratio._typing import BoolArray, IntArray
 from missratio.missingness.arrays import (
     as_frame,
     as_numeric_array,
-    check_no_partial_row,
     float_blocks,
 )
 
@@ -85,10 +84,6 @@ class MissingCells:
         return np.stack(
             [cells[self.codes == code].sum(axis=0) for code in range(len(self.classes))]
         )
-
-    def check_whole_rows(self) -> None:
-        """Refuse a table with rows of which a part is missing."""
-        check_no_partial_row(np.where(self.missing, np.nan, 0.0), 0)
 
 
 def table_word(fingerprint: str, *, rowwise: bool) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from missratio._blocks import any_by_row
 from missratio._files.numbers import canonical
 from missratio._typing import BoolArray, IntArray
 from missratio.learning._plan_cells import MissingCells, stream
@@ -16,7 +17,7 @@ from missratio.missingness.corruption import RandomState
 
 @dataclass(frozen=True)
 class Pool:
-    """The rows of a class that miss a feature, or miss all where `column` is None."""
+    """The rows of a class that miss a feature, or any where `column` is None."""
 
     rows: IntArray
     code: int
@@ -31,7 +32,9 @@ def missing_pools(cells: MissingCells, codes: list[int], rowwise: bool) -> list[
         rows = np.flatnonzero(cells.codes == code)
         missing = cells.missing[rows]
         for column in columns:
-            lost: BoolArray = missing[:, 0 if column is None else column]
+            lost: BoolArray = (
+                any_by_row(missing) if column is None else missing[:, column]
+            )
             if lost.any():
                 pools.append(Pool(rows[lost], code, column))
     if not pools:
@@ -40,9 +43,12 @@ def missing_pools(cells: MissingCells, codes: list[int], rowwise: bool) -> list[
 
 
 def pool_counts(
-    pools: list[Pool], per_feature: int | None, budget: int | None, price: int
+    pools: list[Pool], per_feature: int | None, budget: int | None, price: float
 ) -> IntArray:
-    """How many to draw from each pool: the same, as far as it has them."""
+    """How many to draw from each pool: the same, as far as it has them.
+
+    `price` is the number of values that one draw takes, on average.
+    """
     available = np.array([len(pool.rows) for pool in pools])
     if (per_feature is None) == (budget is None):
         raise ValueError(
@@ -51,13 +57,14 @@ def pool_counts(
             f"budget={budget!r}."
         )
     if budget is None:
-        return _capped(available, _positive(per_feature, "per_feature"))
-    draws = _positive(budget, "budget") // price
+        return _capped(available, positive(per_feature, "per_feature"))
+    draws = int(positive(budget, "budget") // price)
     if draws < len(pools):
         what = "class and feature with missing values" if price == 1 else "class"
         raise ValueError(
-            f"A budget must allow one draw for each {what}, {len(pools) * price} "
-            f"values: got {budget}. Raise it, or restrict classes."
+            f"A budget must allow one draw for each {what}, "
+            f"{np.ceil(len(pools) * price):.0f} values: got {budget}. Raise it, or "
+            "restrict classes."
         )
     levels = range(int(available.max()) + 1)
     level = bisect_right(levels, draws, key=lambda at: np.minimum(available, at).sum())
@@ -67,10 +74,41 @@ def pool_counts(
     return counts
 
 
+def mean_price(cells: MissingCells, pools: list[Pool]) -> float:
+    """Missing values of a row that has any, on average over the pools' rows."""
+    rows = np.concatenate([pool.rows for pool in pools])
+    return float(cells.missing[rows].sum(axis=1).mean())
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Cells in the order in which they are to be looked up.
+
+    Parameters
+    ----------
+    rows, columns : ndarray of int of shape (n_cells,)
+    order : ndarray of int of shape (n_cells,)
+        The number of the draw from its pool, from 1; the cells of a row share it.
+    """
+
+    rows: IntArray
+    columns: IntArray
+    order: IntArray
+
+
 def draw(
-    cells: MissingCells, pools: list[Pool], counts: IntArray, seed: int, rowwise: bool
-) -> tuple[IntArray, IntArray]:
-    """The first of a random order of each pool, one of every pool in turn."""
+    cells: MissingCells,
+    pools: list[Pool],
+    counts: IntArray,
+    seed: int,
+    budget: float | list[float] | None = None,
+) -> Drawn:
+    """The first of a random order of each pool, one of every pool in turn.
+
+    Where rows are drawn, those that would exceed the budget, of all pools or of each,
+    are left out at the end: how many values a row misses is known, so what is left is a
+    smaller draw.
+    """
     drawn = []
     for pool, count in zip(pools, counts.tolist(), strict=True):
         label = canonical(cells.classes[pool.code])
@@ -80,12 +118,30 @@ def draw(
     rank = np.concatenate([np.arange(len(rows)) for rows in drawn])
     source = np.repeat(np.arange(len(pools)), counts)
     order = np.lexsort((source, rank))
-    rows = np.concatenate(drawn)[order]
-    n_features = len(cells.feature_names)
-    if rowwise:
-        return np.repeat(rows, n_features), np.tile(np.arange(n_features), len(rows))
-    columns = np.array([pool.column for pool in pools], dtype=np.intp)
-    return rows, columns[source[order]]
+    rows, rank = np.concatenate(drawn)[order], rank[order] + 1
+    columns = [pool.column for pool in pools]
+    if None not in columns:
+        chosen = np.array(columns, dtype=np.intp)[source[order]]
+        return Drawn(rows, chosen, rank)
+    place, column = np.nonzero(cells.missing[rows])
+    if budget is not None:
+        prices = np.bincount(place, minlength=len(rows))
+        kept = _affordable(prices, source[order], budget)[place]
+        place, column = place[kept], column[kept]
+    return Drawn(rows[place], column, rank[place])
+
+
+def _affordable(
+    prices: IntArray, source: IntArray, budget: float | list[float]
+) -> BoolArray:
+    """The first rows, of all pools or of each, that a budget pays for."""
+    if not isinstance(budget, list):
+        return np.asarray(np.cumsum(prices) <= budget)
+    kept = np.zeros(len(prices), dtype=bool)
+    for pool, part in enumerate(budget):
+        own = np.flatnonzero(source == pool)
+        kept[own[np.cumsum(prices[own]) <= part]] = True
+    return kept
 
 
 def integer_seed(random_state: RandomState) -> int:
@@ -108,7 +164,7 @@ def _capped(available: IntArray, level: int) -> IntArray:
     return np.asarray(np.minimum(available, level))
 
 
-def _positive(value: Any, name: str) -> int:
+def positive(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ValueError(f"{name} must be a whole number, 1 or more: got {value!r}.")
     return int(value)

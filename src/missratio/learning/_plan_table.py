@@ -20,6 +20,10 @@ from missratio.missingness.arrays import as_frame
 Columns = dict[str, list[Any]]
 
 SHEET = "queries"
+HOW_TO_FILL_IN = (
+    "From the top down, as far as you get, in the units of the table. Write 'not "
+    "found' where a value can't be had."
+)
 _EXCEL_LINES = 1_048_576
 _EXCEL_INTEGERS = 10**15
 _PACKAGES = {"pyarrow.parquet": "pyarrow", "xlsxwriter": "xlsxwriter"}
@@ -190,6 +194,8 @@ def _write_excel(columns: Columns, path: Path) -> None:
         sheet.set_column(place, place, min(width + 2, 40))
         sheet.write_string(0, place, name, bold)
         style = to_fill_in if name == "value" else None
+        if name == "value":
+            sheet.write_comment(0, place, HOW_TO_FILL_IN)
         for line, cell in enumerate(cells, start=1):
             if cell is None:
                 sheet.write_blank(line, place, None, style)

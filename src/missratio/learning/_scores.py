@@ -63,7 +63,7 @@ class ScoredTable:
             scores[order, j] = _normal_scores(self.values[order, j])
 
         with one_blas_thread(scores.size) as threads:
-            share(score, range(scores.shape[1]), threads)
+            share(score, range(len(self.order)), threads)
         return self._with_masks(scores)
 
     def _with_masks(self, values: FloatArray) -> FloatArray:

@@ -8,6 +8,8 @@ from missratio.missingness._check import (
     refuse_contradiction,
     warn_of_contradiction,
 )
+from missratio.missingness._inclusion import RowInclusion
+from missratio.missingness._looked_up_means import LookedUpMeans, looked_up_means
 from missratio.missingness.base import Missingness
 from missratio.missingness.corruption import corrupt
 from missratio.missingness.function import FunctionMissingness
@@ -24,14 +26,17 @@ __all__ = [
     "FunctionMissingness",
     "LittleTest",
     "LogisticMissingness",
+    "LookedUpMeans",
     "Missingness",
     "MissingnessCheck",
     "MissingnessContradictionError",
     "MissingnessContradictionWarning",
     "MissingnessPatterns",
     "MissingnessPatternsDisplay",
+    "RowInclusion",
     "StepMissingness",
     "corrupt",
+    "looked_up_means",
     "missingness_check",
     "missingness_patterns",
     "refuse_contradiction",

@@ -105,7 +105,8 @@ class Objective(ABC):
     The squared Hellinger distance, as an objective of one's own:
 
     >>> import numpy as np
-    >>> from missratio import Objective, ObjectiveRatio, Term
+    >>> from missratio import ObjectiveRatio
+    >>> from missratio.objective import Objective, Term
     >>> class Hellinger(Objective):
     ...     def numerator(self, score):
     ...         root = np.exp(-score / 2)

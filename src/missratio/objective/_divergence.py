@@ -27,7 +27,8 @@ class Divergence(ABC):
     The squared Hellinger distance, f(u) = (√u − 1)²:
 
     >>> import numpy as np
-    >>> from missratio import Divergence, FDivergenceRatio
+    >>> from missratio import FDivergenceRatio
+    >>> from missratio.objective import Divergence
     >>> class Hellinger(Divergence):
     ...     def generator(self, ratio):
     ...         return (np.sqrt(ratio) - 1) ** 2

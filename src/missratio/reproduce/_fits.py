@@ -122,7 +122,7 @@ def _from_lookups(
 ) -> LogisticMissingness:
     """The paper's way: each column from its own values alone."""
     with quiet():
-        return learn_missingness(X, revealed, method).as_known()
+        return learn_missingness(X, revealed, method, from_table=False).as_known()
 
 
 def _published_slopes(

@@ -154,14 +154,17 @@ def as_weighing(
 
 
 def check_inclusion(inclusion: ArrayLike, X: FloatArray) -> FloatArray:
-    """Inclusion probabilities of the rows or entries of X, 0 exactly where it has NaN.
+    """Inclusion probabilities of the rows or entries of X, 0 where it has NaN.
+
+    What was drawn and not found has NaN and a probability between 0 and 1: it is left
+    out, as if it were missing still. A row that is left out may have values.
 
     Parameters
     ----------
     inclusion : array-like of shape (n_rows,) or (n_rows, n_columns)
     X : ndarray of shape (n_rows, n_columns)
     """
-    checked = np.asarray(inclusion, dtype=np.float64)
+    checked = np.array(inclusion, dtype=np.float64)
     if checked.shape not in (X.shape[:1], X.shape):
         raise ValueError(
             f"inclusion must have shape {X.shape[:1]}, for whole rows, or {X.shape}, "
@@ -174,14 +177,12 @@ def check_inclusion(inclusion: ArrayLike, X: FloatArray) -> FloatArray:
             "missing."
         )
     missing = np.isnan(X)
+    what, lost = "entry", missing
     if checked.ndim == 1:
-        lost = any_by_row(missing)
-        _refuse_cells((checked > 0.0) & lost, "is above 0 but the row has NaN")
-        whole = missing.all(axis=1)
-        _refuse_cells((checked == 0.0) & ~whole, "is 0 but the row has values")
-    else:
-        _refuse_cells((checked > 0.0) & missing, "is above 0 but the entry is NaN")
-        _refuse_cells((checked == 0.0) & ~missing, "is 0 but the entry has a value")
+        what, lost = "row", any_by_row(missing)
+    _refuse_cells((checked == 1.0) & lost, f"is 1 but the {what} has NaN")
+    _refuse_cells((checked == 0.0) & ~lost, f"is 0 but the {what} has no NaN")
+    checked[lost] = 0.0
     return checked
 
 
@@ -190,7 +191,8 @@ def _refuse_cells(wrong: BoolArray, what: str) -> None:
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise ValueError(
             f"inclusion at {at} {what} ({np.count_nonzero(wrong)} such). A value has "
-            "inclusion 0 exactly where it is still missing (NaN)."
+            "inclusion 0 where it is still missing (NaN), and 1 where it was "
+            "observed."
         )
 
 

@@ -52,6 +52,12 @@ class TensorSample:
     centred: bool = False
 
     @property
+    def features(self) -> FloatArray:
+        """All rows on the host, for a small sample."""
+        rows: FloatArray = as_numpy(self.rows)[None]
+        return rows
+
+    @property
     def size(self) -> int:
         """How many numbers there are."""
         return self.n_rows * int(self.rows.shape[1])
@@ -102,19 +108,13 @@ class TensorSample:
 
         A curvature that is to be estimated is so from rows that are evenly spaced.
         """
-        coef = self._tensor(at.coef[0])
-        centre = self._tensor(
-            np.zeros_like(at.coef) if at.centre is None else at.centre
-        )
-        if _is_exponential(term_of) and _fused.is_available(self.rows):
-            first = _fused.tilted_sums(self.rows, self.weights, coef, centre[0])
-            sums = [_as_sums(first)]
+        centre = np.zeros_like(at.coef) if at.centre is None else at.centre
+        both = self._tensor(np.concatenate([at.coef, centre]))
+        fused = _is_exponential(term_of) and _fused.is_available(self.rows)
+        if fused:
+            sums = [_as_sums(_fused.tilted_sums(self.rows, self.weights, both))]
         else:
-            parts = [
-                _block_sums(term_of, rows, weights, coef, centre[0], at, False)
-                for rows, weights in self._blocks()
-            ]
-            sums = merge_all([part for part in parts if part])
+            sums = self._plain(term_of, at, both, second_order=False)
         self._check_finite(sums)
         if not second_order and drawn is None:
             return sums
@@ -122,15 +122,25 @@ class TensorSample:
         if drawn is not None:
             few = self.every(max(1, int(1.0 / drawn)))
             times = self.n_rows / max(few.n_rows, 1)
-        parts = [
-            _block_sums(term_of, rows, weights, coef, centre[0], at, True)
-            for rows, weights in few._blocks()
-        ]
-        curved = merge_all([part for part in parts if part])
+        if fused and len(few.rows) <= BLOCK_ROWS:
+            curved = [_exponential_curvature(few.rows, few.weights, both)]
+        else:
+            plain = few._plain(term_of, at, both, second_order=True)
+            curved = [(one.log_scale, np.asarray(one.curvature)) for one in plain]
         return [
-            replace(one, curvature=_rescaled(other, one.log_scale) * times)
-            for one, other in zip(sums, curved, strict=True)
+            replace(one, curvature=matrix * (times * np.exp(scale - one.log_scale)))
+            for one, (scale, matrix) in zip(sums, curved, strict=True)
         ]
+
+    def _plain(
+        self, term_of: Link, at: Parameters, both: torch.Tensor, *, second_order: bool
+    ) -> list[Sums]:
+        """The same block by block, in plain tensor code."""
+        parts = [
+            _block_sums(term_of, rows, weights, both, at, second_order)
+            for rows, weights in self._blocks()
+        ]
+        return merge_all([part for part in parts if part])
 
     def plain_sums(self) -> FloatArray:
         """Σ w x over all rows, which must be finite."""
@@ -210,18 +220,30 @@ def _as_sums(found: _fused.TiltedSums) -> Sums:
     )
 
 
-def _rescaled(sums: Sums, log_scale: FloatArray) -> FloatArray:
-    assert sums.curvature is not None
-    factor = np.exp(sums.log_scale - log_scale)[:, None, None]
-    return np.asarray(sums.curvature * factor)
+def _exponential_curvature(
+    rows: torch.Tensor, weights: torch.Tensor | None, coef_and_centre: torch.Tensor
+) -> tuple[FloatArray, FloatArray]:
+    """Log scale and Σ w exp(s)(x − c)(x − c)ᵀ of a few rows, in few launches."""
+    import torch
+
+    coef, centre = coef_and_centre
+    features = rows - centre
+    score = features @ coef
+    largest = score.max()
+    mass = torch.exp(score - largest)
+    if weights is not None:
+        mass = mass * weights
+    second = (features.T @ (mass[:, None] * features)).double()
+    found = torch.cat([second.ravel(), largest.double()[None]]).cpu().numpy()
+    n_columns = len(coef)
+    return found[-1:], found[:-1].reshape(1, n_columns, n_columns)
 
 
 def _block_sums(
     term_of: Link,
     rows: torch.Tensor,
     weights: torch.Tensor | None,
-    coef: torch.Tensor,
-    centre: torch.Tensor,
+    coef_and_centre: torch.Tensor,
     at: Parameters,
     second_order: bool,
 ) -> list[Sums] | None:
@@ -233,6 +255,7 @@ def _block_sums(
         rows, weights = rows[seen], weights[seen]
     if not len(rows):
         return None
+    coef, centre = coef_and_centre
     features = rows - centre
     score = features @ coef
     if at.intercept is not None:

@@ -17,7 +17,8 @@ from missratio.threshold._rules import (
     binomial_tail,
     fewest,
 )
-from missratio.threshold._sample import CalibrationSample
+from missratio.threshold._sample import CalibrationSample, LookUps
+from missratio.threshold._strata import LookUpRule, fewest_look_ups, looked_up_sample
 
 __all__ = [
     "RULES",
@@ -29,6 +30,8 @@ __all__ = [
     "CountingRule",
     "FlippedBettingRule",
     "HoeffdingBentkusRule",
+    "LookUpRule",
+    "LookUps",
     "PaperRule",
     "Rule",
     "Selection",
@@ -37,5 +40,7 @@ __all__ = [
     "binomial_tail",
     "check_levels",
     "fewest",
+    "fewest_look_ups",
+    "looked_up_sample",
     "make_rule",
 ]

@@ -138,6 +138,7 @@ def tune_bet(
     delta: float,
     n_rows: int,
     bound: float | None,
+    ratio: float | None = None,
 ) -> tuple[Bet, float]:
     """The bet for n_rows calibration rows, from training rows like them.
 
@@ -159,6 +160,8 @@ def tune_bet(
         Of the calibration sample to come.
     bound : float or None
         Of its weights.
+    ratio : float, optional
+        γ/λ, where it is given.
 
     Returns
     -------
@@ -174,7 +177,9 @@ def tune_bet(
     needed = math.log(1.0 / delta)
     # 1. The variance, the bet and the error to expect of it, for each γ/λ.
     ratios = np.ones(1)
-    if bound is not None:
+    if bound is not None and ratio is not None:
+        ratios = np.array([ratio])
+    elif bound is not None:
         regression = min(loss_weight / weight_variance, 1.0)
         ratios = np.append(np.linspace(0.0, 1.0, GRID), regression)
     variances = loss_square - alpha**2 - 2 * ratios * loss_weight

@@ -67,18 +67,25 @@ class TunedBettingRule(Rule):
     training : CalibrationSample, optional
         Rows of the controlled class that take no part in calibration. None takes
         those that `prepare` is given.
+    ratio : float, optional
+        γ/λ, fixed beforehand; None has it chosen too.
     """
 
     name = "tuned-betting"
     bound = "used"
 
-    def __init__(self, training: CalibrationSample | None = None) -> None:
+    def __init__(
+        self, training: CalibrationSample | None = None, ratio: float | None = None
+    ) -> None:
         self.training = training
+        self.ratio = ratio
 
     def prepare(self, training: CalibrationSample | None, *, complete: bool) -> Rule:
         """Learn from these training rows, unless it has its own."""
         del complete
-        return TunedBettingRule(training) if self.training is None else self
+        if self.training is not None:
+            return self
+        return TunedBettingRule(training, self.ratio)
 
     def _training(self) -> CalibrationSample:
         if self.training is None or not self.training.n_observed:
@@ -93,7 +100,9 @@ class TunedBettingRule(Rule):
         self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Tune on the training rows, then bet on the calibration rows."""
-        bet, _ = tune_bet(self._training(), alpha, delta, sample.n_rows, sample.bound)
+        bet, _ = tune_bet(
+            self._training(), alpha, delta, sample.n_rows, sample.bound, self.ratio
+        )
         n_tail = largest_tail(sample, [bet], alpha, delta)
         return self._from_tail(sample, n_tail, alpha)
 
@@ -101,7 +110,8 @@ class TunedBettingRule(Rule):
         self, n_rows: int, bound: float | None, alpha: float, delta: float
     ) -> float:
         """By what the bet does on the training rows."""
-        return tune_bet(self._training(), alpha, delta, n_rows, bound)[1]
+        training = self._training()
+        return tune_bet(training, alpha, delta, n_rows, bound, self.ratio)[1]
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """So many that the capital of an empty tail reaches 1/δ."""

@@ -15,6 +15,8 @@ from scipy.stats import binom
 from missratio._typing import IntArray
 from missratio.threshold._sample import CalibrationSample
 
+BoundUse = Literal["needed", "given", "used", "unused"]
+
 # Rows that a plan may ask for, and those that it may try out by drawing them up.
 MOST_ROWS = 10**9
 MOST_SIMULATED = 10**5
@@ -65,7 +67,7 @@ class Rule(ABC):
     """
 
     name: ClassVar[str]
-    bound: ClassVar[Literal["needed", "given", "used", "unused"]] = "needed"
+    bound: ClassVar[BoundUse] = "needed"
 
     @abstractmethod
     def select(
@@ -259,7 +261,7 @@ class PaperRule(Rule):
     """
 
     name = "paper"
-    bound = "given"
+    bound: ClassVar[BoundUse] = "given"
 
     def margin(self, alpha: float, delta: float, effective_rows: float) -> float:
         """The paper's Δ."""

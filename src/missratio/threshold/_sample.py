@@ -16,6 +16,44 @@ PILOT_VALUES = 500
 
 
 @dataclass(frozen=True)
+class LookUps:
+    """Which observed rows were complete, and which were drawn to be looked up.
+
+    Parameters
+    ----------
+    stratum : ndarray of int of shape (n_observed,)
+        0 for a complete row, s for one that was drawn from stratum s of the incomplete
+        ones. One that was drawn and not found is there with a score of +∞.
+    incomplete : ndarray of int of shape (n_strata,)
+        Incomplete rows, whether looked up or not, of strata 1, 2, …
+    not_found : int
+        How many of the drawn ones were not found.
+    """
+
+    stratum: IntArray
+    incomplete: IntArray
+    not_found: int = 0
+
+    def check(self, n_observed: int) -> None:
+        """Refuse look-ups that can't be those of so many observed rows."""
+        columns = (self.stratum, self.incomplete)
+        sound = all(
+            isinstance(column, np.ndarray) and column.dtype.kind == "i"
+            for column in columns
+        )
+        sound = sound and self.stratum.shape == (n_observed,)
+        sound = sound and int(self.stratum.min(initial=0)) >= 0
+        sound = sound and int(self.stratum.max(initial=0)) <= len(self.incomplete)
+        if not (sound and (self.drawn <= self.incomplete).all()):
+            raise ValueError("A calibration sample's look-ups are not what it says.")
+
+    @property
+    def drawn(self) -> IntArray:
+        """How many of the incomplete rows were drawn, by stratum."""
+        return np.bincount(self.stratum, minlength=len(self.incomplete) + 1)[1:]
+
+
+@dataclass(frozen=True)
 class CalibrationSample:
     """Scores of the observed rows of the controlled class, and their weights.
 
@@ -39,6 +77,8 @@ class CalibrationSample:
     draws : ndarray of shape (n_observed,), or None
         A number for each row, uniform in [0, 1) and drawn once, for rules that keep
         rows at random; None where none is needed, as all weights are one.
+    lookups : LookUps or None
+        Which rows were looked up, where that is why they have a score.
     """
 
     values: FloatArray
@@ -48,6 +88,7 @@ class CalibrationSample:
     ordered: bool = True
     edges: tuple[FloatArray, FloatArray] | None = None
     draws: FloatArray | None = None
+    lookups: LookUps | None = None
 
     @classmethod
     def build(
@@ -127,6 +168,8 @@ class CalibrationSample:
         again = self.build(self.values, weights, self.bound, self.edges)
         if again.n_observed < self.n_observed or (self.ordered and not again.ordered):
             raise ValueError("A calibration sample's rows are not what it says.")
+        if self.lookups is not None:
+            self.lookups.check(len(self.values))
 
     def repeated(self, times: int, rng: np.random.Generator) -> CalibrationSample:
         """As if so many times as many rows of the same kind had come.

@@ -107,7 +107,9 @@ def saved_table(tmp_path):
     classifier = KINDS["complete"]()
     encoder = Encoder(tuple(TableColumn(name) for name in "pqr"), Cells())
     training = TrainingData("t.csv", "0" * 64, {"a": 800, "b": 800}, {"a": {}, "b": {}})
-    model = mr.TableModel(classifier, encoder, "y", (), "kliep", training, None, "{}")
+    model = mr.app.modelfile.TableModel(
+        classifier, encoder, "y", (), "kliep", training, None, "{}"
+    )
     path = tmp_path / "table.skops"
     mr.save_model(model, path)
     return path

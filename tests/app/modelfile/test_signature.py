@@ -43,7 +43,7 @@ def signed(saved, keys):
 
 
 def refused(path, key, match):
-    with pytest.raises(mr.ModelFileError, match=match):
+    with pytest.raises(mr.app.modelfile.ModelFileError, match=match):
         mr.load_model(path, verify_with=key)
 
 
@@ -69,7 +69,7 @@ def test_what_is_no_key_is_refused(signed, keys, tmp_path):
     with pytest.raises(FileNotFoundError, match="openssl genpkey"):
         mr.load_model(signed, verify_with=tmp_path / "absent.pem")
     before = signed.read_bytes()
-    with pytest.raises(mr.ModelFileError, match="holds no private"):
+    with pytest.raises(mr.app.modelfile.ModelFileError, match="holds no private"):
         mr.save_model(mr.load_model(signed), signed, force=True, sign_with=public)
     assert signed.read_bytes() == before
 

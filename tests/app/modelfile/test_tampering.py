@@ -54,7 +54,7 @@ def attribute(schema, *names):
 
 
 def refused(path, match):
-    with pytest.raises(mr.ModelFileError, match=match):
+    with pytest.raises(mr.app.modelfile.ModelFileError, match=match):
         mr.load_model(path)
 
 
@@ -75,7 +75,7 @@ def test_a_flipped_byte_is_noticed_or_does_no_harm(saved, place, flip):
     damaged.write_bytes(content)
     try:
         loaded = mr.load_model(damaged)
-    except mr.ModelFileError:
+    except mr.app.modelfile.ModelFileError:
         return
     assert loaded.certificate_ == model.certificate_
 
@@ -293,7 +293,7 @@ def test_a_schema_is_no_larger_than_schemas_are(saved):
 def test_what_could_not_be_loaded_is_not_saved(saved, tmp_path, monkeypatch):
     model = mr.load_model(saved)
     monkeypatch.setattr("missratio.app.modelfile._archive.MOST_JSON_BYTES", 1000)
-    with pytest.raises(mr.ModelFileError, match="no model is so large"):
+    with pytest.raises(mr.app.modelfile.ModelFileError, match="no model is so large"):
         mr.save_model(model, tmp_path / "large.skops")
     assert not (tmp_path / "large.skops").exists()
 

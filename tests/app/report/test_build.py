@@ -130,7 +130,7 @@ def no_finite_optimum():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.uniform(0, 1, (300, 1)), rng.uniform(2, 3, (300, 1))])
     y = np.repeat([0, 1], 300)
-    with pytest.warns(mr.NoFiniteOptimumWarning):
+    with pytest.warns(mr.exceptions.NoFiniteOptimumWarning):
         return classifier(mr.KLIEP()).fit(X, y), X, y
 
 
@@ -230,7 +230,9 @@ def test_weights_are_those_of_the_certificates_rows(case):
 
 
 def test_every_report_can_be_read_as_text(case):
-    assert mr.Report(case[-1]).markdown().startswith("# Certified classifier")
+    assert (
+        mr.app.report.Report(case[-1]).markdown().startswith("# Certified classifier")
+    )
 
 
 @pytest.mark.parametrize("make", [as_observed, reject_all, calibrated, sparse_table])
@@ -256,10 +258,10 @@ def test_power_is_that_of_test_rows_where_there_are_some():
     own = data["curve"]["own"]
     assert data["curve"]["source"] == "test"
     assert data["curve"]["power"][own] == pytest.approx(mr.power(y_test, said))
-    interval = mr.power_interval(y_test, said)
+    interval = mr.evaluation.power_interval(y_test, said)
     assert data["curve"]["power_low"][own] == pytest.approx(interval.low, rel=1e-6)
     assert data["type_i"]["estimate"] == pytest.approx(mr.type_i_error(y_test, said))
-    bounds = mr.type_i_interval(y_test, said)
+    bounds = mr.evaluation.type_i_interval(y_test, said)
     assert data["type_i"]["high"] == pytest.approx(bounds.high, rel=1e-6)
 
 
@@ -370,6 +372,7 @@ def test_values_beyond_all_that_were_looked_up_are_a_caution():
     assert "φ is extrapolated" in titles(mr.build_report(fitted, X, y, folds=0).data)
 
 
+@pytest.mark.filterwarnings("ignore::missratio.classifier.NoPowerWarning")
 def test_many_columns_are_cut_to_those_that_miss_most():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3000))

@@ -110,7 +110,7 @@ def test_json_within_a_script_ends_no_script():
 
 def test_intervals_of_coefficients_are_shown_where_there_are_some(report):
     found = {**report.data["coefficients"], "low": [0.111, 0, 0], "high": [9.25, 1, 2]}
-    told = mr.Report({**report.data, "coefficients": found})
+    told = mr.app.report.Report({**report.data, "coefficients": found})
     assert "<td>0.111</td><td>9.25</td>" in told.html()
     assert "| 0.111 | 9.25 |" in told.markdown().replace("\\", "")
 

@@ -10,19 +10,19 @@ import missratio as mr
 
 
 def test_json_and_back(report):
-    again = mr.Report.from_json(report.json())
+    again = mr.app.report.Report.from_json(report.json())
     assert again.data == report.data
     assert again.markdown() == report.markdown()
 
 
 def test_data_is_enough_for_every_page(report, html):
-    assert mr.Report(json.loads(report.json())).html() == html
+    assert mr.app.report.Report(json.loads(report.json())).html() == html
 
 
 @pytest.mark.parametrize("data", [{}, {"format": 0}, [], None])
 def test_other_data_is_refused(data):
     with pytest.raises(ValueError, match="format 1"):
-        mr.Report(data)
+        mr.app.report.Report(data)
 
 
 def test_a_report_shows_its_headline(report):

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from missratio import exact_interval
 from missratio.app.report._shares import EXACT, WEIGHTED, share_of, weighted_interval
+from missratio.evaluation import exact_interval
 
 
 @given(st.integers(1, 60), st.floats(0.1, 9.0), st.data())

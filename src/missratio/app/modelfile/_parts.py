@@ -39,7 +39,8 @@ def check_arrays(members: Mapping[str, bytes]) -> None:
                 (2, 0): np.lib.format.read_array_header_2_0,
             }[version]
             shape, _, dtype = read(stream)
-        except (ValueError, KeyError, SyntaxError, RecursionError, EOFError) as error:
+        # A header is a Python literal, and whatever that can raise is no array.
+        except Exception as error:
             raise ModelFileError(f"Its member {name!r} is no array: {error}") from error
         plain = dtype.kind in _KINDS or dtype == PREDICTOR_RECORD_DTYPE
         length = dtype.itemsize

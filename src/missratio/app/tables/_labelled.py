@@ -23,7 +23,7 @@ from missratio._hints import did_you_mean, listed
 from missratio._typing import FloatArray, IntArray
 from missratio.app.tables._encoder import BLANK, Encoder, TableColumn, flat
 from missratio.app.tables._missing import MissingCounts, sentinels
-from missratio.exceptions import TableError
+from missratio.exceptions import TableError, about_file
 
 MOST_LEVELS = 100
 # Of a column of which so many are numbers, the rest are taken for slips.
@@ -143,8 +143,9 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
     ]
     columns.sort(key=lambda column: column.levels is not None)
     encoder = Encoder(tuple(columns), cells)
-    X = encoder.encode(table, known=known)
-    codes, labels = _labels(flat(table.column(wanted.target)), cells)
+    with about_file(source.path):
+        X = encoder.encode(table, known=known)
+        codes, labels = _labels(flat(table.column(wanted.target)), cells)
     kept = _labelled_rows(table, codes, cells, wanted, source)
     n_blank = len(codes) - len(kept)
     if n_blank:

@@ -24,6 +24,7 @@ KINDS = ("logistic", "step")
 UNITS = ("values", "rows")
 # A file of this kind is written by hand.
 _MOST_BYTES = 2**22
+_SHOWN = 60
 
 EXAMPLE = """\
 # Why values are missing: for each class by itself, in the units of your table.
@@ -102,16 +103,23 @@ class _Section:
     def number(self, key: str) -> float:
         value = self._required(key)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise PhiFileError(f"{self.where}: {key} must be a number, got {value!r}.")
-        return float(value)
+            raise PhiFileError(
+                f"{self.where}: {key} must be a number, got {_short(value)}."
+            )
+        try:
+            return float(value)
+        except OverflowError:
+            raise PhiFileError(
+                f"{self.where}: {key} is too large, it has {len(str(value))} digits."
+            ) from None
 
     def choice(self, key: str, choices: Sequence[str]) -> str:
         value = self._required(key)
         if value not in choices:
             hint = did_you_mean(str(value), choices)
             raise PhiFileError(
-                f"{self.where}: {key} must be one of {listed(choices)}, got {value!r}."
-                f"{hint}"
+                f"{self.where}: {key} must be one of {listed(choices)}, got "
+                f"{_short(value)}.{hint}"
             )
         return str(value)
 
@@ -120,7 +128,7 @@ class _Section:
         if not isinstance(value, dict):
             raise PhiFileError(
                 f"{self.where}: {key} must be a table, such as "
-                f"{{ pulse = 1.0 }}, got {value!r}."
+                f"{{ pulse = 1.0 }}, got {_short(value)}."
             )
         return _Section(f"{self.where.rstrip(']')}.{key}]", value)
 
@@ -131,6 +139,11 @@ class _Section:
                 "file looks like."
             )
         return self.content[key]
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def read_missingness(
@@ -182,12 +195,17 @@ def _parsed(path: Path) -> dict[str, Any]:
             f"There is no file {path}. `missratio fit --example` writes one to start "
             "from; to do without, say --missingness ignore."
         )
-    if path.stat().st_size > _MOST_BYTES:
+    if not path.is_file():
+        raise PhiFileError(f"{path} is not a regular file: copy it into one first.")
+    with path.open("rb") as stream:
+        content = stream.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
         raise PhiFileError(f"{path} is too large for a file that says why values miss.")
     try:
-        with path.open("rb") as stream:
-            return tomllib.load(stream)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(content.decode())
+    except RecursionError:
+        raise PhiFileError(f"{path} is nested too deeply for a TOML file.") from None
+    except ValueError as error:
         raise PhiFileError(f"{path} is no TOML file: {error}.") from error
 
 

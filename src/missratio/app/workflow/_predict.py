@@ -21,7 +21,7 @@ from missratio._hints import listed
 from missratio._typing import BoolArray, FloatArray
 from missratio.app.modelfile import TableModel
 from missratio.app.tables import check_names
-from missratio.exceptions import TableError
+from missratio.exceptions import TableError, about_file
 
 LABEL, SCORE, ERROR = "label", "score", "standard_error"
 
@@ -107,7 +107,8 @@ def predict_table(
     check_names(source, "--drop", options.drop)
     encoder = model.encoder.with_marks(source.marks)
     allowed = [model.target, *model.dropped, *keep, *options.drop]
-    encoder.check_columns(source.names, allowed)
+    with about_file(source.path):
+        encoder.check_columns(source.names, allowed)
     if options.standard_errors and model.covariance is None:
         raise TableError(
             "The model has no standard errors. Fit it with --standard-errors."
@@ -116,7 +117,8 @@ def predict_table(
     escapes, done = options.escape_formulas and kind_of(out) == "csv", Predicted()
     with written_whole(out, force=force) as draft, _Writer(draft) as writer:
         for batch in filter(len, source.batches(needed)):
-            X = encoder.encode(batch, done.rows)
+            with about_file(source.path):
+                X = encoder.encode(batch, done.rows)
             scores, above = model.score(X)
             output = _output(model, batch.select(keep), scores, above)
             if options.standard_errors:

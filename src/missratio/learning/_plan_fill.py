@@ -1,0 +1,111 @@
+"""A table with the answers in it, and the probability that each came to be there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from missratio._blocks import any_by_row
+from missratio._hints import listed
+from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.learning._plan_cells import MissingCells
+from missratio.missingness.arrays import as_frame, as_numeric_array
+
+if TYPE_CHECKING:
+    from missratio.learning._plan_answers import Revealed
+
+_SHOWN = 5
+
+
+def fill_table(revealed: Revealed, X: Any) -> tuple[Any, FloatArray]:
+    """What `Revealed.fill` gives.
+
+    Parameters
+    ----------
+    revealed : Revealed
+    X : array-like or dataframe of shape (n_rows, n_features)
+    """
+    cells = MissingCells.of(X)
+    if cells.fingerprint != revealed.fingerprint:
+        raise ValueError(
+            "The answers are those of another table. X must be what it was when the "
+            "plan was made: the same rows and columns, and the same cells missing."
+        )
+    if revealed.rowwise:
+        found, inclusion = _by_row(revealed, cells.missing)
+        answered = found[:, None] & cells.missing
+    else:
+        answered, inclusion = _by_entry(revealed, cells.missing)
+    values = np.array(as_numeric_array(X), dtype=np.float64)
+    values[answered] = revealed.table[answered]
+    return _like(X, values), inclusion
+
+
+def _by_row(revealed: Revealed, missing: BoolArray) -> tuple[BoolArray, FloatArray]:
+    """Which rows were found, and the inclusion probabilities of all."""
+    incomplete = any_by_row(missing)
+    answered = incomplete & ~any_by_row(missing & np.isnan(revealed.table))
+    order = revealed.order.max(axis=1)
+    ended = answered | any_by_row(revealed.not_found)
+    inclusion = np.where(incomplete, 0.0, 1.0)
+    for code, label in enumerate(revealed.classes):
+        pool = np.flatnonzero(incomplete & (revealed.codes == code))
+        name = "" if label is None else f"class {label!r}"
+        drawn = _drawn(order[pool], ended[pool], name)
+        found = np.count_nonzero(answered[pool][drawn])
+        inclusion[pool[drawn]] = found / max(len(pool), 1)
+    return answered & (inclusion > 0.0), inclusion
+
+
+def _by_entry(revealed: Revealed, missing: BoolArray) -> tuple[BoolArray, FloatArray]:
+    """Which entries were found, and the inclusion probabilities of all."""
+    answered = ~np.isnan(revealed.table)
+    ended = answered | revealed.not_found
+    inclusion = np.where(missing, 0.0, 1.0)
+    for code, label in enumerate(revealed.classes):
+        for column, feature in enumerate(revealed.feature_names):
+            of_pool = missing[:, column] & (revealed.codes == code)
+            pool = np.flatnonzero(of_pool)
+            name = f"feature {feature!r}"
+            name = name if label is None else f"class {label!r}, {name}"
+            drawn = _drawn(revealed.order[pool, column], ended[pool, column], name)
+            found = np.count_nonzero(answered[pool, column][drawn])
+            inclusion[pool[drawn], column] = found / max(len(pool), 1)
+    return answered & (inclusion > 0.0), inclusion
+
+
+def _drawn(order: IntArray, ended: BoolArray, name: str) -> BoolArray:
+    """Which of a pool were drawn: all up to the last answer, in the order of the draw.
+
+    Raises
+    ------
+    ValueError
+        If a line before the last answer was taken out: its row is not known then.
+    """
+    last = int(order[ended].max(initial=0))
+    drawn = (order > 0) & (order <= last)
+    absent = sorted(set(range(1, last + 1)) - set(order[drawn].tolist()))
+    if absent:
+        shown = listed(absent[:_SHOWN])
+        of = f" of {name}" if name else ""
+        raise ValueError(
+            f"The answers must be the first of the draw, and {len(absent)} lines "
+            f"before the last one{of} were taken out: draw {shown}. Put them back, "
+            "blank or with 'not found' if nothing was found."
+        )
+    return drawn
+
+
+def _like(X: Any, values: FloatArray) -> Any:
+    """Values as an array, or as a dataframe like X."""
+    frame = as_frame(X)
+    if frame is None:
+        return values
+    backend = nw.get_native_namespace(frame)
+    columns = [
+        nw.new_series(name, values[:, place], nw.Float64, backend=backend)
+        for place, name in enumerate(frame.columns)
+    ]
+    return frame.with_columns(*columns).to_native()

@@ -1,0 +1,200 @@
+"""Careless and hostile use of the commands: said in one line, and nothing is lost."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import missratio as mr
+from missratio.app.cli import _failures
+
+COMMAND = [sys.executable, "-m", "missratio.app.cli"]
+
+
+def write_table(path, n=400, header="p,q,y", gaps=False):
+    rng = np.random.default_rng(0)
+    lines = [header]
+    for i in range(n):
+        p, q = (f"{value:.3f}" for value in rng.normal(i % 2, 1, 2))
+        if gaps and i % 2 == 0:
+            p, q = ("", q) if i % 4 else (p, "")
+        lines.append(f"{p},{q},{'ab'[i % 2]}")
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_table(tmp_path / "t.csv")
+
+
+@pytest.fixture
+def arguments(table):
+    out = table.with_name("m.skops")
+    return ["fit", table, "--target", "y", "--controlled", "a", "--alpha", 0.2,
+            "--out", out]  # fmt: skip
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device")  # noqa: PTH110
+def test_a_full_output_is_said(arguments, table):
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [*COMMAND, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE,
+            text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "No space left on device. " in done.stderr
+    assert f"{table.with_name('m.skops')} was written." in done.stderr
+    assert "Traceback" not in done.stderr
+    mr.load_model(table.with_name("m.skops"))
+
+
+def test_a_late_interrupt_says_what_was_written(run, arguments, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["missratio.app.cli.fit"], "_show", interrupt)
+    result = run(*arguments, status=130)
+    assert f"Interrupted. {arguments[-1]} was written." in result.stderr
+    monkeypatch.setattr("missratio.app.tables.read_labelled", interrupt)
+    result = run(*arguments, "--force", status=130)
+    assert "Interrupted: nothing was written." in result.stderr
+
+
+def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
+    path = write_table(tmp_path / "t.csv", header="p\x1b[2J,q\u202e,y")
+    out = tmp_path / "m\x1b]0;x\x07.skops"
+    result = run("fit", path, "--target", "y", "--controlled", "a", "--alpha", 0.2,
+                 "--out", out)  # fmt: skip
+    again = run("fit", path, "--target", "y", "--controlled", "a", "--out", out,
+                status=1)  # fmt: skip
+    for said in (result.output, again.output):
+        assert not set(said) & set("\x1b\x07\u202e")
+    assert "m\\x1b]0;x\\x07.skops" in result.stdout
+    facts = run("fit", path, "--target", "y", "--controlled", "a", "--alpha", 0.2,
+                "--out", out, "--force", "--json")  # fmt: skip
+    assert "\x1b" not in facts.stdout
+
+
+MISTAKES = {
+    "--alpha 1e-320": (2, "--alpha must lie between 0 and 1"),
+    "--alpha nan": (2, "--alpha must lie between 0 and 1"),
+    "--alpha small": (2, "--alpha"),
+    "--delta 0": (2, "--delta must lie between 0 and 1"),
+    "--calibration-size nan": (2, "--calibration-size must be"),
+    "--calibration-size inf": (2, "--calibration-size must be"),
+    "--calibration-size -1": (2, "--calibration-size must be"),
+    "--odds-factor nan": (3, "odds_factor must be 1 or more"),
+    "--sheet x --encoding cp9999": (3, "no encoding"),
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES)
+def test_options_that_make_no_sense_are_refused(run, arguments, words):
+    status, message = MISTAKES[words]
+    result = run(*arguments, *words.split(), status=status)
+    assert message in result.stderr
+
+
+PHI = {
+    "[classes.a]\nmissing = 'values'\nkind = 'logistic'\n"
+    f"features.p = {{intercept = {'9' * 400}, coef = 1}}": "is too large, it has 400",
+    f"a = {'9' * 5000}": "is no TOML file",
+    "a = " + "[" * 5000 + "]" * 5000: "nested too deeply",
+    "\0": "is no TOML file",
+    "classes = " + "1" * 3000: "must be a table",
+}
+
+
+@pytest.mark.parametrize("content", PHI, ids=PHI.values())
+def test_a_missingness_file_that_is_none_is_refused(run, arguments, content, tmp_path):
+    path = tmp_path / "phi.toml"
+    path.write_text(content)
+    result = run(*arguments, "--missingness", path, status=3)
+    assert PHI[content] in result.stderr
+    assert "phi.toml" in result.stderr
+    assert len(result.stderr) < 1000
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_pipes_are_read_from_nowhere(run, arguments, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    message = "is not a regular file"
+    words = ["--missingness", tmp_path / "pipe"]
+    assert message in run(*arguments, *words, status=3).stderr
+    os.mkfifo(tmp_path / "plan.csv")
+    words = ["--queries", tmp_path / "plan.csv"]
+    assert message in run(*arguments, *words, status=3).stderr
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".xls", ".ods", ".parquet", ".csv"])
+def test_damaged_plans_are_refused(run, arguments, tmp_path, suffix):
+    path = tmp_path / f"plan{suffix}"
+    path.write_bytes(b"PK\x03\x04" + bytes(range(256)) * 4)
+    result = run(*arguments, "--queries", path, status=3)
+    assert f"plan{suffix}" in result.stderr
+
+
+def test_without_a_complete_row_everything_is_controlled(run, tmp_path):
+    path = write_table(tmp_path / "t.csv", gaps=True)
+    phi, out = tmp_path / "phi.toml", tmp_path / "m.skops"
+    phi.write_text(
+        "[classes.a]\nmissing = 'values'\nkind = 'logistic'\n"
+        "features.p = {intercept = 0.0, coef = 0.1}\n"
+        "features.q = {intercept = 0.0, coef = 0.1}\n"
+    )
+    run("fit", path, "--target", "y", "--controlled", "a", "--missingness", phi,
+        "--on-infeasible", "reject_all", "--method", "naive-bayes",
+        "--out", out)  # fmt: skip
+    assert not mr.load_model(out).certificate.certified
+    run("report", out, "--out", tmp_path / "r.html")
+    run("predict", out, path, "--out", tmp_path / "p.csv")
+    predicted = (tmp_path / "p.csv").read_text().splitlines()[1:]
+    assert {line.split(",")[0] for line in predicted} == {'"a"'}
+
+
+def test_messages_about_a_table_name_its_file(run, arguments, table):
+    run(*arguments)
+    new = table.with_name("new.csv")
+    for content, message in {
+        "p,q\n1,x\n": "'x' in row 1 is none",
+        "p,q\n1,inf\n": "must be finite",
+        "p\n1\n": "lacks 'q'",
+    }.items():
+        new.write_text(content)
+        result = run("predict", arguments[-1], new, "--out", table.with_name("p.csv"),
+                     status=3)  # fmt: skip
+        assert message in result.stderr
+        assert str(new) in result.stderr
+
+
+def test_formulas_are_marked_in_csv(run, table, tmp_path):
+    rows = table.read_text().splitlines()
+    ids = ["=1+1", "@x", "-5", "+a", "plain"]
+    lines = [f"{ids[i % 5]},{row}" for i, row in enumerate(rows[1:])]
+    path = tmp_path / "ids.csv"
+    path.write_text("\n".join([f"id,{rows[0]}", *lines]))
+    model, out = tmp_path / "m.skops", tmp_path / "p.csv"
+    run("fit", path, "--target", "y", "--controlled", "a", "--alpha", 0.2, "--drop",
+        "id", "--out", model)  # fmt: skip
+    predict = ["predict", model, path, "--keep", "id", "--out", out, "--force"]
+    run(*predict)
+    assert [line.split(",")[0] for line in out.read_text().splitlines()[1:6]] == [
+        f'"{each}"' for each in ids
+    ]
+    run(*predict, "--escape-formulas")
+    marked = ["'=1+1", "'@x", "-5", "'+a", "plain"]
+    assert [line.split(",")[0] for line in out.read_text().splitlines()[1:6]] == [
+        f'"{each}"' for each in marked
+    ]
+
+
+def test_a_fault_is_one_line_with_a_status_of_its_own(run, arguments, monkeypatch):
+    def fail(*_, **__):
+        raise TypeError("unforeseen")
+
+    monkeypatch.setattr("missratio.app.workflow.fit_table", fail)
+    result = run(*arguments, status=_failures.FAULT)
+    assert "fault of missratio: TypeError: unforeseen" in result.stderr

@@ -1,0 +1,115 @@
+"""What becomes of a certificate if φ is wrong."""
+
+import numpy as np
+import pytest
+
+import missratio as mr
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [1600, 1000])
+    Z = rng.normal(y[:, None] * 1.3, 1.0, (len(y), 2))
+    phi = {
+        0: mr.LogisticMissingness([-1.5, -1.5], [1.0, 0.5]),
+        1: mr.LogisticMissingness([-1.5, -1.0], [1.0, 0.5]),
+    }
+    X = Z.copy()
+    for label, model in phi.items():
+        X[y == label] = mr.corrupt(Z[y == label], model, random_state=label)
+    clf = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), alpha=0.1, missingness=phi, random_state=0
+    )
+    return clf.fit(X, y), X, y
+
+
+@pytest.fixture(scope="module")
+def curve(fitted):
+    return mr.sensitivity_curve(*fitted)
+
+
+def test_without_a_change_it_is_the_certificate(fitted, curve):
+    certificate = fitted[0].certificate_
+    here = curve.controlled.amount == 0.0
+    for error in (curve.odds.error[0], curve.controlled.error[here][0]):
+        assert error <= certificate.alpha * 1.001
+        assert error == pytest.approx(certificate.error_bound, rel=0.02)
+
+
+def test_the_wider_the_odds_the_larger_the_error_and_the_less_the_power(curve):
+    assert (np.diff(curve.odds.error) >= 0).all()
+    assert (np.diff(curve.odds.power) <= 0).all()
+    assert curve.odds.error[-1] > 0.2
+
+
+def test_the_tipping_factor_is_that_of_the_certificate(fitted, curve):
+    clf, X, y = fitted
+    factor = curve.tipping_factor
+    assert factor == clf.certificate_.sensitivity
+    near = mr.sensitivity_curve(clf, X, y, factors=[factor, 1.1 * factor], slopes=[0.0])
+    assert near.odds.error[0] <= 0.1 * 1.001 < near.odds.error[1]
+
+
+def test_high_values_missing_more_often_costs_the_certificate(curve):
+    error = curve.controlled.error
+    assert error[0] < error[len(error) // 2] < error[-1]
+    assert curve.controlled.tipping[0] == -np.inf
+    assert 0.0 <= curve.controlled.tipping[1] < 1.0
+
+
+def test_the_other_class_has_a_bearing_on_power_alone(curve):
+    assert np.ptp(curve.other.error) == 0.0
+    assert np.ptp(curve.other.power) > 0.01
+
+
+def test_a_tilt_to_the_true_phi_finds_the_true_error():
+    """φ assumed flat where it rises by one per standard deviation."""
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1], [6000, 1000])
+    Z = rng.normal(y[:, None] * 1.3, 1.0, (len(y), 1))
+    X = Z.copy()
+    true = mr.LogisticMissingness(-1.0, 1.0)
+    X[y == 0] = mr.corrupt(Z[y == 0], true, random_state=0)
+    share = np.isnan(X[y == 0]).mean()
+    flat = mr.LogisticMissingness(np.log(share / (1 - share)), 0.0)
+    clf = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), alpha=0.1, missingness={0: flat}, random_state=0
+    ).fit(X, y)
+    fresh = rng.normal(size=(100_000, 1))
+    error = float((clf.predict(fresh) == 1).mean())
+    assert error > 0.11
+    slope = np.nanstd(X[y == 0])
+    found = mr.sensitivity_curve(clf, X, y, slopes=[0.0, slope], factors=[1.0])
+    assert found.controlled.error[0] <= 0.1 * 1.001
+    assert error <= found.controlled.error[1] < 1.5 * error
+    assert 0.0 < found.controlled.tipping[1] < slope
+
+
+def test_the_table_has_every_point(curve):
+    frame = curve.to_frame()
+    assert list(frame.columns) == ["variation", "amount", "error", "power"]
+    assert len(frame) == 7 + 9 + 9
+
+
+def test_it_is_drawn(curve):
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    display = mr.evaluation.SensitivityDisplay(curve=curve).plot()
+    assert display.axes_.shape == (1, 3)
+    plt.close(display.figure_)
+
+
+def test_without_a_model_there_is_nothing_to_vary():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    X = rng.normal(y[:, None], 1.0, (400, 2))
+    clf = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.2, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="no model of missingness"):
+        mr.sensitivity_curve(clf, X, y)
+
+
+def test_factors_are_one_or_more(fitted):
+    with pytest.raises(ValueError, match="1 or more"):
+        mr.sensitivity_curve(*fitted, factors=[0.5])

@@ -1,0 +1,182 @@
+"""Answers as data: filled in, with the probability that the draw gave them."""
+
+import numpy as np
+import pytest
+
+import missratio as mr
+
+pd = pytest.importorskip("pandas")
+
+
+def problem(n=200, seed=0, share=0.3):
+    rng = np.random.default_rng(seed)
+    full = rng.normal(size=(n, 3))
+    X = np.where(rng.random((n, 3)) < share * (full > 0), np.nan, full)
+    return X, rng.integers(2, size=n), full
+
+
+def answered(plan, full, upto=None):
+    frame = plan.to_frame()
+    frame["value"] = full[plan.rows, plan.columns].astype(object)
+    if upto is not None:
+        frame.loc[upto:, "value"] = None
+    return frame
+
+
+def test_entries_have_the_share_of_their_class_and_feature():
+    X, y, full = problem()
+    plan = mr.plan_queries(X, y, per_feature=5, random_state=0)
+    revealed = mr.QueryPlan.read(answered(plan, full), X, y)
+    filled, inclusion = revealed.fill(X)
+    drawn = np.zeros(X.shape, dtype=bool)
+    drawn[plan.rows, plan.columns] = True
+    np.testing.assert_array_equal(filled[drawn], full[drawn])
+    np.testing.assert_array_equal(np.isnan(filled), np.isnan(X) & ~drawn)
+    assert (inclusion[~np.isnan(X)] == 1.0).all()
+    assert (inclusion[np.isnan(filled)] == 0.0).all()
+    for label in (0, 1):
+        for column in range(3):
+            n_missing = np.isnan(X[y == label, column]).sum()
+            of_pool = drawn[:, column] & (y == label)
+            assert (inclusion[of_pool, column] == 5 / n_missing).all()
+    # Weights stand for all rows.
+    weights = np.where(inclusion > 0, 1 / np.where(inclusion > 0, inclusion, 1), 0)
+    np.testing.assert_allclose(weights.sum(axis=0), len(X))
+
+
+def test_rows_have_the_share_of_their_class():
+    X, y, full = problem()
+    plan = mr.plan_queries(X, y, per_feature=9, rowwise=True, random_state=0)
+    filled, inclusion = mr.QueryPlan.read(answered(plan, full), X, y).fill(X)
+    incomplete = np.isnan(X).any(axis=1)
+    assert inclusion.shape == (len(X),)
+    assert (inclusion[~incomplete] == 1.0).all()
+    drawn = np.unique(plan.rows)
+    np.testing.assert_array_equal(filled[drawn], full[drawn])
+    for label in (0, 1):
+        n_incomplete = (incomplete & (y == label)).sum()
+        of_class = drawn[y[drawn] == label]
+        np.testing.assert_allclose(inclusion[of_class], 9 / n_incomplete)
+    assert ((inclusion == 0) == np.isnan(filled).any(axis=1)).all()
+
+
+def test_means_are_unbiased_whatever_made_values_go_missing():
+    X, y, full = problem(n=400, share=0.9)
+    means = []
+    for seed in range(300):
+        plan = mr.plan_queries(X, y, per_feature=5, random_state=seed)
+        filled, inclusion = mr.QueryPlan.read(answered(plan, full), X, y).fill(X)
+        known = inclusion > 0
+        means.append(
+            (np.where(known, filled, 0) / np.where(known, inclusion, 1)).mean(0)
+        )
+    error = np.mean(means, axis=0) - full.mean(axis=0)
+    spread = np.std(means, axis=0) / np.sqrt(300)
+    assert (np.abs(error) < 4 * spread).all()
+    assert (np.abs(np.nanmean(X, axis=0) - full.mean(axis=0)) > 20 * spread).all()
+
+
+def test_answers_that_stop_half_way_are_a_smaller_draw():
+    X, y, full = problem()
+    plan = mr.plan_queries(X, y, per_feature=8, random_state=0)
+    smaller = mr.plan_queries(X, y, per_feature=3, random_state=0)
+    half = mr.QueryPlan.read(answered(plan, full, upto=len(smaller)), X, y).fill(X)
+    whole = mr.QueryPlan.read(answered(smaller, full), X, y).fill(X)
+    for one, other in zip(half, whole, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_sorting_the_lines_changes_nothing():
+    X, y, full = problem()
+    frame = answered(mr.plan_queries(X, y, per_feature=8, random_state=0), full, 30)
+    shuffled = frame.sample(frac=1.0, random_state=0)
+    expected = mr.QueryPlan.read(frame, X, y).fill(X)
+    for one, other in zip(
+        mr.QueryPlan.read(shuffled, X, y).fill(X), expected, strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("mark", [None, "not found", " Not found "])
+def test_a_gap_counts_as_not_found(mark):
+    X, y, full = problem()
+    plan = mr.plan_queries(X, y, per_feature=8, random_state=0)
+    frame = answered(plan, full)
+    frame.loc[0, "value"] = mark
+    filled, inclusion = mr.QueryPlan.read(frame, X, y).fill(X)
+    at = plan.rows[0], plan.columns[0]
+    n_missing = np.isnan(X[y == y[at[0]], at[1]]).sum()
+    assert np.isnan(filled[at])
+    # Those found stand for it as well.
+    assert inclusion[at] == 7 / n_missing
+
+
+def test_a_mark_at_the_end_is_part_of_the_draw():
+    X, y, full = problem()
+    plan = mr.plan_queries(X, y, per_feature=4, rowwise=True, random_state=0)
+    frame = answered(plan, full)
+    last = plan.rows[(plan.labels == 0) & (plan.order == 4)][0]
+    frame.loc[frame["row"] == last, "value"] = None
+    _, blank = mr.QueryPlan.read(frame, X, y).fill(X)
+    frame.loc[(frame["row"] == last).idxmax(), "value"] = "not found"
+    _, marked = mr.QueryPlan.read(frame, X, y).fill(X)
+    assert blank[last] == 0.0
+    assert marked[last] > 0.0
+
+
+def test_a_line_taken_out_before_the_last_answer_is_missed():
+    X, y, full = problem()
+    frame = answered(mr.plan_queries(X, y, per_feature=8, random_state=0), full)
+    revealed = mr.QueryPlan.read(frame.drop(index=6), X, y)
+    with pytest.raises(
+        ValueError, match=r"1 lines before .* class 0, feature '0'.*: draw 2"
+    ):
+        revealed.fill(X)
+    # At the end it is a smaller draw.
+    mr.QueryPlan.read(frame[:-6], X, y).fill(X)
+
+
+def test_another_table_is_refused():
+    X, y, full = problem()
+    frame = answered(mr.plan_queries(X, y, per_feature=2, random_state=0), full)
+    revealed = mr.QueryPlan.read(frame, X, y)
+    with pytest.raises(ValueError, match="another table"):
+        revealed.fill(X[:-1])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_dataframe_stays_one(kind):
+    module = pytest.importorskip(kind)
+    X, y, full = problem()
+    table = module.DataFrame(
+        X, **{"columns" if kind == "pandas" else "schema": list("abc")}
+    )
+    if kind == "pandas":
+        table.index = [f"P{i}" for i in range(len(X))]
+    plan = mr.plan_queries(table, y, per_feature=4, random_state=0)
+    frame = answered(plan, full)
+    filled, _ = mr.QueryPlan.read(frame, table, y).fill(table)
+    assert isinstance(filled, module.DataFrame)
+    assert list(filled.columns) == list("abc")
+    expected, _ = mr.QueryPlan.read(frame, table, y).fill(table)
+    np.testing.assert_array_equal(filled.to_numpy(), expected.to_numpy())
+    assert (
+        filled.to_numpy()[plan.rows[0], plan.columns[0]]
+        == full[plan.rows[0], plan.columns[0]]
+    )
+    if kind == "pandas":
+        assert list(filled.index[:2]) == ["P0", "P1"]
+
+
+def test_the_written_table_shows_what_is_known_and_where(tmp_path):
+    X, y, _ = problem()
+    plan = mr.plan_queries(
+        X, y, per_feature=2, lines=np.arange(len(X)) + 2, random_state=0
+    )
+    plan.write(tmp_path / "plan.csv")
+    table = pd.read_csv(tmp_path / "plan.csv")
+    assert list(table.columns)[:3] == ["draw", "row", "line"]
+    np.testing.assert_array_equal(table["line"], table["row"] + 2)
+    np.testing.assert_allclose(table["known 1"], X[plan.rows, 1])
+    with pytest.raises(ValueError, match="lines must hold one key"):
+        mr.plan_queries(X, y, per_feature=2, lines=[1, 2])

@@ -1,0 +1,267 @@
+"""Thresholds from looked-up rows: exact, and without a word about φ."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import binom, hypergeom
+
+from missratio.threshold import (
+    BinomialRule,
+    CalibrationSample,
+    LookUpRule,
+    looked_up_sample,
+)
+from missratio.threshold._look_up_test import (
+    ExactTest,
+    OneStratum,
+    TwoStrata,
+    highest_count,
+    hypergeometric_tail,
+)
+
+
+def one_stratum(n_rows, size, drawn, alpha, delta):
+    law = OneStratum(size, drawn, highest_count(n_rows, alpha, delta))
+    return ExactTest(n_rows, law, alpha, delta)
+
+
+def two_strata(n_rows, first, second, alpha, delta):
+    law = TwoStrata(first, second, highest_count(n_rows, alpha, delta))
+    return ExactTest(n_rows, law, alpha, delta)
+
+
+def threshold(scores, inclusion, alpha=0.1, delta=0.05, strata=None):
+    sample = looked_up_sample(scores, inclusion, strata)
+    return LookUpRule().select(sample, alpha, delta).threshold
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_tail_is_the_hypergeometric_one(seed):
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 80))
+    drawn, k = int(rng.integers(0, size + 1)), int(rng.integers(0, 12))
+    expected = hypergeom.cdf(k, size, np.arange(size + 1), drawn)
+    assert_allclose(hypergeometric_tail(k, size, drawn, size), expected, atol=1e-12)
+
+
+def largest_probability_of_passing(test, n_rows, size, drawn, alpha):
+    """At an error of α: whatever number of incomplete rows each number above has."""
+    total = 0.0
+    for n_above in range(n_rows + 1):
+        worst = 0.0
+        for incomplete in range(min(n_above, size) + 1):
+            if n_above - incomplete > n_rows - size:
+                continue
+            k = np.arange(drawn + 1)
+            mass = hypergeom.pmf(k, size, incomplete, drawn)
+            complete = n_above - incomplete
+            passes = [
+                mass[i] > 0 and test.passes(complete, (int(i),)) for i in k.tolist()
+            ]
+            worst = max(worst, float(mass[passes].sum()))
+        total += float(binom.pmf(n_above, n_rows, alpha)) * worst
+    return total
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_adversary_makes_it_pass_more_often_than_delta(seed):
+    rng = np.random.default_rng(seed)
+    n_rows, size = int(rng.integers(20, 70)), int(rng.integers(4, 20))
+    drawn = int(rng.integers(0, size + 1))
+    alpha, delta = float(rng.uniform(0.1, 0.4)), float(rng.uniform(0.05, 0.3))
+    test = one_stratum(n_rows, size, drawn, alpha, delta)
+    found = largest_probability_of_passing(test, n_rows, size, drawn, alpha)
+    assert found <= delta
+
+
+def test_most_of_delta_is_used():
+    test = one_stratum(60, 20, 10, 0.2, 0.1)
+    assert largest_probability_of_passing(test, 60, 20, 10, 0.2) > 0.08
+
+
+def test_two_strata_against_their_adversary():
+    n_rows, first, second, alpha, delta = 50, (8, 4), (9, 3), 0.3, 0.1
+    test = two_strata(n_rows, first, second, alpha, delta)
+    total = 0.0
+    for n_above in range(n_rows + 1):
+        worst = 0.0
+        for b1 in range(min(n_above, 8) + 1):
+            for b2 in range(min(n_above - b1, 9) + 1):
+                complete = n_above - b1 - b2
+                found = sum(
+                    hypergeom.pmf(k1, 8, b1, 4) * hypergeom.pmf(k2, 9, b2, 3)
+                    for k1 in range(min(b1, 4) + 1)
+                    for k2 in range(min(b2, 3) + 1)
+                    if test.passes(complete, (k1, k2))
+                )
+                worst = max(worst, float(found))
+        total += float(binom.pmf(n_above, n_rows, alpha)) * worst
+    assert 0.0 < total <= delta
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_conditional_level_falls_and_its_mean_is_delta_at_most(seed):
+    rng = np.random.default_rng(seed)
+    n_rows, size = int(rng.integers(100, 400)), int(rng.integers(10, 90))
+    drawn, alpha, delta = int(rng.integers(1, size)), 0.1, 0.05
+    test = one_stratum(n_rows, size, drawn, alpha, delta)
+    level = test.level[np.minimum(np.arange(n_rows + 1), len(test.level) - 1)]
+    assert (np.diff(level) <= 1e-12).all()
+    mean = float(binom.pmf(np.arange(n_rows + 1), n_rows, alpha) @ level)
+    assert 0.8 * delta < mean <= delta
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_more_rows_above_never_help(seed):
+    rng = np.random.default_rng(seed)
+    n_rows, size = int(rng.integers(60, 300)), int(rng.integers(10, 50))
+    test = one_stratum(n_rows, size, int(rng.integers(1, size)), 0.15, 0.1)
+    table = np.array(
+        [[test.passes(a, (k,)) for k in range(test.law.drawn + 1)] for a in range(60)]
+    )
+    assert (np.diff(table.astype(int), axis=0) <= 0).all()
+    assert (np.diff(table.astype(int), axis=1) <= 0).all()
+
+
+@pytest.mark.parametrize("looked_up", ["none incomplete", "all of them"])
+@pytest.mark.parametrize("n_rows", [59, 100, 237, 2000])
+def test_with_nothing_unknown_it_is_the_binomial_rule(looked_up, n_rows):
+    rng = np.random.default_rng(n_rows)
+    scores = rng.normal(size=n_rows)
+    inclusion = np.ones(n_rows)
+    if looked_up == "all of them":
+        # Just below one: a draw that happened to take every row.
+        inclusion[: n_rows // 3] = 1.0 - 1e-12
+    sample = CalibrationSample.build(scores)
+    expected = BinomialRule().select(sample, 0.1, 0.05)
+    assert threshold(scores, inclusion) == expected.threshold
+
+
+def test_incomplete_rows_that_nobody_looked_up_count_as_errors():
+    scores = np.arange(200.0)
+    few = np.where(np.arange(200) < 3, 0.0, 1.0)
+    many = np.where(np.arange(200) < 30, 0.0, 1.0)
+    assert threshold(scores, few) is not None
+    assert threshold(scores, many) is None
+
+
+def test_with_no_row_observed_or_scored_nothing_is_certified():
+    assert threshold(np.arange(5.0), np.zeros(5), alpha=0.4, delta=0.25) is None
+    scores = np.full(100, -np.inf)
+    assert threshold(scores, np.ones(100), alpha=0.4, delta=0.25) is None
+
+
+def test_a_row_not_found_counts_as_an_error():
+    rng = np.random.default_rng(0)
+    scores, inclusion = rng.normal(size=400), np.ones(400)
+    inclusion[:150], inclusion[:60] = 0.0, 0.4
+    found = threshold(scores, inclusion)
+    scores[:2] = np.nan
+    with_two_lost = threshold(scores, inclusion)
+    scores[:60] = np.nan
+    assert found < with_two_lost < np.inf
+    assert threshold(scores, inclusion) is None
+
+
+def test_scores_of_rows_that_were_not_drawn_make_no_difference():
+    rng = np.random.default_rng(1)
+    scores, inclusion = rng.normal(size=300), np.ones(300)
+    inclusion[:100], inclusion[:40] = 0.0, 0.4
+    other = np.where(inclusion == 0.0, np.nan, scores)
+    assert threshold(scores, inclusion) == threshold(other, inclusion)
+
+
+def test_rows_tied_at_the_threshold_are_not_above_it():
+    scores = np.repeat([0.0, 1.0, 2.0], [150, 40, 10])
+    inclusion = np.ones(200)
+    inclusion[::4] = 0.5
+    inclusion[::8] = 0.0
+    assert threshold(scores, inclusion, alpha=0.2) == 1.0
+
+
+def test_more_strata_are_bet_on():
+    rng = np.random.default_rng(2)
+    scores, inclusion = rng.normal(size=3000), np.ones(3000)
+    strata = rng.integers(0, 3, 3000)
+    inclusion[:900] = np.where(rng.uniform(size=900) < 0.5, 0.5, 0.0)
+    bets = threshold(scores, inclusion, strata=strata)
+    exact = threshold(scores, inclusion)
+    assert exact < bets < np.quantile(scores, 0.99)
+
+
+def test_a_stratum_without_a_draw_is_bet_against():
+    scores, inclusion = np.arange(1000.0), np.ones(1000)
+    strata = np.zeros(1000, dtype=int)
+    inclusion[:300], strata[:300] = 0.0, np.repeat([0, 1, 2], 100)
+    inclusion[:50] = inclusion[100:150] = 0.5
+    assert threshold(scores, inclusion, strata=strata) is None
+
+
+def test_weights_are_those_of_the_draw():
+    inclusion = np.array([1.0, 1.0, 0.5, 0.0])
+    sample = looked_up_sample(np.arange(4.0), inclusion)
+    assert sample.weights.sum() == 4.0
+    assert sample.estimated_error(1.5) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("scores", "inclusion", "match"),
+    [
+        ([1.0, 2.0], [1.0], "one number for each row"),
+        ([1.0, 2.0], [1.0, 1.5], "probabilities"),
+        ([np.nan, 2.0], [1.0, 1.0], "complete calibration row"),
+        ([0.0, 1.0, 2.0], [0.2, 0.5, 1.0], "different probabilities"),
+    ],
+)
+def test_what_is_refused(scores, inclusion, match):
+    with pytest.raises(ValueError, match=match):
+        looked_up_sample(scores, inclusion)
+
+
+def test_strata_are_one_for_each_row():
+    with pytest.raises(ValueError, match="one label for each row"):
+        looked_up_sample([1.0, 2.0], [1.0, 0.0], [1])
+
+
+def test_a_sample_without_a_draw_is_refused():
+    sample = CalibrationSample.build(np.arange(5.0))
+    with pytest.raises(ValueError, match="inclusion probabilities"):
+        LookUpRule().select(sample, 0.1, 0.05)
+
+
+def most_complete(n_rows, size, drawn, alpha, delta):
+    """How many complete rows may be above, by the number of looked-up ones."""
+    test = one_stratum(n_rows, size, drawn, alpha, delta)
+    most = np.full(drawn + 1, -1)
+    for k in range(drawn + 1):
+        while most[k] < n_rows and test.passes(int(most[k]) + 1, (k,)):
+            most[k] += 1
+        if most[k] < 0:
+            break
+    return most
+
+
+@pytest.mark.parametrize("design", ["a fixed number", "a fixed share"])
+def test_the_size_where_the_number_of_incomplete_rows_is_random(design):
+    """Over laws of rows with an error of α, by exact sums."""
+    n_rows, alpha, delta = 40, 0.2, 0.1
+    regions, largest = {}, 0.0
+    for incomplete in (0.1, 0.3, 0.6):
+        sizes = np.arange(*binom.ppf([1e-5, 1 - 1e-5], n_rows, incomplete).astype(int))
+        for size in sizes.tolist():
+            drawn = min(8, size) if design == "a fixed number" else round(0.5 * size)
+            if size not in regions:
+                regions[size] = most_complete(n_rows, size, drawn, alpha, delta)
+        for share in (0.0, 0.3, 0.7, 1.0):
+            above = share * alpha / incomplete, (1 - share) * alpha / (1 - incomplete)
+            if max(above) > 1:
+                continue
+            passing = 0.0
+            for size in sizes.tolist():
+                most = regions[size]
+                k = np.arange(len(most))
+                low = np.where(most >= 0, binom.cdf(most, n_rows - size, above[1]), 0)
+                mass = binom.pmf(k, len(most) - 1, above[0])
+                passing += binom.pmf(size, n_rows, incomplete) * float(mass @ low)
+            largest = max(largest, float(passing))
+    assert 0.5 * delta < largest <= 0.85 * delta

@@ -194,6 +194,18 @@ StandardErrors = Annotated[
     ),
 ]
 
+# Watching a model
+Labelled = Annotated[
+    Path, typer.Argument(metavar="LABELLED", help="Labelled rows that came since.")
+]
+State = Annotated[
+    Path | None,
+    _hidden("What was found so far. Default: MODEL.watch.json.", metavar="FILE"),
+]
+WatchFigure = Annotated[
+    Path | None, _hidden("Draw error and capital over time.", metavar="PNG")
+]
+
 # The paper
 Ids = Annotated[
     list[str] | None,

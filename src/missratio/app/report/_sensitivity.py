@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from missratio.app.report._rows import LabelledRows
@@ -33,7 +34,10 @@ def sensitivity(rows: LabelledRows, most: int) -> dict[str, Any] | None:
     model = classifier.calibration_.trust.model
     if model is None or not certificate.certified or certificate.rows > most:
         return None
-    curve = sensitivity_curve(classifier, rows.X, rows.y)
+    with warnings.catch_warnings():
+        # Rows of a dataframe are scored as an array, and the estimator says so.
+        warnings.simplefilter("ignore", UserWarning)
+        curve = sensitivity_curve(classifier, rows.X, rows.y)
     return {
         "alpha": curve.alpha,
         "odds": _variation(curve.odds),

@@ -6,6 +6,7 @@ from missratio.app.workflow._options import FitOptions
 from missratio.app.workflow._phi_file import EXAMPLE, PhiFileError, read_missingness
 from missratio.app.workflow._plan import PlanOptions, plan_table
 from missratio.app.workflow._predict import Predicted, PredictOptions, predict_table
+from missratio.app.workflow._watch import Watched, facts_of, watch_table
 
 __all__ = [
     "EXAMPLE",
@@ -16,9 +17,12 @@ __all__ = [
     "PlanOptions",
     "PredictOptions",
     "Predicted",
+    "Watched",
     "check_classes",
+    "facts_of",
     "fit_table",
     "plan_table",
     "predict_table",
     "read_missingness",
+    "watch_table",
 ]

@@ -82,7 +82,9 @@ def test_a_ratio_inside_another_gets_them_too(corrupted):
     assert model.estimator_.missingness == models
 
 
-@pytest.mark.filterwarnings("ignore::missratio.MissingnessContradictionWarning")
+@pytest.mark.filterwarnings(
+    "ignore::missratio.missingness.MissingnessContradictionWarning"
+)
 @pytest.mark.parametrize("own", ["ignore", {1: STEP0}])
 def test_a_ratio_that_has_its_own_keeps_it(corrupted, own):
     X, y = corrupted({1: STEP1})

@@ -26,8 +26,8 @@ def run(tell: Tell, *, quick: bool) -> Table:
         revealed[chosen, j] = Z[chosen, j]
     timings, models = race(
         {
-            "firth": lambda: learn_missingness(X, revealed, "firth"),
-            "ml": lambda: learn_missingness(X, revealed, "ml"),
+            "firth": lambda: learn_missingness(X, revealed, "firth", from_table=False),
+            "ml": lambda: learn_missingness(X, revealed, "ml", from_table=False),
         },
         3 if quick else 10,
         tell,

@@ -107,7 +107,7 @@ def cover(setting: Setting, repeats: int) -> Coverage:
     at_truth = np.array([np.ravel(truth.intercept)[0], setting.slope])
     values = law.draw(rng, (setting.n_rows, repeats))
     X, revealed = lose_and_reveal(values, at_truth, setting.n_revealed, rng)
-    learned = mr.learn_missingness(X, revealed)
+    learned = mr.learn_missingness(X, revealed, from_table=False)
     estimates = np.stack([learned.intercept, learned.coef], axis=1)
     reach = NORMAL_QUANTILE * learned.standard_errors
     grid = law.grid

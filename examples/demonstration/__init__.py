@@ -113,13 +113,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"\n  {warned} of {len(METHODS) * n_repeats} fits warned that a few "
                 "rows carry half of the weight."
             )
+        if doubted := outcomes[0].doubted:
+            print(
+                f"  learn_missingness warned of the φ that it learned in {doubted} of "
+                f"{n_repeats} repeats."
+            )
     print(
         "\nOff by: distance from the coefficients with nothing lost. Objective: "
         "KLIEP's, the\nlarger the better. Cleared: benign tumours above the score that "
-        "at most 10 % of\nthe held-out malignant ones exceed. Learned: a logistic φ, "
-        f"from {LOOKED_UP} missing readings\nof each column, or {LOOKED_UP} whole "
-        "tumours, that were looked up; for whole ones the\nlogistic form is wrong, and "
-        "it shows."
+        "at most 10 % of\nthe held-out malignant ones exceed. Looked up: "
+        f"{LOOKED_UP} missing readings of each column, or\n{LOOKED_UP} whole tumours, "
+        "drawn at random. They teach a logistic φ (learned), or they are data\nwith a "
+        "known probability of being there, which needs no φ. For whole tumours the\n"
+        "logistic form is wrong, and it shows."
     )
     certified = run_certificates(n_repeats, options.seed, tick)
     print(

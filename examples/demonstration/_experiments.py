@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 
 from missratio._typing import FloatArray, IntArray
 from missratio.classifier import NeymanPearsonClassifier
-from missratio.learning import learn_missingness, plan_queries
+from missratio.learning import MissingnessWarning, learn_missingness, plan_queries
 from missratio.missingness import (
     LogisticMissingness,
     Missingness,
@@ -54,12 +54,16 @@ class Method:
         From the benign class's φ, known and learned, to an estimator, not fitted.
     lossy : bool
         Whether it sees the table that lost values, rather than the complete one.
+    looked_up : bool
+        Whether the readings that were looked up are in the table, with the probability
+        of their draw.
     """
 
     name: str
     colour: str
     make: Callable[[Missingness, Missingness], BaseRatio]
     lossy: bool = True
+    looked_up: bool = False
 
 
 # The first is what the others are compared with.
@@ -76,6 +80,12 @@ METHODS = (
         "M-KLIEP, φ learned",
         "#009E73",
         lambda phi, learned: KLIEP(l2=L2, missingness={1: learned}),
+    ),
+    Method(
+        "KLIEP, 20 looked up",
+        "#CC79A7",
+        lambda phi, learned: KLIEP(l2=L2),
+        looked_up=True,
     ),
     Method(
         "CC-KLIEP",
@@ -144,12 +154,15 @@ class Outcome:
         share `ALPHA` of the held-out malignant ones exceed.
     concentrated : int
         How many fits warned that a few rows carry the weight.
+    doubted : int
+        In how many repeats `learn_missingness` warned of the φ that it learned.
     """
 
     coef: FloatArray
     objective: FloatArray
     power: FloatArray
     concentrated: int
+    doubted: int
 
 
 def load() -> tuple[FloatArray, IntArray]:
@@ -172,11 +185,17 @@ def objective(log_ratio: FloatArray, y: IntArray) -> float:
     return float(log_ratio[y == 1].mean() - np.log(np.mean(np.exp(log_ratio[y == 0]))))
 
 
-def fit(estimator: BaseRatio, X: FloatArray, y: IntArray) -> tuple[Any, bool]:
+def fit(
+    estimator: BaseRatio,
+    X: FloatArray,
+    y: IntArray,
+    inclusion: FloatArray | None = None,
+) -> tuple[Any, bool]:
     """A fitted estimator, and whether it warned that a few rows carry the weight."""
+    given = {} if inclusion is None else {"inclusion": inclusion}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator.fit(X, y)
+        estimator.fit(X, y, **given)
     concentrated = [issubclass(w.category, WeightConcentrationWarning) for w in caught]
     for warning, known in zip(caught, concentrated, strict=True):
         if not known:
@@ -184,14 +203,37 @@ def fit(estimator: BaseRatio, X: FloatArray, y: IntArray) -> tuple[Any, bool]:
     return estimator, any(concentrated)
 
 
-def learn(
+def look_up(
     complete: FloatArray, lossy: FloatArray, rowwise: bool, rng: np.random.Generator
-) -> Missingness:
-    """φ from `LOOKED_UP` of the missing readings of each column, or whole tumours."""
+) -> FloatArray:
+    """`LOOKED_UP` missing readings of each column, or whole tumours; NaN elsewhere."""
     plan = plan_queries(lossy, per_feature=LOOKED_UP, rowwise=rowwise, random_state=rng)
     revealed = np.full_like(lossy, np.nan)
     revealed[plan.rows, plan.columns] = complete[plan.rows, plan.columns]
-    return learn_missingness(lossy, revealed, rowwise=rowwise)
+    return revealed
+
+
+def learn(
+    lossy: FloatArray, revealed: FloatArray, rowwise: bool
+) -> tuple[Missingness, bool]:
+    """φ from what was looked up, and whether the look-ups contradict its form."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        learned = learn_missingness(lossy, revealed, rowwise=rowwise)
+    return learned, any(issubclass(w.category, MissingnessWarning) for w in caught)
+
+
+def fill(
+    lossy: FloatArray, revealed: FloatArray, rowwise: bool
+) -> tuple[FloatArray, FloatArray]:
+    """What was looked up as data, and the probability that each reading is there.
+
+    `Revealed.fill` does this for a plan that somebody has filled in.
+    """
+    missing, found = np.isnan(lossy), ~np.isnan(revealed)
+    share = found.sum(axis=0) / np.maximum(missing.sum(axis=0), 1)
+    inclusion = np.where(missing, np.where(found, share, 0.0), 1.0)
+    return np.where(found, revealed, lossy), inclusion[:, 0] if rowwise else inclusion
 
 
 def run(
@@ -203,6 +245,7 @@ def run(
     """
     X, y = load()
     records: list[list[tuple[FloatArray, float, float, bool]]] = [[] for _ in METHODS]
+    n_doubted = 0
     for repeat in range(n_repeats):
         # 1. Half of the tumours are held out, complete.
         rng = np.random.default_rng([seed, repeat])
@@ -218,11 +261,19 @@ def run(
         phi = scenario.draw(X[benign], signs)
         lossy = X.copy()
         lossy[benign] = corrupt(X[benign], phi, rng)
-        learned = learn(X[benign], lossy[benign], phi.rowwise, rng)
+        revealed = look_up(X[benign], lossy[benign], phi.rowwise, rng)
+        learned, doubted = learn(lossy[benign], revealed, phi.rowwise)
+        n_doubted += doubted
+        filled = lossy.copy()
+        inclusion = np.ones(len(X) if phi.rowwise else X.shape)
+        filled[benign], inclusion[benign] = fill(lossy[benign], revealed, phi.rowwise)
         # 3. Every method learns from it and scores the held-out half.
         for method, record in zip(METHODS, records, strict=True):
-            rows = lossy if method.lossy else X
-            fitted, concentrated = fit(method.make(phi, learned), rows[train], y[train])
+            rows, drawn = lossy if method.lossy else X, None
+            if method.looked_up:
+                rows, drawn = filled, inclusion[train]
+            estimator = method.make(phi, learned)
+            fitted, concentrated = fit(estimator, rows[train], y[train], drawn)
             log_ratio = fitted.predict_log_ratio(X[test])
             record.append(
                 (
@@ -239,6 +290,7 @@ def run(
             np.array([held_out for _, held_out, _, _ in record]),
             np.array([share for _, _, share, _ in record]),
             sum(warned for *_, warned in record),
+            n_doubted,
         )
         for record in records
     ]

@@ -124,10 +124,27 @@ def test_a_pipeline_and_a_dataframe_will_do(table):
 def test_a_list_of_rows_will_do(table, missingness):
     X, y = table
     model = certified(LogisticRegression().fit(X, y), missingness=missingness)
-    assert model.calibrate(fresh(0).tolist()).certificate_.rows == 500
+    rows = fresh(0)
+    if missingness is not None:
+        rows = corrupt(rows, STEP, 0)
+    assert model.calibrate(rows.tolist()).certificate_.rows == 500
 
 
 def test_rows_of_another_width_are_refused(table):
     X, y = table
     with pytest.raises(ValueError, match="features"):
         certified(LogisticRegression().fit(X, y)).calibrate(np.zeros((100, 3)))
+
+
+def test_no_rows_are_given_up_for_a_smaller_bound_where_nobody_knows_the_cost():
+    # Rows above the threshold all have the largest weight: a cap would give them up.
+    rng = np.random.default_rng(0)
+    phi = StepMissingness(1.0, 0.0, 0.75)
+    X0, X0_training = (corrupt(rng.normal(size=(2000, 1)), phi, rng) for _ in range(2))
+    X, y = rng.normal(size=(400, 1)), np.repeat([0, 1], 200)
+    X[200:] += 1.0
+    ratio = KLIEP(missingness={0: phi}).fit(X, y)
+    clf = NeymanPearsonClassifier(ratio, alpha=0.1, random_state=0)
+    clf.calibrate(X0, X0_training)
+    fresh = rng.normal(size=(20_000, 1))
+    assert 0.05 < np.mean(clf.predict(fresh)) <= 0.1

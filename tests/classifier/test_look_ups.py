@@ -162,3 +162,14 @@ def test_only_rules_for_draws_are_taken():
         classifier(rule="thinning").fit(X, y, inclusion=inclusion)
     clf = classifier(rule="look-ups").fit(X, y, inclusion=inclusion)
     assert clf.certificate_.rule == "look-ups"
+
+
+def test_a_saved_classifier_keeps_its_look_ups(tmp_path):
+    X, y, inclusion, full = looked_up(600, 150)
+    clf = classifier(alpha=0.2).fit(X, y, inclusion=inclusion)
+    mr.save_model(clf, tmp_path / "model.skops")
+    again = mr.load_model(tmp_path / "model.skops")
+    assert again.certificate_ == clf.certificate_
+    np.testing.assert_array_equal(again.predict(full), clf.predict(full))
+    chosen = again.calibration_.select([0.1, 0.3])
+    assert chosen == clf.calibration_.select([0.1, 0.3])

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import missratio as mr
 from missratio._files import Cells, open_table
-from missratio.app.modelfile import TrainingData
+from missratio.app.modelfile import ModelFileError, TableModel, TrainingData
 from missratio.app.modelfile._archive import HEADER, SCHEMA, _digest
 from missratio.app.tables import Encoder, TableColumn, Wanted, read_labelled
 from missratio.app.workflow import PhiFileError, read_missingness
@@ -32,6 +32,8 @@ from missratio.exceptions import TableError
 INPUTS = int(os.environ.get("MISSRATIO_FUZZ", "2000"))
 SECONDS = 30
 MOST_MEGABYTES = 500
+# PyArrow takes what a forged page header asks for, up to 2 GiB, before it refuses it.
+MOST_PARQUET_MEGABYTES = 2500
 
 TOKENS = [
     b'"', b"'", b",", b";", b"\t", b"|", b"\n", b"\r", b"\0", b"\xff", b"\xe4", b"\x80",
@@ -163,7 +165,7 @@ def model_bytes(folder):
         rows, labels
     )
     training = TrainingData("t.csv", "0" * 64, {0: 100, 1: 100}, {0: {}, 1: {}})
-    model = mr.TableModel(classifier, ENCODER, "y", (), "kliep", training, None, "{}")
+    model = TableModel(classifier, ENCODER, "y", (), "kliep", training, None, "{}")
     mr.save_model(model, folder / "model.skops", force=True)
     return (folder / "model.skops").read_bytes()
 
@@ -264,7 +266,9 @@ def fuzz(strategy, share, path, read, refusal):
 
     before = megabytes()
     attempt()
-    assert megabytes() - before < MOST_MEGABYTES
+    parquet = path.suffix == ".parquet"
+    most = MOST_PARQUET_MEGABYTES if parquet else MOST_MEGABYTES
+    assert megabytes() - before < most
 
 
 def read_table(path):
@@ -301,14 +305,14 @@ def test_mutated_missingness_files(folder):
     def read(path):
         read_missingness(path, ENCODER, [0, 1])
 
-    fuzz(mutated([PHI]), 0.15, folder / "phi.toml", read, PhiFileError)
+    fuzz(mutated([PHI]), 0.19, folder / "phi.toml", read, PhiFileError)
 
 
 def test_mutated_models(folder):
     base = model_bytes(folder)
     strategy = forged_models(base) | mutated([base])
     path = folder / "m.skops"
-    fuzz(strategy, 0.1, path, mr.load_model, mr.ModelFileError)
+    fuzz(strategy, 0.06, path, mr.load_model, ModelFileError)
 
 
 def test_what_is_fuzzed_is_sound_to_begin_with(folder):

@@ -11,22 +11,22 @@ from missratio.threshold import (
     LookUpRule,
     looked_up_sample,
 )
-from missratio.threshold._strata import (
+from missratio.threshold._look_up_test import (
     ExactTest,
     OneStratum,
     TwoStrata,
-    _highest,
+    highest_count,
     hypergeometric_tail,
 )
 
 
 def one_stratum(n_rows, size, drawn, alpha, delta):
-    law = OneStratum(size, drawn, _highest(n_rows, alpha, delta))
+    law = OneStratum(size, drawn, highest_count(n_rows, alpha, delta))
     return ExactTest(n_rows, law, alpha, delta)
 
 
 def two_strata(n_rows, first, second, alpha, delta):
-    law = TwoStrata(first, second, _highest(n_rows, alpha, delta))
+    law = TwoStrata(first, second, highest_count(n_rows, alpha, delta))
     return ExactTest(n_rows, law, alpha, delta)
 
 
@@ -145,6 +145,12 @@ def test_incomplete_rows_that_nobody_looked_up_count_as_errors():
     assert threshold(scores, many) is None
 
 
+def test_with_no_row_observed_or_scored_nothing_is_certified():
+    assert threshold(np.arange(5.0), np.zeros(5), alpha=0.4, delta=0.25) is None
+    scores = np.full(100, -np.inf)
+    assert threshold(scores, np.ones(100), alpha=0.4, delta=0.25) is None
+
+
 def test_a_row_not_found_counts_as_an_error():
     rng = np.random.default_rng(0)
     scores, inclusion = rng.normal(size=400), np.ones(400)
@@ -221,3 +227,41 @@ def test_a_sample_without_a_draw_is_refused():
     sample = CalibrationSample.build(np.arange(5.0))
     with pytest.raises(ValueError, match="inclusion probabilities"):
         LookUpRule().select(sample, 0.1, 0.05)
+
+
+def most_complete(n_rows, size, drawn, alpha, delta):
+    """How many complete rows may be above, by the number of looked-up ones."""
+    test = one_stratum(n_rows, size, drawn, alpha, delta)
+    most = np.full(drawn + 1, -1)
+    for k in range(drawn + 1):
+        while most[k] < n_rows and test.passes(int(most[k]) + 1, (k,)):
+            most[k] += 1
+        if most[k] < 0:
+            break
+    return most
+
+
+@pytest.mark.parametrize("design", ["a fixed number", "a fixed share"])
+def test_the_size_where_the_number_of_incomplete_rows_is_random(design):
+    """Over laws of rows with an error of α, by exact sums."""
+    n_rows, alpha, delta = 40, 0.2, 0.1
+    regions, largest = {}, 0.0
+    for incomplete in (0.1, 0.3, 0.6):
+        sizes = np.arange(*binom.ppf([1e-5, 1 - 1e-5], n_rows, incomplete).astype(int))
+        for size in sizes.tolist():
+            drawn = min(8, size) if design == "a fixed number" else round(0.5 * size)
+            if size not in regions:
+                regions[size] = most_complete(n_rows, size, drawn, alpha, delta)
+        for share in (0.0, 0.3, 0.7, 1.0):
+            above = share * alpha / incomplete, (1 - share) * alpha / (1 - incomplete)
+            if max(above) > 1:
+                continue
+            passing = 0.0
+            for size in sizes.tolist():
+                most = regions[size]
+                k = np.arange(len(most))
+                low = np.where(most >= 0, binom.cdf(most, n_rows - size, above[1]), 0)
+                mass = binom.pmf(k, len(most) - 1, above[0])
+                passing += binom.pmf(size, n_rows, incomplete) * float(mass @ low)
+            largest = max(largest, float(passing))
+    assert 0.5 * delta < largest <= 0.85 * delta

@@ -15,6 +15,7 @@ import missratio as mr
 # Worker processes import it by this name as well.
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import learning_simulation as learning
+import table_simulation as table
 
 pytestmark = pytest.mark.validity
 
@@ -83,7 +84,7 @@ def test_a_band_that_makes_too_much_of_its_evidence_is_caught():
     parameters = np.array([np.ravel(truth.intercept)[0], setting.slope])
     values = law.draw(rng, (setting.n_rows, repeats))
     learned = mr.learn_missingness(
-        *learning.lose_and_reveal(values, parameters, 20, rng)
+        *learning.lose_and_reveal(values, parameters, 20, rng), from_table=False
     )
     phi = truth.missing_probability(law.grid)
     covered = 0
@@ -135,3 +136,42 @@ def test_ratios_under_a_learned_phi_are_close_to_those_under_a_known_one(results
             assert mean["learned"] < 2.0 * mean["known"]
         # Far better than complete cases, even of the form that isn't logistic.
         assert mean["learned"] < 0.6 * mean["complete case"]
+
+
+# What the table teaches
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return [table.right_form(seed) for seed in range(200)]
+
+
+def test_bands_from_the_table_cover_as_often_as_they_say(tables):
+    covered = sum(outcome.covered for outcome in tables)
+    assert binomtest(covered, len(tables), 0.94, "less").pvalue > 1e-3
+
+
+def test_tests_of_a_right_phi_keep_their_level(tables):
+    kinds = {kind for outcome in tables for kind in outcome.p_values}
+    assert len(kinds) == 5
+    for kind in kinds:
+        found = np.concatenate([o.p_values.get(kind, []) for o in tables])
+        count = int((found <= 0.05).sum())
+        assert binomtest(count, len(found), 0.05, "greater").pvalue > 1e-3, kind
+
+
+def test_a_right_phi_is_hardly_ever_warned_of(tables):
+    failed = sum(outcome.failed for outcome in tables)
+    assert binomtest(failed, len(tables), 0.01, "greater").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("law", ["normal", "lognormal"])
+@pytest.mark.parametrize("form", ["step", "tail", "U"])
+def test_a_wrong_form_is_warned_of_in_every_table(form, law):
+    models = [table.wrong_form(form, law, 50, seed) for seed in range(12)]
+    assert all(any(c.failed for c in model.checks) for model in models)
+
+
+def test_slopes_from_the_table_are_twice_as_good_as_50_look_ups():
+    errors = table.slope_errors(20_000, 10, 0.5, 3)
+    assert errors["none"] <= 0.5 * errors["50 looked up"]

@@ -176,7 +176,9 @@ class Promise:
             return trust, self.rule
         choices = self._capped(trust, self.rule, training, other is not None)
         for worst, rule in self._worst(trust, training):
-            choices += self._capped(worst, rule, training, other is not None)
+            more = self._capped(worst, rule, training, other is not None)
+            # Without a bound there is one bet only, γ = λ, whose worst φ is another.
+            choices += [c for c in more if c[0].bound(training.rows.shape[1])]
         if other is None or len(choices) == 1:
             return choices[0]
         detected, left = other(), self.delta - (delta or 0.0)
@@ -201,7 +203,8 @@ class Promise:
             caps = caps[caps < known] if uses != "given" else caps[:0]
         capped = [(replace(trust, cap=cap), rule) for cap in caps.tolist()]
         if capped and not several:
-            return capped[:1]
+            # Nobody can say what it costs to give rows up: only where there's no bound.
+            return capped[:1] if known is None else [(trust, rule)]
         if capped and known is None and uses != "used":
             return capped
         return [(trust, rule), *capped]

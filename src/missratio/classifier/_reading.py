@@ -21,7 +21,7 @@ from missratio.ratio import check_no_infinity
 _ROUNDING = 1e-9
 
 
-def read_labelled(owner: Any, X: Any, y: ArrayLike) -> tuple[Any, Any]:
+def read_labelled(owner: Any, X: Any, y: ArrayLike | None) -> tuple[Any, Any]:
     """Rows to fit on, and their labels.
 
     Parameters

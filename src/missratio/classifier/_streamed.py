@@ -68,7 +68,8 @@ class TrainingSource(LabelledSource):
         merge: Callable[[Sequence[_Result]], _Result],
     ) -> _Result:
         """As the source's."""
-        return self.source.fold(_Rest(work, self.lot), merge)
+        found: _Result = self.source.fold(_Rest(work, self.lot), merge)
+        return found
 
 
 @dataclass(frozen=True)

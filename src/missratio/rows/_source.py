@@ -24,7 +24,7 @@ LARGER_BLOCKS = 4
 BLOCKS = 64
 # Blocks are merged in so many groups, whatever the number of threads, so that digits
 # don't depend on it.
-CHUNKS = 16
+CHUNKS = 32
 
 Result = TypeVar("Result")
 

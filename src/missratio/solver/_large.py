@@ -19,8 +19,10 @@ from missratio.solver._newton import (
 from missratio.solver._result import Evaluate, Evaluation, Solution, Status
 
 # A frozen Hessian is evaluated anew if at its pace more steps than these would follow:
-# as many as a Hessian costs, and the two or three that come after it.
-FROZEN_STEPS = 6.0
+# as many as a Hessian costs, one for so many parameters, and the few that come after.
+FROZEN_STEPS = 5.0
+PARAMETERS_A_STEP = 30.0
+PARAMETERS_A_VAIN_STEP = 60
 # The part of the squared decrement that a step falls by at least if it serves.
 LEAST_SERVED = 0.1
 
@@ -53,6 +55,8 @@ def frozen_newton(
     Solution
     """
     theta, exact = np.array(start), first is None
+    most_steps = FROZEN_STEPS + theta.shape[1] / PARAMETERS_A_STEP
+    slow, vain, most_vain = 0, 0, theta.shape[1] // PARAMETERS_A_VAIN_STEP
     here = evaluate(theta, second_order=True) if first is None else first
     n_iter, status, refresh = 0, Status.RUNNING, False
     hessian = here.hessian
@@ -64,12 +68,7 @@ def frozen_newton(
         # 1. Are we there? A decrement that has sunk into the rounding error of the
         #    value and falls no more is as good as zero.
         sunk = decrement[0] ** 2 <= noise[0] and decrement[0] > 0.5 * earlier[0]
-        if here.no_optimum[0]:
-            status = Status.NO_OPTIMUM
-        elif decrement[0] <= tol or sunk:
-            status = Status.CONVERGED
-        elif n_iter >= max_iter:
-            status = Status.OUT_OF_ITERATIONS
+        status = _status(here, decrement[0] <= tol or sunk, n_iter >= max_iter)
         if status != Status.RUNNING:
             break
 
@@ -77,7 +76,13 @@ def frozen_newton(
         there = evaluate(theta + step, second_order=refresh)
         noise = ROUNDING * precision * np.maximum(1.0, np.abs(here.value))
         least = SUFFICIENT_DECREASE if exact else LEAST_SERVED
-        if not falls(there, here.value, decrement, noise, least)[0]:
+        served = falls(there, here.value, decrement, noise, least)[0]
+        if not served and not exact and vain < most_vain and _is_finite(there):
+            # Where a Hessian is dear, what the step has shown of it will do at first.
+            vain += 1
+            hessian = _secant_update(here, there, step)
+            here = replace(here, hessian=hessian)
+        elif not served:
             here = evaluate(theta, second_order=True)
             if exact:
                 rest = newton(
@@ -89,7 +94,7 @@ def frozen_newton(
             hessian, exact, refresh = here.hessian, True, False
             floor = _floor(hessian)
         else:
-            n_iter += 1
+            n_iter, vain = n_iter + 1, 0
             exact = there.hessian is not None
             hessian = there.hessian
             if hessian is None:
@@ -101,18 +106,23 @@ def frozen_newton(
         step, decrement = newton_direction(hessian, here.gradient, floor)
         pace = math.log(max(earlier[0] / max(decrement[0], tol), 1.0))
         left = math.log(max(decrement[0] / tol, 1.0))
-        refresh = not exact and left > FROZEN_STEPS * pace
+        slow = slow + 1 if left > most_steps * pace else 0
+        refresh = not exact and slow > most_vain
 
-    return Solution(
-        theta,
-        here.value,
-        here.gradient,
-        hessian,
-        step,
-        decrement,
-        np.array([n_iter]),
-        np.array([int(status)]),
-    )
+    ended = np.array([n_iter]), np.array([int(status)])
+    return Solution(theta, here.value, here.gradient, hessian, step, decrement, *ended)
+
+
+def _status(here: Evaluation, solved: bool, spent: bool) -> Status:
+    if here.no_optimum[0]:
+        return Status.NO_OPTIMUM
+    if solved:
+        return Status.CONVERGED
+    return Status.OUT_OF_ITERATIONS if spent else Status.RUNNING
+
+
+def _is_finite(there: Evaluation) -> bool:
+    return bool(np.isfinite(there.value).all() and np.isfinite(there.gradient).all())
 
 
 def _floor(hessian: FloatArray) -> FloatArray:

@@ -26,6 +26,9 @@ HESSIAN_SHARE = 0.1
 HESSIAN_ROWS = (250, 10_000)
 # Where more than this part would be drawn, a pilot's rows say about as much.
 MOST_DRAWN = 0.5
+# From this many parameters on, one estimated from some rows is shrunk.
+SHRUNK_PARAMETERS = 100
+PILOT_WORTH = 0.3
 # From this many parameters on a Hessian is kept over several steps.
 FREEZE_PARAMETERS = 48
 
@@ -64,8 +67,35 @@ def minimise(
             first = replace(here, hessian=rough.hessian)
         if not first.value[0] < rough.value[0] + PILOT_GAP:
             first = None
+        elif problem.n_parameters >= SHRUNK_PARAMETERS:
+            # Rows of a pilot weigh unequally: they are worth a part of their number.
+            drawn = share * problem.n_rows
+            if share > MOST_DRAWN:
+                drawn = PILOT_WORTH * problem.n_rows / _stride(problem)
+            first = replace(first, hessian=shrunk(first.hessian, drawn))
     begin = begin if first is None else rough.theta
     return frozen_newton(problem, begin, first=first, **options)  # type: ignore[arg-type]
+
+
+def shrunk(hessian: FloatArray | None, n_rows: float) -> FloatArray:
+    """A Hessian estimated from few rows, its correlations shrunk towards none.
+
+    By the part of their squares that noise is expected to make up (as Ledoit and Wolf
+    do): steps with many independent features then take no more passes than with a
+    diagonal, and with correlated ones a fifth.
+    """
+    assert hessian is not None
+    scale = np.sqrt(np.abs(np.diagonal(hessian[0])))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    correlations = hessian[0] / scale / scale[:, None]
+    np.fill_diagonal(correlations, 0.0)
+    squares = float((correlations**2).sum())
+    n_pairs = len(scale) * (len(scale) - 1)
+    kept = max(0.0, 1.0 - n_pairs / (n_rows * max(squares, 1e-300)))
+    result = np.array(hessian)
+    result[0] *= kept
+    np.einsum("ii->i", result[0])[:] = np.diagonal(hessian[0])
+    return result
 
 
 def minimise_with_l1(
@@ -123,10 +153,15 @@ def _pilot(problem: Problem) -> Problem | None:
 
     With few parameters a Hessian is cheap, and a pilot pays for many rows only.
     """
-    n_parameters = problem.n_parameters
-    stride = problem.n_rows // max(PILOT_ROWS, 20 * n_parameters)
-    least = 2 if n_parameters >= FREEZE_PARAMETERS else PILOT_STRIDE
-    return problem.thinned(min(stride, PILOT_STRIDE)) if stride >= least else None
+    stride = problem.n_rows // max(PILOT_ROWS, 20 * problem.n_parameters)
+    least = 2 if problem.n_parameters >= FREEZE_PARAMETERS else PILOT_STRIDE
+    return problem.thinned(_stride(problem)) if stride >= least else None
+
+
+def _stride(problem: Problem) -> int:
+    """Every how many rows a pilot takes one."""
+    stride = problem.n_rows // max(PILOT_ROWS, 20 * problem.n_parameters)
+    return max(1, min(stride, PILOT_STRIDE))
 
 
 def _hessian_share(problem: Problem) -> float:

@@ -34,7 +34,9 @@ def test_the_certificate_is_shown(run, patients):
     out = patients.with_name("m.skops")
     phi = patients.with_name("phi.toml")
     result = run("fit", patients, *OPTIONS, "--missingness", phi, "--out", out)
-    assert "At most 5% of complete 'well' rows are classified as" in result.stdout
+    assert (
+        "At most 5% of complete 'well' rows are classified as 'sick'" in result.stdout
+    )
     assert "φ, the probability of being missing, is as " in result.stdout
     assert "Method: kliep, " in result.stdout
     assert "Reading" in result.stderr

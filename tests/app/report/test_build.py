@@ -372,6 +372,7 @@ def test_values_beyond_all_that_were_looked_up_are_a_caution():
     assert "φ is extrapolated" in titles(mr.build_report(fitted, X, y, folds=0).data)
 
 
+@pytest.mark.filterwarnings("ignore::missratio.classifier.NoPowerWarning")
 def test_many_columns_are_cut_to_those_that_miss_most():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3000))

@@ -1,0 +1,327 @@
+"""φ from the other columns: what identifies it, what it can't do, and its checks."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+import missratio as mr
+from missratio.learning import MissingnessWarning, compare_classes
+from missratio.learning._evidence import fit_evidence
+from missratio.learning._instruments import predict_columns
+from missratio.learning._scores import ScoredTable
+from missratio.learning._shadow import ShadowEvidence, solve_moments
+from missratio.weights import inverse_probability_weights
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import table_simulation as simulation
+
+
+def table(n=1500, d=4, rho=0.7, seed=0, slope=1.0):
+    rng = np.random.default_rng(seed)
+    Z = simulation.rows_of(n, d, rho, "normal", rng)
+    slopes = slope * rng.choice([-1.0, 1.0], d)
+    X = mr.corrupt(Z, mr.LogisticMissingness(0.0, slopes), rng)
+    return X, Z, slopes
+
+
+# The estimate
+
+
+def test_the_moments_hold_at_the_estimate():
+    # As many instruments as parameters: but for the prior all of them are zero.
+    X, _, _ = table(n=20_000, rho=0.9)
+    model = mr.learn_missingness(X)
+    for j, shadow in enumerate(model.shadow):
+        theta = np.array([model.intercept[j], model.coef[j]])
+        standard = shadow.coordinates.standardise(theta)
+        assert shadow.criterion(standard[None])[0] < 0.05
+
+
+def test_weights_of_the_learned_phi_restore_means():
+    X, Z, _ = table(n=20_000)
+    model = mr.learn_missingness(X)
+    weights = inverse_probability_weights(X, model)
+    means = np.nansum(weights * X, axis=0) / weights.sum(axis=0)
+    off = np.abs(means - Z.mean(axis=0))
+    assert off.max() < 0.06
+    assert np.abs(np.nanmean(X, axis=0) - Z.mean(axis=0)).min() > 0.3
+
+
+def test_slopes_are_within_their_errors():
+    z = []
+    for seed in range(12):
+        X, _, slopes = table(seed=seed)
+        model = mr.learn_missingness(X)
+        z += list((model.coef - slopes) / model.standard_errors[:, 1])
+    assert 0.7 < np.std(z) < 1.3
+    assert abs(np.mean(z)) < 0.5
+
+
+def test_the_table_beats_50_look_ups_where_columns_are_correlated():
+    errors = simulation.slope_errors(6000, 5, 0.6, 3)
+    assert errors["none"] < 0.6 * errors["50 looked up"]
+
+
+def test_both_together_know_more_than_either():
+    X, Z, _ = table(rho=0.5)
+    rng = np.random.default_rng(1)
+    revealed = simulation.look_up(X, Z, 100, rng)
+    errors = [
+        mr.learn_missingness(X, *options, from_table=use).standard_errors[:, 1]
+        for options, use in (((), True), ((revealed,), False), ((revealed,), True))
+    ]
+    assert (errors[2] < np.minimum(errors[0], errors[1])).all()
+    # Information adds up, but for the prior.
+    total = errors[0] ** -2 + errors[1] ** -2
+    assert errors[2] ** -2 == pytest.approx(total, rel=0.15)
+
+
+def test_all_looked_up_leaves_nothing_to_the_table():
+    X, Z, _ = table(n=400)
+    revealed = np.where(np.isnan(X), Z, np.nan)
+    both = mr.learn_missingness(X, revealed)
+    alone = mr.learn_missingness(X, revealed, from_table=False)
+    assert both.coef == pytest.approx(alone.coef)
+    assert both.standard_errors == pytest.approx(alone.standard_errors)
+
+
+def test_phi_at_the_data_knows_no_origin_or_unit():
+    X, Z, _ = table(n=800)
+    here = mr.learn_missingness(X)
+    there = mr.learn_missingness(1e6 - 50.0 * X)
+    assert there.missing_probability(1e6 - 50.0 * Z) == pytest.approx(
+        here.missing_probability(Z), abs=1e-4
+    )
+
+
+def test_a_column_that_is_never_missing_serves_and_has_no_phi():
+    X, Z, slopes = table(d=3)
+    X[:, 2] = Z[:, 2]
+    model = mr.learn_missingness(X)
+    assert model.intercept[2] == -np.inf
+    off = np.abs(model.coef - slopes)[:2]
+    assert (off < 4 * model.standard_errors[:2, 1]).all()
+
+
+def test_dataframes_give_the_same():
+    X, _, _ = table(n=500)
+    names = list("abcd")
+    model = mr.learn_missingness(pd.DataFrame(X, columns=names))
+    assert model.feature_names == tuple(names)
+    assert model.coef == pytest.approx(mr.learn_missingness(X).coef)
+
+
+def test_a_prediction_doesnt_see_its_own_row():
+    # An instrument that knew z would be a function of what is missing.
+    X, _, _ = table(n=300, d=3)
+    before = _prediction(X)
+    X[~np.isnan(X[:, 0]), 0] += 1e-9
+    row = int(np.flatnonzero(~np.isnan(X[:, 0]))[0])
+    changed = X.copy()
+    changed[row, 0] += 3.0
+    after = _prediction(changed)
+    # The row's own fold is fitted to the others; scaling moves it by a little.
+    assert abs(after[row] - before[row]) < 0.05
+
+
+def _prediction(X):
+    scored = ScoredTable.of(X)
+    features = scored.prediction_features()
+    usable = np.ones((1, features.shape[1]), dtype=bool)
+    usable[0, [0, 3]] = False
+    return predict_columns(features, scored, np.array([0]), usable)[:, 0]
+
+
+def test_one_instrument_more_than_needed_is_not_needed():
+    # z itself as an instrument, were all known: the moments are those of a mean.
+    rng = np.random.default_rng(0)
+    z = np.sort(rng.normal(size=4000))
+    lost = rng.uniform(size=4000) < 1.0 / (1.0 + np.exp(0.5 - z))
+    h = np.stack([np.ones(4000), z], axis=1)
+    evidence = ShadowEvidence.collect(
+        z[~lost][None], np.flatnonzero(~lost), np.flatnonzero(lost), h
+    )
+    theta, converged = solve_moments(evidence)
+    assert converged
+    assert evidence.coordinates.restore(theta) == pytest.approx([-0.5, 1.0], abs=0.15)
+
+
+# What it can't do
+
+
+def test_one_column_alone_cannot_teach():
+    X = np.where(np.arange(50) < 20, np.nan, np.arange(50.0))[:, None]
+    with pytest.raises(ValueError, match=r"no other column to learn from.*Look up"):
+        mr.learn_missingness(X)
+
+
+def test_columns_that_nothing_predicts_say_so():
+    X, _, _ = table(n=500, rho=0.0)
+    with pytest.warns(MissingnessWarning, match="don't predict it"):
+        model = mr.learn_missingness(X)
+    weak = [check for check in model.checks if check.kind == "instrument"]
+    assert sum(check.failed for check in weak) >= 2
+    # And the band is wide: nothing is claimed.
+    failed = [int(check.feature) for check in weak if check.failed]
+    lower, upper = model.probability_band(np.full((1, 4), 2.0))
+    assert ((upper - lower)[0, failed] > 0.5).all()
+
+
+def test_strength_is_counted_in_looked_up_values():
+    X, Z, _ = table(n=4000, rho=0.8)
+    model = mr.learn_missingness(X)
+    worth = {c.feature: c.statistic for c in model.checks if c.kind == "instrument"}
+    m = round(worth["0"])
+    looked_up = simulation.look_up(X, Z, m, np.random.default_rng(0))
+    alone = simulation.learn(X, looked_up, from_table=False)
+    ratio = alone.standard_errors[0, 1] / model.standard_errors[0, 1]
+    assert ratio == pytest.approx(1.0, abs=0.45)
+
+
+def test_columns_that_go_missing_together_are_no_shadows_of_each_other():
+    X, Z, _ = table(n=2000, d=5)
+    X[:, 1] = np.where(np.isnan(X[:, 0]), np.nan, Z[:, 1])
+    with pytest.warns(MissingnessWarning, match=r"0, 1: they go missing in the same"):
+        model = mr.learn_missingness(X)
+    assert [c.feature for c in model.checks if c.kind == "together"] == ["0"]
+    # Looked-up values teach them, and no warning is due.
+    revealed = simulation.look_up(X, Z, 60, np.random.default_rng(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissingnessWarning)
+        both = mr.learn_missingness(X, revealed)
+    assert both.shadow[0] is both.shadow[1] is None
+    assert both.shadow[2] is not None
+
+
+# Whole rows
+
+
+def whole_rows(n=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(n, 2))
+    rows = common + 0.6 * rng.normal(size=(n, 2))
+    always = common @ np.array([[1.0, 0.3, 0.5], [0.2, 1.0, -0.5]])
+    always += 0.5 * rng.normal(size=(n, 3))
+    lost = rng.uniform(size=n) < 1.0 / (1.0 + np.exp(0.5 - rows @ [1.0, -0.7]))
+    return np.column_stack([always, np.where(lost[:, None], np.nan, rows)])
+
+
+def test_columns_that_are_always_observed_teach_why_rows_are_missing():
+    model = mr.learn_missingness(whole_rows(), always_observed=[0, 1, 2])
+    assert model.rowwise
+    assert model.feature_names == ("3", "4")
+    assert (np.abs(model.coef - [1.0, -0.7]) < 4 * model.standard_errors[1:]).all()
+    grid = np.random.default_rng(1).normal(size=(50, 2))
+    lower, upper = model.probability_band(grid)
+    phi = 1.0 / (1.0 + np.exp(0.5 - grid @ [1.0, -0.7]))
+    assert ((lower < phi) & (phi < upper)).all()
+
+
+def test_always_observed_columns_are_checked():
+    X = whole_rows(200)
+    with pytest.raises(ValueError, match="no column 'age'"):
+        mr.learn_missingness(X, always_observed=["age"])
+    with pytest.raises(ValueError, match=r"Column\(s\) 3 have missing values"):
+        mr.learn_missingness(X, always_observed=[0, 3])
+    with pytest.raises(ValueError, match="leave one or more"):
+        mr.learn_missingness(X, always_observed=range(5))
+    X[np.isnan(X[:, 3]).argmax(), 4] = 1.0
+    with pytest.raises(ValueError, match="loses whole rows"):
+        mr.learn_missingness(X, always_observed=[0, 1, 2])
+
+
+# Bands and tests: the smoke of what `make validity` simulates
+
+
+def test_bands_hold_and_tests_keep_their_level():
+    outcomes = [simulation.right_form(seed) for seed in range(10)]
+    covered = sum(outcome.covered for outcome in outcomes)
+    assert binomtest(covered, 10, 0.95, "less").pvalue > 1e-3
+    found = [p for o in outcomes for each in o.p_values.values() for p in each]
+    count = sum(p <= 0.05 for p in found)
+    assert binomtest(count, len(found), 0.05, "greater").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("law", ["normal", "lognormal"])
+@pytest.mark.parametrize("form", ["step", "tail", "U"])
+@pytest.mark.parametrize("from_table", [True, False])
+def test_a_form_that_looked_up_values_contradict_is_warned_of(law, form, from_table):
+    for seed in range(2):
+        model = simulation.wrong_form(form, law, 50, seed, from_table=from_table)
+        assert any(check.failed for check in model.checks)
+
+
+@pytest.mark.parametrize("form", ["tail", "U", "another column", "together"])
+def test_the_table_contradicts_a_wrong_form_without_a_look_up(form):
+    model = simulation.wrong_form(form, "normal", 0, 0)
+    failed = [c for c in model.checks if c.failed]
+    assert failed
+    assert all(c.source == "table" for c in failed)
+    assert "Don't weight by this φ" in failed[0].sentence
+
+
+def test_a_rejection_reaches_the_user():
+    rng = np.random.default_rng(0)
+    Z = simulation.rows_of(3000, 3, 0.6, "normal", rng)
+    phi = np.where(np.abs(Z) > 1.0, 0.8, 0.1)
+    X = np.where(rng.uniform(size=Z.shape) < phi, np.nan, Z)
+    with pytest.warns(MissingnessWarning, match="contradict log-odds linear"):
+        mr.learn_missingness(X)
+
+
+def test_goodness_of_fit_keeps_its_level():
+    # True logistic φ, which the Kolmogorov–Smirnov test of old rejected up to 59%.
+    count = total = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        law = ("normal", "exponential", "lognormal")[seed % 3]
+        Z = simulation.rows_of(1500, 20, 0.0, law, rng)
+        slopes = rng.uniform(-2.0, 2.0, 20) / Z.std(axis=0)
+        truth = mr.LogisticMissingness.from_proportion(Z, slopes, 0.6)
+        X = mr.corrupt(Z, truth, rng)
+        m = (10, 50, 200)[seed // 4]
+        revealed = simulation.look_up(X, Z, m, rng)
+        model = simulation.learn(X, revealed, from_table=False)
+        p_values = model.goodness_of_fit().p_value
+        count, total = count + int((p_values <= 0.05).sum()), total + len(p_values)
+    assert binomtest(count, total, 0.05, "greater").pvalue > 1e-3
+
+
+def test_ties_that_were_grouped_are_still_ties():
+    # Half of many values are the same: their means differ from it by rounding.
+    rng = np.random.default_rng(0)
+    Z = np.where(
+        rng.uniform(size=(40_000, 1)) < 0.5, 1.0 / 3.0, rng.normal(size=(40_000, 1))
+    )
+    X = mr.corrupt(Z, mr.LogisticMissingness(-0.3, 0.8), rng)
+    revealed = simulation.look_up(X, Z, 200, rng)
+    model = mr.learn_missingness(X, revealed)
+    assert model.goodness_of_fit().p_value[0] > 1e-3
+    assert fit_evidence([model.evidence[0]], penalised=False).converged.all()
+
+
+# The label
+
+
+def test_the_label_is_compared():
+    rng = np.random.default_rng(0)
+    slopes = {"same": (1.0, 1.0), "other": (1.0, -1.0)}
+    for kind, pair in slopes.items():
+        models = {}
+        for label, slope in enumerate(pair):
+            Z = simulation.rows_of(2000, 3, 0.7, "normal", rng)
+            X = mr.corrupt(Z, mr.LogisticMissingness(0.0, slope), rng)
+            models[label] = mr.learn_missingness(X)
+        checks = compare_classes(models)
+        assert [check.failed for check in checks] == [kind == "other"] * 3
+    with pytest.raises(ValueError, match="Two classes or more"):
+        compare_classes({0: models[0]})
+    del models[0]
+    models[2] = mr.learn_missingness(X[:, :2])
+    with pytest.raises(ValueError, match="other features"):
+        compare_classes(models)

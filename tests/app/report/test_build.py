@@ -313,6 +313,7 @@ def test_coefficients_are_those_of_the_score():
     )
 
 
+@pytest.mark.filterwarnings("ignore::missratio.uncertainty.UnreliableIntervalWarning")
 def test_intervals_of_coefficients_are_those_of_the_fits_own_rows():
     fitted, X, y = whole_rows()
     found = mr.build_report(fitted, X, y, folds=0, confidence=0.9).data["coefficients"]

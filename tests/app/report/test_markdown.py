@@ -34,7 +34,6 @@ def test_sections(report):
         "Other levels",
         "What if φ is wrong?",
         "What is missing",
-        "Missing together",
         "Weights",
         "Had missing values been ignored",
         "Coefficients",

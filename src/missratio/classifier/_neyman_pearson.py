@@ -358,8 +358,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         -------
         ndarray of shape (n_rows,)
             −∞ for a row that can't be scored: under deployment "complete" one with a
-            missing value, or one whose like is so rarely observed that nothing can be
-            certified of it.
+            missing value, or one that goes missing with a probability above the
+            certificate's cap.
         """
         check_is_fitted(self, "threshold_")
         X = read_rows(self, X, reset=False)

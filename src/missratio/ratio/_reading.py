@@ -12,7 +12,7 @@ from sklearn.base import clone
 from missratio._typing import FloatArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.missingness import Missingness
-from missratio.ratio._base import BaseRatio, LabelledRows, check_no_infinity
+from missratio.ratio._base import BaseRatio, ReadRows, check_no_infinity
 from missratio.ratio._each_column import EachColumnBasis
 from missratio.rows import (
     ClassRows,
@@ -37,7 +37,7 @@ class ReadingRatio(BaseRatio):
     _columns_apart: bool = False
 
     def _both_classes(
-        self, read: LabelledRows, *, fit: bool = False
+        self, read: ReadRows, *, fit: bool = False
     ) -> tuple[ClassRows, ClassRows]:
         """The numerator's and the denominator's rows, with their basis features."""
         if fit:
@@ -82,7 +82,7 @@ class ReadingRatio(BaseRatio):
             basis.feature_names_in_ = self.feature_names_in_
         return basis
 
-    def _fit_basis(self, read: LabelledRows) -> None:
+    def _fit_basis(self, read: ReadRows) -> None:
         """Fit the basis; a linear one costs nothing."""
         basis = as_basis(self.basis)
         if type(basis) is LinearBasis:

@@ -28,7 +28,12 @@ from missratio.learning._plan_draw import (
     pool_counts,
     positive,
 )
-from missratio.learning._plan_power import SHARES, PlannedPower, Task, plan_power
+from missratio.learning._plan_power import (
+    SHARES,
+    PlannedPower,
+    PlanningTask,
+    plan_power,
+)
 from missratio.learning._plan_table import Columns, write_table
 from missratio.missingness.arrays import as_frame, as_numeric_array
 from missratio.missingness.corruption import RandomState
@@ -312,7 +317,9 @@ def plan_queries(
     cells = MissingCells.of(X, y)
     seed, power, budgets = integer_seed(random_state), None, None
     if goal in ("certificate", "both"):
-        task = Task(alpha, delta, calibration_size, _place(cells, controlled_class))
+        task = PlanningTask(
+            alpha, delta, calibration_size, _place(cells, controlled_class)
+        )
         pools, budgets, power = _for_power(
             X, cells, task, positive(budget, "budget"), goal, seed
         )
@@ -347,7 +354,7 @@ def plan_queries(
 
 
 def _for_power(
-    X: Any, cells: MissingCells, task: Task, budget: int, goal: str, seed: int
+    X: Any, cells: MissingCells, task: PlanningTask, budget: int, goal: str, seed: int
 ) -> tuple[list[Pool], list[float], PlannedPower]:
     """Rows to draw from, and the values that each class may take."""
     array = np.asarray(as_numeric_array(X), dtype=np.float64)

@@ -135,7 +135,10 @@ def learn(setting: Setting, data: Data) -> dict[int, mr.LogisticMissingness]:
     for label in labels:
         mine = data.y == label
         models[label] = mr.learn_missingness(
-            data.X[mine], data.revealed[mine], rowwise=setting.rowwise
+            data.X[mine],
+            data.revealed[mine],
+            rowwise=setting.rowwise,
+            from_table=False,
         )
     return models
 

@@ -12,22 +12,28 @@ from pathlib import Path
 
 import batch
 import certificates
+import columns
 import correlated
 import growth
 import imputer
 import kernel
 import large
 import learned
+import missing
 import naive_bayes
 import report
 import small
+import streaming
 from measure import DisagreementError, Table
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 BENCHMARKS = {
     "large": large.run,
+    "missing": missing.run,
     "correlated": correlated.run,
+    "columns": columns.run,
+    "streaming": streaming.run,
     "small": small.run,
     "batch": batch.run,
     "growth": growth.run,

@@ -27,6 +27,7 @@ __all__ = [
     "NoCertificateError",
     "NoFiniteOptimumWarning",
     "NotSolvedWarning",
+    "OpenWay",
     "Remedy",
     "TableError",
     "UnexplainedMissingError",
@@ -51,6 +52,41 @@ class Remedy(StrEnum):
     OTHER_RULE = "choose another rule"
     REJECT_ALL = "set on_infeasible='reject_all'"
     OVERWRITE = "force=True to overwrite it"
+    LOOK_UP_ROWS = (
+        "plan_queries(X, y, budget={values}, goal='certificate'), revealed.fill and "
+        "inclusion="
+    )
+    LOOK_UP_CELLS = "plan_queries(X, y, per_feature=50) and learn_missingness"
+    LEARN = "missingness={{label: learn_missingness(X[y == label])}}"
+    WRITE_DOWN = "missingness={{label: model}}"
+    AS_THEY_ARE = "deployment='as-observed'"
+
+
+@dataclass(frozen=True)
+class OpenWay:
+    """What can be done about a table, with its price and what it buys.
+
+    Parameters
+    ----------
+    cost : str
+        What there is to do.
+    promise : str
+        What comes of it, and what that assumes.
+    how : Remedy or str
+        A template, as those of `Message`.
+    facts : mapping from str
+        What the template refers to.
+    """
+
+    cost: str
+    promise: str
+    how: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def phrased(self, words: Mapping[str, str], fields: Mapping[str, Any]) -> str:
+        """One line, for someone who knows `how` by other words."""
+        how = words.get(self.how, str(self.how)).format(**{**fields, **self.facts})
+        return f"{self.cost}: {self.promise}: {how}"
 
 
 @dataclass(frozen=True)
@@ -74,6 +110,8 @@ class Message:
         The file that it is about.
     facts : mapping from str
         What else the templates refer to.
+    ways : tuple of OpenWay
+        What can be done instead, a line each.
 
     Examples
     --------
@@ -98,6 +136,7 @@ class Message:
     remedies: tuple[str, ...] = ()
     file: Path | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    ways: tuple[OpenWay, ...] = ()
 
     @classmethod
     def plain(cls, text: str, *, file: Path | None = None) -> Message:
@@ -120,6 +159,8 @@ class Message:
         said = [words.get(each, str(each)).format(**fields) for each in self.remedies]
         if said:
             told += " " + _sentence(said)
+        for way in self.ways:
+            told += f"\n- {way.phrased(words, fields)}"
         return told if self.file is None else f"{self.file}: {told}"
 
     def named(self, names: Sequence[str]) -> Message:

@@ -11,7 +11,6 @@ one batch; a single fit is a batch of one.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,11 +20,9 @@ import numpy as np
 from missratio._typing import FloatArray, IntArray
 from missratio.objective import Term
 
-# From this many features on BLAS's symmetric product beats its general one.
+# From this many features on BLAS's symmetric product beats its general one (by 14 %
+# of a fit of 40 columns with missing values).
 SYRK_FEATURES = 32
-# Rows of so many bytes are scored one by one: that reads memory from end to end, at
-# full speed, where BLAS's product with a vector reads several rows side by side.
-STREAMED_BYTES = 256
 
 Link = Callable[[FloatArray], Term | Sequence[Term]]
 
@@ -50,7 +47,8 @@ class Parameters:
         None where the model has none; the sums then leave it out as well.
     about_zero : bool
         Whether the features lie about zero, so that scores and first moments lose no
-        digits where the centre is subtracted from them rather than from each row.
+        digits where the centre is subtracted from them rather than from each row (a
+        sixth of a fit in single precision).
     """
 
     coef: FloatArray
@@ -73,12 +71,9 @@ class Parameters:
         """The scores of rows, of shape (n_problems, n_rows)."""
         coef = self.coef.astype(features.dtype, copy=False)
         score: FloatArray
-        row = features[0, 0]
-        if len(row) == 1:
+        if features.shape[-1] == 1:
             # Elementwise, in whatever order the rows lie in memory.
             score = features[..., 0] * coef
-        elif row.nbytes >= STREAMED_BYTES and row.flags.c_contiguous:
-            score = np.vecdot(features, coef[:, None, :])
         else:
             score = (features @ coef[..., None])[..., 0]
         if self.offset is not None:
@@ -271,18 +266,6 @@ def row_sums(mass: FloatArray, features: FloatArray) -> FloatArray:
     return np.asarray((mass[:, None, :] @ features)[:, 0, :])
 
 
-_local = threading.local()
-
-
-def _scratch(like: FloatArray) -> FloatArray:
-    """An array to overwrite, kept for each thread: fresh memory is slow to touch."""
-    buffer = getattr(_local, "buffer", None)
-    if buffer is None or buffer.size < like.size or buffer.dtype != like.dtype:
-        buffer = _local.buffer = np.empty(like.size, dtype=like.dtype)
-    scratch: FloatArray = buffer[: like.size].reshape(like.shape)
-    return scratch
-
-
 def _second_moments(
     mass: FloatArray, features: FloatArray, at: Parameters
 ) -> FloatArray:
@@ -295,12 +278,9 @@ def _second_moments(
     elif features.shape[-1] >= SYRK_FEATURES and mass.min() >= 0.0:
         # One operand on both sides, so that BLAS does half of the work (syrk).
         root = np.sqrt(mass)[..., None]
-        if at.centre is None:
-            scaled = np.multiply(features, root, out=_scratch(features))
-        else:
-            centre = at.centre[:, None, :].astype(features.dtype, copy=False)
-            scaled = np.subtract(features, centre, out=_scratch(features))
-            scaled *= root
+        centre = 0.0 if at.centre is None else at.centre[:, None, :]
+        scaled = np.subtract(features, centre, dtype=features.dtype)
+        scaled *= root
         second = scaled.swapaxes(1, 2) @ scaled
     else:
         centred = features

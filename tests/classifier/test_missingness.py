@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import missratio as mr
 from missratio import (
     KLIEP,
     FunctionMissingness,
@@ -81,6 +82,9 @@ def test_a_ratio_inside_another_gets_them_too(corrupted):
     assert model.estimator_.missingness == models
 
 
+@pytest.mark.filterwarnings(
+    "ignore::missratio.missingness.MissingnessContradictionWarning"
+)
 @pytest.mark.parametrize("own", ["ignore", {1: STEP0}])
 def test_a_ratio_that_has_its_own_keeps_it(corrupted, own):
     X, y = corrupted({1: STEP1})
@@ -268,7 +272,8 @@ def test_single_missing_values_weigh_complete_rows_by_a_product(corrupted):
     kish = weights.sum() ** 2 / (weights**2).sum()
     assert certificate.effective_rows == pytest.approx(kish)
     assert f"{complete.sum()} are complete" in str(certificate)
-    assert model.threshold_ in model.score_samples(held[complete])
+    scores = model.score_samples(held[complete])
+    assert np.isclose(scores, model.threshold_, 1e-5, 1e-5).any()
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
@@ -310,3 +315,45 @@ def test_calibration_rows_none_of_which_is_observed(on_infeasible, rule):
 def test_a_product_over_many_columns_has_no_bound():
     many = FunctionMissingness(lambda X: 0 * X, rowwise=False, maximum=0.98)
     assert many.weight_bound(200) in (None, np.inf)
+
+
+def mirrored_rows(n=1500):
+    rng = np.random.default_rng(0)
+    Z = np.concatenate([rng.normal(size=(n, 1)), rng.normal(1.5, 1, (n, 1))])
+    X, y = Z.copy(), np.repeat([0, 1], n)
+    X[:n] = mr.corrupt(Z[:n], mr.StepMissingness(1.0, 0.0, 0.8), rng)
+    return X, y, mr.StepMissingness(-1.0, 0.0, 0.8)
+
+
+def test_a_phi_that_calibration_rows_contradict_is_not_certified():
+    # Mirrored, it was certified with a true error of .29 at α = .1.
+    X, y, mirrored = mirrored_rows()
+    model = mr.NeymanPearsonClassifier(
+        LogisticRegression(), alpha=0.1, missingness={0: mirrored}, random_state=0
+    )
+    with pytest.raises(mr.MissingnessContradictionError, match="class 0") as caught:
+        model.fit(X, y)
+    assert caught.value.checks[0].found == pytest.approx(0.4, abs=0.05)
+
+
+def test_odds_that_may_be_wrong_excuse_as_much():
+    X, y, _ = mirrored_rows()
+    # Odds of 4 are stated as 1.5.
+    phi = mr.StepMissingness(1.0, 0.0, 0.6)
+    options = {"alpha": 0.4, "missingness": {0: phi}, "random_state": 0}
+    with pytest.raises(mr.MissingnessContradictionError):
+        mr.NeymanPearsonClassifier(LogisticRegression(), **options).fit(X, y)
+    model = mr.NeymanPearsonClassifier(LogisticRegression(), odds_factor=3.0, **options)
+    assert model.fit(X, y).certificate_.certified
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_phi_evaluated_at_scaled_values_is_warned_of(sign):
+    rng = np.random.default_rng(0)
+    phi = mr.LogisticMissingness(-sign * 8.0, [sign / 15.0])
+    Z = rng.normal(120.0, 15.0, (1000, 1))
+    X = np.concatenate([mr.corrupt(Z[:500], phi, rng), Z[500:]])
+    y = np.repeat([1, 0], 500)
+    mr.KLIEP(missingness={1: phi}).fit(X, y)
+    with pytest.warns(mr.MissingnessContradictionWarning, match=r"class 1.*scaler"):
+        make_pipeline(StandardScaler(), mr.KLIEP(missingness={1: phi})).fit(X, y)

@@ -174,7 +174,7 @@ def test_an_estimator_that_scores_nothing_is_refused(table):
         ({"alpha": 1.0}, "alpha must lie"),
         ({"delta": -0.1}, "delta must lie"),
         ({"delta": float("nan")}, "delta must lie"),
-        ({"rule": "thinned"}, "rule must be a Rule or one of"),
+        ({"rule": "thinned"}, "rule must be one of"),
         ({"deployment": "full"}, "deployment must be one of"),
         ({"on_infeasible": "warn"}, "on_infeasible must be one of"),
         ({"missingness": "ignore"}, "can't be certified"),

@@ -81,7 +81,7 @@ def test_more_missing_rows_need_more_rows(rule):
         ((0.1, 1.0), "delta"),
         ((0.1, 0.05, 1.0), "phi_max"),
         ((0.1, 0.05, -0.1), "phi_max"),
-        ((0.1, 0.05, 0.0, "fastest"), "rule must be a Rule or one of"),
+        ((0.1, 0.05, 0.0, "fastest"), "rule must be one of"),
         ((0.1, 0.05, 0.5, "binomial"), "complete calibration rows"),
     ],
 )

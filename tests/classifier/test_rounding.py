@@ -59,6 +59,7 @@ def ways_to_ask(model, X):
 @pytest.mark.parametrize(
     ("d", "scale", "offset"), [(3, 1.0, 0.0), (7, 0.1, 3.0), (12, 1000.0, 0.0)]
 )
+@pytest.mark.filterwarnings("ignore::missratio.classifier.NoPowerWarning")
 def test_a_decision_is_a_function_of_the_row(name, d, scale, offset):
     X, y = discrete(300, d, 1, scale, offset)
     if name == "trees" and offset:

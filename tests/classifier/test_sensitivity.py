@@ -130,11 +130,11 @@ def test_less_evidence_is_borne_by_a_larger_factor():
 def test_slack_in_alpha_is_slack_in_the_odds():
     # A certificate for α on scores with few values, where the next one is far away.
     X, y = stepped()
-    rounded = np.where(np.isnan(X), X, np.rint(X))
+    rounded = np.floor(X) + 0.5  # on the same side of φ's threshold
     tied = certified(STEP, rule="betting").fit(rounded, y).certificate_
     smooth = certified(STEP, rule="betting").fit(X, y).certificate_
     assert tied.estimated_error < smooth.estimated_error
-    assert tied.sensitivity > 1.2 * smooth.sensitivity
+    assert tied.sensitivity > 1.1 * smooth.sensitivity
 
 
 def test_nothing_is_said_where_nothing_is_missing_or_certified(two_normals):

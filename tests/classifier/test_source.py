@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 import missratio as mr
 from missratio import engine
 from missratio.classifier import _streamed as split
-from missratio.ratio import _parts
+from missratio.ratio import _build
 from missratio.rows import _parquet, _streamed
 
 NAMES = ["a", "b"]
@@ -18,7 +18,7 @@ NAMES = ["a", "b"]
 
 @pytest.fixture(autouse=True)
 def blockwise(monkeypatch):
-    for module in (engine, _parts):
+    for module in (engine, _build):
         monkeypatch.setattr(module, "HELD_ELEMENTS", 100)
     monkeypatch.setattr(_streamed, "DRAWN_NUMBERS", 2000)
     monkeypatch.setattr(_parquet, "BATCH_NUMBERS", 800)

@@ -178,7 +178,7 @@ def test_curves_at_other_levels_are_not_compared(scores):
     [
         ({"alphas": [0.0, 0.1]}, "alpha must lie"),
         ({"alphas": [1.0]}, "alpha must lie"),
-        ({"rule": "best"}, "rule must be a Rule or one of"),
+        ({"rule": "best"}, "rule must be one of"),
         ({"weights": np.full(1000, 3.0), "bound": 2.0}, "exceeds the bound"),
     ],
 )

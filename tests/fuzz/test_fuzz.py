@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import missratio as mr
 from missratio._files import Cells, open_table
-from missratio.app.modelfile import TrainingData
+from missratio.app.modelfile import ModelFileError, TableModel, TrainingData
 from missratio.app.modelfile._archive import HEADER, SCHEMA, _digest
 from missratio.app.tables import Encoder, TableColumn, Wanted, read_labelled
 from missratio.app.workflow import PhiFileError, read_missingness
@@ -165,7 +165,7 @@ def model_bytes(folder):
         rows, labels
     )
     training = TrainingData("t.csv", "0" * 64, {0: 100, 1: 100}, {0: {}, 1: {}})
-    model = mr.TableModel(classifier, ENCODER, "y", (), "kliep", training, None, "{}")
+    model = TableModel(classifier, ENCODER, "y", (), "kliep", training, None, "{}")
     mr.save_model(model, folder / "model.skops", force=True)
     return (folder / "model.skops").read_bytes()
 
@@ -312,7 +312,7 @@ def test_mutated_models(folder):
     base = model_bytes(folder)
     strategy = forged_models(base) | mutated([base])
     path = folder / "m.skops"
-    fuzz(strategy, 0.06, path, mr.load_model, mr.ModelFileError)
+    fuzz(strategy, 0.06, path, mr.load_model, ModelFileError)
 
 
 def test_what_is_fuzzed_is_sound_to_begin_with(folder):

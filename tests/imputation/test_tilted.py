@@ -129,7 +129,7 @@ def test_donors_that_are_kept_are_few(skewed, monkeypatch):
         # Rows of which the same is known are given the same.
         lost = lossy.lost(0) & ~lossy.lost(1)
         assert completed[lost, 0].mean() == pytest.approx(
-            lossy.Z[lost, 0].mean(), abs=0.2
+            lossy.Z[lost, 0].mean(), abs=0.3
         )
 
 

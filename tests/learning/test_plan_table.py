@@ -259,6 +259,9 @@ def test_a_header_must_be_there(problem, filled, tmp_path):
     (tmp_path / "plan.csv").write_text("\n\n")
     with pytest.raises(ValueError, match="is empty"):
         mr.QueryPlan.read(tmp_path / "plan.csv", X, y)
+    (tmp_path / "plan.csv").write_text('"')
+    with pytest.raises(ValueError, match="not found among"):
+        mr.QueryPlan.read(tmp_path / "plan.csv", X, y)
     lines = [[*line, line[0]] for line in lines_of(frame)]
     with pytest.raises(ValueError, match="several columns named 'draw'"):
         mr.QueryPlan.read(save(tmp_path / "plan.csv", lines), X, y)

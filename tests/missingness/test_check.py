@@ -279,3 +279,12 @@ def test_weights_may_come_as_edges():
     assert check.verdict == "contradiction"
     (check,) = check_weights([low, high * 1.2], ["x"], [np.inf])
     assert check.verdict == "consistent"
+
+
+def test_odds_that_may_be_wrong_explain_more():
+    rng = np.random.default_rng(0)
+    X, phi = wrong_share(rng, 500)
+    # Odds of 3/7 are 7/3: wrong by a factor of 5.4.
+    for factor, verdict in ((2.0, "contradiction"), (6.0, "consistent")):
+        (check,) = mr.missingness_check(X, phi, odds_factor=factor)
+        assert check.verdict == verdict

@@ -20,7 +20,7 @@ from missratio import (
 )
 from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.ratio._adjusted import adjust
-from missratio.ratio._parts import weighted_means
+from missratio.ratio._build import weighted_means
 from missratio.ratio._penalty import mean_covariance
 from missratio.rows import ClassRows, MemorySource, as_weighing, only_columns
 from missratio.weights import inverse_probability_weights

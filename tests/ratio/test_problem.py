@@ -27,7 +27,7 @@ from missratio.objective import (
     Term,
     as_divergence_objective,
 )
-from missratio.ratio import _parts, _solve
+from missratio.ratio import _build, _solve
 from missratio.ratio._problem import RatioProblem, WeightedMean
 from missratio.ratio._solve import solve
 from missratio.solver import Status, _pilot
@@ -355,7 +355,7 @@ def test_what_a_sketch_does_not_see_is_found_all_the_same():
 def test_single_precision_holds_in_place_about_zero_and_far_from_it(
     offset, monkeypatch
 ):
-    monkeypatch.setattr(_parts, "HELD_ELEMENTS", 0)
+    monkeypatch.setattr(_build, "HELD_ELEMENTS", 0)
     rng = np.random.default_rng(0)
     X = rng.normal(offset, 1, (2, 20_000, 4)).astype(np.float32)
     X[0] += np.float32(0.3)
@@ -596,7 +596,7 @@ def with_mixtures(seed, offset=0.0):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("error::missratio.NoFiniteOptimumWarning")
+@pytest.mark.filterwarnings("error::missratio.exceptions.NoFiniteOptimumWarning")
 @pytest.mark.parametrize("name", DIVERGING)
 @pytest.mark.parametrize("seed", range(10))
 def test_collinear_features_predict_what_fewer_do(name, seed):

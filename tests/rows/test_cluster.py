@@ -8,7 +8,7 @@ import pytest
 
 import missratio as mr
 from missratio import engine
-from missratio.ratio import _parts
+from missratio.ratio import _build
 from missratio.rows import _streamed
 from missratio.rows._cluster import hold, of_collection
 
@@ -32,7 +32,7 @@ def cluster():
 @pytest.fixture
 def blockwise(monkeypatch):
     """Let tables of this size be read block by block, and few rows be drawn."""
-    for module in (engine, _parts):
+    for module in (engine, _build):
         monkeypatch.setattr(module, "HELD_ELEMENTS", 100)
     monkeypatch.setattr(_streamed, "DRAWN_NUMBERS", 6000)
 

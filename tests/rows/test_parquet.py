@@ -8,7 +8,7 @@ import pytest
 import missratio as mr
 from missratio import engine
 from missratio.basis import PolynomialBasis
-from missratio.ratio import _parts
+from missratio.ratio import _build
 from missratio.rows import _parquet, _streamed
 
 N_COLUMNS = 4
@@ -18,7 +18,7 @@ NAMES = [f"x{j}" for j in range(N_COLUMNS)]
 @pytest.fixture
 def blockwise(monkeypatch):
     """Let tables of this size be read block by block, and few rows be drawn."""
-    for module in (engine, _parts):
+    for module in (engine, _build):
         monkeypatch.setattr(module, "HELD_ELEMENTS", 100)
     monkeypatch.setattr(_streamed, "DRAWN_NUMBERS", 8000)
     monkeypatch.setattr(_parquet, "BATCH_NUMBERS", 2000)

@@ -81,6 +81,15 @@ def test_missing_values_weigh_the_same_there(missingness, sort):
 
 
 @pytest.mark.usefixtures("as_device")
+def test_first_order_steps_on_a_device():
+    X, y = labelled(sort=True, n_rows=3000)
+    ratio = mr.KLIEP(solver="lbfgs", l2=0.1)
+    expected = ratio.fit(X, y).coef_.copy()
+    ratio.fit(torch.as_tensor(X), torch.as_tensor(y))
+    np.testing.assert_allclose(ratio.coef_, expected, atol=1e-5)
+
+
+@pytest.mark.usefixtures("as_device")
 def test_columns_apart_and_other_bases_are_worked_out_on_the_host():
     X, y = labelled(sort=False, n_rows=3000)
     for ratio in (mr.NaiveBayesRatio(), mr.KLIEP(basis=mr.PolynomialBasis())):

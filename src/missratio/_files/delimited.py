@@ -117,7 +117,7 @@ def csv_lines(file: RegularFile, dialect: Dialect) -> Iterator[tuple[int, list[s
             )
             reader = csv.reader(text, delimiter=dialect.separator)
             lines = ((reader.line_num, cells) for cells in reader if any(cells))
-            next(lines)
+            next(lines, None)
             yield from lines
     except (ValueError, EOFError, OSError, zlib.error, csv.Error) as error:
         raise _unreadable(file, dialect.encoding, error) from error

@@ -110,10 +110,8 @@ class Certificate:
             f"classified as {other} (with probability {percent(1 - self.delta)} over "
             "the calibration rows).",
             f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
-            f"{self.rows} calibration rows, of which {self.observed} are complete or "
-            f"taken as they are (effective sample size {self.effective_rows:.4g}). The "
-            f"estimated error is {percent(self.estimated_error)}, the bound "
-            f"{percent(self.error_bound)}.",
+            f"{self.rows} calibration rows{self._on_size()}. The estimated error is "
+            f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),
             *self._on_missingness(),
@@ -121,6 +119,15 @@ class Certificate:
             f"It holds {self.valid_while}.",
         ]
         return "\n".join(lines)
+
+    def _on_size(self) -> str:
+        """How many rows are left of the calibration rows."""
+        if self.observed == self.rows:
+            return ""
+        return (
+            f", of which {self.observed} are complete (effective sample size "
+            f"{self.effective_rows:.4g})"
+        )
 
     def _on_missingness(self) -> list[str]:
         """How far the guarantee allows for errors in φ."""

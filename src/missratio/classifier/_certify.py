@@ -176,7 +176,9 @@ class Promise:
             return trust, self.rule
         choices = self._capped(trust, self.rule, training, other is not None)
         for worst, rule in self._worst(trust, training):
-            choices += self._capped(worst, rule, training, other is not None)
+            more = self._capped(worst, rule, training, other is not None)
+            # Without a bound there is one bet only, γ = λ, whose worst φ is another.
+            choices += [c for c in more if c[0].bound(training.rows.shape[1])]
         if other is None or len(choices) == 1:
             return choices[0]
         detected, left = other(), self.delta - (delta or 0.0)

@@ -42,7 +42,12 @@ from missratio.classifier._training import (
     users_labels,
 )
 from missratio.classifier._trust import ScoredRows
-from missratio.missingness import Missingness, RowInclusion
+from missratio.missingness import (
+    Missingness,
+    RowInclusion,
+    missingness_check,
+    refuse_contradiction,
+)
 from missratio.ratio import check_choice, two_classes
 from missratio.rows import LabelledSource, as_source
 from missratio.threshold import CalibrationSample, Rule, check_levels
@@ -353,8 +358,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         -------
         ndarray of shape (n_rows,)
             −∞ for a row that can't be scored: under deployment "complete" one with a
-            missing value, or one whose like is so rarely observed that nothing can be
-            certified of it.
+            missing value, or one that goes missing with a probability above the
+            certificate's cap.
         """
         check_is_fitted(self, "threshold_")
         X = read_rows(self, X, reset=False)
@@ -546,6 +551,11 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         by_design = drawn is not None and drawn.by_design
         if self.deployment == "complete" and not by_design:
             model = calibration_model(X0, missingness, self._controlled())
+        if model is not None:
+            checks = missingness_check(
+                X0, model, complete=True, odds_factor=self.odds_factor
+            )
+            refuse_contradiction(checks, self._controlled())
         training = None
         if model is not None and training_rows is not None:
             training = self._scored(training_rows)

@@ -314,7 +314,9 @@ def _tilted(
     n_missing = np.isnan(values).sum(axis=0)
     as_it_was = np.nansum(odds, axis=0)
     # As many missing as φ said, which is about as many as are.
-    scale = np.where(mass > 0.0, np.where(n_missing > 0, as_it_was, 0.0) / mass, 1.0)
+    scale = np.ones(len(mass))
+    wanted = np.where(n_missing > 0, as_it_was, 0.0)
+    np.divide(wanted, mass, out=scale, where=mass > 0.0)
 
     def function(block: FloatArray) -> FloatArray:
         own = model.missing_probability(block)

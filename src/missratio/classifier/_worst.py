@@ -28,6 +28,8 @@ MOST_ROWS = 5000
 SWEEPS = 2
 # Log-odds beyond which a weight is as large as can be summed.
 LARGEST = 30.0
+# And beyond which a φ certifies nothing: on rows further out it may round to 1.
+USABLE = 15.0
 
 
 def worst_model(
@@ -55,7 +57,7 @@ def worst_model(
     -------
     LogisticMissingness or None
         None for a model of whole rows in several columns, whose region has too many
-        dimensions to look through.
+        dimensions to look through, and where the worst φ is as good as 1 somewhere.
     """
     table = as_numeric_array(rows).astype(np.float64, copy=False)
     if model.rowwise and table.shape[1] > 1:
@@ -75,6 +77,8 @@ def worst_model(
             place = int(np.argmax(rest @ odds))
             intercept[j], coef[j] = points[place, :2]
             weights[:, j] = 1.0 + odds[:, place]
+    if (intercept + np.nan_to_num(coef * table)).max(initial=-np.inf) > USABLE:
+        return None
     if model.rowwise:
         return LogisticMissingness(intercept[0], coef, rowwise=True)
     return LogisticMissingness(intercept, coef)

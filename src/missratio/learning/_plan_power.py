@@ -81,7 +81,7 @@ class PlannedPower:
 
 
 @dataclass(frozen=True)
-class Task:
+class PlanningTask:
     """What is to be certified.
 
     Parameters
@@ -102,7 +102,7 @@ class Task:
 def plan_power(
     array: FloatArray,
     cells: MissingCells,
-    task: Task,
+    task: PlanningTask,
     budget: int,
     shares: tuple[float, ...],
     seed: int,
@@ -113,7 +113,7 @@ def plan_power(
     ----------
     array : ndarray of shape (n_rows, n_features)
     cells : MissingCells
-    task : Task
+    task : PlanningTask
     budget : int
         Values to look up.
     shares : tuple of float
@@ -135,7 +135,7 @@ class _Pilot:
     """A completed table on which look-ups are tried out."""
 
     def __init__(
-        self, array: FloatArray, cells: MissingCells, task: Task, seed: int
+        self, array: FloatArray, cells: MissingCells, task: PlanningTask, seed: int
     ) -> None:
         rng = np.random.default_rng([seed, 1])
         self.task = task

@@ -5,6 +5,8 @@ from missratio.missingness._check import (
     MissingnessContradictionError,
     MissingnessContradictionWarning,
     missingness_check,
+    refuse_contradiction,
+    warn_of_contradiction,
 )
 from missratio.missingness._inclusion import RowInclusion
 from missratio.missingness._looked_up_means import LookedUpMeans, looked_up_means
@@ -37,4 +39,6 @@ __all__ = [
     "looked_up_means",
     "missingness_check",
     "missingness_patterns",
+    "refuse_contradiction",
+    "warn_of_contradiction",
 ]

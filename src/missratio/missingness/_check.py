@@ -111,7 +111,13 @@ class MissingnessContradictionWarning(UserWarning):
 
 
 def missingness_check(
-    X: Any, missingness: Missingness, *, level: float = LEVEL, complete: bool = False
+    X: Any,
+    missingness: Missingness,
+    *,
+    level: float = LEVEL,
+    complete: bool = False,
+    odds_factor: float = 1.0,
+    names: Sequence[str] | None = None,
 ) -> tuple[MissingnessCheck, ...]:
     """Test E W = 1 for the rows of one class, to see whether the table contradicts φ.
 
@@ -129,6 +135,11 @@ def missingness_check(
     complete : bool, default=False
         Per feature: whether to test as well what weights of complete rows rest on, that
         entries go missing independently given the row.
+    odds_factor : float, default=1.0
+        By what factor the odds φ/(1 − φ) may be wrong either way: only what none of
+        these φ explains speaks against it.
+    names : sequence of str, optional
+        Of the columns, for messages; those of a dataframe are known.
 
     Returns
     -------
@@ -155,13 +166,17 @@ def missingness_check(
         low, high = missingness.probability_band(X, level)
     else:
         low = high = missingness.missing_probability(X)
-    edges = [_weights(each) for each in ((low,) if low is high else (low, high))]
-    with np.errstate(divide="ignore"):
-        bounds = 1.0 / (1.0 - missingness.column_maxima(n_columns))
+    edges = [_weights(low, 1.0 / odds_factor)]
+    if low is not high or odds_factor > 1.0:
+        edges.append(_weights(high, odds_factor))
+    bounds = _weights(missingness.column_maxima(n_columns), odds_factor)
     if missingness.rowwise:
         return check_weights(edges, ["rows"], bounds, level)
-    names = [f"column {column_name(X, j)}" for j in range(n_columns)]
-    return check_weights(edges, names, bounds, level, complete=complete)
+    shown = [
+        f"column {column_name(X, j) if names is None else repr(names[j])}"
+        for j in range(n_columns)
+    ]
+    return check_weights(edges, shown, bounds, level, complete=complete)
 
 
 def check_weights(
@@ -235,7 +250,8 @@ def _check(
         expected,
         1.0 - worse.n_observed / n,
         worse.total / n,
-        max(over, under),
+        # Where nothing is observed there is nothing to compare.
+        max(over, under) if worse.n_observed else -math.inf,
         level,
         over >= under or bound is not None,
         len(group) > 1,
@@ -314,9 +330,10 @@ def _clearest(
     return found
 
 
-def _weights(probability: FloatArray) -> FloatArray:
+def _weights(probability: FloatArray, odds_factor: float) -> FloatArray:
+    """1/(1 − φ) with the odds of being missing multiplied; 0 where φ is NaN."""
     with np.errstate(divide="ignore"):
-        weights = 1.0 / (1.0 - probability)
+        weights = 1.0 + odds_factor * probability / (1.0 - probability)
     weights[np.isnan(weights)] = 0.0
     return np.asarray(weights)
 

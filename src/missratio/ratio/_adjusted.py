@@ -141,7 +141,7 @@ def _slope(gram: FloatArray, product: FloatArray, n_rows: float) -> FloatArray:
 
 
 def _blocks(n_rows: int, fold: int) -> list[slice]:
-    """Every so many-th row, in blocks."""
+    """Rows at a fixed stride, in blocks."""
     step = BLOCK_ROWS * FOLDS
     return [
         slice(start + fold, min(start + step, n_rows), FOLDS)

@@ -130,7 +130,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         inclusion: ArrayLike | None,
         *,
         reset: bool,
-    ) -> LabelledRows:
+    ) -> ReadRows:
         """Validate a labelled table. NaN and infinities are seen to later."""
         options: dict[str, Any] = {
             "reset": reset,
@@ -156,7 +156,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             sample_weight = check_sample_weight(sample_weight, len(X))
         if inclusion is not None:
             inclusion = check_inclusion(inclusion, X)
-        return LabelledRows(given, X, is_numerator, sample_weight, inclusion)
+        return ReadRows(given, X, is_numerator, sample_weight, inclusion)
 
     def _read_rows(self, X: Any) -> Any:
         """Validate rows to be scored."""
@@ -188,7 +188,7 @@ def _is_plain(X: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledRows:
+class ReadRows:
     """A validated table and its labels.
 
     Parameters

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import config_context, get_config
-from sklearn.base import clone
+from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._threads import one_blas_thread
 from missratio._typing import FloatArray
-from missratio.basis import Basis, LinearBasis, as_basis
-from missratio.missingness import Missingness
+from missratio.basis import LinearBasis, as_basis
 from missratio.objective import Objective
 from missratio.ratio._adjusted import adjust
 from missratio.ratio._base import (
     NORMALIZATIONS,
     SOLVERS,
-    BaseRatio,
-    LabelledRows,
     SolverName,
     check_choice,
-    check_no_infinity,
     given,
     report_status,
 )
+from missratio.ratio._build import CompleteRows, joint_problem, separate_problem
 from missratio.ratio._checks import (
     check_finite,
     check_rank,
@@ -37,16 +32,7 @@ from missratio.ratio._checks import (
     read_two_samples,
     stack_samples,
 )
-from missratio.ratio._each_column import EachColumnBasis
-from missratio.ratio._parts import (
-    FALLBACKS,
-    CompleteRows,
-    Fallback,
-    JointProblem,
-    JointSolution,
-    joint_problem,
-    separate_problem,
-)
+from missratio.ratio._parts import JointProblem, JointSolution
 from missratio.ratio._penalty import (
     PENALTY_WEIGHTS,
     PenaltyUnits,
@@ -54,16 +40,15 @@ from missratio.ratio._penalty import (
     Strength,
     penalty_units,
 )
+from missratio.ratio._reading import ReadingRatio
 from missratio.ratio._streamed import classes_elsewhere
 from missratio.rows import (
     ClassRows,
     MemorySource,
-    Normalization,
     WeightCheck,
-    as_weighing,
     check_missingness,
-    class_model,
     only_columns,
+    warn_if_contradicted,
 )
 from missratio.solver import Status
 from missratio.tensor import (
@@ -76,20 +61,18 @@ from missratio.tensor import (
 )
 from missratio.weights import SampleSize
 
-MissingnessParameter = Mapping[Any, Missingness] | Literal["ignore"] | None
 Backend = Literal["pandas", "polars", "pyarrow"]
+Fallback = Literal["raise", "naive-bayes"]
+FALLBACKS = ("raise", "naive-bayes")
 
 
-class JointRatio(BaseRatio):
+class JointRatio(ReadingRatio):
     """A ratio whose score is θᵀf(z) + intercept, fitted to one objective.
 
     A subclass says which objective. Everything else (missingness, basis, penalty,
     solver) is the same for all of them.
     """
 
-    basis: Any
-    missingness: MissingnessParameter
-    normalize: Normalization
     l2: Any
     l1: Any = 0.0
     penalty_weights: PenaltyWeights = "uniform"
@@ -98,7 +81,6 @@ class JointRatio(BaseRatio):
     tol: float
     max_iter: int
 
-    basis_: Basis
     coef_: FloatArray
     intercept_: float
     log_normalizer_: float
@@ -109,8 +91,6 @@ class JointRatio(BaseRatio):
     fallback_used_: bool
     standard_error_: FloatArray | None
     weight_check_: dict[Any, WeightCheck]
-    # Whether each column is fitted by itself, as `NaiveBayesRatio` has it.
-    _columns_apart: bool = False
 
     @abstractmethod
     def _objective(self) -> Objective:
@@ -172,74 +152,6 @@ class JointRatio(BaseRatio):
         self._warn_of_weights(problem, numerator, denominator, stacklevel=3)
         report_status(*solution.worst, type(self).__name__, stacklevel=3)
         return self
-
-    def _both_classes(
-        self, read: LabelledRows, *, fit: bool = False
-    ) -> tuple[ClassRows, ClassRows]:
-        """The numerator's and the denominator's rows, with their basis features."""
-        if fit:
-            check_missingness(self.missingness, self.classes_)
-            self._fit_basis(read)
-        features = self._evaluate_basis(read.given, read.table)
-        found = []
-        for position, chosen in ((1, read.is_numerator), (0, ~read.is_numerator)):
-            source = MemorySource.of(read.table, features, chosen, read.sample_weight)
-            inclusion = None
-            if read.inclusion is not None:
-                inclusion = read.inclusion[source.index]
-            found.append(self._class_rows(source, position, inclusion))
-        return found[0], found[1]
-
-    def _class_rows(
-        self, source: MemorySource, position: int, inclusion: FloatArray | None
-    ) -> ClassRows:
-        """One class's rows, and what they weigh."""
-        label = self.classes_[position]
-        label = label.item() if hasattr(label, "item") else label
-        model = class_model(self.missingness, label)
-        if isinstance(model, Missingness):
-            try:
-                model.check_width(source.table.shape[1])
-            except ValueError as error:
-                raise ValueError(f"Class {label!r}: {error}") from error
-        return ClassRows(
-            label,
-            source,
-            as_weighing(model, inclusion, label),
-            self.normalize,
-            getattr(self, "feature_names_in_", None),
-        )
-
-    def _linear_basis(self, n_columns: int) -> LinearBasis:
-        """A fitted linear basis, without another look at the table."""
-        basis = LinearBasis()
-        basis.required_columns_ = np.eye(n_columns, dtype=bool)
-        basis.n_features_in_ = n_columns
-        if hasattr(self, "feature_names_in_"):
-            basis.feature_names_in_ = self.feature_names_in_
-        return basis
-
-    def _fit_basis(self, read: LabelledRows) -> None:
-        """Fit the basis; a linear one costs nothing."""
-        basis = as_basis(self.basis)
-        if type(basis) is LinearBasis:
-            self.basis_ = self._linear_basis(read.table.shape[1])
-            return
-        check_no_infinity(read.table)
-        if self._columns_apart:
-            basis = EachColumnBasis(basis)
-        source = read.given if hasattr(self, "feature_names_in_") else read.table
-        with config_context(assume_finite=True):
-            self.basis_ = clone(basis).fit(source, read.is_numerator.astype(int))
-
-    def _evaluate_basis(self, X: Any, table: FloatArray) -> FloatArray:
-        """Basis features of a validated table; X is what it was read from."""
-        if type(self.basis_) is LinearBasis:
-            return table
-        source = X if hasattr(self, "feature_names_in_") else table
-        with config_context(assume_finite=True, transform_output="default"):
-            features: FloatArray = np.asarray(self.basis_.transform(source))
-        return features
 
     def _check_parameters(self) -> None:
         check_choice("normalize", self.normalize, NORMALIZATIONS)
@@ -310,7 +222,7 @@ class JointRatio(BaseRatio):
         denominator: ClassRows,
         stacklevel: int,
     ) -> None:
-        """Warn where a few rows carry a class's weight."""
+        """Warn where a few rows carry a class's weight, or the rows contradict φ."""
         columns = only_columns(self.basis_.required_columns_)
         apart = self._columns_apart or self.fallback_used_
         names = self.basis_.get_feature_names_out
@@ -320,6 +232,7 @@ class JointRatio(BaseRatio):
         ):
             required = columns if by_feature else None
             rows.warn_if_concentrated(sums, required, names, stacklevel + 1)
+            warn_if_contradicted(rows, not by_feature, stacklevel + 1)
 
     def _choose_problem(
         self, numerator: ClassRows, denominator: ClassRows
@@ -421,7 +334,8 @@ class JointRatio(BaseRatio):
             NaN for a row that has a missing value.
         """
         if (tensor := on_device(X)) is not None:
-            return self._predict_tensor(tensor)
+            found: FloatArray = self._predict_tensor(tensor)
+            return found
         X = on_host(X)
         features = self._evaluate_basis(X, self._read_rows(X))
         score: FloatArray = features @ as_numpy(self.coef_) + float(self.intercept_)

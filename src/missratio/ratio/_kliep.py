@@ -6,9 +6,9 @@ from typing import Any
 
 from missratio.objective import KLIEPObjective, Objective
 from missratio.ratio._base import SolverName
-from missratio.ratio._joint import JointRatio, MissingnessParameter
-from missratio.ratio._parts import Fallback
+from missratio.ratio._joint import Fallback, JointRatio
 from missratio.ratio._penalty import PenaltyWeights
+from missratio.ratio._reading import MissingnessParameter
 from missratio.rows import Normalization
 
 
@@ -59,7 +59,7 @@ class KLIEP(JointRatio):
         columns. "naive-bayes" takes the denominator's columns as independent, each
         fitted on all rows in which it is observed.
     solver : {"auto", "newton", "lbfgs"}, default="auto"
-        "auto" is Newton's method up to a thousand basis features, L-BFGS above; with
+        "auto" is Newton's method up to 500 basis features, L-BFGS above; with
         l1 it is a proximal Newton method in any case.
     tol : float, default=1e-8
         The Newton decrement √(gᵀH⁻¹g) at which to stop: the gradient's length in units

@@ -13,9 +13,10 @@ from sklearn.utils import check_random_state, check_scalar
 from missratio._typing import FloatArray, IntArray
 from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
 from missratio.ratio._base import SolverName
-from missratio.ratio._joint import JointRatio, MissingnessParameter
-from missratio.ratio._parts import Fallback, JointProblem
+from missratio.ratio._joint import Fallback, JointRatio
+from missratio.ratio._parts import JointProblem
 from missratio.ratio._penalty import PenaltyUnits, PenaltyWeights, Strength
+from missratio.ratio._reading import MissingnessParameter
 from missratio.rows import ClassRows, Normalization
 from missratio.solver import Status
 

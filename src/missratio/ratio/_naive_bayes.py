@@ -19,10 +19,10 @@ from missratio.ratio._each_column import EachColumnBasis
 from missratio.ratio._joint import (
     Backend,
     JointRatio,
-    MissingnessParameter,
     check_log_linear,
 )
 from missratio.ratio._kliep import KLIEP
+from missratio.ratio._reading import MissingnessParameter
 from missratio.ratio._streamed import classes_elsewhere
 from missratio.solver import Status
 from missratio.weights import SampleSize

@@ -6,7 +6,8 @@ from typing import Any
 
 from missratio.objective import Divergence, Link, Objective, as_divergence_objective
 from missratio.ratio._base import SolverName
-from missratio.ratio._joint import JointRatio, MissingnessParameter
+from missratio.ratio._joint import JointRatio
+from missratio.ratio._reading import MissingnessParameter
 from missratio.rows import Normalization
 
 

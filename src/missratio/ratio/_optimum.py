@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.ratio._joint import JointRatio, MissingnessParameter
+from missratio.ratio._joint import JointRatio
 from missratio.ratio._naive_bayes import NaiveBayesRatio
 from missratio.ratio._penalty import Strength
 from missratio.ratio._problem import RatioProblem
+from missratio.ratio._reading import MissingnessParameter
 from missratio.rows import ClassRows
 
 

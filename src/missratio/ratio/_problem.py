@@ -89,8 +89,8 @@ class RatioProblem:
     """
 
     objective: Objective
-    numerator: AnySample | WeightedMean
-    denominator: AnySample
+    numerator: AnySample | TensorSample | WeightedMean
+    denominator: AnySample | TensorSample
     centre: FloatArray
     l2: FloatArray | None = None
     l1: FloatArray | None = None
@@ -150,7 +150,7 @@ class RatioProblem:
         coef, intercept = self._split(theta)
         elements = BLOCK_ELEMENTS // 2 if second_order else BLOCK_ELEMENTS
 
-        def sweep(term_of: Link, sample: AnySample) -> list[Sums]:
+        def sweep(term_of: Link, sample: AnySample | TensorSample) -> list[Sums]:
             if sample.centred:
                 at = Parameters(coef, None, intercept)
             else:

@@ -48,7 +48,7 @@ def without_receding(problem: RatioProblem, solution: Solution) -> Solution:
     end = problem(solution.theta, second_order=True)
     assert end.hessian is not None
     status = solution.status.copy()
-    # Far enough out the Hessian underflows; such a step tells nothing, and needn't.
+    # Far enough out the Hessian underflows; such a step tells nothing.
     with np.errstate(over="ignore", invalid="ignore"):
         step, _ = newton_direction(
             end.hessian, end.gradient, np.zeros_like(end.gradient)

@@ -21,7 +21,9 @@ from missratio.solver import (
 )
 
 # Above this many parameters a Hessian costs more than it saves.
-NEWTON_PARAMETERS = 1000
+NEWTON_PARAMETERS = 500
+# Up to this many one Hessian at the end is worth knowing that there is an optimum.
+CONFIRMED_PARAMETERS = 1000
 NEWTON_TOL = 1e-8
 # L-BFGS scales features by their spread over so many rows.
 SCALE_ROWS = 2000
@@ -43,7 +45,7 @@ def solve(
     ----------
     problem : RatioProblem
     solver : {"auto", "newton", "lbfgs"}
-        "auto" takes Newton's method up to a thousand parameters. With an L1 penalty it
+        "auto" takes Newton's method up to 500 parameters. With an L1 penalty it
         is the proximal Newton method, whichever is chosen.
     tol, max_iter
         As for the solvers.
@@ -100,7 +102,7 @@ def _solve_first_order(
     scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
     start = problem.start() if begin is None else begin
     solution = lbfgs(problem, start, scale=scale, tol=tol, max_iter=10 * max_iter)
-    if problem.n_parameters > NEWTON_PARAMETERS:
+    if problem.n_parameters > CONFIRMED_PARAMETERS:
         return solution
     checked = problem.confirmed(solution)
     if checked.status[0] != Status.CONVERGED:

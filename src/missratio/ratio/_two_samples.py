@@ -8,8 +8,9 @@ from sklearn.base import clone
 
 from missratio.ratio._base import BaseRatio
 from missratio.ratio._checks import stack_samples
-from missratio.ratio._joint import JointRatio, MissingnessParameter
+from missratio.ratio._joint import JointRatio
 from missratio.ratio._kliep import KLIEP
+from missratio.ratio._reading import MissingnessParameter
 
 
 def density_ratio(

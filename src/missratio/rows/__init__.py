@@ -1,6 +1,7 @@
 """Where rows come from, and what they weigh."""
 
 from missratio.rows._class import ClassRows, Normalization, merge_sums, single_sums
+from missratio.rows._contradiction import warn_if_contradicted
 from missratio.rows._labelled import LabelledBlock, LabelledSource, as_source
 from missratio.rows._parquet import ParquetSource, scan_parquet
 from missratio.rows._source import (
@@ -56,6 +57,7 @@ __all__ = [
     "scan_parquet",
     "single_sums",
     "survey",
+    "warn_if_contradicted",
     "weighted_sums",
     "weights_of_features",
     "with_features",

@@ -10,7 +10,8 @@ import numpy as np
 
 from missratio._blocks import rows_with_nan
 from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.exceptions import Message, Remedy, UnexplainedMissingError
+from missratio.exceptions import Message
+from missratio.rows._refusals import refuse_infinity, refuse_nan
 from missratio.rows._source import (
     BLOCK_ELEMENTS,
     MemorySource,
@@ -268,21 +269,23 @@ class ClassRows:
             )
         return product
 
-    def all_weights(self) -> FloatArray | None:
-        """Weights of all rows or entries, as one array; None for ones."""
-        if isinstance(self.weighing, KnownWeights):
+    def all_weights(
+        self, required: BoolArray | IntArray | None = None
+    ) -> FloatArray | None:
+        """Weights of all rows or entries, or of one feature; None for ones."""
+        if required is None and isinstance(self.weighing, KnownWeights):
             return self.weighing.weights
 
         def work(block: RowBlock) -> FloatArray | int:
             weights = self.weigh(block)
             if weights is None:
                 return len(block.rows)
+            if weights.ndim == 2 and required is not None:
+                weights = weights_of_features(weights, required)[:, 0]
             return weights.T
 
         found = self.source.fold(work, _weights_or_ones)
-        if isinstance(found, int):
-            return None
-        return np.ascontiguousarray(found.T)
+        return None if isinstance(found, int) else np.ascontiguousarray(found.T)
 
     def known(self) -> ClassRows:
         """The same with its weights written down, for many passes over few rows."""
@@ -369,7 +372,7 @@ class ClassRows:
         if required is None:
             weights = self.whole_row_weights()
         else:
-            weights = self._weights_of_feature(required[[worst]])
+            weights = self.all_weights(required[[worst]])
             if self.weighing.by_entry:
                 about = Message(
                     "Class {label!r}, feature {columns}",
@@ -379,20 +382,6 @@ class ClassRows:
                 )
         if weights is not None:
             warn_if_concentrated(weights, about, stacklevel=stacklevel + 1)
-
-    def _weights_of_feature(self, required: BoolArray | IntArray) -> FloatArray | None:
-        """Weights of all rows for one feature; None for ones."""
-
-        def work(block: RowBlock) -> FloatArray | int:
-            weights = self.weigh(block)
-            if weights is None:
-                return len(block.rows)
-            if weights.ndim == 2:
-                weights = weights_of_features(weights, required)[:, 0]
-            return weights
-
-        found = self.source.fold(work, _weights_or_ones)
-        return None if isinstance(found, int) else found
 
     # What is refused.
 
@@ -415,43 +404,13 @@ class ClassRows:
 
     def check_no_infinity(self, block: RowBlock) -> None:
         """Refuse infinities."""
-        infinite = np.isinf(block.rows)
-        if infinite.any():
-            row, column = np.argwhere(infinite)[0]
-            number = self.source.row_number(block.start + int(row))
-            raise ValueError(
-                f"Input X contains infinity at row {number}, column {column}. "
-                "Replace it by NaN if the value is missing, or by a number."
-            )
+        refuse_infinity(block, self.source.row_number)
 
     def _look_closely(self, block: RowBlock) -> None:
         """Refuse what made a sum not finite."""
         self.check_no_infinity(block)
         if isinstance(self.weighing, Unweighted) and np.isnan(block.rows).any():
-            self._refuse_nan()
-
-    def _refuse_nan(self) -> None:
-        def lacking(block: RowBlock) -> BoolArray:
-            return np.asarray(np.isnan(block.rows).any(axis=0))
-
-        found = self.source.fold(lacking, lambda parts: np.any(parts, axis=0))
-        places = tuple(np.flatnonzero(found).tolist())
-        names = self.names
-        raise UnexplainedMissingError(
-            Message(
-                "Class {label!r} has NaN in column(s) {columns}{where} and no "
-                "missingness model.",
-                label=self.label,
-                columns=places,
-                names=places if names is None else tuple(str(names[j]) for j in places),
-                facts={"where": "" if self.where is None else f" in {self.where}"},
-                remedies=(
-                    Remedy.MODEL,
-                    Remedy.COMPLETE_CASES,
-                    "give inclusion probabilities where values were looked up",
-                ),
-            )
-        )
+            refuse_nan(self.source, self.label, self.names, self.where)
 
 
 def _weights_or_ones(parts: Sequence[FloatArray | int]) -> FloatArray | int:

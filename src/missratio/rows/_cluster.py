@@ -166,7 +166,7 @@ def _current_client() -> Any:
     try:
         from distributed import default_client
 
-        return default_client()  # type: ignore[no-untyped-call]
+        return default_client()
     except (ImportError, ValueError) as error:
         raise RuntimeError(
             "A Dask collection is fitted on a cluster, and there is no client. Install "

@@ -50,7 +50,7 @@ class _Group:
 
 @dataclass(frozen=True)
 class ParquetSource(LabelledSource):
-    """Labelled rows of Parquet files, which needn't fit in memory.
+    """Labelled rows of Parquet files, which may be larger than memory.
 
     Made by `scan_parquet`. Iterating over it gives blocks of rows, in the files' order,
     as often as one likes; no more than a few batches are held at a time.

@@ -68,12 +68,7 @@ def frozen_newton(
         # 1. Are we there? A decrement that has sunk into the rounding error of the
         #    value and falls no more is as good as zero.
         sunk = decrement[0] ** 2 <= noise[0] and decrement[0] > 0.5 * earlier[0]
-        if here.no_optimum[0]:
-            status = Status.NO_OPTIMUM
-        elif decrement[0] <= tol or sunk:
-            status = Status.CONVERGED
-        elif n_iter >= max_iter:
-            status = Status.OUT_OF_ITERATIONS
+        status = _status(here, decrement[0] <= tol or sunk, n_iter >= max_iter)
         if status != Status.RUNNING:
             break
 
@@ -114,16 +109,16 @@ def frozen_newton(
         slow = slow + 1 if left > most_steps * pace else 0
         refresh = not exact and slow > most_vain
 
-    return Solution(
-        theta,
-        here.value,
-        here.gradient,
-        hessian,
-        step,
-        decrement,
-        np.array([n_iter]),
-        np.array([int(status)]),
-    )
+    ended = np.array([n_iter]), np.array([int(status)])
+    return Solution(theta, here.value, here.gradient, hessian, step, decrement, *ended)
+
+
+def _status(here: Evaluation, solved: bool, spent: bool) -> Status:
+    if here.no_optimum[0]:
+        return Status.NO_OPTIMUM
+    if solved:
+        return Status.CONVERGED
+    return Status.OUT_OF_ITERATIONS if spent else Status.RUNNING
 
 
 def _is_finite(there: Evaluation) -> bool:

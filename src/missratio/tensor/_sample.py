@@ -52,6 +52,12 @@ class TensorSample:
     centred: bool = False
 
     @property
+    def features(self) -> FloatArray:
+        """All rows on the host, for a small sample."""
+        rows: FloatArray = as_numpy(self.rows)[None]
+        return rows
+
+    @property
     def size(self) -> int:
         """How many numbers there are."""
         return self.n_rows * int(self.rows.shape[1])
@@ -120,7 +126,7 @@ class TensorSample:
             curved = [_exponential_curvature(few.rows, few.weights, both)]
         else:
             plain = few._plain(term_of, at, both, second_order=True)
-            curved = [(one.log_scale, one.curvature) for one in plain]
+            curved = [(one.log_scale, np.asarray(one.curvature)) for one in plain]
         return [
             replace(one, curvature=matrix * (times * np.exp(scale - one.log_scale)))
             for one, (scale, matrix) in zip(sums, curved, strict=True)

@@ -169,7 +169,7 @@ def make_rule(
     if not isinstance(rule, Rule):
         hint = did_you_mean(str(rule), RULES)
         raise ValueError(
-            f"rule must be a Rule or one of {list(RULES)}, got {rule!r}.{hint}"
+            f"rule must be one of {list(RULES)}, or a Rule: got {rule!r}.{hint}"
         )
     return rule.prepare(training, complete=complete)
 

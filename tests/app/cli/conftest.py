@@ -93,3 +93,17 @@ def fit(run, patients):
         return path, json.loads(result.stdout)
 
     return command
+
+
+@pytest.fixture
+def day(tmp_path):
+    """Labelled rows of another day, the well ones' pulse moved."""
+
+    def make(seed, moved=0.0):
+        values, ward, sick = draw(1500, np.random.default_rng(seed))
+        values[~sick, 0] += moved
+        path = tmp_path / f"day{seed}.csv"
+        write(path, values, ward, sick)
+        return path
+
+    return make

@@ -1,5 +1,6 @@
 """missratio fit, as a person would use it."""
 
+import csv
 import json
 
 import numpy as np
@@ -33,7 +34,10 @@ def test_the_certificate_is_shown(run, patients):
     out = patients.with_name("m.skops")
     phi = patients.with_name("phi.toml")
     result = run("fit", patients, *OPTIONS, "--missingness", phi, "--out", out)
-    assert "at most 0.05 are given to the other class" in result.stdout
+    assert (
+        "At most 5% of complete 'well' rows are classified as 'sick'" in result.stdout
+    )
+    assert "φ, the probability of being missing, is as " in result.stdout
     assert "Method: kliep, " in result.stdout
     assert "Reading" in result.stderr
     assert "Reading" not in result.stdout
@@ -94,16 +98,19 @@ def test_learned_missingness(run, fit, patients, complete):
         ).stdout
     )  # fmt: skip
     assert asked["queries"] == 80
-    header, *lines = plan.read_text().splitlines()
-    assert header == "row,id,class,feature,value,key"
-    filled = [header]
+    with plan.open(newline="") as stream:
+        lines = list(csv.DictReader(stream))
     for line in lines:
-        row, key, label, feature, _, word = line.split(",")
-        assert key == f"P{int(row):04}"
-        value = complete[0][int(row), ["pulse", "sugar"].index(feature)]
-        filled.append(f"{row},{key},{label},{feature},{value},{word}")
-    answers.write_text("\n".join(filled))
+        row = int(line["row"])
+        assert (line["id"], line["line"]) == (f"P{row:04}", str(row + 2))
+        line["value"] = complete[0][row, ["pulse", "sugar"].index(line["feature"])]
+    with answers.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, lines[0])
+        writer.writeheader()
+        writer.writerows(lines)
     path, facts = fit("--queries", answers)
+    assert facts["way"] == "both"
+    assert "80 looked-up values" in facts["missingness"]
     assert facts["certificate"]["missingness_delta"] > 0
     phi = mr.load_model(path).classifier.missingness["well"]
     np.testing.assert_allclose(phi.coef * [10, 1, 1], [1.0, 0.0, 0.0], atol=0.6)
@@ -122,7 +129,8 @@ def test_a_plan_of_another_table_is_refused(run, fit, patients):
 MISTAKES = {
     "target": (["--target", "stat"], 3, "Did you mean 'state'"),
     "label": (["--controlled", "wel"], 3, "Did you mean 'well'? There are"),
-    "nothing said": ([], 3, "'pulse' (", "nothing says why", "missratio query"),
+    "nothing said": ([], 3, "'pulse' (", "nothing says why",
+                     "missratio query", "--missingness learn"),
     "method": (["--missingness", "ignore", "--method", "tre"], 3, "'trees'"),
     "logistic": (["--missingness", "ignore", "--method", "logistic"], 3, "complete"),
     "alpha": (["--missingness", "ignore", "--alpha", "2"], 2, "between 0 and 1"),

@@ -40,8 +40,9 @@ def perform(line):
         with Path(words[1]).open(encoding="utf-8") as stream:
             return "".join(itertools.islice(stream, int(words[0][1:])))
     result = CliRunner().invoke(app, words)
-    errors = [x for x in result.stderr.splitlines() if x.startswith("Error")]
-    return result.stdout + "\n".join(errors)
+    # What is being done comes first; an error may have several lines.
+    _, found, told = result.stderr.partition("Error")
+    return result.stdout + found + told
 
 
 def test_commands_print_what_the_page_says(tmp_path, monkeypatch):

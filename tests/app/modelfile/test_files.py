@@ -41,6 +41,7 @@ def test_functions_cannot_be_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.filterwarnings("ignore::missratio.classifier.NoPowerWarning")
 def test_other_estimators_cannot_be_saved(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 1)), np.repeat([0, 1], 200)

@@ -313,6 +313,7 @@ def test_coefficients_are_those_of_the_score():
     )
 
 
+@pytest.mark.filterwarnings("ignore::missratio.uncertainty.UnreliableIntervalWarning")
 def test_intervals_of_coefficients_are_those_of_the_fits_own_rows():
     fitted, X, y = whole_rows()
     found = mr.build_report(fitted, X, y, folds=0, confidence=0.9).data["coefficients"]
@@ -372,6 +373,7 @@ def test_values_beyond_all_that_were_looked_up_are_a_caution():
     assert "φ is extrapolated" in titles(mr.build_report(fitted, X, y, folds=0).data)
 
 
+@pytest.mark.filterwarnings("ignore::missratio.classifier.NoPowerWarning")
 def test_many_columns_are_cut_to_those_that_miss_most():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3000))

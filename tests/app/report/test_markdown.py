@@ -32,6 +32,7 @@ def test_sections(report):
         "Before you rely on it",
         "The two errors",
         "Other levels",
+        "What if φ is wrong?",
         "What is missing",
         "Weights",
         "Had missing values been ignored",
@@ -54,7 +55,7 @@ def test_tables_keep_their_shape(report):
         if line.startswith("|"):
             assert line.endswith("|")
     page = rendered(report.markdown())
-    assert page.count("<table>") == 6
+    assert page.count("<table>") == 8
     assert "a | b &amp; &lt;b" in page
 
 

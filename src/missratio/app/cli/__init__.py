@@ -17,6 +17,7 @@ from missratio.app.cli.predict import predict
 from missratio.app.cli.query import query
 from missratio.app.cli.report import report
 from missratio.app.cli.reproduce import reproduce
+from missratio.app.cli.watch import watch
 
 app = typer.Typer(
     name="missratio",
@@ -24,7 +25,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
-for command in (query, fit, predict, report, reproduce):
+for command in (query, fit, predict, report, watch, reproduce):
     app.command()(command)
 app.add_typer(data.app, name="data")
 

@@ -21,7 +21,7 @@ import typer
 if TYPE_CHECKING:
     from missratio.exceptions import Message
 
-FAILURE, USAGE, TABLE, MODEL, NO_CERTIFICATE = 1, 2, 3, 4, 5
+FAILURE, USAGE, TABLE, MODEL, NO_CERTIFICATE, ALARM = 1, 2, 3, 4, 5, 6
 FAULT, INTERRUPTED = 70, 130
 TRACEBACK = "MISSRATIO_TRACEBACK"
 
@@ -132,12 +132,19 @@ def phrased(message: Message) -> str:
             Remedy.PENALTY: "take --method kliep-cv",
             Remedy.DROP_COLUMNS: "leave them out (--drop)",
             Remedy.FEWER_FEATURES: "leave columns out (--drop)",
-            Remedy.MODEL: "say why values are missing (--missingness FILE or "
-            "--queries PLAN)",
+            Remedy.MODEL: "say why values are missing (--missingness learn or FILE, "
+            "or --queries PLAN)",
             Remedy.COMPLETE_CASES: "take complete cases (--missingness ignore)",
             Remedy.OTHER_RULE: "choose another --rule",
             Remedy.RAISE_LEVELS: "raise --alpha or --delta",
             Remedy.OVERWRITE: "--force to overwrite it",
+            Remedy.LOOK_UP_ROWS: "missratio query {query} --goal certificate --budget "
+            "{values} --out plan.csv, then fit with --queries plan.csv",
+            Remedy.LOOK_UP_CELLS: "missratio query {query} --goal ratio --budget 50 "
+            "--out plan.csv, then fit with --queries plan.csv",
+            Remedy.LEARN: "fit with --missingness learn",
+            Remedy.WRITE_DOWN: "fit with --missingness FILE (missratio fit --example)",
+            Remedy.AS_THEY_ARE: "fit with --missingness ignore",
         }
     )
 

@@ -92,7 +92,29 @@ Verify = Annotated[
 
 # Planning look-ups
 PerFeature = Annotated[
-    int, typer.Option(min=1, help="Values to look up for each class and column.")
+    int | None,
+    typer.Option(
+        min=1,
+        help="Values to look up for each class and column. Default: 30, where there "
+        "is no --budget.",
+        show_default=False,
+    ),
+]
+Budget = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Values to look up in all, spent where they buy most.",
+        show_default=False,
+    ),
+]
+Goal = Annotated[
+    str | None,
+    _hidden(
+        "What the budget is for: certificate (rows of the controlled class), ratio "
+        "(single values of both), or both. Default: both.",
+        metavar="certificate|ratio|both",
+    ),
 ]
 WholeRows = Annotated[
     bool, typer.Option("--rows", help="Whole rows are missing: look up rows.")
@@ -114,13 +136,14 @@ Delta = Annotated[float, typer.Option(help="Probability that the bound may fail.
 Missingness = Annotated[
     str | None,
     _hidden(
-        "Why values are missing: a TOML file (see --example), or 'ignore'.",
-        metavar="FILE|ignore",
+        "Why values are missing: 'learn' it from the table, a TOML file (see "
+        "--example), or 'ignore'.",
+        metavar="learn|FILE|ignore",
     ),
 ]
 Queries = Annotated[
     Path | None,
-    _hidden("Learn why from a plan of `missratio query`, filled in.", metavar="PLAN"),
+    _hidden("A plan of `missratio query`, filled in.", metavar="PLAN"),
 ]
 Method = Annotated[
     str,
@@ -169,6 +192,18 @@ StandardErrors = Annotated[
         "--standard-errors",
         help="Of the scores, if the model was fitted with --standard-errors.",
     ),
+]
+
+# Watching a model
+Labelled = Annotated[
+    Path, typer.Argument(metavar="LABELLED", help="Labelled rows that came since.")
+]
+State = Annotated[
+    Path | None,
+    _hidden("What was found so far. Default: MODEL.watch.json.", metavar="FILE"),
+]
+WatchFigure = Annotated[
+    Path | None, _hidden("Draw error and capital over time.", metavar="PNG")
 ]
 
 # The paper

@@ -105,6 +105,8 @@ def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
         "model": str(out),
         "method": model.method,
         "why": fitted.why,
+        "way": fitted.account.way,
+        "missingness": fitted.account.sentence,
         "certificate": plain(model.certificate.to_dict()),
         "rows": plain(model.training.rows),
         "missing": plain(model.training.missing),
@@ -122,6 +124,7 @@ def _show(fitted: FittedTable, out: Path) -> None:
     model = fitted.model
     rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
     say(f"Rows: {rows}. Columns: {len(model.encoder.columns)}.")
+    say(fitted.account.sentence)
     say(f"Method: {model.method}, {fitted.why}.")
     say(str(model.certificate))
     for warning in _warnings(fitted):

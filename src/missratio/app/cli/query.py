@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 from missratio.app.cli import _options as options
 from missratio.app.cli._failures import failures, say, say_json
 from missratio.app.cli._progress import Progress
+
+if TYPE_CHECKING:
+    from missratio.learning import QueryPlan
 
 
 def query(
@@ -12,10 +18,14 @@ def query(
     target: options.Target,
     controlled: options.Controlled,
     out: options.PlanOut,
-    per_feature: options.PerFeature = 30,
+    budget: options.Budget = None,
+    goal: options.Goal = None,
+    per_feature: options.PerFeature = None,
     rows: options.WholeRows = False,
     id_column: options.Id = None,
     only_controlled: options.OnlyControlled = False,
+    alpha: options.Alpha = 0.05,
+    delta: options.Delta = 0.05,
     seed: options.DrawSeed = 0,
     drop: options.Drop = [],  # noqa: B006
     categorical: options.Categorical = [],  # noqa: B006
@@ -30,13 +40,14 @@ def query(
     """Draw which missing values to look up, as a table to fill in.
 
     Give it back to `missratio fit` by --queries, with the same DATA, --target and
-    --drop: how values go missing is then learned from the answers.
+    --drop. Whole rows that were looked up are data of their own; from single values
+    fit learns why values go missing.
     """
     with failures(out):
         with Progress(quiet) as progress:
             from missratio._files import check_writable, open_table
             from missratio.app.tables import Wanted, check_names, read_labelled
-            from missratio.app.workflow import check_classes, plan_table
+            from missratio.app.workflow import PlanOptions, check_classes, plan_table
             from missratio.exceptions import about_file
 
             check_writable(out, force=force, inputs=[data])
@@ -49,20 +60,47 @@ def query(
             with about_file(data):
                 _, label = check_classes(table, target, controlled)
             progress.step("Drawing")
+            asked = PlanOptions(
+                label, per_feature, budget, goal, rows, only_controlled, alpha, delta,
+                seed=seed,
+            ).checked()  # fmt: skip
             plan = plan_table(
                 table,
-                per_feature=per_feature,
-                rowwise=rows,
-                classes=[label] if only_controlled else None,
+                asked,
                 ids=source.read(keys).column(0).to_pylist() if keys else None,
-                seed=seed,
+                lines=[number for number, _ in source.lines()],
             )
             plan.write(out, force=force, escape_formulas=escape)
         if as_json:
-            facts = {"plan": str(out), "queries": len(plan), "seed": plan.seed}
-            say_json(facts)
+            say_json(_facts(plan, out))
         elif not quiet:
-            say(
-                f"{out}: {len(plan)} values to look up. Fill in the column 'value', as "
-                f"far as you get, then: missratio fit {data} --queries {out} …"
+            _show(plan, data, out)
+
+
+def _facts(plan: QueryPlan, out: Path) -> dict[str, Any]:
+    power = plan.power
+    return {
+        "plan": str(out),
+        "queries": len(plan),
+        "rows": len(set(plan.rows.tolist())) if plan.rowwise else None,
+        "seed": plan.seed,
+        "power": None
+        if power is None
+        else [
+            {"values": int(values), "rows": int(rows), "power": float(found)}
+            for values, rows, found in zip(
+                power.values, power.rows, power.power, strict=True
             )
+        ],
+    }
+
+
+def _show(plan: QueryPlan, data: Path, out: Path) -> None:
+    rows = f" in {len(set(plan.rows.tolist()))} rows" if plan.rowwise else ""
+    say(
+        f"{out}: {len(plan)} values to look up{rows}. Fill in the column 'value' from "
+        "the top down, as far as you get; write 'not found' where a value can't be "
+        f"had. Then: missratio fit {data} --queries {out} …"
+    )
+    if plan.power is not None:
+        say(f"Rows of the controlled class, and the power to expect: {plan.power}.")

@@ -18,6 +18,7 @@ from missratio.app.report._performance import curve, score_histograms, type_i
 from missratio.app.report._plain import plain
 from missratio.app.report._report import FORMAT, Report
 from missratio.app.report._rows import LabelledRows
+from missratio.app.report._sensitivity import sensitivity
 from missratio.app.report._sizes import weights_by_class
 from missratio.app.report._words import certificate_words
 from missratio.classifier import NeymanPearsonClassifier, check_same_rows
@@ -31,6 +32,7 @@ def build_report(
     X: Any,
     y: ArrayLike,
     *,
+    inclusion: ArrayLike | None = None,
     X_test: Any = None,
     y_test: ArrayLike | None = None,
     title: str | None = None,
@@ -48,6 +50,8 @@ def build_report(
         The rows that it was fitted with, in the same order. After `calibrate`: the rows
         of the controlled class that it was calibrated with, and rows of the other class
         that the estimator hasn't seen.
+    inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+        The probabilities that it was fitted with, where values were looked up.
     X_test, y_test : optional
         Rows that took no part, to measure errors on. Without them the type I error is
         the certificate's, and the power is measured by cross-validation.
@@ -77,8 +81,9 @@ def build_report(
     'At most 10% of class 0 is taken for class 1, with 95% confidence.'
     """
     check_same_rows(classifier, X, y)
+    given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
     return describe(
-        LabelledRows.read(classifier, X, y),
+        LabelledRows.read(classifier, X, y, given),
         _read_test(classifier, X_test, y_test),
         title=title,
         folds=folds,
@@ -126,6 +131,7 @@ def describe(
         ),
         "scores": score_histograms(few),
         "missingness": missing_values(rows, few, names),
+        "sensitivity": sensitivity(rows, MOST_ROWS),
         "weights": weights_by_class(rows),
         "complete_case": complete_case(few, test, confidence),
         "coefficients": coefficients(rows, confidence, names),

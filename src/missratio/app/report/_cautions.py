@@ -104,8 +104,8 @@ def _on_cap(rows: LabelledRows) -> list[tuple[str, str]]:
     return [
         (
             "Rows out of reach",
-            "φ has no bound, so that rows whose like is missing more often than "
-            f"{percent(1.0 - 1.0 / trust.cap)} can't be vouched for: they get class "
+            "Rows that go missing with probability above "
+            f"{percent(1.0 - 1.0 / trust.cap)} are always classified as "
             f"{rows.controlled}. Of the complete rows here these are "
             f"{' and '.join(shares)}.",
         )

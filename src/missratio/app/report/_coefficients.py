@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from sklearn.pipeline import Pipeline
 from missratio._typing import FloatArray
 from missratio.app.report._rows import LabelledRows
 from missratio.ratio import JointRatio, NaiveBayesRatio, feature_names
-from missratio.uncertainty import ratio_uncertainty
+from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
 MOST_LISTED = 60
+DOUBT = "A few rows with large weights decide: intervals may be too short."
 
 
 def coefficients(
@@ -47,7 +49,7 @@ def coefficients(
     values = values * rows.classifier._sign
     names = _names(estimator, last, columns, len(values))
     order = np.argsort(-np.abs(values), kind="stable")[:MOST_LISTED]
-    errors = _standard_errors(rows)
+    errors, doubt = _standard_errors(rows)
     reach = None if errors is None else ndtri(0.5 + confidence / 2.0) * errors[order]
     return {
         "names": [names[j] for j in order],
@@ -55,12 +57,15 @@ def coefficients(
         "low": None if reach is None else values[order] - reach,
         "high": None if reach is None else values[order] + reach,
         "confidence": confidence,
+        "doubt": doubt,
         "left_out": len(values) - len(order),
     }
 
 
-def _standard_errors(rows: LabelledRows) -> FloatArray | None:
-    """Of a ratio's coefficients; None where they can't be had.
+def _standard_errors(
+    rows: LabelledRows,
+) -> tuple[FloatArray | None, str | None]:
+    """Of a ratio's coefficients, and why they may be wrong; None where not to be had.
 
     They can't for other estimators, where the ratio was fitted elsewhere or with sample
     weights, and where its optimum wasn't reached.
@@ -69,15 +74,23 @@ def _standard_errors(rows: LabelledRows) -> FloatArray | None:
     ratio = classifier.estimator_
     is_ratio = isinstance(ratio, JointRatio | NaiveBayesRatio)
     if not is_ratio or not hasattr(classifier, "calibration_index_"):
-        return None
+        return None, None
     kept = np.ones(len(rows.y), dtype=bool)
     kept[classifier.calibration_index_] = False
     fitted = rows.take(np.flatnonzero(kept))
     labels = (fitted.y != rows.controlled).astype(int)
-    try:
-        return ratio_uncertainty(ratio, fitted.X, labels).standard_errors[:-1]
-    except (ValueError, np.linalg.LinAlgError):
-        return None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            known = ratio_uncertainty(
+                ratio, fitted.X, labels, inclusion=fitted.inclusion
+            )
+            errors = known.standard_errors[:-1]
+        except (ValueError, np.linalg.LinAlgError):
+            return None, None
+    # Which coefficients it is about is said by the ratio's own names for them.
+    few = any(isinstance(w.message, UnreliableIntervalWarning) for w in caught)
+    return errors, DOUBT if few else None
 
 
 def _names(estimator: Any, last: Any, columns: list[str], width: int) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from missratio._typing import BoolArray, IntArray
+from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.app.report._performance import refit
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._shares import share_of
@@ -35,7 +36,7 @@ def complete_case(
         None where no complete row is weighted, or none is missing.
     """
     classifier = rows.classifier
-    complete = rows.complete
+    complete = rows.as_found.complete
     if classifier.deployment == "as-observed" or complete.all():
         return None
     kept = rows.take(np.flatnonzero(complete))
@@ -45,13 +46,12 @@ def complete_case(
     if found is None:
         return None
     ignoring, threshold, held = found
-    measured, index = (test, None) if _measures(test) else (kept, held)
-    assert measured is not None
+    if test is not None and len(test.index(test.controlled)):
+        measured, weights = test, test.weights(test.controlled)
+    else:
+        measured, weights = rows, _held_weights(rows, complete, held)
     of_class = measured.rows(rows.controlled)
-    weights = measured.weights(rows.controlled)
     above: BoolArray = ignoring.score_samples(of_class) > threshold
-    if index is not None:
-        above, weights = above[index], None if weights is None else weights[index]
     share = share_of(above, weights, confidence)
     return {
         **share,
@@ -66,8 +66,24 @@ def complete_case(
     }
 
 
-def _measures(test: LabelledRows | None) -> bool:
-    return test is not None and bool(len(test.index(test.controlled)))
+def _held_weights(
+    rows: LabelledRows, complete: BoolArray, held: IntArray
+) -> FloatArray:
+    """What rows of the controlled class stand for that took no part in the fit.
+
+    Of the complete ones those held out, which stand for all of them; and those that
+    were looked up.
+    """
+    of_class = rows.index(rows.controlled)
+    whole = np.flatnonzero(complete[of_class])
+    known = rows.weights(rows.controlled)
+    weights = np.ones(len(of_class)) if known is None else known.copy()
+    chosen = whole[held]
+    scale = weights[whole].sum() / weights[chosen].sum()
+    kept = scale * weights[chosen]
+    weights[whole] = 0.0
+    weights[chosen] = kept
+    return weights
 
 
 def _threshold(
@@ -85,7 +101,7 @@ def _threshold(
             for name in missingness_parameters(classifier.estimator)
         }
         ignoring = refit(
-            rows, kept.X, kept.y, **unaware, missingness=None, rule="auto",
+            replace(kept, inclusion=None), **unaware, missingness=None, rule="auto",
             missingness_delta=None, odds_factor=1.0,
         )  # fmt: skip
         if ignoring is None:

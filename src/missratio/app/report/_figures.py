@@ -10,6 +10,7 @@ from missratio.app.report._part_figures import (
     coefficients_figure,
     complete_case_figure,
     profile_figure,
+    sensitivity_figure,
     weights_figure,
 )
 
@@ -25,6 +26,8 @@ def figures(data: Data) -> Iterator[Figure]:
     yield roc_figure(data)
     if data["scores"] is not None:
         yield scores_figure(data)
+    if data["sensitivity"] is not None:
+        yield sensitivity_figure(data["sensitivity"])
     for k, entry in enumerate(data["missingness"]["profiles"]):
         yield profile_figure(k, entry, data)
     for k, entry in enumerate(data["weights"]):

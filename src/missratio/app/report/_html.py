@@ -15,6 +15,9 @@ from missratio.app.report._summary import (
     facts,
     level_rows,
     model_words,
+    odds_rows,
+    pattern_rows,
+    pattern_words,
 )
 from missratio.app.report._words import number, percent, share, span
 
@@ -54,6 +57,7 @@ def render(data: Data) -> str:
         "facts": facts(data),
         "errors": error_rows(data),
         "levels": levels,
+        "odds": odds_rows(data) if data["sensitivity"] else [],
         "own": data["curve"]["own"],
         "weighted": any(entry["histogram"] for entry in data["weights"]),
         "complete_case_words": complete_case_words(data),
@@ -80,7 +84,9 @@ def _sections(data: Data) -> list[tuple[str, str]]:
         ("cautions", "Before you rely on it", data["cautions"]),
         ("errors", "The two errors", True),
         ("levels", "Other levels", True),
+        ("sensitivity", "What if φ is wrong?", data["sensitivity"]),
         ("missing", "What is missing", True),
+        ("patterns", "Missing together", data["missingness"]["patterns"]),
         ("weights", "Weights", True),
         ("complete-case", "Missing values ignored", data["complete_case"]),
         ("coefficients", "Coefficients", data["coefficients"]),
@@ -90,7 +96,13 @@ def _sections(data: Data) -> list[tuple[str, str]]:
 
 def _with_words(missingness: Data) -> Data:
     classes = [{**k, "words": model_words(k)} for k in missingness["classes"]]
-    return {**missingness, "classes": classes}
+    there = missingness["patterns"] is not None
+    return {
+        **missingness,
+        "classes": classes,
+        "pattern_rows": pattern_rows(missingness) if there else [],
+        "pattern_words": pattern_words(missingness) if there else [],
+    }
 
 
 def _script_json(value: Any) -> str:

@@ -12,6 +12,9 @@ from missratio.app.report._summary import (
     facts,
     level_rows,
     model_words,
+    odds_rows,
+    pattern_rows,
+    pattern_words,
 )
 from missratio.app.report._words import number, share
 
@@ -33,6 +36,7 @@ def render(data: Data) -> str:
         *_certificate(data),
         *_cautions(data["cautions"]),
         *_numbers(data),
+        *_sensitivity(data),
         *_missing(data["missingness"]),
         *_weights(data),
         *_ignored(data),
@@ -77,6 +81,8 @@ def _certificate(data: Data) -> list[str]:
     if data["certificate"]["certified"]:
         parts += ["## This is assumed", _bullets(words["assumptions"])]
         parts += ["## This would break it", _bullets(words["breaks"])]
+    if words["checks"]:
+        parts += ["## This was tested", _bullets(words["checks"])]
     if words["robustness"]:
         parts += ["## How wrong may φ be?", plain_text(words["robustness"])]
     return parts
@@ -114,6 +120,33 @@ def _numbers(data: Data) -> list[str]:
     ]
 
 
+def _sensitivity(data: Data) -> list[str]:
+    curve = data["sensitivity"]
+    if curve is None:
+        return []
+    head = ["Odds factor Γ", "Certified error", "Power"]
+    return [
+        "## What if φ is wrong?",
+        *[plain_text(text) for text in curve["words"]],
+        _table(head, odds_rows(data)),
+    ]
+
+
+def _patterns(missingness: Data) -> list[str]:
+    found = missingness["patterns"]
+    if found is None:
+        return []
+    head = [
+        "Missing",
+        *(f"Class {plain_text(k['label'])}" for k in missingness["classes"]),
+    ]
+    parts = ["### Missing together", _table(head, pattern_rows(missingness))]
+    if found["left_out"]:
+        parts.append(f"{number(found['left_out'])} rarer patterns are left out.")
+    tested = pattern_words(missingness)
+    return [*parts, _bullets(tested)] if tested else parts
+
+
 def _missing(missingness: Data) -> list[str]:
     parts = ["## What is missing"]
     if not missingness["any"]:
@@ -134,10 +167,11 @@ def _missing(missingness: Data) -> list[str]:
         for count, part in zip(feature["missing"], feature["share"], strict=True):
             row += [number(count), share(part)]
         rows.append(row)
+    said += [check["sentence"] for k in classes for check in k["checks"]]
     parts += [_bullets(said), _table(head, rows)]
     if missingness["left_out"]:
         parts.append(f"{number(missingness['left_out'])} more features are left out.")
-    return parts
+    return [*parts, *_patterns(missingness)]
 
 
 def _weights(data: Data) -> list[str]:
@@ -179,4 +213,5 @@ def _coefficients(coefficients: Data | None) -> list[str]:
             rows, coefficients["low"], coefficients["high"], strict=True
         ):
             row += [number(low), number(high)]
-    return ["## Coefficients", _table(head, rows)]
+    parts = ["## Coefficients", _table(head, rows)]
+    return [*parts, coefficients["doubt"]] if coefficients["doubt"] else parts

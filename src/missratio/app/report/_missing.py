@@ -8,7 +8,9 @@ import numpy as np
 
 from missratio._typing import BoolArray, FloatArray
 from missratio.app.report._columns import Column, columns_of
+from missratio.app.report._patterns import patterns
 from missratio.app.report._rows import LabelledRows
+from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness
 from missratio.weights import effective_sample_size
 
@@ -38,7 +40,8 @@ def missing_values(
         first, with counts by class. `profiles`: what is drawn. `left_out`: how many
         features are not listed.
     """
-    counts = np.array([_missing_counts(rows, label, names) for label in rows.labels])
+    before = rows.as_found
+    counts = np.array([_missing_counts(before, label, names) for label in rows.labels])
     width = counts.shape[1]
     totals = np.array([max(1, len(rows.index(label))) for label in rows.labels])
     shares = counts / totals[:, None]
@@ -54,7 +57,7 @@ def missing_values(
     profiles: list[dict[str, Any]] = []
     for place, label in enumerate(rows.labels):
         lossy = [int(j) for j in order if counts[place, j]]
-        profiles += _profiles(drawn_rows, label, lossy, names)
+        profiles += _profiles(drawn_rows.as_found, label, lossy, names)
     return {
         "classes": [_class_model(rows, label) for label in rows.labels],
         "features": listed,
@@ -62,6 +65,7 @@ def missing_values(
         "left_out": max(0, width - MOST_LISTED),
         "any": bool(counts.any()),
         "profiles": profiles,
+        "patterns": patterns(before, drawn_rows.as_found, names),
     }
 
 
@@ -81,15 +85,25 @@ def band_delta(rows: LabelledRows, label: Any) -> float:
 
 def _class_model(rows: LabelledRows, label: Any) -> dict[str, Any]:
     model, index = rows.model(label), rows.index(label)
+    complete = rows.as_found.complete[index]
+    drawn = np.zeros(len(index), dtype=bool)
+    if model is None and rows.drawn is not None:
+        drawn = ~complete & (rows.drawn.probability[index] > 0.0)
     kind = "none" if model is None else "learned" if model.learned else "known"
+    checks = model.checks if isinstance(model, LearnedMissingness) else ()
     return {
         "label": label,
         "rows": len(index),
-        "complete": int(rows.complete[index].sum()),
-        "kind": kind,
+        "complete": int(complete.sum()),
+        "kind": "looked-up" if drawn.any() else kind,
+        "drawn": int(drawn.sum()),
+        "found": int((drawn & rows.complete[index]).sum()),
         "whole_rows": None if model is None else model.rowwise,
         "model": None if model is None else repr(model),
         "band_confidence": 1.0 - band_delta(rows, label),
+        "checks": [
+            {"sentence": check.sentence, "failed": check.failed} for check in checks
+        ],
     }
 
 

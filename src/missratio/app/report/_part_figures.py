@@ -107,6 +107,47 @@ def _line(profile: Data) -> list[Data]:
     ]
 
 
+def sensitivity_figure(curve: Data) -> Figure:
+    """Certified error and power against the factor by which odds are wrong."""
+    odds = curve["odds"]
+    rows = [
+        {"x": factor, "error": error, "power": power, "Γ": number(factor, 3),
+         "Certified error": percent(error), "Power": percent(power)}
+        for factor, error, power in zip(
+            odds["amount"], odds["error"], odds["power"], strict=True
+        )
+    ]  # fmt: skip
+    x = alt.X(
+        "x:Q",
+        title="odds factor Γ",
+        scale=alt.Scale(type="log", nice=False),
+        axis=alt.Axis(grid=False, values=odds["amount"], format="~g"),
+    )
+    axis = alt.Axis(format="~%", tickCount=5)
+    base = alt.Chart(values(rows)).encode(
+        x=x, tooltip=["Γ:N", "Certified error:N", "Power:N"]
+    )
+    level = alt.Chart(values([{"y": curve["alpha"]}]))
+    chart = alt.layer(
+        level.mark_rule(color=INK, strokeDash=[3, 3]).encode(y="y:Q"),
+        base.mark_line(color=CONTROLLED, strokeWidth=2, point=True).encode(
+            y=alt.Y("error:Q", title="share", axis=axis)
+        ),
+        base.mark_line(
+            color=OTHER, strokeWidth=2, strokeDash=[6, 3], point=True
+        ).encode(y=alt.Y("power:Q", title="share", axis=axis)),
+    )
+    return Figure(
+        "figure-sensitivity",
+        finish(chart),
+        230,
+        f"Certified error, from {percent(odds['error'][0])} where φ is right to "
+        f"{percent(odds['error'][-1])} where its odds are wrong by a factor of "
+        f"{number(odds['amount'][-1], 3)}; and power, from {percent(odds['power'][0])} "
+        f"to {percent(odds['power'][-1])}.",
+    )
+
+
 def weights_figure(k: int, entry: Data, data: Data) -> Figure:
     """How the weights of a class are spread."""
     histogram = entry["histogram"]

@@ -122,7 +122,7 @@ def _cross_validated(
     measured = np.zeros(len(rows.y), dtype=bool)
     for k in range(min(folds, len(other))):
         kept = rows.take(np.flatnonzero(fold != k))
-        refitted = refit(rows, kept.X, kept.y)
+        refitted = refit(kept)
         if refitted is None:
             continue
         chosen = thresholds(refitted, alphas)["threshold"]
@@ -138,15 +138,13 @@ def _cross_validated(
     )
 
 
-def refit(rows: LabelledRows, X: Any, y: Any, **parameters: Any) -> Any:
-    """The same classifier on other rows; None where that can't be fitted.
+def refit(rows: LabelledRows, **parameters: Any) -> Any:
+    """The same classifier on some of its rows; None where that can't be fitted.
 
     Parameters
     ----------
     rows : LabelledRows
         With the classifier.
-    X, y : array-like
-        The other rows.
     **parameters : dict
         Of the classifier, to be changed.
     """
@@ -162,7 +160,7 @@ def refit(rows: LabelledRows, X: Any, y: Any, **parameters: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return again.fit(X, y)
+            return again.fit(rows.X, rows.y, inclusion=rows.inclusion)
         except (ValueError, np.linalg.LinAlgError):
             return None
 

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from missratio._blocks import take_rows
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.classifier import NeymanPearsonClassifier, complete_mask
-from missratio.missingness import Missingness
+from missratio.missingness import Missingness, RowInclusion
 from missratio.weights import complete_row_weight_edges
 
 
@@ -28,6 +28,10 @@ class LabelledRows:
     y : ndarray of shape (n_rows,)
     calibration_share : float
         Of the controlled class's rows, how many the classifier calibrates with.
+    inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), optional
+        Where values were looked up, with what probability each row or entry is in X.
+    before : array or dataframe of shape (n_rows, n_columns), optional
+        X without the values looked up, where that is another table.
     lossy : frozenset
         The labels of classes of which rows had lost values when they were read.
     """
@@ -36,11 +40,19 @@ class LabelledRows:
     X: Any
     y: Any
     calibration_share: float
+    inclusion: FloatArray | None = None
+    before: Any = None
     lossy: frozenset[Any] = frozenset()
 
     @classmethod
     def read(
-        cls, classifier: NeymanPearsonClassifier, X: Any, y: ArrayLike
+        cls,
+        classifier: NeymanPearsonClassifier,
+        X: Any,
+        y: ArrayLike,
+        inclusion: FloatArray | None = None,
+        *,
+        before: Any = None,
     ) -> LabelledRows:
         """Check rows against what the classifier was fitted with."""
         if not hasattr(X, "columns") and not issparse(X):
@@ -55,7 +67,7 @@ class LabelledRows:
             )
         n_controlled = int((labels == classifier.certificate_.controlled_class).sum())
         share = classifier.certificate_.rows / max(n_controlled, 1)
-        rows = cls(classifier, X, labels, share)
+        rows = cls(classifier, X, labels, share, inclusion, before)
         lost = set(labels[~rows.complete].tolist())
         return replace(rows, lossy=frozenset(lost))
 
@@ -85,7 +97,27 @@ class LabelledRows:
 
     def take(self, index: IntArray) -> LabelledRows:
         """Some of the rows."""
-        return replace(self, X=take_rows(self.X, index), y=self.y[index])
+        return replace(
+            self,
+            X=take_rows(self.X, index),
+            y=self.y[index],
+            inclusion=None if self.inclusion is None else self.inclusion[index],
+            before=None if self.before is None else take_rows(self.before, index),
+        )
+
+    @property
+    def as_found(self) -> LabelledRows:
+        """The rows without what was looked up."""
+        if self.before is None:
+            return self
+        return replace(self, X=self.before, inclusion=None, before=None)
+
+    @cached_property
+    def drawn(self) -> RowInclusion | None:
+        """By what draw rows are there as a whole; None where none was looked up."""
+        if self.inclusion is None:
+            return None
+        return RowInclusion.of(self.inclusion, self.complete, self.X.shape[1])
 
     @cached_property
     def complete(self) -> BoolArray:
@@ -115,6 +147,8 @@ class LabelledRows:
         if self.classifier.deployment == "as-observed" or label not in self.lossy:
             return None
         model = self.model(label)
+        if model is None and self.drawn is not None:
+            return self.drawn.take(self.index(label)).weights
         if model is None:
             return self.complete[self.index(label)].astype(np.float64)
         return complete_row_weight_edges(self.rows(label), model, delta=None)[0]

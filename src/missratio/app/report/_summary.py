@@ -35,7 +35,16 @@ def facts(data: Data) -> list[dict[str, str]]:
             "note": f"worth {number(certificate['effective_rows'])}",
         },
     ]
-    if certificate["certified"] and certificate["observed"] < certificate["rows"]:
+    if certificate["looked_up"]:
+        found.append(
+            {
+                "name": "Looked up",
+                "value": f"{number(certificate['looked_up'])} rows",
+                "note": f"{number(certificate['not_found'])} not found, which count "
+                "as errors",
+            }
+        )
+    elif certificate["certified"] and certificate["observed"] < certificate["rows"]:
         gamma = certificate["sensitivity"]
         found.append(
             {
@@ -100,6 +109,12 @@ def model_words(entry: Data) -> str:
         if entry["complete"] == entry["rows"]:
             return ""
         return "Why values are missing was not modelled."
+    if entry["kind"] == "looked-up":
+        return (
+            f"{number(entry['drawn'])} of its incomplete rows were looked up, "
+            f"{number(entry['drawn'] - entry['found'])} of them not found; no φ is "
+            "assumed."
+        )
     what = "whole rows" if entry["whole_rows"] else "single values"
     if entry["kind"] == "known":
         return f"φ, of {what}, is taken as known: {entry['model']}."
@@ -134,3 +149,37 @@ def complete_case_words(data: Data) -> list[str]:
     else:
         verdict = ": whether its claim holds can't be told from these rows."
     return [kept, real + verdict]
+
+
+def odds_rows(data: Data) -> list[list[str]]:
+    """Certified error and power at each odds factor, as texts."""
+    odds = data["sensitivity"]["odds"]
+    points = zip(odds["amount"], odds["error"], odds["power"], strict=True)
+    return [
+        [number(factor), percent(error), share(power)]
+        for factor, error, power in points
+    ]
+
+
+def pattern_rows(missingness: Data) -> list[list[str]]:
+    """Patterns with their rows in each class, as texts."""
+    return [
+        [
+            ", ".join(entry["missing"]) or "nothing",
+            *(
+                f"{number(rows)} ({share(part)})"
+                for rows, part in zip(entry["rows"], entry["share"], strict=True)
+            ),
+        ]
+        for entry in missingness["patterns"]["listed"]
+    ]
+
+
+def pattern_words(missingness: Data) -> list[str]:
+    """What tests say of the patterns, class by class."""
+    tests = missingness["patterns"]["test"]
+    return [
+        f"Class {entry['label']}: {text}"
+        for entry, text in zip(missingness["classes"], tests, strict=True)
+        if text
+    ]

@@ -51,7 +51,8 @@ def certificate_words(certificate: Certificate, other: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        `headline`, `guarantee`, `meaning`, `assumptions`, `breaks` and `robustness`.
+        `headline`, `guarantee`, `meaning`, `assumptions`, `breaks`, `robustness` and
+        `checks`.
     """
     controlled = certificate.controlled_class
     alpha, sure = percent(certificate.alpha), percent(1.0 - certificate.delta)
@@ -90,6 +91,7 @@ def certificate_words(certificate: Certificate, other: Any) -> dict[str, Any]:
         "assumptions": [_sentence(text) for text in certificate.assumptions],
         "breaks": _breaks(certificate),
         "robustness": _robustness(certificate),
+        "checks": [_sentence(text) for text in certificate.checks],
     }
 
 
@@ -105,6 +107,11 @@ def _breaks(certificate: Certificate) -> list[str]:
         breaks.append(
             "Values going missing in another way, or more or less often, than in the "
             "calibration rows."
+        )
+    elif certificate.looked_up:
+        breaks.append(
+            "Look-ups that were not drawn at random, answers that are not true, or a "
+            "search that was stopped because of what it found."
         )
     elif certificate.observed < certificate.rows:
         wrong = (
@@ -129,6 +136,11 @@ def _robustness(certificate: Certificate) -> str | None:
     """How wrong φ may be, in words."""
     if not certificate.certified or certificate.observed == certificate.rows:
         return None
+    if certificate.looked_up:
+        return (
+            "No model of φ, the probability of being missing, is assumed: there is "
+            "none that could be wrong."
+        )
     parts = []
     if certificate.missingness_delta:
         parts.append(

@@ -1,15 +1,12 @@
 """What the command line does with a table, without the command line."""
 
-from missratio.app.workflow._fit import (
-    FitOptions,
-    FittedTable,
-    check_classes,
-    fit_table,
-)
+from missratio.app.workflow._fit import FittedTable, check_classes, fit_table
 from missratio.app.workflow._methods import METHODS
+from missratio.app.workflow._options import FitOptions
 from missratio.app.workflow._phi_file import EXAMPLE, PhiFileError, read_missingness
-from missratio.app.workflow._plan import plan_table
+from missratio.app.workflow._plan import PlanOptions, plan_table
 from missratio.app.workflow._predict import Predicted, PredictOptions, predict_table
+from missratio.app.workflow._watch import Watched, facts_of, watch_table
 
 __all__ = [
     "EXAMPLE",
@@ -17,11 +14,15 @@ __all__ = [
     "FitOptions",
     "FittedTable",
     "PhiFileError",
+    "PlanOptions",
     "PredictOptions",
     "Predicted",
+    "Watched",
     "check_classes",
+    "facts_of",
     "fit_table",
     "plan_table",
     "predict_table",
     "read_missingness",
+    "watch_table",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,14 +12,25 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from missratio._blocks import rows_with_nan
 from missratio._files import TableFile
-from missratio._hints import did_you_mean, listed
+from missratio._hints import did_you_mean
 from missratio._typing import FloatArray
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.report import LabelledRows, describe
 from missratio.app.tables import LabelledTable, Wanted, varies
-from missratio.app.workflow._explained import check_explained, find_missingness
+from missratio.app.workflow._account import (
+    Account,
+    check_blank_categories,
+    check_models,
+    lookup_account,
+    table_account,
+    written_account,
+)
 from missratio.app.workflow._methods import METHODS, Situation, choose_method
+from missratio.app.workflow._options import LEARN, FitOptions
+from missratio.app.workflow._plan import PlanOptions
+from missratio.app.workflow._ways import unexplained
 from missratio.classifier import NeymanPearsonClassifier
 from missratio.exceptions import (
     DataError,
@@ -34,109 +44,10 @@ from missratio.missingness import Missingness
 from missratio.ratio import BaseRatio
 from missratio.uncertainty import ratio_uncertainty
 
-IGNORE = "ignore"
-# No table is long enough to certify a lower one.
-LEAST_LEVEL = 1e-12
-DEPLOYMENTS = ("complete", "as-observed")
-INFEASIBLE = ("raise", "reject_all")
 # Cells of a table below which boosted trees lose by several threads: these wait for
 # each other busily, and on a machine with other work much longer than they work.
 THREADED_TREES = 1_000_000
 Step = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """What is asked of a fit.
-
-    Parameters
-    ----------
-    controlled : str
-        The label whose error is bounded, as it is written in the file.
-    alpha, delta : float
-    missingness : str or None
-        A file that says why values are missing, or "ignore".
-    queries : Path or None
-        A plan that was filled in, to learn it from.
-    method : str
-    deployment : {"complete", "as-observed"}
-    calibration_size : float
-    rule : str
-    odds_factor : float
-    on_infeasible : {"raise", "reject_all"}
-    seed : int
-    standard_errors : bool
-        Whether the model is to give standard errors of its scores.
-    """
-
-    controlled: str
-    alpha: float = 0.05
-    delta: float = 0.05
-    missingness: str | None = None
-    queries: Path | None = None
-    method: str = "auto"
-    deployment: str = "complete"
-    calibration_size: float = 0.5
-    rule: str = "auto"
-    odds_factor: float = 1.0
-    on_infeasible: str = "raise"
-    seed: int = 0
-    standard_errors: bool = False
-
-    @property
-    def ignores(self) -> bool:
-        """Whether missing values are left out of account."""
-        return self.missingness == IGNORE
-
-    @property
-    def phi_file(self) -> Path | None:
-        """The file that says why values are missing."""
-        if self.missingness is None or self.ignores:
-            return None
-        return Path(self.missingness)
-
-    @property
-    def inputs(self) -> list[Path]:
-        """The files that are read beside the table."""
-        return [path for path in (self.phi_file, self.queries) if path is not None]
-
-    @property
-    def as_observed(self) -> bool:
-        """Whether rows to be classified lose values as these did."""
-        return self.ignores or self.deployment == "as-observed"
-
-    def check(self) -> None:
-        """Refuse what isn't among the choices, and what contradicts itself."""
-        for option, value, choices in (
-            ("--deployment", self.deployment, DEPLOYMENTS),
-            ("--on-infeasible", self.on_infeasible, INFEASIBLE),
-        ):
-            if value not in choices:
-                hint = did_you_mean(value, choices)
-                raise ValueError(
-                    f"{option} must be one of {listed(choices)}, got {value!r}.{hint}"
-                )
-        for option, number in (("--alpha", self.alpha), ("--delta", self.delta)):
-            if not LEAST_LEVEL <= number < 1.0:
-                raise ValueError(
-                    f"{option} must lie between 0 and 1, and be {LEAST_LEVEL:g} or "
-                    f"more: got {number}."
-                )
-        if not 0.0 < self.calibration_size < math.inf:
-            raise ValueError(
-                "--calibration-size must be a share between 0 and 1, or a number of "
-                f"rows: got {self.calibration_size}."
-            )
-        if self.missingness is not None and self.queries is not None:
-            raise ValueError(
-                "--missingness and --queries both say why values are missing: give one."
-            )
-        told = self.missingness is not None or self.queries is not None
-        if self.deployment == "as-observed" and told and not self.ignores:
-            raise ValueError(
-                "--deployment as-observed needs no model of missingness, and has no "
-                "use for one: leave out --missingness and --queries."
-            )
 
 
 @dataclass
@@ -148,11 +59,14 @@ class FittedTable:
     model : TableModel
     why : str
         Why the method was taken.
+    account : Account
+        What was done about missing values.
     warnings : list of Message
     """
 
     model: TableModel
     why: str
+    account: Account
     warnings: list[Message] = field(default_factory=list)
 
 
@@ -196,28 +110,25 @@ def _fit_table(
     with about_file(file):
         labels, controlled = check_classes(table, wanted.target, options.controlled)
         _check_columns(table)
-    if options.queries is not None:
-        step("Learning why values are missing")
-    models = find_missingness(table, labels, options.phi_file, options.queries)
-    if not options.as_observed:
-        with about_file(file):
-            check_explained(table, labels, models)
-    situation = _situation(table, controlled, models, options)
+    account = _account(table, labels, controlled, file, wanted, options, step)
+    situation = _situation(table, controlled, account, options)
     method, why = choose_method(options.method, situation)
     step(f"Fitting {method} and calibrating")
     classifier = _classifier(
-        METHODS[method].make(situation), controlled, models, options
+        METHODS[method].make(situation), controlled, account.models, options
     )
-    told = _fitted(classifier, table, file)
+    told = _fitted(classifier, table, account, file)
     missing = {label: table.missing_counts(label) for label in labels}
     training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
     covariance = None
     if options.standard_errors:
         step("Estimating standard errors")
-        covariance = _covariance(classifier, table, method)
+        covariance = _covariance(classifier, table, account, method)
     step("Describing it for a report")
     report = describe(
-        LabelledRows.read(classifier, table.X, table.y),
+        LabelledRows.read(
+            classifier, account.X, table.y, account.inclusion, before=table.X
+        ),
         title=f"{wanted.target} in {file.name}",
         names=table.encoder.encoded_names,
     )
@@ -232,7 +143,55 @@ def _fit_table(
         report.json(),
     )
     notes = [Message.plain(note) for note in table.notes]
-    return FittedTable(model, why, [*notes, *told])
+    return FittedTable(model, why, account, [*notes, *account.warnings, *told])
+
+
+def _account(
+    table: LabelledTable,
+    labels: list[Any],
+    controlled: Any,
+    file: Path,
+    wanted: Wanted,
+    options: FitOptions,
+    step: Step,
+) -> Account:
+    """What is done about missing values, by what the options give."""
+    if not table.has_missing:
+        return Account("complete", "No value is missing.", table.X)
+    if options.as_observed:
+        return Account(
+            "as observed",
+            "Missing values are left as they are: the certificate is for rows that "
+            "lose values as these did.",
+            table.X,
+        )
+    learns = options.missingness == LEARN
+    with about_file(file):
+        if options.phi_file is None:
+            check_blank_categories(table, labels, {})
+        if options.queries is None and options.missingness is None:
+            step("Trying out what look-ups would buy")
+            plan = PlanOptions(
+                controlled,
+                alpha=options.alpha,
+                delta=options.delta,
+                calibration_size=_calibration_share(table, controlled, options),
+                seed=options.seed,
+            )
+            raise unexplained(table, labels, file, wanted, plan)
+    if options.queries is not None:
+        step("Reading what was looked up")
+        return lookup_account(table, labels, controlled, options.queries, learn=learns)
+    if learns:
+        step("Learning why values are missing")
+        with about_file(file):
+            return table_account(table, labels)
+    assert options.phi_file is not None
+    account = written_account(table, labels, options.phi_file)
+    with about_file(file):
+        check_blank_categories(table, labels, account.models)
+        check_models(table, labels, account.models)
+    return account
 
 
 def _classifier(
@@ -257,18 +216,22 @@ def _classifier(
 
 
 def _fitted(
-    classifier: NeymanPearsonClassifier, table: LabelledTable, file: Path
+    classifier: NeymanPearsonClassifier,
+    table: LabelledTable,
+    account: Account,
+    file: Path,
 ) -> list[Message]:
     """Fit to a table, and what was warned of, with its names for the columns."""
     names = table.encoder.encoded_names
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            classifier.fit(table.X, table.y)
+            classifier.fit(account.X, table.y, inclusion=account.inclusion)
         except (DataError, NoCertificateError) as error:
             raise error.named(names).about(file) from error
         except ValueError as error:
-            raise TableError(str(error)) from error
+            doubts = "".join(f" {message}" for message in account.warnings)
+            raise TableError(f"{error}{doubts}") from error
     return [
         warning.message.named(names)
         if isinstance(warning, Explained)
@@ -278,7 +241,10 @@ def _fitted(
 
 
 def _covariance(
-    classifier: NeymanPearsonClassifier, table: LabelledTable, method: str
+    classifier: NeymanPearsonClassifier,
+    table: LabelledTable,
+    account: Account,
+    method: str,
 ) -> FloatArray:
     """The covariance of a ratio's coefficients, from the rows that it was fitted on."""
     ratio = classifier.estimator_
@@ -293,7 +259,11 @@ def _covariance(
     try:
         # Where φ was learned, it was from these rows and more of the same class.
         known = ratio_uncertainty(
-            ratio, table.X[fitted], is_other[fitted], learned_on="same"
+            ratio,
+            account.X[fitted],
+            is_other[fitted],
+            inclusion=None if account.inclusion is None else account.inclusion[fitted],
+            learned_on="same",
         )
     except ValueError as error:
         raise TableError(f"There are no standard errors: {error}") from error
@@ -341,26 +311,33 @@ def _check_columns(table: LabelledTable) -> None:
             )
 
 
+def _calibration_share(
+    table: LabelledTable, controlled: Any, options: FitOptions
+) -> float:
+    """The share of the controlled class's rows that calibrates."""
+    size = options.calibration_size
+    return size if size < 1 else min(size / table.counts[controlled], 0.99)
+
+
 def _situation(
-    table: LabelledTable,
-    controlled: Any,
-    models: Mapping[Any, Missingness],
-    options: FitOptions,
+    table: LabelledTable, controlled: Any, account: Account, options: FitOptions
 ) -> Situation:
     complete = table.counts[controlled] - table.missing.incomplete[controlled]
-    size = options.calibration_size
-    share = 1.0 - size if size < 1 else 1.0 - size / table.counts[controlled]
+    if account.inclusion is not None:
+        whole = ~rows_with_nan(account.X)
+        complete = int(np.count_nonzero(whole & (table.y == controlled)))
     if options.as_observed:
         missing = "ignored" if table.has_missing else "nothing"
-    elif not models:
-        missing = "nothing"
+    elif account.models:
+        whole_rows = all(model.rowwise for model in account.models.values())
+        missing = "rows" if whole_rows else "values"
     else:
-        missing = "rows" if all(m.rowwise for m in models.values()) else "values"
+        missing = "nothing" if account.inclusion is None else "rows"
     numeric = table.encoder.n_numeric
     return Situation(
         numeric,
         table.encoder.width - numeric,
         missing,
-        int(share * complete),
+        int((1.0 - _calibration_share(table, controlled, options)) * complete),
         options.seed,
     )

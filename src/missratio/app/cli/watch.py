@@ -1,0 +1,58 @@
+"""``missratio watch``: whether the promised error has been kept since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from missratio.app.cli import _options as options
+from missratio.app.cli._failures import ALARM, failures, say, say_json
+from missratio.app.cli._progress import Progress
+
+
+def watch(
+    model_file: options.ModelFile,
+    labelled: options.Labelled,
+    state: options.State = None,
+    figure: options.WatchFigure = None,
+    verify: options.Verify = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Count labelled rows that came since, and say whether the error is kept.
+
+    Exit status 0: no sign that it isn't; 6: alarm. May be run every day: with
+    probability 1 - delta there is never a false alarm.
+    """
+    kept = state or Path(f"{model_file}.watch.json")
+    with failures(kept):
+        with Progress(quiet) as progress:
+            from missratio._files import open_table, written_whole
+            from missratio.app.modelfile import load_table_model
+            from missratio.app.workflow import facts_of, watch_table
+
+            progress.step(f"Reading {model_file}")
+            model = load_table_model(model_file, verify)
+            source = open_table(labelled, encoding=encoding, sheet=sheet)
+            progress.step(f"Reading {labelled}")
+            found = watch_table(model, model_file, source, kept)
+            if figure is not None:
+                from matplotlib.figure import Figure
+
+                from missratio.evaluation import MonitorDisplay
+
+                drawn = Figure(figsize=(7, 6), layout="constrained")
+                MonitorDisplay(found.monitor).plot(ax=drawn.subplots(2, sharex=True))
+                with written_whole(figure, force=True) as draft:
+                    drawn.savefig(draft, format="png", dpi=150)
+        if as_json:
+            say_json(facts_of(found))
+        elif not quiet:
+            if found.seen_before:
+                say(f"{labelled} was counted before, and isn't counted again.")
+            say(found.monitor.summary())
+    if found.monitor.alarm:
+        raise typer.Exit(ALARM)

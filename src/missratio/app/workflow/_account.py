@@ -1,0 +1,320 @@
+"""How a table's missing values are accounted for: chosen by what a fit is given."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from missratio._blocks import rows_with_nan
+from missratio._hints import listed
+from missratio._typing import FloatArray
+from missratio.app.tables import LabelledTable
+from missratio.app.workflow._phi_file import read_missingness
+from missratio.exceptions import Message, TableError
+from missratio.learning import QueryPlan, Revealed, learn_missingness
+from missratio.missingness import LogisticMissingness, Missingness, StepMissingness
+
+PHI = "φ, the probability of being missing,"
+
+
+@dataclass(frozen=True, eq=False)
+class Account:
+    """What is done about the missing values of a table.
+
+    Parameters
+    ----------
+    way : {"complete", "as observed", "file", "look-ups", "table", "both"}
+    sentence : str
+        The same in words, with what it assumes.
+    X : ndarray of shape (n_rows, n_encoded)
+        The table, with the values looked up in it where these are data.
+    models : dict from label to Missingness
+    inclusion : ndarray of shape (n_rows,), optional
+        With what probability each row is in X as a whole, where rows were looked up.
+    revealed : Revealed, optional
+        What was looked up.
+    warnings : list of Message
+    """
+
+    way: str
+    sentence: str
+    X: FloatArray
+    models: dict[Any, Missingness] = field(default_factory=dict)
+    inclusion: FloatArray | None = None
+    revealed: Revealed | None = None
+    warnings: list[Message] = field(default_factory=list)
+
+
+def written_account(table: LabelledTable, labels: Sequence[Any], file: Path) -> Account:
+    """φ as a person wrote it down.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    labels : sequence
+        The two classes.
+    file : Path
+    """
+    models = read_missingness(file, table.encoder, labels)
+    sentence = f"{PHI} is as {file} says; the certificate assumes that it is right."
+    return Account("file", sentence, table.X, models)
+
+
+def table_account(table: LabelledTable, labels: Sequence[Any]) -> Account:
+    """φ learned from the table, with nothing looked up.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    labels : sequence
+        The two classes.
+    """
+    models, told = _recorded(lambda: _learned(table, labels, None))
+    sentence = (
+        f"{PHI} is learned from the table's other columns; the certificate assumes "
+        "that it is logistic in the value itself."
+    )
+    return Account("table", sentence, table.X, models, warnings=told)
+
+
+def lookup_account(
+    table: LabelledTable,
+    labels: Sequence[Any],
+    controlled: Any,
+    plan: Path,
+    *,
+    learn: bool,
+) -> Account:
+    """What was looked up: as data where it is whole rows, else to learn φ from.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    labels : sequence
+        The two classes.
+    controlled : object
+        The class that is certified.
+    plan : Path
+        Filled in.
+    learn : bool
+        Whether φ is to be learned from look-ups and table in any case.
+    """
+    revealed = _read(table, plan)
+    try:
+        if learn or not revealed.rowwise:
+            return _learned_account(table, labels, revealed)
+        return _data_account(table, labels, controlled, revealed)
+    except ValueError as error:
+        raise TableError(f"{plan} was refused. {error}") from error
+
+
+def _read(table: LabelledTable, plan: Path) -> Revealed:
+    try:
+        return QueryPlan.read(plan, table.numeric_frame(), table.y)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"There is no plan {plan}.") from None
+    except ValueError as error:
+        raise TableError(f"{plan} was refused. {error}") from error
+
+
+def _learned_account(
+    table: LabelledTable, labels: Sequence[Any], revealed: Revealed
+) -> Account:
+    """φ from look-ups and table together."""
+    models, told = _recorded(lambda: _learned(table, labels, revealed))
+    why = "" if revealed.rowwise else " (single values, no whole rows, were asked for)"
+    sentence = (
+        f"{PHI} is learned from {int(revealed.answered.sum())} looked-up values and "
+        f"the table's other columns{why}; the certificate assumes that it is logistic "
+        "in the value itself."
+    )
+    return Account("both", sentence, table.X, models, revealed=revealed, warnings=told)
+
+
+def _data_account(
+    table: LabelledTable, labels: Sequence[Any], controlled: Any, revealed: Revealed
+) -> Account:
+    """Rows that were looked up, as rows that were drawn with a known probability."""
+    filled, inclusion = revealed.fill(table.numeric_frame())
+    X = table.X.copy()
+    for place, name in enumerate(filled.column_names):
+        X[:, place] = filled.column(name).to_numpy()
+    drawn = (inclusion > 0.0) & rows_with_nan(table.X)
+    found = drawn & ~rows_with_nan(X)
+    parts: list[str] = []
+    models: dict[Any, Missingness] = {}
+    told: list[Message] = []
+    for label in labels:
+        mine = table.y == label
+        if not table.missing_counts(label):
+            continue
+        if (found & mine).any():
+            asked, had = int(drawn[mine].sum()), int(found[mine].sum())
+            parts.append(_drawn_words(label, asked, had))
+        elif label == controlled:
+            raise ValueError(
+                f"No row of the controlled class {label!r} is filled in, and it has "
+                "incomplete rows: nothing can be certified. Fill some in, or add "
+                "--missingness learn."
+            )
+        else:
+            learned, told = _of_other(table, label)
+            models |= learned
+            parts.append(_other_words(label, learned=bool(learned)))
+    said = "; ".join(parts)
+    sentence = f"Look-ups are data: {said}. The certificate assumes no model of φ, the "
+    sentence += "probability of being missing."
+    return Account("look-ups", sentence, X, models, inclusion, revealed, told)
+
+
+def _drawn_words(label: Any, drawn: int, found: int) -> str:
+    lost = f" ({drawn - found} of them not found)" if drawn > found else ""
+    return f"{drawn} incomplete rows of {label!r} were looked up{lost}"
+
+
+def _other_words(label: Any, *, learned: bool) -> str:
+    if learned:
+        return f"φ of {label!r} is learned from the table, for the score alone"
+    return f"incomplete rows of {label!r} are left out of the score"
+
+
+def _of_other(
+    table: LabelledTable, label: Any
+) -> tuple[dict[Any, Missingness], list[Message]]:
+    """φ of the class that is not certified, where the table can teach it."""
+    try:
+        return _recorded(lambda: _learned(table, [label], None))
+    except ValueError:
+        return {}, []
+
+
+def _recorded(
+    learn: Callable[[], dict[Any, Missingness]],
+) -> tuple[dict[Any, Missingness], list[Message]]:
+    """What is learned, and what was warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        models = learn()
+    return models, [Message.plain(str(each.message)) for each in caught]
+
+
+def _learned(
+    table: LabelledTable, labels: Sequence[Any], revealed: Revealed | None
+) -> dict[Any, Missingness]:
+    """φ of each class that has missing values."""
+    models: dict[Any, Missingness] = {}
+    for label in labels:
+        if not table.missing_counts(label):
+            continue
+        whole = loses_whole_rows(table, label)
+        if whole and revealed is None:
+            raise TableError(
+                f"Rows of class {label!r} are missing as a whole, so that the table "
+                "has nothing to learn from. Look rows up (missratio query --budget)."
+            )
+        X = table.X[table.y == label]
+        answers = None if revealed is None else _padded(revealed[label], X.shape[1])
+        try:
+            models[label] = learn_missingness(_framed(X, table), answers, rowwise=whole)
+        except ValueError as error:
+            raise TableError(f"Class {label!r}: {error}") from error
+    return models
+
+
+def loses_whole_rows(table: LabelledTable, label: Any) -> bool:
+    """Whether rows of a class are missing as a whole, if any of them is.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    label : object
+    """
+    X = table.X[table.y == label]
+    lost = np.isnan(X[rows_with_nan(X)])
+    return X.shape[1] > 1 and len(lost) > 0 and bool(lost.all())
+
+
+def _padded(answers: FloatArray, width: int) -> FloatArray:
+    """Answers with nothing for the indicators of categories."""
+    more = ((0, 0), (0, width - answers.shape[1]))
+    return np.pad(answers, more, constant_values=np.nan)
+
+
+def _framed(X: Any, table: LabelledTable) -> Any:
+    import pyarrow
+
+    names = table.encoder.encoded_names
+    return pyarrow.table({name: X[:, j] for j, name in enumerate(names)})
+
+
+def check_blank_categories(
+    table: LabelledTable, labels: Sequence[Any], models: Mapping[Any, Missingness]
+) -> None:
+    """Refuse blanks among categories, where no whole-row model explains them.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    labels : sequence
+        The two classes.
+    models : mapping from label to Missingness
+    """
+    categories = set(table.encoder.names[table.encoder.n_numeric :])
+    for label in labels:
+        model = models.get(label)
+        blank = [name for name in table.missing_counts(label) if name in categories]
+        if blank and not (model is not None and model.rowwise):
+            raise TableError(
+                f"Class {label!r} has blanks in {listed(blank)}, of categories, and φ "
+                "is a function of numbers. Fill them in; leave the column out (--drop "
+                f"{blank[0]}); or take a blank for a category of its own, which holds "
+                "for rows that lose values as these did (--deployment as-observed)."
+            )
+
+
+def check_models(
+    table: LabelledTable, labels: Sequence[Any], models: Mapping[Any, Missingness]
+) -> None:
+    """Refuse models that leave missing cells unexplained.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    labels : sequence
+        The two classes.
+    models : mapping from label to Missingness
+    """
+    for label in labels:
+        counts, model = table.missing_counts(label), models.get(label)
+        if not counts or (model is not None and model.rowwise):
+            continue
+        if model is None:
+            raise TableError(
+                f"Class {label!r} has missing values in {named_counts(counts)}, and "
+                "the file says nothing of that class. Add it."
+            )
+        unsaid = [name for name in counts if _never(model, name, table)]
+        if unsaid:
+            raise TableError(
+                f"Class {label!r} has missing values in {listed(unsaid)}, and its "
+                "model says that none are. Add the column(s) to it."
+            )
+
+
+def named_counts(counts: Mapping[str, int]) -> str:
+    """Columns with how many values they miss."""
+    return ", ".join(f"{name!r} ({n})" for name, n in counts.items())
+
+
+def _never(model: Missingness, name: str, table: LabelledTable) -> bool:
+    """Whether a model says that a column has nothing missing."""
+    place = table.encoder.names.index(name)
+    if isinstance(model, LogisticMissingness):
+        return bool(np.atleast_1d(model.intercept)[place] == -np.inf)
+    assert isinstance(model, StepMissingness)
+    return bool(np.atleast_1d(model.probability)[place] == 0.0)

@@ -1,0 +1,112 @@
+"""What is asked of a fit, and what contradicts itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from missratio._hints import did_you_mean, listed
+
+IGNORE = "ignore"
+LEARN = "learn"
+# No table is long enough to certify a lower one.
+LEAST_LEVEL = 1e-12
+DEPLOYMENTS = ("complete", "as-observed")
+INFEASIBLE = ("raise", "reject_all")
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What is asked of a fit.
+
+    Parameters
+    ----------
+    controlled : str
+        The label whose error is bounded, as it is written in the file.
+    alpha, delta : float
+    missingness : str or None
+        A file that says why values are missing, "learn" or "ignore".
+    queries : Path or None
+        A plan that was filled in.
+    method : str
+    deployment : {"complete", "as-observed"}
+    calibration_size : float
+    rule : str
+    odds_factor : float
+    on_infeasible : {"raise", "reject_all"}
+    seed : int
+    standard_errors : bool
+        Whether the model is to give standard errors of its scores.
+    """
+
+    controlled: str
+    alpha: float = 0.05
+    delta: float = 0.05
+    missingness: str | None = None
+    queries: Path | None = None
+    method: str = "auto"
+    deployment: str = "complete"
+    calibration_size: float = 0.5
+    rule: str = "auto"
+    odds_factor: float = 1.0
+    on_infeasible: str = "raise"
+    seed: int = 0
+    standard_errors: bool = False
+
+    @property
+    def ignores(self) -> bool:
+        """Whether missing values are left out of account."""
+        return self.missingness == IGNORE
+
+    @property
+    def phi_file(self) -> Path | None:
+        """The file that says why values are missing."""
+        if self.missingness in (None, IGNORE, LEARN):
+            return None
+        assert self.missingness is not None
+        return Path(self.missingness)
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that are read beside the table."""
+        return [path for path in (self.phi_file, self.queries) if path is not None]
+
+    @property
+    def as_observed(self) -> bool:
+        """Whether rows to be classified lose values as these did."""
+        return self.ignores or self.deployment == "as-observed"
+
+    def check(self) -> None:
+        """Refuse what isn't among the choices, and what contradicts itself."""
+        for option, value, choices in (
+            ("--deployment", self.deployment, DEPLOYMENTS),
+            ("--on-infeasible", self.on_infeasible, INFEASIBLE),
+        ):
+            if value not in choices:
+                hint = did_you_mean(value, choices)
+                raise ValueError(
+                    f"{option} must be one of {listed(choices)}, got {value!r}.{hint}"
+                )
+        for option, number in (("--alpha", self.alpha), ("--delta", self.delta)):
+            if not LEAST_LEVEL <= number < 1.0:
+                raise ValueError(
+                    f"{option} must lie between 0 and 1, and be {LEAST_LEVEL:g} or "
+                    f"more: got {number}."
+                )
+        if not 0.0 < self.calibration_size < math.inf:
+            raise ValueError(
+                "--calibration-size must be a share between 0 and 1, or a number of "
+                f"rows: got {self.calibration_size}."
+            )
+        if self.missingness not in (None, LEARN) and self.queries is not None:
+            raise ValueError(
+                "--missingness and --queries both say why values are missing: give "
+                "one, or --missingness learn beside --queries."
+            )
+        told = self.missingness is not None or self.queries is not None
+        if self.deployment == "as-observed" and told and not self.ignores:
+            raise ValueError(
+                "--deployment as-observed needs no model of missingness, and has no "
+                "use for one: leave out --missingness and --queries."
+            )

@@ -1,0 +1,170 @@
+"""What can be done about a table's missing values, with its price and promise."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from missratio._blocks import rows_with_nan
+from missratio._hints import listed
+from missratio.app.tables import LabelledTable, Wanted
+from missratio.app.workflow._account import (
+    loses_whole_rows,
+    named_counts,
+    table_account,
+)
+from missratio.app.workflow._plan import PlanOptions, plan_table
+from missratio.exceptions import (
+    Message,
+    OpenWay,
+    Remedy,
+    TableError,
+    UnexplainedMissingError,
+)
+from missratio.learning import LearnedMissingness
+
+# Rows of the controlled class to plan for; a quarter to twice as many are tried.
+ROWS = 80
+# What --alpha and --delta are, unless told otherwise.
+USUAL_LEVEL = 0.05
+# On larger tables, trials of look-ups take too long to be part of a message.
+MOST_ROWS = 200_000
+
+
+def unexplained(
+    table: LabelledTable,
+    labels: Sequence[Any],
+    file: Path,
+    wanted: Wanted,
+    plan: PlanOptions,
+) -> UnexplainedMissingError:
+    """The error that shows the ways that are open to a table.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    labels : sequence
+        The two classes.
+    file : Path
+    wanted : Wanted
+    plan : PlanOptions
+        Of the look-ups that are proposed, but for their number.
+    """
+    lossy = [label for label in labels if table.missing_counts(label)]
+    claim = "; ".join(
+        f"class {label!r} has missing values in "
+        f"{named_counts(table.missing_counts(label))}"
+        for label in lossy
+    )
+    return UnexplainedMissingError(
+        Message(
+            "{claim}, and nothing says why. These ways are open:",
+            label=lossy[0],
+            facts={
+                "claim": claim[:1].upper() + claim[1:],
+                "query": _query(file, wanted, plan),
+            },
+            ways=tuple(_ways(table, lossy, plan)),
+        )
+    )
+
+
+def _ways(
+    table: LabelledTable, lossy: list[Any], plan: PlanOptions
+) -> Iterator[OpenWay]:
+    yield from _look_ups(table, lossy, plan)
+    if not any(loses_whole_rows(table, label) for label in lossy):
+        yield OpenWay(
+            "look up nothing",
+            "φ, the probability of being missing, is learned from the other columns, "
+            f"and must be logistic in the value itself{_untaught(table, lossy)}",
+            Remedy.LEARN,
+        )
+    yield OpenWay(
+        "write down why", "holds if what you write is right", Remedy.WRITE_DOWN
+    )
+    yield OpenWay(
+        "do nothing",
+        "holds for rows that lose values as these did, and for no others",
+        Remedy.AS_THEY_ARE,
+    )
+
+
+def _look_ups(
+    table: LabelledTable, lossy: list[Any], plan: PlanOptions
+) -> Iterator[OpenWay]:
+    """Rows of the controlled class to look up, and the power that they should buy."""
+    if plan.controlled not in lossy:
+        yield OpenWay(
+            f"look up 50 values a column of {lossy[0]!r}",
+            f"rows of {plan.controlled!r} are complete, so the certificate needs no φ; "
+            "the score gets better",
+            Remedy.LOOK_UP_CELLS,
+        )
+        return
+    X = table.X[table.y == plan.controlled]
+    incomplete = X[rows_with_nan(X)]
+    price = float(np.isnan(incomplete).sum(axis=1).mean())
+    wanted = replace(plan, budget=max(1, round(ROWS * price)), goal="certificate")
+    assumes = "no assumption on φ"
+    if len(table.y) > MOST_ROWS:
+        yield OpenWay(
+            f"look up {ROWS} rows",
+            assumes,
+            Remedy.LOOK_UP_ROWS,
+            {"values": wanted.budget},
+        )
+        return
+    try:
+        power = plan_table(table, wanted).power
+    except TableError:
+        return
+    assert power is not None
+    useful = np.flatnonzero(power.power > 0.0)
+    for place in dict.fromkeys(useful[[0, -1]].tolist() if len(useful) else []):
+        values = int(power.values[place])
+        yield OpenWay(
+            f"look up {power.rows[place]} rows ({values} values)",
+            f"power about {power.power[place]:.2f}, {assumes}",
+            Remedy.LOOK_UP_ROWS,
+            {"values": values},
+        )
+
+
+def _untaught(table: LabelledTable, lossy: list[Any]) -> str:
+    """The columns that the others say nothing of."""
+    if len(table.y) > MOST_ROWS:
+        return ""
+    try:
+        learned = table_account(table, lossy).models.values()
+    except TableError:
+        return "; but they can't teach it here"
+    names = [
+        check.feature
+        for model in learned
+        if isinstance(model, LearnedMissingness)
+        for check in model.checks
+        if check.kind == "instrument" and check.failed
+    ]
+    return f"; but they say too little of {listed(names)}" if names else ""
+
+
+def _query(file: Path, wanted: Wanted, plan: PlanOptions) -> str:
+    """The words of `missratio query` for this table."""
+    words = [str(file), "--target", wanted.target, "--controlled", str(plan.controlled)]
+    for option, names in (
+        ("--drop", wanted.drop),
+        ("--categorical", wanted.categorical),
+        ("--missing-value", wanted.missing_values),
+    ):
+        for name in names:
+            words += [option, name]
+    for option, value in (("--alpha", plan.alpha), ("--delta", plan.delta)):
+        if value != USUAL_LEVEL:
+            words += [option, f"{value:g}"]
+    return shlex.join(words)

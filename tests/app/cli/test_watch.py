@@ -1,0 +1,31 @@
+"""missratio watch, as cron would use it."""
+
+import json
+
+
+def test_a_promise_kept_and_then_broken(run, fit, day):
+    model, _ = fit()
+    first, second = day(5), day(6, moved=15.0)
+    kept = json.loads(run("watch", model, first, "--json").stdout)
+    assert (kept["alarm"], kept["seen_before"]) == (False, False)
+    again = json.loads(run("watch", model, first, "--json").stdout)
+    assert again["seen_before"]
+    assert again["rows"] == kept["rows"]
+    figure = model.with_name("watch.png")
+    result = run("watch", model, second, "--figure", figure, status=6)
+    assert "ALARM" in result.stdout
+    assert figure.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_state_of_another_model_is_refused(run, fit, day):
+    model, _ = fit()
+    other, _ = fit(out="other.skops", alpha=0.3)
+    state = model.with_name("state.json")
+    run("watch", model, day(5), "--state", state, "-q")
+    before = state.read_bytes()
+    result = run("watch", other, day(6), "--state", state, status=3)
+    assert "about another model" in result.stderr
+    assert state.read_bytes() == before
+    state.write_text("{}")
+    result = run("watch", model, day(6), "--state", state, status=3)
+    assert "not what `missratio watch` writes" in result.stderr

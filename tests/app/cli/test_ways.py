@@ -1,0 +1,222 @@
+"""What missratio fit does about missing values, by what it is given."""
+
+import csv
+import json
+import re
+import shlex
+
+import numpy as np
+import pytest
+
+import missratio as mr
+
+FIT = ["--target", "state", "--controlled", "ill", "--alpha", 0.15, "--drop", "id"]
+ASK = ["--target", "state", "--controlled", "ill", "--alpha", 0.15, "--id", "id"]
+COLUMNS = ["a", "b", "c", "d", "e"]
+
+
+def draw(n, rng):
+    """Rows whose columns tell of each other, and which of them are ill."""
+    ill = np.arange(n) < n // 3
+    common = rng.normal(size=(n, 1))
+    values = 0.7 * common + rng.normal(size=(n, 5)) + 1.2 * ~ill[:, None]
+    return values.round(4), ill
+
+
+def write(path, values, ill):
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["id", *COLUMNS, "state"])
+        for i, row in enumerate(values.tolist()):
+            cells = ["" if np.isnan(cell) else cell for cell in row]
+            writer.writerow([f"R{i}", *cells, "ill" if ill[i] else "fit"])
+
+
+@pytest.fixture
+def truth():
+    return draw(900, np.random.default_rng(7))
+
+
+@pytest.fixture
+def table(tmp_path, truth):
+    """Four of five columns go missing where they are high, in both classes."""
+    values, ill = truth
+    phi = mr.LogisticMissingness(
+        [-1.5, -1.5, -1.5, -1.5, -np.inf], [1.0, 1.0, 1.0, 1.0, 0.0]
+    )
+    path = tmp_path / "table.csv"
+    write(path, mr.corrupt(values, phi, np.random.default_rng(8)), ill)
+    return path
+
+
+@pytest.fixture
+def answer(truth):
+    """Fill a plan in, from the top down, as far as it is said."""
+
+    def fill(plan, *, until=None, lost=()):
+        with plan.open(newline="") as stream:
+            lines = list(csv.DictReader(stream))
+        for line in lines[:until]:
+            value = truth[0][int(line["row"]), COLUMNS.index(line["feature"])]
+            line["value"] = "not found" if int(line["row"]) in lost else value
+        with plan.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, lines[0])
+            writer.writeheader()
+            writer.writerows(lines)
+        return lines
+
+    return fill
+
+
+@pytest.fixture
+def fit(run, table):
+    def command(*options, status=0):
+        out = table.with_name("model.skops")
+        result = run(
+            "fit", table, *FIT, "--out", out, "--force", "--json", *options,
+            status=status,
+        )  # fmt: skip
+        return out, json.loads(result.stdout) if status == 0 else result.stderr
+
+    return command
+
+
+@pytest.fixture
+def rows_plan(run, table):
+    """A budget spent by the tool."""
+    plan = table.with_name("plan.csv")
+    result = run("query", table, *ASK, "--budget", 320, "--out", plan, "--json")
+    return plan, json.loads(result.stdout)
+
+
+def test_a_budget_of_look_ups_ends_in_a_certificate(fit, rows_plan, answer):
+    plan, asked = rows_plan
+    assert asked["queries"] <= 320
+    assert [line["power"] for line in asked["power"]][-1] > 0.2
+    answer(plan)
+    path, facts = fit("--queries", plan)
+    assert facts["way"] == "look-ups"
+    assert "no model of φ" in facts["missingness"]
+    certificate = facts["certificate"]
+    assert certificate["certified"]
+    assert certificate["rule"] == "look-ups"
+    assert certificate["looked_up"] > 0
+    assert certificate["missingness_delta"] == 0
+    fresh, ill = draw(20_000, np.random.default_rng(9))
+    _, above = mr.load_model(path).score(fresh)
+    assert above[ill].mean() < 0.15
+    assert above[~ill].mean() > 0.2
+
+
+def test_rows_not_found_are_counted(fit, rows_plan, answer):
+    plan, _ = rows_plan
+    with plan.open(newline="") as stream:
+        first = next(r for r in csv.DictReader(stream) if r["class"] == "ill")
+    answer(plan, lost={int(first["row"])})
+    _, facts = fit("--queries", plan)
+    assert "(1 of them not found)" in facts["missingness"]
+
+
+def test_a_plan_without_answers_for_the_controlled_class_is_refused(fit, rows_plan):
+    _, told = fit("--queries", rows_plan[0], status=3)
+    assert "No row of the controlled class 'ill' is filled in" in told
+    assert "--missingness learn" in told
+
+
+def test_single_values_teach_phi(run, fit, table, answer):
+    plan = table.with_name("cells.csv")
+    run("query", table, *ASK, "--budget", 320, "--goal", "ratio", "--out", plan, "-q")
+    answer(plan)
+    _, facts = fit("--queries", plan, "--on-infeasible", "reject_all")
+    assert facts["way"] == "both"
+    assert "single values, no whole rows, were asked for" in facts["missingness"]
+    assert facts["certificate"]["missingness_delta"] > 0
+
+
+def test_the_table_teaches_phi_and_look_ups_add_to_it(fit, rows_plan, answer):
+    options = ("--missingness", "learn", "--on-infeasible", "reject_all")
+    path, facts = fit(*options)
+    assert facts["way"] == "table"
+    assert "learned from the table" in facts["missingness"]
+    alone = mr.load_model(path).classifier.missingness
+    assert set(alone) == {"ill", "fit"}
+    answer(rows_plan[0])
+    path, facts = fit(*options, "--queries", rows_plan[0])
+    assert facts["way"] == "both"
+    both = mr.load_model(path).classifier.missingness
+    errors = [phi["ill"].standard_errors[:4, 1].mean() for phi in (alone, both)]
+    assert errors[1] < errors[0]
+
+
+def test_given_nothing_the_ways_are_shown_and_their_commands_run(
+    run, fit, table, monkeypatch
+):
+    monkeypatch.chdir(table.parent)
+    _, told = fit(status=3)
+    head, *ways = told[told.index("Error") :].strip().splitlines()
+    assert "nothing says why. These ways are open:" in head
+    assert "'a' (" in head
+    options = ["--missingness learn", "--missingness FILE", "--missingness ignore"]
+    assert [any(option in way for way in ways) for option in options] == [True] * 3
+    look_up = [way for way in ways if way.startswith("- look up ") and "power" in way]
+    assert look_up
+    assert all("no assumption on φ" in way for way in look_up)
+    command = re.search("missratio (query .*plan.csv), then", look_up[0])
+    run(*shlex.split(command[1]))
+
+
+def test_without_missing_values_nothing_is_asked(run, tmp_path, truth):
+    path = tmp_path / "whole.csv"
+    write(path, *truth)
+    result = run("fit", path, *FIT, "--out", tmp_path / "m.skops")
+    assert "No value is missing." in result.stdout
+
+
+MISTAKES = {
+    "goal": (["--budget", 9, "--goal", "ratios"], "Did you mean 'ratio'"),
+    "goal alone": (["--goal", "ratio"], "give --budget"),
+    "two sizes": (["--budget", 9, "--per-feature", 9], "give one"),
+    "rows": (["--budget", 9, "--rows"], "leave out --rows"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_plan_that_contradicts_itself_is_refused(run, table, mistake):
+    options, told = MISTAKES[mistake]
+    plan = table.with_name("plan.csv")
+    result = run("query", table, *ASK, *options, "--out", plan, status=2)
+    assert told in result.stderr
+    assert not plan.exists()
+
+
+def test_the_report_says_what_was_looked_up(run, fit, rows_plan, answer, table):
+    answer(rows_plan[0])
+    path, facts = fit("--queries", rows_plan[0])
+    page = table.with_name("report.json")
+    run("report", path, "--out", page, "-q")
+    data = json.loads(page.read_text(encoding="utf-8"))
+    assert data["sensitivity"] is None
+    assert data["certificate"]["looked_up"] == facts["certificate"]["looked_up"]
+    ill = data["missingness"]["classes"][0]
+    assert (ill["label"], ill["kind"]) == ("ill", "looked-up")
+    # What was looked up is still shown as what was missing.
+    missing = {f["name"]: f["missing"][0] for f in data["missingness"]["features"]}
+    assert {k: v for k, v in missing.items() if v} == facts["missing"]["ill"]
+    listed = data["missingness"]["patterns"]["listed"]
+    left_out = data["missingness"]["patterns"]["left_out"]
+    assert left_out or sum(entry["rows"][0] for entry in listed) == 300
+    text = table.with_name("report.md")
+    run("report", path, "--out", text, "-q")
+    words = text.read_text(encoding="utf-8")
+    assert "Looked up" in words
+    assert "What if φ is wrong?" not in words
+
+
+def test_the_report_shows_the_tipping_point_of_phi(run, fit, table):
+    path, _ = fit("--missingness", "learn", "--on-infeasible", "reject_all")
+    page = table.with_name("report.json")
+    run("report", path, "--out", page, "-q")
+    data = json.loads(page.read_text(encoding="utf-8"))
+    assert data["missingness"]["classes"][0]["checks"]
+    if data["certificate"]["certified"]:
+        assert "ipping point" in data["sensitivity"]["words"][0]

@@ -55,6 +55,12 @@ class Evidence:
         return float(self.mass[: self.n_revealed].sum())
 
     @property
+    def unrevealed_mass(self) -> float:
+        """How many of the missing have not been; none but for rounding is none."""
+        rest = self.n_missing - self.revealed_mass
+        return rest if rest > 1e-9 * self.n_missing else 0.0
+
+    @property
     def sampling_offset(self) -> float:
         """log(m / n_missing) ≤ 0, by which a fit to known values puts α too low.
 

@@ -36,7 +36,7 @@ def lookup_covariance(
     covariance = np.linalg.inv(fisher_information(evidence, theta, coordinates))
     probability = expit(theta @ coordinates.design(evidence.values))
     expected = float(probability @ evidence.mass)
-    rest = evidence.n_missing - evidence.revealed_mass
+    rest = evidence.unrevealed_mass
     covariance[0, 0] -= 1.0 / expected - 1.0 / (expected + rest)
     return np.asarray(covariance)
 

@@ -145,7 +145,7 @@ class LookupCriterion:
         likelihood, expected = _likelihood(
             evidence, points @ self.coordinates.design(evidence.values)
         )
-        m, rest = evidence.revealed_mass, evidence.n_missing - evidence.revealed_mass
+        m, rest = evidence.revealed_mass, evidence.unrevealed_mass
         share = expected / (expected + rest)
         likelihood += _sampling(share, m, rest)
         best = self.highest + _sampling(np.array(m / evidence.n_missing), m, rest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
@@ -81,3 +82,19 @@ def take_rows(X: Any, index: IntArray) -> Any:
     with one_blas_thread(taken.size) as threads:
         share(gather, range(0, len(index), length), threads)
     return taken
+
+
+def in_double(X: Any) -> Any:
+    """Rows with their single-precision numbers in double precision.
+
+    So a row has one score, whichever precision its values are asked for in.
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        single = [name for name, kind in frame.schema.items() if kind == nw.Float32]
+        if not single:
+            return X
+        return frame.with_columns(nw.col(*single).cast(nw.Float64)).to_native()
+    if getattr(X, "dtype", None) == np.float32:
+        return X.astype(np.float64)
+    return X

@@ -13,8 +13,8 @@ from missratio.missingness.arrays import as_numeric_array
 
 # So many rows of the other class tell whether any is recognised.
 MOST_ROWS = 1000
-# A column that has so many values, as a share of the rows that differ, is continuous.
-DISTINCT = 0.95
+# A column with so many values, as a share of the rows, is continuous.
+DISTINCT = 0.25
 # From which share of repeated rows on it is said.
 REPEATED = 0.05
 
@@ -71,11 +71,10 @@ def warn_of_repeated_rows(rows: Any, training: Any) -> None:
     except ValueError:
         # Columns that are not numbers.
         return
-    prints = _fingerprints(own)
-    _, first = np.unique(prints, return_index=True)
-    values = [len(np.unique(column)) for column in own[first].T]
-    if not len(own) or max(values) < DISTINCT * len(first):
+    values = [len(np.unique(column)) for column in own.T]
+    if not len(own) or max(values) < DISTINCT * len(own):
         return
+    prints = _fingerprints(own)
     repeated = float(np.isin(prints, _fingerprints(known)).mean())
     if repeated < REPEATED:
         return

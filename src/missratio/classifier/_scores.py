@@ -7,7 +7,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from missratio._blocks import rows_with_nan, take_rows
+from missratio._blocks import in_double, rows_with_nan, take_rows
 from missratio._typing import BoolArray, FloatArray
 
 
@@ -44,7 +44,7 @@ def score_rows(estimator: Any, X: Any, rows: BoolArray, sign: float) -> FloatArr
     scores = np.full(len(rows), -np.inf)
     if not rows.any():
         return scores
-    chosen = X if rows.all() else take_rows(X, np.flatnonzero(rows))
+    chosen = in_double(X if rows.all() else take_rows(X, np.flatnonzero(rows)))
     if hasattr(estimator, "decision_function"):
         raw = np.asarray(estimator.decision_function(chosen), dtype=np.float64)
     elif hasattr(estimator, "predict_proba"):

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
 
+from missratio._blocks import in_double
 from missratio._typing import FloatArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.missingness import Missingness
@@ -93,13 +94,16 @@ class ReadingRatio(BaseRatio):
             basis = EachColumnBasis(basis)
         source = read.given if hasattr(self, "feature_names_in_") else read.table
         with config_context(assume_finite=True):
-            self.basis_ = clone(basis).fit(source, read.is_numerator.astype(int))
+            self.basis_ = clone(basis).fit(
+                in_double(source), read.is_numerator.astype(int)
+            )
 
     def _evaluate_basis(self, X: Any, table: FloatArray) -> FloatArray:
         """Basis features of a validated table; X is what it was read from."""
         if type(self.basis_) is LinearBasis:
             return table
-        source = X if hasattr(self, "feature_names_in_") else table
+        # Squares and products of single-precision values would lose their digits.
+        source = in_double(X if hasattr(self, "feature_names_in_") else table)
         with config_context(assume_finite=True, transform_output="default"):
             features: FloatArray = np.asarray(self.basis_.transform(source))
         return features

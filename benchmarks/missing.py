@@ -9,7 +9,13 @@ import numpy as np
 from data import gaussian_classes
 from measure import Result, Table, Target, Tell, check, race
 
-from missratio import KLIEP, LogisticMissingness, NaiveBayesRatio, StepMissingness, corrupt
+from missratio import (
+    KLIEP,
+    LogisticMissingness,
+    NaiveBayesRatio,
+    StepMissingness,
+    corrupt,
+)
 from missratio.missingness import Missingness
 
 COMPLETE = "complete"

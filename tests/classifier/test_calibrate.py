@@ -143,8 +143,9 @@ def test_no_rows_are_given_up_for_a_smaller_bound_where_nobody_knows_the_cost():
     X0, X0_training = (corrupt(rng.normal(size=(2000, 1)), phi, rng) for _ in range(2))
     X, y = rng.normal(size=(400, 1)), np.repeat([0, 1], 200)
     X[200:] += 1.0
-    ratio = KLIEP(missingness={0: phi}).fit(X, y)
-    clf = NeymanPearsonClassifier(ratio, alpha=0.1, random_state=0)
+    clf = NeymanPearsonClassifier(
+        KLIEP().fit(X, y), alpha=0.1, missingness={0: phi}, random_state=0
+    )
     clf.calibrate(X0, X0_training)
     fresh = rng.normal(size=(20_000, 1))
     assert 0.05 < np.mean(clf.predict(fresh)) <= 0.1

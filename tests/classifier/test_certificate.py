@@ -22,6 +22,8 @@ DATA = {
     "rule",
     "controlled_class",
     "other_class",
+    "looked_up",
+    "not_found",
     "deployment",
     "rows",
     "observed",

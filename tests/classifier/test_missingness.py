@@ -331,7 +331,9 @@ def test_a_phi_that_calibration_rows_contradict_is_not_certified():
     model = mr.NeymanPearsonClassifier(
         LogisticRegression(), alpha=0.1, missingness={0: mirrored}, random_state=0
     )
-    with pytest.raises(mr.MissingnessContradictionError, match="class 0") as caught:
+    with pytest.raises(
+        mr.missingness.MissingnessContradictionError, match="class 0"
+    ) as caught:
         model.fit(X, y)
     assert caught.value.checks[0].found == pytest.approx(0.4, abs=0.05)
 
@@ -341,7 +343,7 @@ def test_odds_that_may_be_wrong_excuse_as_much():
     # Odds of 4 are stated as 1.5.
     phi = mr.StepMissingness(1.0, 0.0, 0.6)
     options = {"alpha": 0.4, "missingness": {0: phi}, "random_state": 0}
-    with pytest.raises(mr.MissingnessContradictionError):
+    with pytest.raises(mr.missingness.MissingnessContradictionError):
         mr.NeymanPearsonClassifier(LogisticRegression(), **options).fit(X, y)
     model = mr.NeymanPearsonClassifier(LogisticRegression(), odds_factor=3.0, **options)
     assert model.fit(X, y).certificate_.certified
@@ -355,5 +357,7 @@ def test_a_phi_evaluated_at_scaled_values_is_warned_of(sign):
     X = np.concatenate([mr.corrupt(Z[:500], phi, rng), Z[500:]])
     y = np.repeat([1, 0], 500)
     mr.KLIEP(missingness={1: phi}).fit(X, y)
-    with pytest.warns(mr.MissingnessContradictionWarning, match=r"class 1.*scaler"):
+    with pytest.warns(
+        mr.missingness.MissingnessContradictionWarning, match=r"class 1.*scaler"
+    ):
         make_pipeline(StandardScaler(), mr.KLIEP(missingness={1: phi})).fit(X, y)

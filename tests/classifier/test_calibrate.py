@@ -143,6 +143,7 @@ def test_no_rows_are_given_up_for_a_smaller_bound_where_nobody_knows_the_cost():
     X0, X0_training = (corrupt(rng.normal(size=(2000, 1)), phi, rng) for _ in range(2))
     X, y = rng.normal(size=(400, 1)), np.repeat([0, 1], 200)
     X[200:] += 1.0
+    X[:200] = corrupt(X[:200], phi, rng)
     ratio = KLIEP(missingness={0: phi}).fit(X, y)
     clf = NeymanPearsonClassifier(ratio, alpha=0.1, random_state=0)
     clf.calibrate(X0, X0_training)

@@ -21,6 +21,10 @@ from missratio import (
     StepMissingness,
     corrupt,
 )
+from missratio.missingness import (
+    MissingnessContradictionError,
+    MissingnessContradictionWarning,
+)
 from missratio.threshold import CalibrationSample, _betting, make_rule
 from missratio.weights import complete_row_weights
 
@@ -82,7 +86,9 @@ def test_a_ratio_inside_another_gets_them_too(corrupted):
     assert model.estimator_.missingness == models
 
 
-@pytest.mark.filterwarnings("ignore::missratio.MissingnessContradictionWarning")
+@pytest.mark.filterwarnings(
+    "ignore::missratio.missingness.MissingnessContradictionWarning"
+)
 @pytest.mark.parametrize("own", ["ignore", {1: STEP0}])
 def test_a_ratio_that_has_its_own_keeps_it(corrupted, own):
     X, y = corrupted({1: STEP1})
@@ -329,7 +335,7 @@ def test_a_phi_that_calibration_rows_contradict_is_not_certified():
     model = mr.NeymanPearsonClassifier(
         LogisticRegression(), alpha=0.1, missingness={0: mirrored}, random_state=0
     )
-    with pytest.raises(mr.MissingnessContradictionError, match="class 0") as caught:
+    with pytest.raises(MissingnessContradictionError, match="class 0") as caught:
         model.fit(X, y)
     assert caught.value.checks[0].found == pytest.approx(0.4, abs=0.05)
 
@@ -339,7 +345,7 @@ def test_odds_that_may_be_wrong_excuse_as_much():
     # Odds of 4 are stated as 1.5.
     phi = mr.StepMissingness(1.0, 0.0, 0.6)
     options = {"alpha": 0.4, "missingness": {0: phi}, "random_state": 0}
-    with pytest.raises(mr.MissingnessContradictionError):
+    with pytest.raises(MissingnessContradictionError):
         mr.NeymanPearsonClassifier(LogisticRegression(), **options).fit(X, y)
     model = mr.NeymanPearsonClassifier(LogisticRegression(), odds_factor=3.0, **options)
     assert model.fit(X, y).certificate_.certified
@@ -353,5 +359,5 @@ def test_a_phi_evaluated_at_scaled_values_is_warned_of(sign):
     X = np.concatenate([mr.corrupt(Z[:500], phi, rng), Z[500:]])
     y = np.repeat([1, 0], 500)
     mr.KLIEP(missingness={1: phi}).fit(X, y)
-    with pytest.warns(mr.MissingnessContradictionWarning, match=r"class 1.*scaler"):
+    with pytest.warns(MissingnessContradictionWarning, match=r"class 1.*scaler"):
         make_pipeline(StandardScaler(), mr.KLIEP(missingness={1: phi})).fit(X, y)

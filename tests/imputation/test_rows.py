@@ -203,13 +203,13 @@ def check_violations(repeats, learner, alpha=0.1, delta=0.1, seed=0):
     assert violations <= binom.ppf(1 - 1e-4, repeats, delta), errors
 
 
-@pytest.mark.filterwarnings("ignore::missratio.WeightConcentrationWarning")
+@pytest.mark.filterwarnings("ignore::missratio.exceptions.WeightConcentrationWarning")
 def test_a_certificate_as_observed_holds_for_rows_one_at_a_time():
     check_violations(25, LEARNERS["one imputation"])
 
 
 @pytest.mark.validity
-@pytest.mark.filterwarnings("ignore::missratio.WeightConcentrationWarning")
+@pytest.mark.filterwarnings("ignore::missratio.exceptions.WeightConcentrationWarning")
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 def test_certificates_as_observed_hold(learner):
     check_violations(300, learner, seed=1)

@@ -370,7 +370,9 @@ def test_effective_sample_sizes_are_kishs_and_the_papers():
     assert ratio.effective_sample_size_[0].kish == len(X0)
 
 
-@pytest.mark.filterwarnings("ignore::missratio.MissingnessContradictionWarning")
+@pytest.mark.filterwarnings(
+    "ignore::missratio.missingness.MissingnessContradictionWarning"
+)
 def test_a_few_rows_that_carry_the_weight_are_warned_of():
     X1, X0 = samples()
     heavy = FunctionMissingness(lambda X: np.where(X[:, 0] > 2.2, 0.999, 0.0))
@@ -378,7 +380,9 @@ def test_a_few_rows_that_carry_the_weight_are_warned_of():
         density_ratio(X1, X0, KLIEP(missingness={1: heavy}, l2=0.1))
 
 
-@pytest.mark.filterwarnings("ignore::missratio.MissingnessContradictionWarning")
+@pytest.mark.filterwarnings(
+    "ignore::missratio.missingness.MissingnessContradictionWarning"
+)
 def test_a_feature_whose_weight_is_carried_by_a_few_rows_is_named():
     X1, X0 = samples()
     heavy = FunctionMissingness(

@@ -214,7 +214,9 @@ def test_a_column_that_is_never_observed_is_refused(label, missingness, table):
         NaiveBayesRatio(missingness=given).fit(X, y)
 
 
-@pytest.mark.filterwarnings("ignore::missratio.MissingnessContradictionWarning")
+@pytest.mark.filterwarnings(
+    "ignore::missratio.missingness.MissingnessContradictionWarning"
+)
 def test_a_column_whose_weight_is_carried_by_a_few_rows_is_named(table):
     X, y = table
     heavy = StepMissingness([0, 1, 0], [0, 3.2, 0], [0, 0.999, 0], rowwise=False)

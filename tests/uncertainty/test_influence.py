@@ -19,7 +19,9 @@ from missratio.objective import Combination, Objective, Term
 from missratio.uncertainty import _covariance
 
 # Tables are small, so that it shows what each row does.
-pytestmark = pytest.mark.filterwarnings("ignore::missratio.UnreliableIntervalWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::missratio.uncertainty.UnreliableIntervalWarning"
+)
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
 ENTRIES = LogisticMissingness([-0.5, -1.0], [1.0, -0.5])

@@ -68,7 +68,7 @@ def test_the_summary_has_a_row_for_each_feature(fitted, backend):
     assert list(frame["reliable"]) == [True, True]
 
 
-@pytest.mark.filterwarnings("ignore::missratio.UnreliableIntervalWarning")
+@pytest.mark.filterwarnings("ignore::missratio.uncertainty.UnreliableIntervalWarning")
 def test_names_of_columns_are_kept_and_nan_gives_nan(two_normals):
     X, y = two_normals(300, 2)
     frame = pd.DataFrame(X, columns=["age", "dose"])
@@ -167,7 +167,7 @@ def test_a_phi_learned_from_all_missing_values_gives_less_variance_than_a_known_
     assert (included[:2] < 0.95 * left_out[:2]).all()
 
 
-@pytest.mark.filterwarnings("ignore::missratio.MissingnessWarning")
+@pytest.mark.filterwarnings("ignore::missratio.learning.MissingnessWarning")
 @pytest.mark.parametrize(
     "setting",
     [

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio.ratio._adjusted import adjust
 from missratio.ratio._joint import JointRatio
 from missratio.ratio._naive_bayes import NaiveBayesRatio
 from missratio.ratio._penalty import Strength
@@ -75,6 +76,7 @@ def optimum(
     read = ratio._read(X, y, sample_weight, inclusion, reset=False)
     joint = joint_ratio(ratio)
     numerator, denominator = joint._both_classes(read)
+    numerator = adjust(numerator, joint.basis_.required_columns_)
     return Optimum(numerator, denominator, _factors(joint, numerator, denominator))
 
 

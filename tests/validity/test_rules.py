@@ -77,10 +77,10 @@ class WithoutWeights(Rule):
         return self.inner.select(observed, alpha, delta)
 
 
-class OneTooMany(Rule):
-    """Allows one row more above the threshold than counting does."""
+class TooMany(Rule):
+    """Allows three rows more above the threshold than counting does."""
 
-    name = "one too many"
+    name = "too many"
 
     def select(self, sample, alpha, delta):
         chosen = make_rule("counting").select(sample, alpha, delta)
@@ -88,7 +88,7 @@ class OneTooMany(Rule):
             return chosen
         kept = sample.scores[sample.kept(sample.bound)[1]]
         below = kept[kept < chosen.threshold]
-        return replace(chosen, threshold=float(below[0])) if len(below) else chosen
+        return replace(chosen, threshold=float(below[2])) if len(below) > 2 else chosen
 
 
 class KeepsLuck(Rule):
@@ -111,7 +111,7 @@ class KeepsLuck(Rule):
 BROKEN = {
     "without weights": WithoutWeights(make_rule("betting", complete=True)),
     "without weights, binomial": WithoutWeights(make_rule("binomial", complete=True)),
-    "one too many": OneTooMany(),
+    "too many": TooMany(),
     "keeps luck": KeepsLuck(),
 }
 

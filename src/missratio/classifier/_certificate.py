@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from missratio.missingness import Missingness
+from missratio.learning import LearnedMissingness
+from missratio.missingness import Missingness, MissingnessCheck
 
 # Γ up to which a small error in φ undoes the guarantee.
 NO_SLACK = 1.05
+# How many tests of φ a certificate names: those that came closest to a contradiction.
+SHOWN_CHECKS = 3
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,20 @@ def named(label: Any) -> str:
 def rows_of(label: Any) -> str:
     """A class's rows in a sentence."""
     return f"{label!r} rows" if isinstance(label, str) else f"class-{label} rows"
+
+
+def tested(
+    model: Missingness | None, checks: Sequence[MissingnessCheck]
+) -> tuple[str, ...]:
+    """What a certificate says of tests of φ.
+
+    Of a stated φ the tests that came closest to a contradiction, of a learned one those
+    that failed when it was learned.
+    """
+    if isinstance(model, LearnedMissingness):
+        return tuple(each.sentence.rstrip(".") for each in model.checks if each.failed)
+    closest = sorted(checks, key=lambda check: check.p_value)[:SHOWN_CHECKS]
+    return tuple(f"{check.sentence} (p = {check.p_value:.2g})" for check in closest)
 
 
 def assumptions(

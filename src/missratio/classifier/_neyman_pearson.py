@@ -29,6 +29,7 @@ from missratio.classifier._cautions import (
     warn_of_repeated_rows,
     warn_without_power,
 )
+from missratio.classifier._certificate import tested
 from missratio.classifier._certify import Promise
 from missratio.classifier._models import calibration_model, find_models
 from missratio.classifier._reading import read_labelled, read_rows
@@ -44,6 +45,7 @@ from missratio.classifier._training import (
 from missratio.classifier._trust import ScoredRows
 from missratio.missingness import (
     Missingness,
+    MissingnessCheck,
     RowInclusion,
     missingness_check,
     refuse_contradiction,
@@ -551,6 +553,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         by_design = drawn is not None and drawn.by_design
         if self.deployment == "complete" and not by_design:
             model = calibration_model(X0, missingness, self._controlled())
+        checks: tuple[MissingnessCheck, ...] = ()
         if model is not None:
             checks = missingness_check(
                 X0, model, complete=True, odds_factor=self.odds_factor
@@ -579,6 +582,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.certificate_, self.calibration_ = promise.certify(
             scored, training, other, model, self._score
         )
+        self.certificate_ = replace(self.certificate_, checks=tested(model, checks))
         self.threshold_ = self.certificate_.threshold
         if training_rows is not None:
             warn_of_repeated_rows(X0, training_rows)

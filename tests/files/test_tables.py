@@ -200,9 +200,12 @@ def test_numbers_of_plans_and_tables_are_read_alike(read, tmp_path):
     table = read(f"a;y\n{rows}")
     X = np.full((4, 1), np.nan)
     plan = mr.plan_queries(X, per_feature=4, random_state=0)
-    lines = ["row;feature;value;key"]
+    lines = ["draw;row;feature;value;key"]
     frame = plan.to_frame("pyarrow").to_pylist()
-    lines += [f"{r['row']};{r['feature']};{typed[r['row']]};{r['key']}" for r in frame]
+    lines += [
+        f"{r['draw']};{r['row']};{r['feature']};{typed[r['row']]};{r['key']}"
+        for r in frame
+    ]
     path = tmp_path / "plan.csv"
     path.write_text("\n".join(lines), encoding="utf-8")
     revealed = mr.QueryPlan.read(path, X)

@@ -74,7 +74,9 @@ def test_columns_without_a_finite_optimum_outweigh_all_others():
 )
 def test_phi_is_that_of_learn_missingness(make_run, variant, method):
     run = make_run(variant)
-    expected = mr.learn_missingness(run.numerator, run.revealed, method=method)
+    expected = mr.learn_missingness(
+        run.numerator, run.revealed, method=method, from_table=False
+    )
     phi = learned_missingness(
         run.numerator, run.revealed, corrected=variant == "corrected"
     )

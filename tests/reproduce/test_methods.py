@@ -44,7 +44,9 @@ def test_known_weights_by_the_true_phi(make_run):
 
 def test_learned_weights_by_a_learned_phi(make_run):
     run = make_run()
-    phi = mr.learn_missingness(run.numerator, run.revealed, method="ml")
+    phi = mr.learn_missingness(
+        run.numerator, run.revealed, method="ml", from_table=False
+    )
     check("M-KLIEP (learned)", run, run.numerator, {1: phi})
 
 

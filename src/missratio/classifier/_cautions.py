@@ -14,7 +14,9 @@ from missratio.missingness.arrays import as_numeric_array
 # So many rows of the other class tell whether any is recognised.
 MOST_ROWS = 1000
 # A column with so many values, as a share of the rows, is continuous.
-DISTINCT = 0.25
+DISTINCT = 0.5
+# Of a row that stands there more often nothing is said.
+MOST_COPIES = 10
 # From which share of repeated rows on it is said.
 REPEATED = 0.05
 
@@ -74,8 +76,13 @@ def warn_of_repeated_rows(rows: Any, training: Any) -> None:
     values = [len(np.unique(column)) for column in own.T]
     if not len(own) or max(values) < DISTINCT * len(own):
         return
-    prints = _fingerprints(own)
-    repeated = float(np.isin(prints, _fingerprints(known)).mean())
+    # Rows that stand there many times, such as rows of zeros, are alike by chance.
+    prints, others = _fingerprints(own), _fingerprints(known)
+    seen, counts = np.unique(np.concatenate([prints, others]), return_counts=True)
+    prints = prints[np.isin(prints, seen[counts <= MOST_COPIES])]
+    if not len(prints):
+        return
+    repeated = float(np.isin(prints, others).mean())
     if repeated < REPEATED:
         return
     warnings.warn(

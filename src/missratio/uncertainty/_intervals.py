@@ -161,6 +161,20 @@ class RatioUncertainty:
         with np.errstate(over="ignore"):
             return np.exp(bounds[0]), np.exp(bounds[1])
 
+    def reach(self, level: float = 0.95) -> FloatArray:
+        """Half the width of each coefficient's interval, by Student's quantile.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
+        errors = self.standard_errors[:-1]
+        return _quantile(level, self._degrees[:-1]) * errors
+
     def summary_frame(self, level: float = 0.95, backend: Backend = "pandas") -> Any:
         """Coefficients with their uncertainty, a row for each basis feature.
 
@@ -179,7 +193,7 @@ class RatioUncertainty:
             rows say nothing of a coefficient there is no interval (NaN).
         """
         coef, error = self.ratio.coef_, self.standard_errors[:-1]
-        reach = _quantile(level, self._degrees[:-1]) * error
+        reach = self.reach(level)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = coef / error
         columns = {

@@ -136,7 +136,7 @@ MISTAKES = {
     "alpha": (["--missingness", "ignore", "--alpha", "2"], 2, "between 0 and 1"),
     "too strict": (["--missingness", "ignore", "--alpha", "0.0001"], 5,
                    "--on-infeasible reject_all"),
-    "rule": (["--missingness", "ignore", "--rule", "bets"], 3, "or one of"),
+    "rule": (["--missingness", "ignore", "--rule", "bets"], 3, "must be one of"),
     "deployment": (["--deployment", "observed"], 2, "Did you mean 'as-observed'"),
     "both": (["--missingness", "ignore", "--queries", "x"], 2, "give one"),
     "no plan": (["--queries", "absent.csv"], 1, "no plan absent.csv"),

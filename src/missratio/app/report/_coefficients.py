@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
@@ -49,8 +48,8 @@ def coefficients(
     values = values * rows.classifier._sign
     names = _names(estimator, last, columns, len(values))
     order = np.argsort(-np.abs(values), kind="stable")[:MOST_LISTED]
-    errors, doubt = _standard_errors(rows)
-    reach = None if errors is None else ndtri(0.5 + confidence / 2.0) * errors[order]
+    reach, doubt = _reach(rows, confidence)
+    reach = None if reach is None else reach[order]
     return {
         "names": [names[j] for j in order],
         "values": values[order],
@@ -62,10 +61,10 @@ def coefficients(
     }
 
 
-def _standard_errors(
-    rows: LabelledRows,
+def _reach(
+    rows: LabelledRows, confidence: float
 ) -> tuple[FloatArray | None, str | None]:
-    """Of a ratio's coefficients, and why they may be wrong; None where not to be had.
+    """Of the coefficients' intervals, and why it may be wrong; None if not to be had.
 
     They can't for other estimators, where the ratio was fitted elsewhere or with sample
     weights, and where its optimum wasn't reached.
@@ -85,12 +84,12 @@ def _standard_errors(
             known = ratio_uncertainty(
                 ratio, fitted.X, labels, inclusion=fitted.inclusion
             )
-            errors = known.standard_errors[:-1]
+            reach = known.reach(confidence)
         except (ValueError, np.linalg.LinAlgError):
             return None, None
     # Which coefficients it is about is said by the ratio's own names for them.
     few = any(isinstance(w.message, UnreliableIntervalWarning) for w in caught)
-    return errors, DOUBT if few else None
+    return reach, DOUBT if few else None
 
 
 def _names(estimator: Any, last: Any, columns: list[str], width: int) -> list[str]:

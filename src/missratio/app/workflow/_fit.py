@@ -42,7 +42,7 @@ from missratio.exceptions import (
 )
 from missratio.missingness import Missingness
 from missratio.ratio import BaseRatio
-from missratio.uncertainty import ratio_uncertainty
+from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
 # Cells of a table below which boosted trees lose by several threads: these wait for
 # each other busily, and on a machine with other work much longer than they work.
@@ -156,7 +156,8 @@ def _account(
     step: Step,
 ) -> Account:
     """What is done about missing values, by what the options give."""
-    if not table.has_missing:
+    given = options.phi_file is not None or options.queries is not None
+    if not table.has_missing and not given:
         return Account("complete", "No value is missing.", table.X)
     if options.as_observed:
         return Account(
@@ -257,14 +258,19 @@ def _covariance(
     fitted[classifier.calibration_index_] = False
     is_other = (table.y != classifier.certificate_.controlled_class).astype(int)
     try:
-        # Where φ was learned, it was from these rows and more of the same class.
-        known = ratio_uncertainty(
-            ratio,
-            account.X[fitted],
-            is_other[fitted],
-            inclusion=None if account.inclusion is None else account.inclusion[fitted],
-            learned_on="same",
-        )
+        # The report says where intervals may be too short.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnreliableIntervalWarning)
+            # Where φ was learned, it was from these rows and more of the same class.
+            known = ratio_uncertainty(
+                ratio,
+                account.X[fitted],
+                is_other[fitted],
+                inclusion=(
+                    None if account.inclusion is None else account.inclusion[fitted]
+                ),
+                learned_on="same",
+            )
     except ValueError as error:
         raise TableError(f"There are no standard errors: {error}") from error
     return known.covariance

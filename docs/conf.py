@@ -42,7 +42,9 @@ numpydoc_show_class_members = False
 
 
 def skip_member(app, what, name, obj, skip, options):
-    """Leave out what scikit-learn documents: get_params, set_fit_request and so on."""
+    """Leave out what scikit-learn documents, such as get_params, and what str has."""
+    if name != "__init__" and getattr(str, name, None) is obj:
+        return True  # what an enumeration of words has from str
     defined_in = getattr(obj, "__module__", None) or ""
     return True if defined_in.startswith("sklearn.") else None
 

@@ -21,12 +21,11 @@ class MissingnessWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Check:
-    r"""One test of a learned φ, of one feature.
+    """One test of a learned φ, of one feature.
 
     Parameters
     ----------
-    kind : {"form", "other columns", "agreement", "weights", "instrument", "together", \
-"label"}
+    kind : str
         "form": is φ logistic in the value? "other columns": does it depend on others,
         or do entries go missing together? "agreement": do looked-up values and the
         table say the same? "weights": do a handful of rows carry half of them?

@@ -129,7 +129,7 @@ def test_a_line_taken_out_before_the_last_answer_is_missed():
     frame = answered(mr.plan_queries(X, y, per_feature=8, random_state=0), full)
     revealed = mr.QueryPlan.read(frame.drop(index=6), X, y)
     with pytest.raises(
-        ValueError, match=r"1 lines before .* class 0, feature '0'.*: draw 2"
+        ValueError, match=r"taken out .* class 0, feature '0' .*: draw 2"
     ):
         revealed.fill(X)
     # At the end it is a smaller draw.

@@ -36,7 +36,7 @@ def make_msd_5dim(
         The laws that the published curve came from, or those of the paper's text, in
         which the means are swapped.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the draws; an int gives the same sample every time.
+        Random seed; an int gives the same sample every time.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def make_np_mixture(
     n_samples : int or pair of int, default=1000
         Rows in all, half of them in each class, or the rows of class 0 and of class 1.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the draws; an int gives the same sample every time.
+        Random seed; an int gives the same sample every time.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def make_naive_bayes(
     rho : float, default=0.0
         The correlation of the features, the same in both classes.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the draws; an int gives the same sample every time.
+        Random seed; an int gives the same sample every time.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def make_diff_variance(
         Rows are missing where x₂ > 0, as in the published figures, or where x₁ > 0, as
         in the paper's text.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the draws; an int gives the same sample every time.
+        Random seed; an int gives the same sample every time.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def make_misspecification(
         the published figure, or the mean is (1, 0) and they are missing where x₁ > 0,
         as in the paper's text.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the draws; an int gives the same sample every time.
+        Random seed; an int gives the same sample every time.
 
     Returns
     -------

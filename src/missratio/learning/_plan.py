@@ -295,7 +295,7 @@ def plan_queries(
     calibration_size : float, default=0.5
         The share of that class's rows that the classifier will calibrate with.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the draw; an int gives the same plan every time.
+        Random seed; an int gives the same plan every time.
 
     Returns
     -------

@@ -77,7 +77,7 @@ def _by_entry(revealed: Revealed, missing: BoolArray) -> tuple[BoolArray, FloatA
 
 
 def _drawn(order: IntArray, ended: BoolArray, name: str) -> BoolArray:
-    """Which of a pool were drawn: all up to the last answer, in the order of the draw.
+    """Which of a pool were drawn: all up to the last answer, in drawing order.
 
     Raises
     ------
@@ -91,9 +91,8 @@ def _drawn(order: IntArray, ended: BoolArray, name: str) -> BoolArray:
         shown = listed(absent[:_SHOWN])
         of = f" of {name}" if name else ""
         raise ValueError(
-            f"The answers must be the first of the draw, and {len(absent)} lines "
-            f"before the last one{of} were taken out: draw {shown}. Put them back, "
-            "blank or with 'not found' if nothing was found."
+            f"Lines were taken out of the plan{of} before its last answer: draw "
+            f"{shown}. Put them back, blank or with 'not found' if nothing was found."
         )
     return drawn
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv as posv
 
 from missratio._typing import BoolArray, FloatArray
-from missratio.solver._result import Evaluate, Evaluation, Solution, Status
+from missratio.solver._result import Evaluate, Evaluation, Solution, Status, ending
 
 SUFFICIENT_DECREASE = 1e-4
 RELATIVE_FLOOR = 1e-10
@@ -58,21 +58,19 @@ def proximal_newton(
     assert here.hessian is not None
     scale = np.abs(np.diagonal(here.hessian[0]))
     floor = np.diag(RELATIVE_FLOOR * np.where(scale > 0.0, scale, 1.0))
-    status, n_iter, sunk = Status.RUNNING, 0, False
+    n_iter, sunk = 0, False
 
     while True:
-        # 1. Measure how far this point is from an optimum; a fall that drowned in
-        #    the rounding error of the value is as good as none.
+        # 1. Measure how far this point is from an optimum; a fall that drowned in the
+        #    rounding error of the value is as good as none.
         assert here.hessian is not None
-        gradient, hessian = here.gradient[0], here.hessian[0] + floor
+        gradient, true_hessian = here.gradient[0], here.hessian[0]
+        hessian = true_hessian + floor
         slope = shortest_subgradient(theta, gradient, l1)
         step, decrement = _face_step(hessian, slope, (theta != 0.0) | (slope != 0.0))
-        if decrement <= tol or sunk:
-            status = Status.CONVERGED
-        elif here.no_optimum[0]:
-            status = Status.NO_OPTIMUM
-        elif n_iter >= max_iter:
-            status = Status.OUT_OF_ITERATIONS
+        solved = decrement <= tol or sunk
+        hopeless = not solved and bool(here.no_optimum[0])
+        status = ending(hopeless, solved, n_iter >= max_iter)
         if status != Status.RUNNING:
             break
 
@@ -83,7 +81,7 @@ def proximal_newton(
         fall = -float(gradient @ (aim - theta) + growth)
 
         # 3. Go there, or as far as the sum falls enough.
-        noise = ROUNDING * float(np.finfo(np.float64).eps) * max(1.0, abs(value))
+        noise = ROUNDING * math.ulp(1.0) * max(1.0, abs(value))
         found = _search(evaluate, theta, aim, l1, value + noise, fall)
         if found is None:
             status = Status.STALLED
@@ -92,15 +90,8 @@ def proximal_newton(
         theta, value, here = found
         n_iter += 1
 
-    return Solution(
-        theta[None],
-        np.array([value]),
-        here.gradient,
-        here.hessian,
-        step[None],
-        np.array([decrement]),
-        np.array([n_iter]),
-        np.array([int(status)]),
+    return Solution.of_one(
+        theta, value, gradient, true_hessian, step, decrement, n_iter, status
     )
 
 

@@ -50,6 +50,7 @@ def fit(
     missingness: options.Missingness = None,
     queries: options.Queries = None,
     method: options.Method = "auto",
+    compare_seconds: options.CompareSeconds = 60.0,
     deployment: options.Deployment = "complete",
     calibration_size: options.CalibrationSize = 0.5,
     rule: options.Rule = "auto",
@@ -79,7 +80,7 @@ def fit(
             asked = FitOptions(
                 controlled, alpha, delta, missingness, queries, method,
                 deployment, calibration_size, rule, odds_factor, on_infeasible,
-                seed, standard_errors,
+                seed, standard_errors, compare_seconds,
             )  # fmt: skip
             asked.check()
             inputs = [data, *asked.inputs]

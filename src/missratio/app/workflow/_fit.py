@@ -27,11 +27,21 @@ from missratio.app.workflow._account import (
     table_account,
     written_account,
 )
-from missratio.app.workflow._methods import METHODS, Situation, choose_method
+from missratio.app.workflow._methods import (
+    METHODS,
+    Situation,
+    candidates,
+    choose_method,
+    said_of,
+)
 from missratio.app.workflow._options import LEARN, FitOptions
 from missratio.app.workflow._plan import PlanOptions
 from missratio.app.workflow._ways import unexplained
-from missratio.classifier import NeymanPearsonClassifier
+from missratio.classifier import (
+    NeymanPearsonClassifier,
+    PowerComparison,
+    PowerSearch,
+)
 from missratio.exceptions import (
     DataError,
     Explained,
@@ -113,11 +123,18 @@ def _fit_table(
     account = _account(table, labels, controlled, file, wanted, options, step)
     situation = _situation(table, controlled, account, options)
     method, why = choose_method(options.method, situation)
-    step(f"Fitting {method} and calibrating")
-    classifier = _classifier(
-        METHODS[method].make(situation), controlled, account.models, options
-    )
+    estimator = METHODS[method].make(situation)
+    if compares := options.method == "auto" and options.compare_seconds > 0.0:
+        estimator = _search(situation, options, step)
+    else:
+        step(f"Fitting {method} and calibrating")
+    classifier = _classifier(estimator, controlled, account.models, options)
     told = _fitted(classifier, table, account, file)
+    comparison = None
+    if compares:
+        comparison = _settled(classifier)
+        method, other = comparison.chosen, next(x for x in labels if x != controlled)
+        why = said_of(comparison, other) if comparison.ranked else why
     missing = {label: table.missing_counts(label) for label in labels}
     training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
     covariance = None
@@ -131,6 +148,7 @@ def _fit_table(
         ),
         title=f"{wanted.target} in {file.name}",
         names=table.encoder.encoded_names,
+        comparison=comparison,
     )
     model = TableModel(
         classifier,
@@ -141,6 +159,7 @@ def _fit_table(
         training,
         covariance,
         report.json(),
+        comparison,
     )
     notes = [Message.plain(note) for note in table.notes]
     return FittedTable(model, why, account, [*notes, *account.warnings, *told])
@@ -193,6 +212,27 @@ def _account(
         check_blank_categories(table, labels, account.models)
         check_models(table, labels, account.models)
     return account
+
+
+def _search(situation: Situation, options: FitOptions, step: Step) -> PowerSearch:
+    """The comparison of the methods that deal with a table."""
+    return PowerSearch(
+        candidates(situation, ratios_only=options.standard_errors),
+        alpha=options.alpha,
+        deployment="as-observed" if options.as_observed else "complete",
+        seconds=options.compare_seconds,
+        random_state=options.seed,
+        on_candidate=lambda name: step(f"Comparing methods: {name}"),
+    )
+
+
+def _settled(classifier: NeymanPearsonClassifier) -> PowerComparison:
+    """Put the winner in the search's place: both give the same scores."""
+    search = classifier.estimator_
+    classifier.estimator = search.candidates[search.comparison_.chosen]
+    classifier.estimator_ = search.estimator_
+    comparison: PowerComparison = search.comparison_
+    return comparison
 
 
 def _classifier(

@@ -228,7 +228,7 @@ def said_of(comparison: PowerComparison, other: Any) -> str:
     if not ranked:
         return f"as no method could be compared in {comparison.budget:g} s"
     best = f"which finds {ranked[0].power:.0%} of {other!r} among training rows left "
-    best += f"out in turn, at an error of {comparison.alpha:.3g}"
+    best += f"out in turn, at an error of {100.0 * comparison.alpha:.4g}%"
     if len(ranked) == 1:
         return f"{best} ({within})"
     return f"{best}; {ranked[1].name} comes next with {ranked[1].power:.0%} ({within})"

@@ -13,7 +13,11 @@ import numpy as np
 
 from missratio._typing import FloatArray
 from missratio.missingness._evidence import WeightEvidence
-from missratio.missingness.arrays import as_numeric_array, column_name
+from missratio.missingness.arrays import (
+    as_numeric_array,
+    column_name,
+    column_names,
+)
 from missratio.missingness.base import Missingness
 
 LEVEL = 1e-3
@@ -162,6 +166,7 @@ def missingness_check(
     """
     table = as_numeric_array(X)
     n_columns = table.shape[1]
+    missingness = missingness.bound(column_names(X) if names is None else names)
     if missingness.learned:
         low, high = missingness.probability_band(X, level)
     else:

@@ -29,6 +29,7 @@ _OBJECTS = (
     "missratio.learning._evidence.Evidence",
     "missratio.learning._learned.LearnedMissingness",
     "missratio.learning._shadow.ShadowEvidence",
+    "missratio.missingness.by_name.NamedMissingness",
     "missratio.missingness.logistic.LogisticMissingness",
     "missratio.missingness.step.StepMissingness",
     "missratio.app.modelfile._model.TableModel",

@@ -141,15 +141,18 @@ class Encoder:
         from pyarrow import compute
 
         assert column.levels is not None
+        levels = column.levels
         texts = self.cells.texts(cells)
-        if BLANK in column.levels:
+        if pyarrow.types.is_boolean(cells.type):
+            # Files spell them as they like: True, TRUE or true.
+            levels = tuple(level.lower() for level in levels)
+        if BLANK in levels:
             texts = compute.fill_null(texts, BLANK)
-        found = compute.index_in(texts, value_set=pyarrow.array(column.levels))
+        found = compute.index_in(texts, value_set=pyarrow.array(levels))
         codes = compute.fill_null(found, -1).to_numpy(zero_copy_only=False)
         unknown = codes < 0
         return [
-            np.where(unknown, np.nan, codes == place)
-            for place in range(1, len(column.levels))
+            np.where(unknown, np.nan, codes == place) for place in range(1, len(levels))
         ]
 
     def _not_finite(self, X: FloatArray, start: int, first_row: int) -> TableError:
@@ -161,7 +164,12 @@ class Encoder:
             "it blank if it is missing."
         )
 
-    def check_columns(self, found: Sequence[str], allowed: Sequence[str]) -> None:
+    def check_columns(
+        self,
+        found: Sequence[str],
+        allowed: Sequence[str],
+        remedy: str = "Copy them to the output (--keep), or leave them out (--drop).",
+    ) -> None:
         """Refuse a table that lacks columns, or has others.
 
         Parameters
@@ -170,6 +178,8 @@ class Encoder:
             The columns of the table.
         allowed : sequence of str
             Those that may be there as well.
+        remedy : str
+            What to do about others.
         """
         absent = [name for name in self.names if name not in found]
         if absent:
@@ -183,7 +193,7 @@ class Encoder:
         if extra:
             raise TableError(
                 f"The table has columns that the model doesn't know: {_some(extra)}. "
-                "Copy them to the output (--keep), or leave them out (--drop)."
+                f"{remedy}"
             )
 
 

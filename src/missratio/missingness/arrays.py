@@ -62,7 +62,7 @@ def text_columns_named(X: Any) -> Iterator[None]:
         ) from error
 
 
-def _converts(column: "nw.Series[Any]") -> bool:
+def _converts(column: Any) -> bool:
     """Whether a column is one of numbers, or of what scikit-learn makes numbers of."""
     if _is_number(column.dtype):
         return True

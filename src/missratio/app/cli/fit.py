@@ -52,6 +52,8 @@ def fit(
     queries: options.Queries = None,
     method: options.Method = "auto",
     compare_seconds: options.CompareSeconds = 60.0,
+    versus: options.Versus = None,
+    query_budget: options.QueryBudget = None,
     deployment: options.Deployment = "complete",
     calibration_size: options.CalibrationSize = 0.5,
     rule: options.Rule = "auto",
@@ -65,6 +67,8 @@ def fit(
     missing_value: options.MissingValue = [],  # noqa: B006
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
+    header_row: options.HeaderRow = None,
+    skip_unlabelled: options.SkipUnlabelled = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -81,14 +85,19 @@ def fit(
             asked = FitOptions(
                 controlled, alpha, delta, missingness, queries, method,
                 deployment, calibration_size, rule, odds_factor, on_infeasible,
-                seed, standard_errors, compare_seconds,
+                seed, standard_errors, compare_seconds, versus, query_budget,
             )  # fmt: skip
             asked.check()
             inputs = [data, *asked.inputs]
             check_outputs(out, force=force, sign_with=sign, inputs=inputs)
             progress.step(f"Reading {data}")
-            source = open_table(data, encoding=encoding, sheet=sheet)
-            wanted = Wanted(target, drop, categorical, missing_value, asked.as_observed)
+            source = open_table(
+                data, encoding=encoding, sheet=sheet, header_row=header_row
+            )
+            wanted = Wanted(
+                target, drop, categorical, missing_value, asked.as_observed,
+                skip_unlabelled,
+            ).found_in(source)  # fmt: skip
             table = read_labelled(source, wanted)
             fitted = fit_table(table, source, wanted, asked, progress.step)
             progress.step(f"Writing {out}")
@@ -109,6 +118,9 @@ def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
         "why": fitted.why,
         "finding": fitted.finding.sentence,
         "power": _power(fitted),
+        "query_budget": None
+        if fitted.budget is None
+        else plain(fitted.budget.to_frame("pyarrow").to_pydict()),
         "comparison": None
         if model.comparison is None
         else plain(asdict(model.comparison)),
@@ -140,6 +152,8 @@ def _warnings(fitted: FittedTable) -> list[str]:
 
 
 def _show(fitted: FittedTable, out: Path) -> None:
+    from missratio.app.workflow import budget_words
+
     model = fitted.model
     rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
     say(f"Rows: {rows}. Columns: {len(model.encoder.columns)}.")
@@ -147,6 +161,8 @@ def _show(fitted: FittedTable, out: Path) -> None:
     say(f"Method: {model.method}, {fitted.why}.")
     say(fitted.finding.sentence)
     say(str(model.certificate))
+    if fitted.budget is not None:
+        say(budget_words(fitted.budget))
     for warning in _warnings(fitted):
         say(f"Warning: {warning}")
     say(f"Written: {out}")

@@ -19,6 +19,7 @@ def predict(
     drop: options.Drop = [],  # noqa: B006
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
+    header_row: options.HeaderRow = None,
     escape: options.EscapeFormulas = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
@@ -34,7 +35,9 @@ def predict(
             check_writable(out, force=force, inputs=[data, model_file])
             progress.step(f"Reading {model_file}")
             model = load_table_model(model_file, verify)
-            source = open_table(data, encoding=encoding, sheet=sheet)
+            source = open_table(
+                data, encoding=encoding, sheet=sheet, header_row=header_row
+            )
             progress.step(f"Predicting {data}", source.n_rows)
             asked = PredictOptions(keep, drop, standard_errors, escape, force)
             done = predict_table(model, source, out, asked, progress.tick)

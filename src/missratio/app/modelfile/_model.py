@@ -62,6 +62,8 @@ class TableModel:
         What `missratio report` shows, as JSON.
     comparison : PowerComparison, optional
         The methods that were compared, where the method was chosen so.
+    rest : tuple of str
+        Labels that the other class stands for, where it is all but the controlled one.
     """
 
     classifier: NeymanPearsonClassifier
@@ -73,6 +75,7 @@ class TableModel:
     covariance: FloatArray | None = None
     report: str | None = None
     comparison: PowerComparison | None = None
+    rest: tuple[str, ...] = ()
 
     @property
     def certificate(self) -> Certificate:

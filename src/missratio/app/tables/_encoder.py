@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +19,10 @@ from missratio.exceptions import TableError
 
 BLANK = ""
 """The level of a missing category, where that is a level of its own."""
+
+
+def _numbered(row: int) -> str:
+    return f"row {row + 1}"
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class Encoder:
         table: Any,
         first_row: int = 0,
         known: Mapping[str, FloatArray] = MappingProxyType({}),
+        place: Callable[[int], str] = _numbered,
     ) -> FloatArray:
         """The matrix of a table or record batch.
 
@@ -106,6 +111,8 @@ class Encoder:
             The place of its first row, for messages.
         known : mapping from str to ndarray
             Columns of numbers that were read already.
+        place : callable
+            Where a row is, from its number, for messages.
 
         Returns
         -------
@@ -118,22 +125,26 @@ class Encoder:
                 continue
             cells = flat(table.column(column.name))
             if column.levels is None:
-                parts.append(self._numbers(column, cells, first_row))
+                parts.append(
+                    self._numbers(column, cells, lambda row: place(first_row + row))
+                )
             else:
                 parts.extend(self._indicators(column, cells))
         X, infinite = stacked(parts, len(table))
         if infinite:
-            raise self._not_finite(X, infinite[0], first_row)
+            raise self._not_finite(X, infinite[0], lambda row: place(first_row + row))
         return X
 
-    def _numbers(self, column: TableColumn, cells: Any, first_row: int) -> FloatArray:
+    def _numbers(
+        self, column: TableColumn, cells: Any, place: Callable[[int], str]
+    ) -> FloatArray:
         try:
             return self.cells.numbers(cells)
         except NotNumbersError as error:
             raise TableError(
-                f"Column {column.name!r} holds numbers: {error.text!r} in row "
-                f"{first_row + error.row + 1} is none. {error.doubt or ''} Correct it, "
-                "or leave it blank if it is missing."
+                f"Column {column.name!r} holds numbers: {error.text!r} in "
+                f"{place(error.row)} is none. {error.doubt or ''} Correct it, or leave "
+                "it blank if it is missing."
             ) from error
 
     def _indicators(self, column: TableColumn, cells: Any) -> list[FloatArray]:
@@ -155,13 +166,14 @@ class Encoder:
             np.where(unknown, np.nan, codes == place) for place in range(1, len(levels))
         ]
 
-    def _not_finite(self, X: FloatArray, start: int, first_row: int) -> TableError:
+    def _not_finite(
+        self, X: FloatArray, start: int, place: Callable[[int], str]
+    ) -> TableError:
         """The first infinite cell, which is in a block that begins at a row."""
-        row, place = np.argwhere(np.isinf(X[start:]))[0] + (start, 0)
+        row, j = (np.argwhere(np.isinf(X[start:]))[0] + (start, 0)).tolist()
         return TableError(
-            f"Column {self.encoded_names[place]!r} must be finite: got "
-            f"{X[row, place]} in row {first_row + row + 1}. Correct it, or leave "
-            "it blank if it is missing."
+            f"Column {self.encoded_names[j]!r} must be finite: got {X[row, j]} in "
+            f"{place(row)}. Correct it, or leave it blank if it is missing."
         )
 
     def check_columns(

@@ -359,8 +359,8 @@ class _Answers:
         cell, code = self.lines.columns["class"][line], self.cells.codes[row]
         if not is_blank(cell) and canonical(cell) != self._labels[code]:
             raise ValueError(
-                f"{self._named(row)} is of class {self.cells.classes[code]!r} in y, and of "
-                f"class {cell!r} in the plan."
+                f"{self._named(row)} is of class {self.cells.classes[code]!r} in y, "
+                f"and of class {cell!r} in the plan."
             )
 
     def _check_cell(self, line: int, row: int, column: int, where: str) -> None:
@@ -383,7 +383,8 @@ class _Answers:
         partial = found.any(axis=1) & blank.any(axis=1) & ~self.not_found.any(axis=1)
         names = np.array(self.cells.feature_names, dtype=object)
         return [
-            f"{self._named(row)} is to be filled in as a whole: {listed(names[blank[row]])} "
-            "are blank. Fill them in, write 'not found', or clear the row."
+            f"{self._named(row)} is to be filled in as a whole: "
+            f"{listed(names[blank[row]])} are blank. Fill them in, write "
+            "'not found', or clear the row."
             for row in np.flatnonzero(partial).tolist()
         ]

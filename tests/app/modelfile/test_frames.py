@@ -42,7 +42,9 @@ def model(folder):
                 else f"{rng.normal(80 + 20 * sick[i], 10):.1f}"
             )
             smokes = bool(rng.uniform() < 0.3 + 0.4 * sick[i])
-            writer.writerow([f"P{i}", pulse, ward, smokes, ["well", "sick"][int(sick[i])]])
+            writer.writerow(
+                [f"P{i}", pulse, ward, smokes, ["well", "sick"][int(sick[i])]]
+            )
     run("fit", folder / "t.csv", "--target", "state", "--controlled", "well", "--alpha",
         0.2, "--drop", "id", "--missingness", "ignore", "--method", "trees", "--out",
         folder / "m.skops", "-q")  # fmt: skip

@@ -44,6 +44,8 @@ def predict(
         controlled, other = model.certificate.controlled_class, model.other_class
         if as_json:
             facts = {"predictions": str(out), **asdict(done)}
+            if done.measured is not None:
+                facts["measured"] = done.measured.facts()
             say_json(facts)
         elif not quiet:
             say(
@@ -52,7 +54,8 @@ def predict(
             )
             if done.unscored:
                 say(
-                    f"{done.unscored} can't be scored (a value is missing, a category "
-                    "is new, or the like is too rarely observed) and got "
-                    f"{controlled!r}, which keeps the guarantee."
+                    f"{done.unscored} can't be scored (the column 'reason' says why) "
+                    f"and got {controlled!r}, which keeps the guarantee."
                 )
+            if done.measured is not None:
+                say(done.measured.words(model))

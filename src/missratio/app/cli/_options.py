@@ -15,9 +15,9 @@ def _hidden(text: str, *names: str, metavar: str | None = None) -> Any:
     return typer.Option(*names, help=text, show_default=False, metavar=metavar)
 
 
-def _share(text: str) -> float:
+def _share(text: Any) -> float:
     """A share, as a number or in percent."""
-    words = text.strip().replace("\u00a0", " ")
+    words = str(text).strip().replace("\u00a0", " ")
     try:
         if words.endswith("%"):
             return float(words[:-1].strip().replace(",", ".")) / 100.0

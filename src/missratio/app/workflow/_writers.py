@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ class _ExcelWriter:
 
     def __init__(self, path: Path, names: list[str]) -> None:
         try:
-            import xlsxwriter
+            xlsxwriter = import_module("xlsxwriter")
         except ImportError as error:
             raise ModuleNotFoundError(
                 "Excel files need xlsxwriter: pip install 'missratio[tables]'. CSV and "
@@ -80,9 +81,8 @@ class _ExcelWriter:
                 f"An Excel sheet has {_EXCEL_LINES:,} lines, and there are more "
                 "predictions: write them as .csv or .parquet."
             )
-        for cells in zip(
-            *(column.to_pylist() for column in batch.columns), strict=True
-        ):
+        columns = [column.to_pylist() for column in batch.columns]
+        for cells in zip(*columns, strict=True):
             for place, cell in enumerate(cells):
                 self._write(place, cell)
             self._line += 1

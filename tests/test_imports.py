@@ -33,7 +33,8 @@ PATH = [
     "theory",
     "datasets",
 ]
-BASE = {"_blocks", "_files", "_hints", "_seeds", "_typing", "_threads", "exceptions"}
+BASE = {"_blocks", "_files", "_hints", "_seeds", "_summary", "_typing", "_threads"}
+BASE |= {"exceptions"}
 ALLOWED = {
     **{part: set() for part in BASE},
     **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},

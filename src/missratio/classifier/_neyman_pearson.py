@@ -478,7 +478,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
         """The models by label: the classifier's own, or the estimator's."""
-        return find_models(self.missingness, self.estimator, self.classes_)
+        names = getattr(self, "feature_names_in_", None)
+        return find_models(self.missingness, self.estimator, self.classes_, names)
 
     def _scored(self, X: Any) -> ScoredRows:
         return ScoredRows(X, self._score(X))

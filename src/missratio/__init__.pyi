@@ -25,6 +25,7 @@ from .basis import (
     PolynomialBasis,
 )
 from .classifier import (
+    MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
     expected_power,
     query_budget,
@@ -80,6 +81,7 @@ __all__ = [
     "GaussianBasis",
     "ImputationEnsemble",
     "LogisticMissingness",
+    "MulticlassNeymanPearsonClassifier",
     "NPROCDisplay",
     "NaiveBayesRatio",
     "NeymanPearsonClassifier",

@@ -4,6 +4,8 @@ from missratio.classifier._budget import QueryBudget, query_budget
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier._certificate import Certificate
+from missratio.classifier._multiclass import MulticlassNeymanPearsonClassifier
+from missratio.classifier._multiclass_certificate import MulticlassCertificate
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier._planner import (
     expected_power,
@@ -18,18 +20,22 @@ from missratio.classifier._sensitivity import (
     Variation,
     sensitivity_curve,
 )
+from missratio.classifier._trade_off import TradeOff
 from missratio.classifier._training import missingness_parameters
 from missratio.exceptions import NoCertificateError
 
 __all__ = [
     "Calibration",
     "Certificate",
+    "MulticlassCertificate",
+    "MulticlassNeymanPearsonClassifier",
     "NeymanPearsonClassifier",
     "NoCertificateError",
     "NoPowerWarning",
     "QueryBudget",
     "RepeatedRowsWarning",
     "SensitivityCurve",
+    "TradeOff",
     "UnstableScoresWarning",
     "Variation",
     "check_same_rows",

@@ -396,8 +396,8 @@ class MulticlassNeymanPearsonClassifier(
             return each.too_few_rows(calibration, certificate.rule)
         return NoCertificateError(
             Message(
-                "{sentence} In fact, {share} of {rows} calibration rows of class {label!r} are "
-                "taken for another bounded class.",
+                "{sentence} In fact, {share} of {rows} calibration rows of class "
+                "{label!r} are taken for another bounded class.",
                 label=each.label,
                 remedies=(
                     "raise one of the levels",

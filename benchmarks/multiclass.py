@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 import missratio as mr
 
 KINDS = ("complete", "rows", "entries", "look-ups", "as observed")
-SEED, REPEATS, TEST_ROWS = 11, 300, 20_000
+SEED, REPEATS, TEST_ROWS = 11, 300, 10_000
 
 
 class Centroids(ClassifierMixin, BaseEstimator):

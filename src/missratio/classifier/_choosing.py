@@ -22,14 +22,14 @@ from missratio.classifier._decisions import (
 from missratio.threshold import binomial_tail
 
 # Offsets that are tried for one class at a time, and how often all are gone through.
-CANDIDATES = 64
-SWEEPS = 6
+CANDIDATES = 32
+SWEEPS = 4
 # Parts of α that an ordered class may be certified at, to leave later ones room.
 SHARES = (1.0, 0.75, 0.5, 0.25)
 # A choice without room is worse than any with it, whose cost is an error in [0, 1].
 NO_ROOM = 10.0
 # Rows of one class that are looked at: more make no difference to a choice.
-MOST_ROWS = 5000
+MOST_ROWS = 1000
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from .basis import (
     PolynomialBasis,
 )
 from .classifier import (
+    GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
     expected_power,
@@ -79,6 +80,7 @@ __all__ = [
     "FDivergenceRatio",
     "FunctionMissingness",
     "GaussianBasis",
+    "GroupedNeymanPearsonClassifier",
     "ImputationEnsemble",
     "LogisticMissingness",
     "MulticlassNeymanPearsonClassifier",

@@ -4,6 +4,11 @@ from missratio.classifier._budget import QueryBudget, query_budget
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier._certificate import Certificate
+from missratio.classifier._grouped import GroupedNeymanPearsonClassifier
+from missratio.classifier._grouped_certificate import (
+    GroupedCertificate,
+    KeptPromise,
+)
 from missratio.classifier._multiclass import MulticlassNeymanPearsonClassifier
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
@@ -27,6 +32,9 @@ from missratio.exceptions import NoCertificateError
 __all__ = [
     "Calibration",
     "Certificate",
+    "GroupedCertificate",
+    "GroupedNeymanPearsonClassifier",
+    "KeptPromise",
     "MulticlassCertificate",
     "MulticlassNeymanPearsonClassifier",
     "NeymanPearsonClassifier",

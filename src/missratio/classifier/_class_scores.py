@@ -105,17 +105,17 @@ class Training:
     params: dict[str, Any]
 
     def fit(self, estimator: Any) -> ClassScores:
-        """Fit one estimator to all classes, or one for each but the largest.
+        """Fit one estimator to all classes, or one for each but a reference.
 
         Parameters
         ----------
         estimator : estimator
             One that only knows two classes, as density ratios do, is fitted to each
-            class and the largest.
+            class and the largest; of two classes the reference is the first.
         """
         n_classes = len(self.table.labels)
         counts = np.bincount(self.table.codes[self.rows], minlength=n_classes)
-        reference = int(np.argmax(counts))
+        reference = int(np.argmax(counts)) if n_classes > 2 else 0
         if n_classes > 2 and get_tags(estimator).classifier_tags.multi_class:
             every = {position: position for position in range(n_classes)}
             return ClassScores((self._fit(estimator, every),), (), 0, n_classes)

@@ -49,7 +49,7 @@ def test_each_group_gets_a_threshold_and_a_line_of_its_own():
 
 
 def test_too_few_rows_of_a_group_raise_by_default():
-    with pytest.raises(NoCertificateError, match="Group 'tiny'.*reject_all"):
+    with pytest.raises(NoCertificateError, match=r"Group 'tiny'.*reject_all"):
         classifier(on_infeasible="raise").fit(*draw())
 
 

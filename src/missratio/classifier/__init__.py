@@ -4,12 +4,14 @@ from missratio.classifier._budget import QueryBudget, query_budget
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier._certificate import Certificate
+from missratio.classifier._comparison import CandidatePower, PowerComparison
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier._planner import (
     expected_power,
     required_calibration_rows,
     sorted_scores,
 )
+from missratio.classifier._power_search import PowerSearch
 from missratio.classifier._reading import check_same_rows
 from missratio.classifier._rounding import UnstableScoresWarning
 from missratio.classifier._scores import complete_mask
@@ -23,10 +25,13 @@ from missratio.exceptions import NoCertificateError
 
 __all__ = [
     "Calibration",
+    "CandidatePower",
     "Certificate",
     "NeymanPearsonClassifier",
     "NoCertificateError",
     "NoPowerWarning",
+    "PowerComparison",
+    "PowerSearch",
     "QueryBudget",
     "RepeatedRowsWarning",
     "SensitivityCurve",

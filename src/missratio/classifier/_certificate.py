@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from missratio._summary import Summary, figure
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness, MissingnessCheck
 
@@ -96,6 +97,36 @@ class Certificate:
             if data[name] is not None and not math.isfinite(data[name]):
                 data[name] = None
         return data
+
+    def summary(self) -> Summary:
+        """The certificate at a glance: its levels and rows, and what it assumes.
+
+        Returns
+        -------
+        Summary
+            Prints as text, and renders in a notebook.
+        """
+        words = str(self).split("\n")
+        facts = [
+            ("controlled class", repr(self.controlled_class)),
+            ("other class", repr(self.other_class)),
+            ("alpha", f"{self.alpha:g}"),
+            ("delta", f"{self.delta:g}"),
+            ("certified", "yes" if self.certified else "no"),
+            ("deployment", self.deployment),
+            ("rule", self.rule),
+            ("threshold", figure(self.threshold, 6)),
+            ("calibration rows", str(self.rows)),
+            ("complete among them", str(self.observed)),
+            ("effective sample size", figure(float(self.effective_rows))),
+            ("estimated error", percent(self.estimated_error)),
+            ("error bound", percent(self.error_bound)),
+        ]
+        if self.sensitivity is not None:
+            facts.append(("sensitivity Γ", figure(float(self.sensitivity), 3)))
+        # The figures are among the facts.
+        notes = words[:1] + words[2:] if self.certified else words
+        return Summary("Neyman-Pearson certificate", tuple(facts), notes=tuple(notes))
 
     def __str__(self) -> str:
         """The certificate in words."""

@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from missratio._summary import Summary
 from missratio._typing import BoolArray, FloatArray
 from missratio.exceptions import NoFiniteOptimumWarning, NotSolvedWarning
 from missratio.rows import (
@@ -110,6 +111,18 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         """
         chosen = self.predict_log_ratio(X) > 0.0
         return self.classes_[as_numpy(chosen).astype(np.intp)]
+
+    def summary(self) -> Summary:
+        """The fit at a glance: classes, rows, optimum and coefficients.
+
+        Returns
+        -------
+        Summary
+            Prints as text, and renders in a notebook.
+        """
+        from missratio.ratio._summary import summarize
+
+        return summarize(self)
 
     def __sklearn_tags__(self) -> Any:
         """Two classes only; NaN where there is a model of why."""

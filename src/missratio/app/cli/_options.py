@@ -148,9 +148,16 @@ Queries = Annotated[
 Method = Annotated[
     str,
     typer.Option(
-        help="auto; kliep, kliep-cv or naive-bayes: density ratios; logistic; "
-        "trees: boosted trees; imputed-trees: the same, missing values drawn by "
-        "why they are missing."
+        help="auto: compare the others on training rows left out in turn, and take "
+        "the one with most power; kliep, js, kliep-cv or naive-bayes: density ratios; "
+        "logistic; trees: boosted trees; imputed-trees: the same, missing values drawn "
+        "by why they are missing."
+    ),
+]
+CompareSeconds = Annotated[
+    float,
+    typer.Option(
+        help="How long --method auto may compare methods; 0 for no comparison."
     ),
 ]
 Deployment = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,6 +51,7 @@ def fit(
     missingness: options.Missingness = None,
     queries: options.Queries = None,
     method: options.Method = "auto",
+    compare_seconds: options.CompareSeconds = 60.0,
     deployment: options.Deployment = "complete",
     calibration_size: options.CalibrationSize = 0.5,
     rule: options.Rule = "auto",
@@ -79,7 +81,7 @@ def fit(
             asked = FitOptions(
                 controlled, alpha, delta, missingness, queries, method,
                 deployment, calibration_size, rule, odds_factor, on_infeasible,
-                seed, standard_errors,
+                seed, standard_errors, compare_seconds,
             )  # fmt: skip
             asked.check()
             inputs = [data, *asked.inputs]
@@ -105,6 +107,11 @@ def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
         "model": str(out),
         "method": model.method,
         "why": fitted.why,
+        "finding": fitted.finding.sentence,
+        "power": _power(fitted),
+        "comparison": None
+        if model.comparison is None
+        else plain(asdict(model.comparison)),
         "way": fitted.account.way,
         "missingness": fitted.account.sentence,
         "certificate": plain(model.certificate.to_dict()),
@@ -113,6 +120,18 @@ def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
         "columns": model.encoder.names,
         "training_sha256": model.training.sha256,
         "warnings": _warnings(fitted),
+    }
+
+
+def _power(fitted: FittedTable) -> dict[str, Any]:
+    found = fitted.finding
+    return {
+        "estimate": found.power,
+        "low": found.low,
+        "high": found.high,
+        "confidence": found.confidence,
+        "rows": found.rows,
+        "source": found.source,
     }
 
 
@@ -126,6 +145,7 @@ def _show(fitted: FittedTable, out: Path) -> None:
     say(f"Rows: {rows}. Columns: {len(model.encoder.columns)}.")
     say(fitted.account.sentence)
     say(f"Method: {model.method}, {fitted.why}.")
+    say(fitted.finding.sentence)
     say(str(model.certificate))
     for warning in _warnings(fitted):
         say(f"Warning: {warning}")

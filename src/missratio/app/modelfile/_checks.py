@@ -14,7 +14,13 @@ from missratio.app.modelfile._model import TableModel, TrainingData
 from missratio.app.modelfile._parts import check_parts, require
 from missratio.app.modelfile._types import ModelFileError
 from missratio.app.tables import Encoder, TableColumn
-from missratio.classifier import Calibration, Certificate, NeymanPearsonClassifier
+from missratio.classifier import (
+    Calibration,
+    CandidatePower,
+    Certificate,
+    NeymanPearsonClassifier,
+    PowerComparison,
+)
 from missratio.missingness import Missingness
 from missratio.threshold import CalibrationSample, Rule, check_levels
 
@@ -130,6 +136,7 @@ def _check_table_model(model: TableModel) -> None:
         "the columns that it leaves out are no names",
     )
     _check_training(model)
+    _check_comparison(model)
     if model.covariance is not None:
         size = len(model.classifier.estimator_.coef_) + 1
         require(
@@ -137,6 +144,23 @@ def _check_table_model(model: TableModel) -> None:
             and bool(np.isfinite(model.covariance).all()),
             "its covariance is of another size",
         )
+
+
+def _check_comparison(model: TableModel) -> None:
+    """What was compared must be figures, and lead to the method that it has."""
+    comparison = model.comparison
+    if comparison is None:
+        return
+    require(
+        isinstance(comparison, PowerComparison)
+        and all(isinstance(each, CandidatePower) for each in comparison.candidates)
+        and comparison.chosen == model.method,
+        "its comparison of methods is for another",
+    )
+    for each in comparison.candidates:
+        named = isinstance(each.name, str) and isinstance(each.note, str)
+        measured = each.power is None or 0.0 <= each.power <= 1.0
+        require(named and measured, "a compared method has no power")
 
 
 def _check_training(model: TableModel) -> None:

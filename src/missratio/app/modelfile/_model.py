@@ -9,7 +9,11 @@ import numpy as np
 
 from missratio._typing import BoolArray, FloatArray
 from missratio.app.tables import Encoder
-from missratio.classifier import Certificate, NeymanPearsonClassifier
+from missratio.classifier import (
+    Certificate,
+    NeymanPearsonClassifier,
+    PowerComparison,
+)
 from missratio.uncertainty import RatioUncertainty
 
 
@@ -55,6 +59,8 @@ class TableModel:
         That of the ratio's coefficients and log normaliser, for standard errors.
     report : str, optional
         What `missratio report` shows, as JSON.
+    comparison : PowerComparison, optional
+        The methods that were compared, where the method was chosen so.
     """
 
     classifier: NeymanPearsonClassifier
@@ -65,6 +71,7 @@ class TableModel:
     training: TrainingData
     covariance: FloatArray | None = None
     report: str | None = None
+    comparison: PowerComparison | None = None
 
     @property
     def certificate(self) -> Certificate:

@@ -15,6 +15,8 @@ _OBJECTS = (
     "missratio.basis._polynomial.PolynomialBasis",
     "missratio.classifier._certificate.Certificate",
     "missratio.classifier._calibration.Calibration",
+    "missratio.classifier._comparison.CandidatePower",
+    "missratio.classifier._comparison.PowerComparison",
     "missratio.classifier._neyman_pearson.NeymanPearsonClassifier",
     "missratio.classifier._rounding.Rounding",
     "missratio.classifier._trust.Trust",

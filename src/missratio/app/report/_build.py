@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -21,7 +22,11 @@ from missratio.app.report._rows import LabelledRows
 from missratio.app.report._sensitivity import sensitivity
 from missratio.app.report._sizes import weights_by_class
 from missratio.app.report._words import certificate_words
-from missratio.classifier import NeymanPearsonClassifier, check_same_rows
+from missratio.classifier import (
+    NeymanPearsonClassifier,
+    PowerComparison,
+    check_same_rows,
+)
 
 # Refits and histograms use at most so many rows of each class.
 MOST_ROWS = 20_000
@@ -100,6 +105,7 @@ def describe(
     names: list[str],
     folds: int = 5,
     confidence: float = 0.95,
+    comparison: PowerComparison | None = None,
 ) -> Report:
     """What `build_report` gives, for rows of which the calibration sample is at hand.
 
@@ -113,6 +119,8 @@ def describe(
         Of the features.
     folds : int, default=5
     confidence : float, default=0.95
+    comparison : PowerComparison, optional
+        The methods that were compared, where the method was chosen so.
     """
     classifier = rows.classifier
     rng = np.random.default_rng(0)
@@ -135,6 +143,7 @@ def describe(
         "weights": weights_by_class(rows),
         "complete_case": complete_case(few, test, confidence),
         "coefficients": coefficients(rows, confidence, names),
+        "comparison": None if comparison is None else asdict(comparison),
     }  # fmt: skip
     data["cautions"] = cautions(rows, data)
     return Report(plain(data))

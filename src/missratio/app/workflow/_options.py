@@ -38,6 +38,8 @@ class FitOptions:
     seed : int
     standard_errors : bool
         Whether the model is to give standard errors of its scores.
+    compare_seconds : float
+        How long the method "auto" may compare methods; 0 for no comparison.
     """
 
     controlled: str
@@ -53,6 +55,7 @@ class FitOptions:
     on_infeasible: str = "raise"
     seed: int = 0
     standard_errors: bool = False
+    compare_seconds: float = 60.0
 
     @property
     def ignores(self) -> bool:
@@ -98,6 +101,11 @@ class FitOptions:
             raise ValueError(
                 "--calibration-size must be a share between 0 and 1, or a number of "
                 f"rows: got {self.calibration_size}."
+            )
+        if not 0.0 <= self.compare_seconds < math.inf:
+            raise ValueError(
+                "--compare-seconds must be a time in seconds, 0 for no comparison: got "
+                f"{self.compare_seconds}."
             )
         if self.missingness not in (None, LEARN) and self.queries is not None:
             raise ValueError(

@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 from missratio._files import TableFile
 from missratio._hints import did_you_mean
 from missratio.app.modelfile import TableModel, TrainingData
-from missratio.app.report import LabelledRows, describe
-from missratio.app.tables import LabelledTable, Wanted, varies
+from missratio.app.report import LabelledRows, Names, Origin, describe
+from missratio.app.tables import BLANK, LabelledTable, Wanted, varies
 from missratio.app.workflow._account import (
     Account,
     check_blank_categories,
@@ -68,6 +68,7 @@ def fit_table(
     wanted: Wanted,
     options: FitOptions,
     step: Step = lambda _: None,
+    command: str | None = None,
 ) -> FittedTable:
     """Fit and calibrate a classifier to a table.
 
@@ -80,6 +81,8 @@ def fit_table(
     options : FitOptions
     step : callable
         Told what is done next.
+    command : str, optional
+        What the report says it was made by.
     """
     # None leaves the number of threads as it is.
     threads = 1 if table.X.size < THREADED_TREES else None
@@ -88,7 +91,7 @@ def fit_table(
         threadpool_limits(threads, user_api="openmp"),
     ):
         digest = beside.submit(source.file.sha256)
-        return _fit_table(table, source.path, digest, wanted, options, step)
+        return _fit_table(table, source.path, digest, wanted, options, step, command)
 
 
 def _fit_table(
@@ -98,6 +101,7 @@ def _fit_table(
     wanted: Wanted,
     options: FitOptions,
     step: Step,
+    command: str | None,
 ) -> FittedTable:
     with about_file(file):
         labels, controlled = check_classes(table, wanted.target, options.controlled)
@@ -116,8 +120,9 @@ def _fit_table(
             trained.classifier, account.X, table.y, account.inclusion, before=table.X
         ),
         title=f"{wanted.target} in {file.name}",
-        names=table.encoder.encoded_names,
+        names=feature_names(table),
         comparison=trained.comparison,
+        origin=Origin(command, file.name, training.sha256),
     )
     model = TableModel(
         trained.classifier,
@@ -134,6 +139,22 @@ def _fit_table(
     finding = Finding.of(report.data, controlled, model.other_class)
     told = [*notes, *account.warnings, *trained.warnings]
     return FittedTable(model, trained.why, account, finding, told)
+
+
+def feature_names(table: LabelledTable) -> Names:
+    """What the columns of the matrix are called, and those of the table.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    """
+    features, origins, blank = [], [], []
+    for column in table.encoder.columns:
+        features += column.encoded_names
+        origins += [column.name] * column.width
+        levels = column.levels or ("", "number")
+        blank += [level == BLANK for level in levels[1:]]
+    return Names.of(features, origins, blank)
 
 
 def _account(

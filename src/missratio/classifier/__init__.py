@@ -3,7 +3,7 @@
 from missratio.classifier._budget import QueryBudget, query_budget
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
-from missratio.classifier._certificate import Certificate
+from missratio.classifier._certificate import Certificate, named, rows_of
 from missratio.classifier._comparison import CandidatePower, PowerComparison
 from missratio.classifier._grouped import GroupedNeymanPearsonClassifier
 from missratio.classifier._grouped_certificate import (
@@ -55,8 +55,10 @@ __all__ = [
     "complete_mask",
     "expected_power",
     "missingness_parameters",
+    "named",
     "query_budget",
     "required_calibration_rows",
+    "rows_of",
     "sensitivity_curve",
     "sorted_scores",
 ]

@@ -145,7 +145,7 @@ class Certificate:
             f"classified as {other} (with probability {percent(1 - self.delta)} over "
             "the calibration rows).",
             f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
-            f"{self.rows} calibration rows{self._on_size()}. The estimated error is "
+            f"{self.rows:,} calibration rows{self._on_size()}. The estimated error is "
             f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),
@@ -160,8 +160,8 @@ class Certificate:
         if self.observed == self.rows:
             return ""
         return (
-            f", of which {self.observed} are complete (effective sample size "
-            f"{self.effective_rows:.4g})"
+            f", of which {self.observed:,} are complete (effective sample size "
+            f"{self.effective_rows:,.1f})"
         )
 
     def _on_missingness(self) -> list[str]:

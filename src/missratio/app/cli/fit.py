@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -99,7 +101,8 @@ def fit(
                 skip_unlabelled,
             ).found_in(source)  # fmt: skip
             table = read_labelled(source, wanted)
-            fitted = fit_table(table, source, wanted, asked, progress.step)
+            command = shlex.join(["missratio", *sys.argv[1:]])
+            fitted = fit_table(table, source, wanted, asked, progress.step, command)
             progress.step(f"Writing {out}")
             save_model(fitted.model, out, force=force, sign_with=sign)
         if as_json:

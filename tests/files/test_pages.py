@@ -41,7 +41,7 @@ def test_what_pyarrow_writes_passes(tmp_path, compression, version, dictionary):
         write_page_checksum=True,
     )  # fmt: skip
     with path.open("rb") as stream:
-        check_pages(stream, pq.read_metadata(path), written.column_names)
+        check_pages(stream, written.column_names)
     assert open_table(path).read(["b.c", "none"]).num_rows == 5000
 
 
@@ -69,28 +69,32 @@ def page(unpacked, packed, values):
     return b"\x15\x00" + sizes + b"\x2c" + inner + b"\x00"
 
 
-class Chunk:
-    path_in_schema, has_dictionary_page, dictionary_page_offset = "a", False, None
-    data_page_offset, num_values, total_uncompressed_size = 4, 100, 10**4
-    num_row_groups = num_columns = 1
-
-    def __init__(self, size):
-        self.total_compressed_size = size
-
-    def row_group(self, _):
-        return self
-
-    def column(self, _):
-        return self
-
-    num_rows = 100
+def struct(*fields):
+    """Fields, each of a number, a kind and its bytes."""
+    data, before = b"", 0
+    for number, kind, content in fields:
+        data += bytes([(number - before) << 4 | kind]) + content
+        before = number
+    return data + b"\0"
 
 
-def check(content, tmp_path):
+def footer(packed, n_values=100, n_rows=100, total=10**4, start=4):
+    """The footer of a file of one column, `a`, in one group of rows."""
+    chunk = struct(
+        (3, 9, b"\x18\x01a"), (5, 6, varint(n_values)), (6, 6, varint(total)),
+        (7, 6, varint(packed)), (9, 6, varint(start)),
+    )  # fmt: skip
+    group = struct((1, 9, b"\x1c" + struct((3, 12, chunk))), (3, 6, varint(n_rows)))
+    return struct((4, 9, b"\x1c" + group))
+
+
+def check(content, tmp_path, end=None):
     path = tmp_path / "pages"
-    path.write_bytes(b"PAR1" + content)
+    end = footer(len(content)) if end is None else end
+    length = len(end).to_bytes(4, "little")
+    path.write_bytes(b"PAR1" + content + end + length + b"PAR1")
     with path.open("rb") as stream:
-        check_pages(stream, Chunk(len(content)), ["a"])
+        check_pages(stream, ["a"])
 
 
 def test_a_sound_page_passes(tmp_path):
@@ -103,9 +107,9 @@ FORGED = {
     page(800, 30, 10**9) + bytes(30): "1000000000 values",
     page(800, 30, 60) + bytes(30): "have 60 values",
     page(800, 31, 100) + bytes(30): "longer than its column",
-    b"\x15" + b"\xff" * 12: "no end",
+    b"\x15" + b"\xff" * 12: "without an end",
     b"\x15\x00": "no end",
-    b"\x19\x00" + bytes(9): "none has",
+    b"\x1b\x00" + bytes(9): "of a kind",
     b"\x1c" * 20 + bytes(30): "too deep",
     b"\x11\x12\x00" + bytes(9): "how long",
     b"\x18\xff\xff\x7f": "no end",
@@ -126,13 +130,45 @@ def test_any_bytes_are_a_page_or_refused(tmp_path, content):
         check(content, tmp_path)
 
 
-def test_a_footer_that_tells_of_other_pages_is_refused(tmp_path):
-    path = tmp_path / "t.parquet"
-    pq.write_table(table(), path)
-    metadata = pq.read_metadata(path)
-    path.write_bytes(path.read_bytes()[:200])
-    with path.open("rb") as stream, pytest.raises(PageError, match="there aren't"):
-        check_pages(stream, metadata, ["a"])
+SOUND = page(800, 30, 100) + bytes(30)
+SIZE = len(SOUND)
+FOOTERS = {
+    footer(SIZE, n_rows=99): "there aren't",
+    footer(10**6): "there aren't",
+    footer(SIZE, start=0): "there aren't",
+    footer(SIZE, total=700): "its column has 700",
+    footer(SIZE, n_values=90, n_rows=90): "its column 90",
+    footer(SIZE)[:-4]: "no end",
+    struct((4, 9, b"\xfc\xff\xff\x03")): "no end",
+    struct((4, 9, b"\x15\x02")): "isn't one",
+    struct((3, 6, varint(1))): "isn't one",
+    struct((4, 9, b"\x1c" + struct((1, 9, b"\x0c")))): "a number",
+    struct(
+        (4, 9, b"\x1c" + struct((1, 9, b"\x1c\x00"), (3, 6, varint(1))))
+    ): "without pages",
+    struct(
+        (4, 9, b"\x1c" + struct((1, 9, b"\x1c\x3c\x00\x00"), (3, 6, varint(1))))
+    ): "without a name",
+}
+
+
+@pytest.mark.parametrize("end", FOOTERS, ids=range(len(FOOTERS)))
+def test_a_forged_footer_is_refused(tmp_path, end):
+    with pytest.raises(PageError, match=FOOTERS[end]):
+        check(SOUND, tmp_path, end)
+
+
+def test_lists_of_truth_values_and_doubles_are_passed_over(tmp_path):
+    extra = struct((1, 9, b"\x21\x01\x02"), (2, 7, bytes(8)), (3, 3, b"\x07"))
+    first = struct((1, 12, extra), (4, 9, b""))[:-1]
+    check(SOUND, tmp_path, first + footer(SIZE)[1:])
+
+
+@settings(max_examples=300, suppress_health_check=list(HealthCheck), database=None)
+@given(st.binary(max_size=80))
+def test_any_bytes_are_a_footer_or_refused(tmp_path, content):
+    with suppress(PageError):
+        check(SOUND, tmp_path, content)
 
 
 def test_a_forged_page_of_a_file_is_refused_by_its_name(tmp_path):

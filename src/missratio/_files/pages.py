@@ -1,8 +1,8 @@
-"""Pages of Parquet files: their headers are read before PyArrow believes them.
+"""Pages of Parquet files: what they claim is read before PyArrow believes it.
 
-PyArrow takes as much memory as the header of a page asks for. A header is a structure
-in Thrift's compact protocol, and a few of its numbers are compared with what the file's
-footer says about the column.
+PyArrow takes as much memory as the header of a page asks for, and its interface to the
+footer ends the process where a footer has fewer columns than its schema. Both are
+structures in Thrift's compact protocol. A few of their numbers must fit each other.
 """
 
 from __future__ import annotations
@@ -14,24 +14,28 @@ from typing import Any, BinaryIO
 MOST_PAGE_BYTES = 2**27
 _MOST_HEADER_BYTES = 2**20
 _FIRST_READ = 2**9
-_MOST_DEPTH = 8
-# Fields of a page's header, and of the structures in it that tell how many values.
+_MOST_DEPTH = 12
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+# Fields, by their numbers in the format's definition: of the footer, …
+_GROUPS, _COLUMNS, _N_ROWS, _METADATA = 4, 1, 3, 3
+_PATH, _N_VALUES, _UNPACKED_SIZE, _PACKED_SIZE = 3, 5, 6, 7
+_DATA_PAGE, _DICTIONARY_PAGE = 9, 11
+# … of a page's header, and of the structures in it that tell how many values it has.
 _UNPACKED, _PACKED = 2, 3
 _COUNTS = {5: "data", 7: "dictionary", 8: "data"}
-_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _STRUCT = 1, 2, 3, 7, 8, 12
 
 
 class PageError(ValueError):
-    """A page claims what can't be so."""
+    """A page or a footer claims what can't be so."""
 
 
-def check_pages(stream: BinaryIO, metadata: Any, columns: Sequence[str]) -> None:
+def check_pages(stream: BinaryIO, columns: Sequence[str]) -> None:
     """Refuse pages that claim more bytes or values than their column has.
 
     Parameters
     ----------
     stream : binary file
-    metadata : pyarrow.parquet.FileMetaData
+        A Parquet file that PyArrow has opened without complaint.
     columns : sequence of str
         Those that are going to be read.
 
@@ -40,38 +44,67 @@ def check_pages(stream: BinaryIO, metadata: Any, columns: Sequence[str]) -> None
     PageError
     """
     size = os.fstat(stream.fileno()).st_size
-    for group in range(metadata.num_row_groups):
-        rows = metadata.row_group(group)
-        for place in range(rows.num_columns):
-            chunk = rows.column(place)
-            path = chunk.path_in_schema
-            if any(path == name or path.startswith(f"{name}.") for name in columns):
-                _check_chunk(stream, size, chunk, rows.num_rows)
+    wanted = {name.encode() for name in columns}
+    for group in _structs(_footer(stream, size), _GROUPS):
+        n_rows = _whole(group, _N_ROWS)
+        for column in _structs(group, _COLUMNS):
+            chunk = column.get(_METADATA)
+            if not isinstance(chunk, dict):
+                raise PageError("Its footer tells of columns without pages.")
+            path = chunk.get(_PATH)
+            if not isinstance(path, list) or not path:
+                raise PageError("Its footer tells of columns without a name.")
+            if path[0] in wanted:
+                _check_chunk(stream, size, chunk, n_rows if len(path) == 1 else None)
 
 
-def _check_chunk(stream: BinaryIO, size: int, chunk: Any, n_rows: int) -> None:
-    start = chunk.data_page_offset
-    if chunk.has_dictionary_page and chunk.dictionary_page_offset:
-        start = min(start, chunk.dictionary_page_offset)
-    end = start + chunk.total_compressed_size
-    flat = "." not in chunk.path_in_schema
-    if not 0 < start <= end <= size or (flat and chunk.num_values != n_rows):
+def _footer(stream: BinaryIO, size: int) -> dict[int, Any]:
+    """The structure at the end of the file, before its length and a mark."""
+    stream.seek(max(0, size - 8))
+    length = int.from_bytes(stream.read(4), "little")
+    stream.seek(max(0, size - 8 - length))
+    try:
+        return _struct(stream.read(length), 0, 0)[0]
+    except IndexError:
+        raise PageError("Its footer has no end.") from None
+
+
+def _structs(of: dict[int, Any], field: int) -> list[dict[int, Any]]:
+    found = of.get(field)
+    if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
+        raise PageError("Its footer isn't one.")
+    return found
+
+
+def _whole(of: dict[int, Any], field: int) -> int:
+    found = of.get(field)
+    if type(found) is not int or found < 0:
+        raise PageError("Its footer has a number that can't be.")
+    return found
+
+
+def _check_chunk(
+    stream: BinaryIO, size: int, chunk: dict[int, Any], n_rows: int | None
+) -> None:
+    start, n_values = _whole(chunk, _DATA_PAGE), _whole(chunk, _N_VALUES)
+    # Some writers say 0 where there is no dictionary.
+    if chunk.get(_DICTIONARY_PAGE):
+        start = min(start, _whole(chunk, _DICTIONARY_PAGE))
+    end, total = start + _whole(chunk, _PACKED_SIZE), _whole(chunk, _UNPACKED_SIZE)
+    if not 0 < start <= end <= size or n_rows not in (None, n_values):
         raise PageError("Its footer tells of pages that there aren't.")
     values = 0
     for unpacked, count, kind in _headers(stream, start, end):
-        most = min(MOST_PAGE_BYTES, chunk.total_uncompressed_size)
-        if not 0 <= unpacked <= most:
+        if not 0 <= unpacked <= min(MOST_PAGE_BYTES, total):
             raise PageError(
-                f"A page would unpack to {unpacked} bytes, and its column has "
-                f"{chunk.total_uncompressed_size}; a page may have {MOST_PAGE_BYTES}."
+                f"A page would unpack to {unpacked} bytes, and its column has {total}; "
+                f"a page may have {MOST_PAGE_BYTES}."
             )
-        if not 0 <= count <= chunk.num_values:
-            raise PageError(
-                f"A page has {count} values, and its column {chunk.num_values}."
-            )
+        if not 0 <= count <= n_values:
+            raise PageError(f"A page has {count} values, and its column {n_values}.")
         values += count if kind == "data" else 0
-    if values != chunk.num_values:
-        raise PageError(f"Its pages have {values} values, not {chunk.num_values}.")
+    if values != n_values:
+        raise PageError(f"Its pages have {values} values, not {n_values}.")
 
 
 def _headers(stream: BinaryIO, start: int, end: int) -> Iterator[tuple[int, int, str]]:
@@ -86,9 +119,8 @@ def _headers(stream: BinaryIO, start: int, end: int) -> Iterator[tuple[int, int,
         if place > end:
             raise PageError("A page is longer than its column.")
         for field, kind in _COUNTS.items():
-            inner = header.get(field)
-            if isinstance(inner, dict):
-                yield unpacked, inner.get(1, -1), kind
+            if isinstance(header.get(field), dict):
+                yield unpacked, _whole(header[field], 1), kind
 
 
 def _read_header(stream: BinaryIO, place: int, end: int) -> tuple[dict[int, Any], int]:
@@ -107,7 +139,7 @@ def _read_header(stream: BinaryIO, place: int, end: int) -> tuple[dict[int, Any]
 def _struct(data: bytes, place: int, depth: int) -> tuple[dict[int, Any], int]:
     """The fields of a structure, and where it ends."""
     if depth > _MOST_DEPTH:
-        raise PageError("The header of a page is nested too deep.")
+        raise PageError("It is nested too deep.")
     fields: dict[int, Any] = {}
     field = 0
     while True:
@@ -134,11 +166,30 @@ def _value(data: bytes, place: int, kind: int, depth: int) -> tuple[Any, int]:
         return None, _within(data, place + 8)
     if kind == _BINARY:
         length, place = _varint(data, place)
-        return None, _within(data, place + length)
+        end = _within(data, place + length)
+        return data[place:end], end
+    if kind in (_LIST, _SET):
+        return _list(data, place, depth)
     if kind == _STRUCT:
         return _struct(data, place, depth + 1)
-    # No header of a page has lists or maps.
-    raise PageError("The header of a page has fields that none has.")
+    raise PageError("It has fields of a kind that Parquet files don't have.")
+
+
+def _list(data: bytes, place: int, depth: int) -> tuple[list[Any], int]:
+    head = data[place]
+    length, kind = head >> 4, head & 15
+    place += 1
+    if length == 15:
+        length, place = _varint(data, place)
+    # Each takes a byte at least.
+    _within(data, place + length)
+    found = []
+    for _ in range(length):
+        # A truth value in a list is a byte, elsewhere it is part of the field's head.
+        of = _BYTE if kind in (_TRUE, _FALSE) else kind
+        value, place = _value(data, place, of, depth)
+        found.append(value)
+    return found, place
 
 
 def _within(data: bytes, place: int) -> int:
@@ -161,4 +212,4 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
         value |= (byte & 127) << shift
         if byte < 128:
             return value, place
-    raise PageError("A number in the header of a page has no end.")
+    raise PageError("It has a number without an end.")

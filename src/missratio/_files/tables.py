@@ -182,7 +182,7 @@ class ParquetTable(TableFile):
     def _check_pages(self, columns: Sequence[str]) -> None:
         with self.file.open() as stream:
             try:
-                check_pages(stream, self._file.metadata, columns)
+                check_pages(stream, columns)
             except (PageError, OSError) as error:
                 raise self._damaged(error) from error
 

@@ -29,10 +29,13 @@ def _threadpools() -> ThreadpoolController:
 
 
 def _allowed_threads() -> int:
-    """As many threads as the user lets BLAS have."""
+    """As many threads as the user lets BLAS have: the first one that was loaded.
+
+    Others may be loaded after the user has set a limit, and know nothing of it.
+    """
     libraries = _threadpools().lib_controllers
     blas = [lib.num_threads for lib in libraries if lib.user_api == "blas"]
-    return int(max(blas, default=1))
+    return int(min(blas, default=1))
 
 
 @contextmanager

@@ -3,7 +3,12 @@
 from missratio.solver._first_order import lbfgs
 from missratio.solver._large import frozen_newton
 from missratio.solver._newton import newton, newton_direction
-from missratio.solver._pilot import minimise, minimise_with_l1
+from missratio.solver._pilot import (
+    correlation_kept,
+    minimise,
+    minimise_with_l1,
+    shrunk,
+)
 from missratio.solver._proximal import proximal_newton
 from missratio.solver._result import Evaluate, Evaluation, Problem, Solution, Status
 
@@ -13,6 +18,7 @@ __all__ = [
     "Problem",
     "Solution",
     "Status",
+    "correlation_kept",
     "frozen_newton",
     "lbfgs",
     "minimise",
@@ -20,4 +26,5 @@ __all__ = [
     "newton",
     "newton_direction",
     "proximal_newton",
+    "shrunk",
 ]

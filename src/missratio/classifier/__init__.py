@@ -3,7 +3,8 @@
 from missratio.classifier._budget import QueryBudget, query_budget
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
-from missratio.classifier._certificate import Certificate
+from missratio.classifier._certificate import Certificate, named, rows_of
+from missratio.classifier._comparison import CandidatePower, PowerComparison
 from missratio.classifier._grouped import GroupedNeymanPearsonClassifier
 from missratio.classifier._grouped_certificate import (
     GroupedCertificate,
@@ -17,6 +18,7 @@ from missratio.classifier._planner import (
     required_calibration_rows,
     sorted_scores,
 )
+from missratio.classifier._power_search import PowerSearch
 from missratio.classifier._reading import check_same_rows
 from missratio.classifier._rounding import UnstableScoresWarning
 from missratio.classifier._scores import complete_mask
@@ -31,6 +33,7 @@ from missratio.exceptions import NoCertificateError
 
 __all__ = [
     "Calibration",
+    "CandidatePower",
     "Certificate",
     "GroupedCertificate",
     "GroupedNeymanPearsonClassifier",
@@ -40,6 +43,8 @@ __all__ = [
     "NeymanPearsonClassifier",
     "NoCertificateError",
     "NoPowerWarning",
+    "PowerComparison",
+    "PowerSearch",
     "QueryBudget",
     "RepeatedRowsWarning",
     "SensitivityCurve",
@@ -50,8 +55,10 @@ __all__ = [
     "complete_mask",
     "expected_power",
     "missingness_parameters",
+    "named",
     "query_budget",
     "required_calibration_rows",
+    "rows_of",
     "sensitivity_curve",
     "sorted_scores",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from missratio._summary import Summary, figure
 from missratio.classifier._target import TargetRatio
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness, MissingnessCheck
@@ -111,6 +112,36 @@ class Certificate:
                 data[name] = None
         return data
 
+    def summary(self) -> Summary:
+        """The certificate at a glance: its levels and rows, and what it assumes.
+
+        Returns
+        -------
+        Summary
+            Prints as text, and renders in a notebook.
+        """
+        words = str(self).split("\n")
+        facts = [
+            ("controlled class", repr(self.controlled_class)),
+            ("other class", repr(self.other_class)),
+            ("alpha", f"{self.alpha:g}"),
+            ("delta", f"{self.delta:g}"),
+            ("certified", "yes" if self.certified else "no"),
+            ("deployment", self.deployment),
+            ("rule", self.rule),
+            ("threshold", figure(self.threshold, 6)),
+            ("calibration rows", str(self.rows)),
+            ("complete among them", str(self.observed)),
+            ("effective sample size", figure(float(self.effective_rows))),
+            ("estimated error", percent(self.estimated_error)),
+            ("error bound", percent(self.error_bound)),
+        ]
+        if self.sensitivity is not None:
+            facts.append(("sensitivity Γ", figure(float(self.sensitivity), 3)))
+        # The figures are among the facts.
+        notes = words[:1] + words[2:] if self.certified else words
+        return Summary("Neyman-Pearson certificate", tuple(facts), notes=tuple(notes))
+
     def __str__(self) -> str:
         """The certificate in words."""
         controlled, other = rows_of(self.controlled_class), named(self.other_class)
@@ -130,7 +161,7 @@ class Certificate:
             f"classified as {other} (with probability {percent(1 - self.delta)} over "
             "the calibration rows).",
             f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
-            f"{self.rows} calibration rows{self._on_size()}. The estimated error is "
+            f"{self.rows:,} calibration rows{self._on_size()}. The estimated error is "
             f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),
@@ -145,8 +176,8 @@ class Certificate:
         if self.observed == self.rows:
             return ""
         return (
-            f", of which {self.observed} are complete (effective sample size "
-            f"{self.effective_rows:.4g})"
+            f", of which {self.observed:,} are complete (effective sample size "
+            f"{self.effective_rows:,.1f})"
         )
 
     def _on_missingness(self) -> list[str]:

@@ -8,9 +8,9 @@ from typing import Any, Literal, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from missratio._seeds import generator
 from missratio._typing import FloatArray, IntArray
 from missratio.classifier._bounded import BoundedClass
 from missratio.classifier._certificate import Certificate
@@ -18,6 +18,7 @@ from missratio.classifier._certify import Promise
 from missratio.classifier._class_scores import Training
 from missratio.classifier._class_table import ClassTable, scorable
 from missratio.classifier._grouped_certificate import GroupedCertificate, KeptPromise
+from missratio.classifier._meta import DEPLOYMENTS, INFEASIBLE, CertifiedClassifier
 from missratio.classifier._models import find_models
 from missratio.classifier._precision import PrecisionPromise
 from missratio.classifier._reading import read_labelled, read_rows
@@ -30,9 +31,7 @@ THRESHOLDS = ("own", "shared")
 CONTROLLED, OTHER = 0, 1
 
 
-class GroupedNeymanPearsonClassifier(
-    ClassifierMixin, MetaEstimatorMixin, BaseEstimator
-):
+class GroupedNeymanPearsonClassifier(CertifiedClassifier):
     """A classifier that keeps several promises about one class's error together.
 
     P(some promise is broken) ≤ δ. With a threshold of its own, each group's error on
@@ -154,7 +153,7 @@ class GroupedNeymanPearsonClassifier(
         self.classes_ = two_classes(y)
         members = self._read_groups(groups, X)
         table = self._table(X, y)
-        rng = np.random.default_rng(self.random_state)
+        rng = generator(self.random_state)
         # 1. Rows to fit on, to choose by (for precision) and to calibrate on.
         both = self.precision is not None
         sizes = (1 / 3, 1 / 3) if both else (0.1, self.calibration_size)
@@ -251,8 +250,8 @@ class GroupedNeymanPearsonClassifier(
         for level in (self.group_alpha or {}).values():
             check_levels(level, self.delta)
         check_choice("threshold", self.threshold, THRESHOLDS)
-        check_choice("on_infeasible", self.on_infeasible, ("raise", "reject_all"))
-        check_choice("deployment", self.deployment, ("complete", "as-observed"))
+        check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
+        check_choice("deployment", self.deployment, DEPLOYMENTS)
         if self.precision is None:
             return
         for name, value in (

@@ -8,16 +8,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._seeds import generator
 from missratio._typing import FloatArray
 from missratio.classifier._asked import Asked
 from missratio.classifier._bounded import BoundedClass
@@ -28,14 +23,18 @@ from missratio.classifier._choosing import Choice, ChoosingRows, choose
 from missratio.classifier._class_scores import Training
 from missratio.classifier._class_table import ClassTable, scorable
 from missratio.classifier._decisions import Decision, UnorderedDecision
+from missratio.classifier._meta import (
+    DEPLOYMENTS,
+    CertifiedClassifier,
+    check_factor,
+    weighed_twice,
+)
 from missratio.classifier._models import find_models
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
-from missratio.classifier._neyman_pearson import DEPLOYMENTS
 from missratio.classifier._reading import read_labelled, read_rows
-from missratio.classifier._scores import complete_mask
 from missratio.classifier._trade_off import TradeOff, trade_offs
 from missratio.exceptions import Message, NoCertificateError
-from missratio.missingness import Missingness, RowInclusion
+from missratio.missingness import Missingness
 from missratio.ratio import check_choice
 from missratio.rows import as_source
 from missratio.threshold import Rule
@@ -44,9 +43,7 @@ from missratio.threshold import Rule
 LARGEST = float(np.finfo(np.float64).max)
 
 
-class MulticlassNeymanPearsonClassifier(
-    ClassifierMixin, MetaEstimatorMixin, BaseEstimator
-):
+class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     """A classifier that keeps the errors of several classes below their own α.
 
     P(for some k: P(predicted ≠ k | class k) > α_k) ≤ δ for unordered classes; with
@@ -197,9 +194,9 @@ class MulticlassNeymanPearsonClassifier(
         models = find_models(self.missingness, self.estimator, self.classes_)
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
-        drawn = self._read_inclusion(inclusion, X)
+        drawn = self._drawn(inclusion, X)
         table = ClassTable(X, codes, asked.labels, models, drawn, self.deployment)
-        rng = np.random.default_rng(self._seed())
+        rng = generator(self.random_state)
         # 1. Three parts; what can be known to be impossible is said now.
         fitted, self.choice_index_, self.calibration_index_ = table.split(
             asked.positions, self.choice_size, self.calibration_size, rng
@@ -250,54 +247,10 @@ class MulticlassNeymanPearsonClassifier(
         check_is_fitted(self, "scores_")
         return self._class_scores(read_rows(self, X, reset=False))
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Fit parameters go to the estimator.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=mapping)
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        """NaN and sparse tables where the estimator takes them."""
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = (
-            inner.input_tags.allow_nan or self.missingness is not None
-        )
-        return tags
-
-    def _seed(self) -> Any:
-        if isinstance(self.random_state, np.random.RandomState):
-            return self.random_state.randint(2**31)
-        return self.random_state
-
     def _check_parameters(self, asked: Asked) -> None:
         asked.check()
         check_choice("deployment", self.deployment, DEPLOYMENTS)
-        if not 1.0 <= self.odds_factor < np.inf:
-            raise ValueError(
-                f"odds_factor must be 1 or more, and finite: got {self.odds_factor}."
-            )
-
-    def _read_inclusion(
-        self, inclusion: ArrayLike | None, X: Any
-    ) -> RowInclusion | None:
-        if inclusion is None:
-            return None
-        if self.deployment != "complete":
-            raise ValueError(
-                "inclusion is for deployment='complete': rows as they are observed are "
-                "calibrated as they are. Leave it out, and the answers too."
-            )
-        return RowInclusion.of(inclusion, complete_mask(X), X.shape[1])
+        check_factor("odds_factor", self.odds_factor)
 
     def _bounded(self, table: ClassTable, asked: Asked) -> dict[int, BoundedClass]:
         """The bounded classes: rows that calibrate, and the others."""
@@ -310,11 +263,7 @@ class MulticlassNeymanPearsonClassifier(
             held = np.flatnonzero(own & calibrates)
             by_design = table.by_design(np.flatnonzero(own))
             if by_design and label in (table.models or {}):
-                raise ValueError(
-                    f"Class {label!r} has a missingness model and inclusion "
-                    "probabilities: its rows can't be weighed twice. Leave out one of "
-                    "them."
-                )
+                raise weighed_twice(label)
             promise = Promise(
                 alpha=self.alpha[label],
                 delta=asked.part,

@@ -83,7 +83,7 @@ class PrecisionPromise:
             expected[level] = self.at(level, 1.0 - worst)
         good = [level for level, found in expected.items() if found >= self.precision]
         if good:
-            return max(good)
+            return float(max(good))
         return max(expected, key=lambda level: expected[level], default=alpha)
 
     def keep(

@@ -169,3 +169,4 @@ class TargetRule(Rule):
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """None: it depends on how the weights are spread."""
         del alpha, delta, bound
+        return None

@@ -18,6 +18,7 @@ from . import (
     uncertainty,
     weights,
 )
+from .app.export import export_onnx
 from .app.modelfile import load_model, save_model
 from .app.report import build_report
 from .basis import (
@@ -105,6 +106,7 @@ __all__ = [
     "evaluation",
     "exceptions",
     "expected_power",
+    "export_onnx",
     "fit_batch",
     "imputation",
     "learn_missingness",

@@ -8,6 +8,7 @@ from missratio.ratio._base import (
     two_classes,
 )
 from missratio.ratio._batch import BatchFit, fit_batch
+from missratio.ratio._checks import stack_samples
 from missratio.ratio._joint import JointRatio
 from missratio.ratio._kliep import KLIEP
 from missratio.ratio._kliep_cv import KLIEPCV
@@ -48,5 +49,6 @@ __all__ = [
     "joint_ratio",
     "missingness_of",
     "optimum",
+    "stack_samples",
     "two_classes",
 ]

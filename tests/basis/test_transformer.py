@@ -1,9 +1,8 @@
 """A wrapped transformer does on complete rows what it does alone."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 from sklearn.compose import make_column_transformer
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
@@ -16,6 +15,9 @@ from sklearn.preprocessing import (
 )
 
 from missratio.basis import TransformerBasis
+
+pd = optional("pandas")
+pl = optional("polars")
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))

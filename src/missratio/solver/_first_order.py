@@ -65,19 +65,12 @@ def lbfgs(
         latest, n_iter = result.x, result.nit
     except _NoOptimumError:
         status = Status.NO_OPTIMUM
-    theta = (latest * scale)[None]
-    end = evaluate(theta, second_order=False)
-    length = np.abs(end.gradient * scale).max(axis=1)
-    if status == Status.CONVERGED and not length[0] <= tol:
+    theta = latest * scale
+    end = evaluate(theta[None], second_order=False)
+    value, gradient = float(end.value[0]), end.gradient[0]
+    length = float(np.abs(gradient * scale).max())
+    if status == Status.CONVERGED and not length <= tol:
         out = n_iter >= max_iter
         status = Status.OUT_OF_ITERATIONS if out else Status.STALLED
-    return Solution(
-        theta,
-        end.value,
-        end.gradient,
-        None,
-        -end.gradient * scale**2,
-        length,
-        np.array([n_iter]),
-        np.array([status]),
-    )
+    step = -gradient * scale**2
+    return Solution.of_one(theta, value, gradient, None, step, length, n_iter, status)

@@ -1,6 +1,7 @@
 """Test files and modules that need an optional package are skipped without it."""
 
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -9,6 +10,15 @@ OPTIONAL = {
     "markdown_it", "matplotlib", "pandas", "polars", "torch", "triton", "vl_convert",
     "xlsxwriter",
 }  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    """Skip the tests that are marked to need a package that isn't there."""
+    for item in items:
+        for mark in item.iter_markers("needs"):
+            if absent := [name for name in mark.args if find_spec(name) is None]:
+                reason = f"{', '.join(absent)} is not installed"
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -41,6 +41,7 @@ def dense(table):
     return table.toarray() if hasattr(table, "toarray") else np.asarray(table)
 
 
+@pytest.mark.needs("pandas", "polars")
 @pytest.mark.parametrize("transformer", TRANSFORMERS, ids=repr)
 def test_complete_rows_are_mapped_as_if_the_others_were_not_there(transformer):
     out = TransformerBasis(transformer).fit_transform(HOLED)

@@ -315,6 +315,7 @@ def test_the_global_kind_of_output_changes_no_fit(estimator, output, table):
     assert isinstance(log_ratio, np.ndarray)
 
 
+@pytest.mark.needs("pandas")
 def test_a_basis_that_makes_dataframes_is_a_basis(table):
     X, y = table
     plain = KLIEP(basis=PolynomialBasis()).fit(X, y)

@@ -80,6 +80,7 @@ def test_it_equals_separate_fits_of_the_columns(estimator, missing, table):
     assert naive.intercept_ == -naive.log_normalizer_
 
 
+@pytest.mark.needs("pandas")
 def test_columns_may_have_different_numbers_of_basis_features(table):
     X, y = table
     # A column with three values has three centres at most.

@@ -145,7 +145,7 @@ class Certificate:
             f"classified as {other} (with probability {percent(1 - self.delta)} over "
             "the calibration rows).",
             f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
-            f"{self.rows} calibration rows{self._on_size()}. The estimated error is "
+            f"{self.rows:,} calibration rows{self._on_size()}. The estimated error is "
             f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),
@@ -160,8 +160,8 @@ class Certificate:
         if self.observed == self.rows:
             return ""
         return (
-            f", of which {self.observed} are complete (effective sample size "
-            f"{self.effective_rows:.4g})"
+            f", of which {self.observed:,} are complete (effective sample size "
+            f"{self.effective_rows:,.1f})"
         )
 
     def _on_missingness(self) -> list[str]:
@@ -227,6 +227,7 @@ def assumptions(
     cap: float | None = None,
     *,
     looked_up: bool = False,
+    fallback: Any = None,
 ) -> tuple[str, ...]:
     """What a guarantee rests on.
 
@@ -243,7 +244,11 @@ def assumptions(
         The largest weight that a row may have to be classified as the other class.
     looked_up : bool
         Whether incomplete rows were drawn and looked up, instead of a model.
+    fallback : object
+        The class that incomplete rows get; None for the controlled one.
     """
+    unscored = "rows with a missing value are always classified as "
+    unscored += named(controlled if fallback is None else fallback)
     drawn = "the calibration rows are drawn independently from the law of the "
     drawn += f"{rows_of(controlled)} to be classified"
     if deployment == "as-observed":
@@ -254,12 +259,12 @@ def assumptions(
             "rows to look up were drawn at random among the incomplete ones, and how "
             "many has nothing to do with their values",
             "what was found is true",
-            f"rows with a missing value are always classified as {named(controlled)}",
+            unscored,
             "no model of missingness is assumed",
         )
     if model is None:
         return (drawn, "none of their values is missing")
-    reach = f"rows with a missing value are always classified as {named(controlled)}"
+    reach = unscored
     if cap is not None:
         reach += (
             ", and so are rows that go missing with probability above "

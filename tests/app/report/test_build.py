@@ -315,6 +315,7 @@ def test_coefficients_are_those_of_the_score():
     )
 
 
+@pytest.mark.needs("pandas")
 @pytest.mark.filterwarnings("ignore::missratio.uncertainty.UnreliableIntervalWarning")
 def test_intervals_of_coefficients_are_those_of_the_fits_own_rows():
     fitted, X, y = whole_rows()

@@ -102,7 +102,7 @@ def _told(error: BaseException, *, resumes: bool, written: bool) -> tuple[str, i
         status = _status(error)
     elif isinstance(error, MemoryError):
         text, status = f"There is not enough memory. {text}", FAILURE
-    elif isinstance(error, OSError | ModuleNotFoundError):
+    elif isinstance(error, OSError | ImportError):
         if isinstance(error, OSError) and error.strerror and error.filename is None:
             text = f"Something can't be read or written: {error.strerror}."
         status = FAILURE

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -131,7 +133,7 @@ def _in_memory(
     source = open_table(data, encoding=encoding, sheet=sheet, header_row=header_row)
     wanted = wanted.found_in(source)
     table = read_labelled(source, wanted)
-    return fit_table(table, source, wanted, asked, progress.step)
+    return fit_table(table, source, wanted, asked, progress.step, _command())
 
 
 def _in_passes(
@@ -160,9 +162,14 @@ def _in_passes(
     passes = Passes(progress.step, progress.tick)
     table = read_streamed(data, wanted, asked, passes)
     if dask is None:
-        return fit_streamed(table, asked, passes)
+        return fit_streamed(table, asked, passes, command=_command())
     with _cluster(dask) as client:
-        return fit_streamed(table, asked, passes, client)
+        return fit_streamed(table, asked, passes, client, _command())
+
+
+def _command() -> str:
+    """What was typed."""
+    return shlex.join(["missratio", *sys.argv[1:]])
 
 
 def _cluster(address: str) -> Any:

@@ -10,8 +10,10 @@ from threadpoolctl import threadpool_limits
 
 from missratio._files import TableFile
 from missratio.app.modelfile import TableModel, TrainingData
-from missratio.app.report import LabelledRows, describe
+from missratio.app.report import LabelledRows, Names, Origin, describe
 from missratio.app.tables import (
+    BLANK,
+    Encoder,
     LabelledTable,
     Wanted,
     refused,
@@ -77,6 +79,7 @@ def fit_table(
     wanted: Wanted,
     options: FitOptions,
     step: Step = lambda _: None,
+    command: str | None = None,
 ) -> FittedTable:
     """Fit and calibrate a classifier to a table.
 
@@ -89,6 +92,8 @@ def fit_table(
     options : FitOptions
     step : callable
         Told what is done next.
+    command : str, optional
+        What the report says it was made by.
     """
     # None leaves the number of threads as it is.
     threads = 1 if table.X.size < THREADED_TREES else None
@@ -97,7 +102,7 @@ def fit_table(
         threadpool_limits(threads, user_api="openmp"),
     ):
         digest = beside.submit(source.file.sha256)
-        return _fit_table(table, source, digest, wanted, options, step)
+        return _fit_table(table, source, digest, wanted, options, step, command)
 
 
 def _fit_table(
@@ -107,6 +112,7 @@ def _fit_table(
     wanted: Wanted,
     options: FitOptions,
     step: Step,
+    command: str | None,
 ) -> FittedTable:
     file = source.path
     with about_file(file):
@@ -129,8 +135,9 @@ def _fit_table(
             trained.classifier, account.X, table.y, account.inclusion, before=table.X
         ),
         title=f"{wanted.target} in {file.name}",
-        names=table.encoder.encoded_names,
+        names=feature_names(table.encoder),
         comparison=trained.comparison,
+        origin=Origin(command, file.name, training.sha256),
     )
     model = TableModel(
         trained.classifier,
@@ -152,6 +159,22 @@ def _fit_table(
         step("Trying other numbers of look-ups")
         budget = budget_of(trained.classifier, account.X, table.y, options.budgets)
     return FittedTable(model, trained.why, account, finding, budget, told)
+
+
+def feature_names(encoder: Encoder) -> Names:
+    """What the columns of the matrix are called, and those of the table.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    """
+    features, origins, blank = [], [], []
+    for column in encoder.columns:
+        features += column.encoded_names
+        origins += [column.name] * column.width
+        levels = column.levels or ("", "number")
+        blank += [level == BLANK for level in levels[1:]]
+    return Names.of(features, origins, blank)
 
 
 def _account(

@@ -14,7 +14,7 @@ import numpy as np
 from missratio._files.numbers import canonical
 from missratio._hints import did_you_mean, listed
 from missratio.app.modelfile import TableModel, TrainingData
-from missratio.app.report import LabelledRows, describe
+from missratio.app.report import LabelledRows, Origin, describe
 from missratio.app.tables import (
     REST,
     EncodedSource,
@@ -28,7 +28,7 @@ from missratio.app.tables import (
 )
 from missratio.app.workflow._account import Account, check_blanks, named_counts
 from missratio.app.workflow._finding import Finding
-from missratio.app.workflow._fit import FittedTable
+from missratio.app.workflow._fit import FittedTable, feature_names
 from missratio.app.workflow._methods import METHODS, Situation, choose_method
 from missratio.app.workflow._options import FitOptions
 from missratio.app.workflow._phi_file import read_missingness
@@ -193,6 +193,7 @@ def fit_streamed(
     options: FitOptions,
     passes: Passes,
     client: Any = None,
+    command: str | None = None,
 ) -> FittedTable:
     """Fit and calibrate a classifier in passes over files.
 
@@ -203,6 +204,8 @@ def fit_streamed(
     passes : Passes
     client : distributed.Client, optional
         Of a cluster whose workers read the files themselves.
+    command : str, optional
+        What was typed, for the report.
     """
     _check_options(options)
     account = _account(table, options)
@@ -246,7 +249,9 @@ def fit_streamed(
         rows,
         rows,
         title=f"{table.source.target} in {table.path.name}",
-        names=table.encoder.encoded_names,
+        names=feature_names(table.encoder),
+        origin=Origin(command, table.path.name, training.sha256),
+        sampled=True,
     )
     finding = Finding.of(report.data, table.controlled, table.other)
     notes = [Message.plain(note) for note in table.notes]

@@ -87,8 +87,8 @@ def build_report(
     >>> y = np.repeat([0, 1], 600)
     >>> clf = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.1, random_state=0)
     >>> report = mr.build_report(clf.fit(X, y), X, y)
-    >>> report.data["words"]["headline"]
-    'At most 10% of class 0 is taken for class 1, with 95% confidence.'
+    >>> print(report.data["words"]["headline"])
+    At most 10% of complete class-0 rows are classified as class 1, with 95% confidence.
     """
     check_same_rows(classifier, X, y)
     given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)

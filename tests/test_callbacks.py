@@ -34,15 +34,14 @@ def table():
     return X, np.repeat([0, 1], 90)
 
 
+CANDIDATES = {"a": mr.KLIEP(), "b": mr.KLIEP(l2=1.0)}
+
+
 @pytest.mark.parametrize(
     ("estimator", "task", "times"),
     [
         (mr.KLIEPCV(cv=3, random_state=0), "fold", 3),
-        (
-            PowerSearch({"a": mr.KLIEP(), "b": mr.KLIEP(l2=1.0)}, folds=2),
-            "candidate",
-            2,
-        ),
+        (PowerSearch(CANDIDATES, folds=2, random_state=0), "candidate", 2),
     ],
 )
 def test_every_task_is_told_once_and_the_fit_is_the_same(estimator, task, times):
@@ -59,7 +58,7 @@ def test_callbacks_are_torn_down_where_a_fit_fails():
     X, y = table()
     recorder = Recorder()
     ratio = mr.KLIEPCV(cv=3, l2_grid=[0.0], random_state=0).set_callbacks(recorder)
-    with pytest.raises(ValueError, match="one of the cv=3 folds|strengths"):
+    with pytest.raises(ValueError, match=r"one of the cv=3 folds|strengths"):
         ratio.fit(np.concatenate([X[:90] * 0.0, X[90:]]), y)
     assert "teardown" in recorder.seen or not recorder.seen
 

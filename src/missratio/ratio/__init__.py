@@ -9,6 +9,7 @@ from missratio.ratio._base import (
 )
 from missratio.ratio._batch import BatchFit, fit_batch
 from missratio.ratio._joint import JointRatio
+from missratio.ratio._kernel_ratio import KernelRatio
 from missratio.ratio._kliep import KLIEP
 from missratio.ratio._kliep_cv import KLIEPCV
 from missratio.ratio._naive_bayes import NaiveBayesRatio
@@ -33,6 +34,7 @@ __all__ = [
     "FDivergenceRatio",
     "Factor",
     "JointRatio",
+    "KernelRatio",
     "NaiveBayesRatio",
     "NoFiniteOptimumWarning",
     "ObjectiveRatio",

@@ -24,6 +24,7 @@ PATH = [
     "engine",
     "tensor",
     "ratio",
+    "comparison",
     "uncertainty",
     "imputation",
     "classifier",

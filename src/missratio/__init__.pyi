@@ -4,6 +4,7 @@ from . import (
     app,
     basis,
     classifier,
+    comparison,
     datasets,
     evaluation,
     exceptions,
@@ -31,6 +32,7 @@ from .classifier import (
     required_calibration_rows,
     sensitivity_curve,
 )
+from .comparison import estimate_divergence, ratio_test
 from .evaluation import (
     NPROCDisplay,
     TypeIErrorMonitor,
@@ -61,6 +63,7 @@ from .missingness import (
 from .ratio import (
     KLIEP,
     KLIEPCV,
+    ClassifierRatio,
     FDivergenceRatio,
     KernelRatio,
     NaiveBayesRatio,
@@ -76,6 +79,7 @@ __version__: str
 __all__ = [
     "KLIEP",
     "KLIEPCV",
+    "ClassifierRatio",
     "FDivergenceRatio",
     "FunctionMissingness",
     "GaussianBasis",
@@ -96,10 +100,12 @@ __all__ = [
     "build_report",
     "classifier",
     "compare_np_roc",
+    "comparison",
     "corrupt",
     "datasets",
     "density_ratio",
     "error_scorer",
+    "estimate_divergence",
     "evaluation",
     "exceptions",
     "expected_power",
@@ -117,6 +123,7 @@ __all__ = [
     "power",
     "query_budget",
     "ratio",
+    "ratio_test",
     "ratio_uncertainty",
     "required_calibration_rows",
     "rows",

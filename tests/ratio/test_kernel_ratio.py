@@ -213,7 +213,7 @@ def test_sample_weights_of_two_are_rows_twice():
     twice = np.repeat(np.arange(160), weight.astype(int))
     one = KernelRatio(centers=centers, scale=False, **options).fit(X, y, weight)
     two = KernelRatio(centers=centers, scale=False, **options).fit(X[twice], y[twice])
-    np.testing.assert_allclose(one.coef_, two.coef_, rtol=1e-8)
+    np.testing.assert_allclose(one.heights_, two.heights_, rtol=1e-8)
 
 
 @pytest.mark.parametrize("method", ["ulsif", "kliep"])
@@ -303,7 +303,7 @@ def test_ulsif_solves_the_normal_equations_of_densityratio():
     ridge = 0.01 * np.eye(51)
     ridge[-1, -1] = 0.0
     theta = np.linalg.solve(K0.T @ K0 / 60 + ridge, K1.mean(axis=0))
-    np.testing.assert_allclose(fitted.coef_, theta[:-1], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(fitted.heights_, theta[:-1], rtol=1e-6, atol=1e-9)
     assert fitted.intercept_ == pytest.approx(theta[-1])
 
 

@@ -87,7 +87,7 @@ class KernelRatio(CompleteRowsRatio):
     sigma_, l2_ : float
         The width and the strength chosen; l2_ is inf for the ratio of one.
     centers_ : ndarray of shape (n_centers, n_columns)
-    coef_ : ndarray of shape (n_centers,)
+    heights_ : ndarray of shape (n_centers,)
         θ̂.
     intercept_ : float
         θ̂₀.
@@ -122,7 +122,7 @@ class KernelRatio(CompleteRowsRatio):
     sigma_: float
     l2_: float
     centers_: FloatArray
-    coef_: FloatArray
+    heights_: FloatArray
     intercept_: float
     cv_results_: dict[str, FloatArray]
     converged_: bool
@@ -178,7 +178,7 @@ class KernelRatio(CompleteRowsRatio):
     def _store(self, bumps: Bumps, found: Coefficients) -> None:
         self._origin, self._unit = bumps.origin, bumps.unit
         self.centers_ = bumps.centers * bumps.unit + bumps.origin
-        self.coef_, self.intercept_ = found.theta, found.intercept
+        self.heights_, self.intercept_ = found.theta, found.intercept
         self.converged_, self.n_iter_ = True, found.n_iter
 
     def _check_parameters(self) -> None:
@@ -239,7 +239,7 @@ class KernelRatio(CompleteRowsRatio):
         bumps = Bumps(
             self._origin, self._unit, (self.centers_ - self._origin) / self._unit
         )
-        found = Coefficients(self.intercept_, self.coef_)
+        found = Coefficients(self.intercept_, self.heights_)
         ratio = np.empty(len(rows))
         for start in range(0, len(rows), BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)

@@ -32,6 +32,8 @@ _OBJECTS = (
     "missratio.app.modelfile._model.TableModel",
     "missratio.app.modelfile._model.TrainingData",
     "missratio.ratio._each_column.EachColumnBasis",
+    "missratio.ratio._classifier_ratio.ClassifierRatio",
+    "missratio.ratio._kernel_ratio.KernelRatio",
     "missratio.ratio._kliep.KLIEP",
     "missratio.ratio._kliep_cv.KLIEPCV",
     "missratio.ratio._naive_bayes.NaiveBayesRatio",

@@ -41,7 +41,7 @@ from missratio.exceptions import (
     about_file,
 )
 from missratio.missingness import Missingness
-from missratio.ratio import BaseRatio
+from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
 # Cells of a table below which boosted trees lose by several threads: these wait for
@@ -249,7 +249,7 @@ def _covariance(
 ) -> FloatArray:
     """The covariance of a ratio's coefficients, from the rows that it was fitted on."""
     ratio = classifier.estimator_
-    if not isinstance(ratio, BaseRatio):
+    if not isinstance(ratio, JointRatio | NaiveBayesRatio):
         raise TableError(
             f"--standard-errors are for density ratios, and the method is {method}. "
             "Choose 'kliep', 'kliep-cv' or 'naive-bayes'."

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from missratio._hints import did_you_mean, listed
 from missratio.exceptions import TableError
 from missratio.imputation import ImputationEnsemble, TiltedImputer
-from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio
+from missratio.ratio import KLIEP, KLIEPCV, KernelName, KernelRatio, NaiveBayesRatio
 
 # A category that only one class has would have an infinite coefficient otherwise.
 INDICATOR_PENALTY = 0.01
@@ -94,6 +94,15 @@ def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
     return NaiveBayesRatio(KLIEP(l2=penalty), missingness=_ignored(situation))
 
 
+def _kernel(method: KernelName) -> Callable[[Situation], KernelRatio]:
+    def make(situation: Situation) -> KernelRatio:
+        return KernelRatio(
+            method, missingness=_ignored(situation), random_state=situation.seed
+        )
+
+    return make
+
+
 def _trees(situation: Situation) -> HistGradientBoostingClassifier:
     return HistGradientBoostingClassifier(random_state=situation.seed)
 
@@ -117,6 +126,23 @@ METHODS: dict[str, Method] = {
     "kliep-cv": Method(
         "the same with a ridge penalty, chosen by cross-validation",
         _kliep_cv,
+    ),
+    "ulsif": Method(
+        "a sum of Gaussian bumps, for ratios that bend, by least squares (uLSIF)",
+        _kernel("ulsif"),
+    ),
+    "rulsif": Method(
+        "the same for the ratio to a mixture of both classes, which is bounded "
+        "(RuLSIF)",
+        _kernel("rulsif"),
+    ),
+    "kernel-kliep": Method(
+        "a sum of Gaussian bumps by likelihood (KLIEP as it was published)",
+        _kernel("kliep"),
+    ),
+    "kmm": Method(
+        "a sum of Gaussian bumps by kernel mean matching; needs missratio[kmm]",
+        _kernel("kmm"),
     ),
     "naive-bayes": Method(
         "a product of one-dimensional density ratios, a column at a time",

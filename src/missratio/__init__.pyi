@@ -35,6 +35,7 @@ from .classifier import (
 from .comparison import estimate_divergence, ratio_test
 from .evaluation import (
     NPROCDisplay,
+    RatioDisplay,
     TypeIErrorMonitor,
     compare_np_roc,
     error_scorer,
@@ -92,6 +93,7 @@ __all__ = [
     "ObjectiveRatio",
     "PolynomialBasis",
     "QueryPlan",
+    "RatioDisplay",
     "StepMissingness",
     "TiltedImputer",
     "TypeIErrorMonitor",

@@ -128,7 +128,7 @@ def estimate_divergence(
     ]
     value = (means[0][0] - means[1][0]) / share
     error = float(np.hypot(means[0][1], means[1][1])) / share
-    reach = norm.ppf(0.5 + confidence / 2.0) * error
+    reach = float(norm.ppf(0.5 + confidence / 2.0)) * error
     interval = max(0.0, value - reach), max(0.0, value + reach)
     return DivergenceEstimate(divergence, value, error, interval, float(confidence))
 
@@ -140,7 +140,7 @@ def crossed_ratios(
     n_folds: int,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """The ratio at both samples' rows, from fits to the other folds; NaN if incomplete."""
+    """The ratio at complete rows of both samples, from fits to the other folds."""
     folds = [_fold_numbers(each, n_folds, rng) for each in samples]
     found = [np.full(len(each), np.nan) for each in samples]
     for fold in range(n_folds):
@@ -217,7 +217,7 @@ def _terms(
 
 
 def _mean(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
-    """A weighted mean and its standard error (Hájek's), over rows that weigh anything."""
+    """A weighted mean and its standard error (Hájek's)."""
     seen = weights > 0.0
     values, share = values[seen], weights[seen] / weights.sum()
     mean = float(share @ values)

@@ -134,7 +134,7 @@ def ratio_test(
     if estimator is not None:
         if method == "bootstrap":
             raise ValueError(
-                "An estimator of one's own is tested by permutation, which is not exact "
+                "An estimator is tested by permutation, which is not exact "
                 "here. Leave out estimator for the kernel statistic."
             )
         found = _refitted(samples, estimator, missingness, n_resamples, rng)
@@ -148,7 +148,7 @@ def ratio_test(
         divergence = float(found[0, scaled[0].argmax()])
     # Rounding must not tell a resample from its equal.
     tolerance = 1e-9 * (1.0 + abs(statistic[0]))
-    as_large = np.count_nonzero(statistic[1:] >= statistic[0] - tolerance)
+    as_large = int((statistic[1:] >= statistic[0] - tolerance).sum())
     return RatioTest(
         (1 + as_large) / (1 + n_resamples),
         float(statistic[0]),

@@ -16,7 +16,7 @@ from missratio.ratio._complete import TwoTables, WeightedTable
 # Enough rows for quantiles that are steady to a few per cent.
 DISTANCE_ROWS = 1000
 # Distances between which widths are tried, as quantiles.
-QUANTILES = (0.02, 0.9)
+QUANTILES = (0.05, 0.9)
 
 
 @dataclass(frozen=True, slots=True)

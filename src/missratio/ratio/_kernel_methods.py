@@ -22,6 +22,7 @@ PATH_TOL = 1e-4
 FIT_TOL = 1e-8
 PILOT_TOL = 1e-3
 PILOT_ROWS = 800
+LEAST_LEFT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,18 +255,18 @@ class LogLikelihood(KernelMethod):
     ) -> float:
         heights = np.append(found.theta, found.intercept)
         tall = heights > 0.0
-        ratio1 = found.ratio(own.bumps)
+        ratio1 = np.maximum(found.ratio(own.bumps), np.finfo(np.float64).tiny)
         # 1. The curvature of −Ê₁[log r] in the heights, and its inverse.
         bumps = _with_constant(own.bumps, tall) / ratio1[:, None]
         scaled = bumps * np.sqrt(own.weights)[:, None]
         curved = scaled.T @ scaled
         curved.flat[:: len(curved) + 1] += 1e-10 * curved.trace() / len(curved)
         inverse = np.linalg.inv(curved)
-        # 2. A numerator row: r changes by the factor 1 − w(q − 1)/(1 − wq).
+        # 2. A numerator row: log r falls by w(q − 1)/(1 − wq), and by no more than if
+        #    half of its bump were its own.
         weights, leverage = own.weights, ((bumps @ inverse) * bumps).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            factor = 1.0 - weights * (leverage - 1.0) / (1.0 - weights * leverage)
-        factor = np.where(weights * leverage < 1.0, np.maximum(factor, 0.0), 0.0)
+        left = np.maximum(1.0 - weights * leverage, LEAST_LEFT)
+        factor = np.exp(-weights * np.maximum(leverage - 1.0, 0.0) / left)
         # 3. A denominator row: Ê₀[k] moves by w(Ê₀[k] − k)/(1 − w).
         near = _with_constant(other.bumps, tall)
         own_part = ((near @ inverse) * near).sum(axis=1)

@@ -16,6 +16,8 @@ RIDGE = 1e-10
 SHRINK = 0.5
 SUFFICIENT = 1e-4
 MOST_HALVINGS = 40
+# No row's likelihood falls by more than this at once.
+LEAST_LEFT = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def _line_search(
     length, total = 1.0, step.sum()
     for _ in range(MOST_HALVINGS):
         after = mixed + length * change
-        if (after > 0.0).all():
+        if (after > LEAST_LEFT * mixed).all():
             gain = weights @ np.log(after / mixed) - length * total
             if gain >= SUFFICIENT * length * slope > 0.0:
                 return length

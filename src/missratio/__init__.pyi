@@ -69,8 +69,10 @@ from .ratio import (
     KernelRatio,
     NaiveBayesRatio,
     ObjectiveRatio,
+    SubspaceRatio,
     density_ratio,
     fit_batch,
+    l1_path,
 )
 from .rows import scan_parquet
 from .uncertainty import ratio_uncertainty
@@ -95,6 +97,7 @@ __all__ = [
     "QueryPlan",
     "RatioDisplay",
     "StepMissingness",
+    "SubspaceRatio",
     "TiltedImputer",
     "TypeIErrorMonitor",
     "app",
@@ -113,6 +116,7 @@ __all__ = [
     "expected_power",
     "fit_batch",
     "imputation",
+    "l1_path",
     "learn_missingness",
     "learning",
     "load_model",

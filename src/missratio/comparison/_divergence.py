@@ -15,7 +15,10 @@ from missratio._blocks import take_rows
 from missratio._typing import FloatArray, IntArray
 from missratio.comparison._samples import Inclusion, Sample, read_samples
 from missratio.objective import Divergence, JensenShannon, KullbackLeibler, Pearson
-from missratio.ratio import KLIEPCV, MissingnessParameter, as_generator, stack_samples
+from missratio.ratio import KLIEP, MissingnessParameter, as_generator, stack_samples
+
+# In units of the means' variances: enough for an optimum, too little for a bias.
+RIDGE = 0.01
 
 DivergenceName = Literal["kl", "js", "pearson"]
 # By how much each generator's divergence is divided: JS is half of its f-divergence.
@@ -62,10 +65,11 @@ def estimate_divergence(
 ) -> DivergenceEstimate:
     """Estimate D_f(P1‖P0) from samples of both, with an interval of given confidence.
 
-    The estimate is Ê₁[f'(r̂)] − Ê₀[r̂f'(r̂) − f(r̂)] with weights 1/P(complete), where
-    the ratio at each row comes from a fit to the other folds. It is largest, and equal
-    to the divergence, at the true ratio, so that an error of r̂ counts by its square
-    only; the interval is of a weighted mean. Two conditions for its confidence: the
+    The estimate is Ê₁[f'(r̂)] − Ê₀[r̂f'(r̂) − f(r̂)] with weights 1/P(complete). It is
+    largest, and equal to the divergence, at the true ratio, so that an error of r̂
+    counts by its square only, upwards at rows that it was fitted to and downwards at
+    others: the mean is taken of both, by a fit to all rows and by fits to the other
+    folds. The interval is of a weighted mean. Two conditions for its confidence: the
     ratio's model holds the truth, up to errors that are small against n^(-1/4), and
     the laws differ. Where they don't, the estimate's error is no longer normal: test
     that with `ratio_test`. A model that is too simple gives a divergence that is too
@@ -79,8 +83,8 @@ def estimate_divergence(
         E₁[log r]; the mean of both laws' KL divergences from their mixture (at most
         log 2); E₀[(r − 1)²].
     estimator : ratio estimator, default=None
-        How the ratio is estimated; it is cloned. None is `KLIEPCV` in all columns,
-        their squares and products.
+        How the ratio is estimated; it is cloned. None is `KLIEP` in all columns,
+        their squares and products, with a ridge penalty too small to matter.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing.
     inclusion : tuple of array-like or None, default=None
@@ -118,11 +122,17 @@ def estimate_divergence(
     )  # fmt: skip
     check_scalar(cv, "cv", Integral, min_val=2)
     samples = read_samples(X1, X0, missingness, inclusion)
-    estimator = KLIEPCV("polynomial") if estimator is None else estimator
+    if estimator is None:
+        estimator = KLIEP("polynomial", l2=RIDGE, penalty_weights="standard-error")
     rng = as_generator(random_state)
-    ratios = crossed_ratios(samples, estimator, missingness, cv, rng)
     generator, share = _KNOWN[divergence]
-    terms = _terms(generator, ratios)
+    # Rows that a ratio was fitted to make it look better by as much as fresh rows make
+    # it look worse: the mean of both is free of it, to first order.
+    crossed = _terms(
+        generator, crossed_ratios(samples, estimator, missingness, cv, rng)
+    )
+    fitted = _terms(generator, own_ratios(samples, estimator, missingness))
+    terms = [(one + two) / 2.0 for one, two in zip(crossed, fitted, strict=True)]
     means = [
         _mean(term, each.weights) for term, each in zip(terms, samples, strict=True)
     ]
@@ -131,6 +141,19 @@ def estimate_divergence(
     reach = float(norm.ppf(0.5 + confidence / 2.0)) * error
     interval = max(0.0, value - reach), max(0.0, value + reach)
     return DivergenceEstimate(divergence, value, error, interval, float(confidence))
+
+
+def own_ratios(
+    samples: tuple[Sample, Sample], estimator: Any, missingness: Any
+) -> tuple[FloatArray, FloatArray]:
+    """The ratio at complete rows of both samples, from a fit to all rows."""
+    everything = [np.arange(len(each)) for each in samples]
+    fitted = fit_some(samples, everything, estimator, missingness)
+    found = [np.full(len(each), np.nan) for each in samples]
+    for ratios, sample in zip(found, samples, strict=True):
+        seen = np.flatnonzero(sample.weights > 0.0)
+        ratios[seen] = fitted.predict_ratio(sample.take(seen))
+    return found[0], found[1]
 
 
 def crossed_ratios(

@@ -213,11 +213,14 @@ class RatioDisplay:
             ("numerator", "C1", drawn & self.is_numerator),
         ]
 
-    def _heights(self) -> FloatArray:
-        """Log ratios with a floor, since zero has none."""
+    @property
+    def _floor(self) -> float:
+        """The lowest log ratio that is drawn, since that of zero has no place."""
         drawn = self.log_ratio[~np.isnan(self.log_ratio)]
-        largest = drawn.max(initial=0.0)
-        return np.maximum(self.log_ratio, largest + np.log(SMALLEST))
+        return float(drawn.max(initial=0.0) + np.log(SMALLEST))
+
+    def _heights(self) -> FloatArray:
+        return np.maximum(self.log_ratio, self._floor)
 
     def _plot_sample(self, ax: Any) -> None:
         heights = self._heights()
@@ -240,11 +243,9 @@ class RatioDisplay:
                 color=colour, label=name, linewidths=0,
             )  # fmt: skip
         if self.grid is not None:
-            floor = np.nanmin(self._heights())
-            ax.plot(
-                self.grid[0], np.exp(np.maximum(self.grid[1], floor)), color="black",
-                linewidth=1.5, label="others at their medians",
-            )  # fmt: skip
+            curve = np.exp(np.maximum(self.grid[1], self._floor))
+            label = "others at their medians"
+            ax.plot(self.grid[0], curve, color="black", linewidth=1.5, label=label)
         ax.axhline(1.0, color="0.4", linewidth=1, linestyle=":")
         ax.set(xlabel=self.names[0], ylabel="ratio", yscale="log")
         if self.is_numerator is not None or self.grid is not None:
@@ -255,7 +256,7 @@ class RatioDisplay:
         drawn = ~np.isnan(self.log_ratio)
         heights = self._heights()
         if self.grid is not None:
-            heights = np.maximum(self.grid[2], np.nanmin(heights))
+            heights = np.maximum(self.grid[2], self._floor)
         reach = max(
             float(np.quantile(np.abs(heights[np.isfinite(heights)]), 0.98)), 0.1
         )

@@ -16,6 +16,7 @@ from missratio.ratio._joint import JointRatio
 from missratio.ratio._kernel_ratio import KernelName, KernelRatio, as_generator
 from missratio.ratio._kliep import KLIEP
 from missratio.ratio._kliep_cv import KLIEPCV
+from missratio.ratio._l1_path import L1Path, l1_path
 from missratio.ratio._naive_bayes import NaiveBayesRatio
 from missratio.ratio._objective_ratio import FDivergenceRatio, ObjectiveRatio
 from missratio.ratio._optimum import (
@@ -29,6 +30,7 @@ from missratio.ratio._optimum import (
 )
 from missratio.ratio._problem import RatioProblem, WeightedMean
 from missratio.ratio._reading import MissingnessParameter
+from missratio.ratio._subspace import SubspaceRatio
 from missratio.ratio._two_samples import density_ratio
 
 __all__ = [
@@ -43,12 +45,14 @@ __all__ = [
     "JointRatio",
     "KernelName",
     "KernelRatio",
+    "L1Path",
     "MissingnessParameter",
     "NaiveBayesRatio",
     "NoFiniteOptimumWarning",
     "ObjectiveRatio",
     "Optimum",
     "RatioProblem",
+    "SubspaceRatio",
     "TwoTables",
     "WeightedMean",
     "WeightedTable",
@@ -62,6 +66,7 @@ __all__ = [
     "fit_batch",
     "gaussian",
     "joint_ratio",
+    "l1_path",
     "missingness_of",
     "optimum",
     "stack_samples",

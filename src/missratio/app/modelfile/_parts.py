@@ -17,7 +17,8 @@ _KINDS = "biufU"
 _FINITE = frozenset(
     ["coef_", "intercept_", "log_normalizer_", "column_log_normalizer_", "mean_",
      "var_", "scale_", "_column_coef", "covariance", "_baseline_prediction",
-     "heights_", "centers_", "_origin", "_unit", "sigma_"]
+     "heights_", "centers_", "_origin", "_unit", "sigma_",
+     "directions_"]
 )  # fmt: skip
 
 

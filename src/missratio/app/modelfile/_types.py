@@ -39,6 +39,7 @@ _OBJECTS = (
     "missratio.ratio._naive_bayes.NaiveBayesRatio",
     "missratio.ratio._objective_ratio.FDivergenceRatio",
     "missratio.ratio._penalty.Strength",
+    "missratio.ratio._subspace.SubspaceRatio",
     "missratio._files.cells.Cells",
     "missratio.app.tables._encoder.Encoder",
     "missratio.app.tables._encoder.TableColumn",

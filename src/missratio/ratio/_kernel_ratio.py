@@ -51,8 +51,9 @@ class KernelRatio(CompleteRowsRatio):
     The width σ and the strength l2 are those with the smallest loss on rows left out:
     exactly one by one for least squares, one by one up to a Newton step for KLIEP, in
     folds for mean matching, which is judged by the squared error. A ratio of one is
-    among the candidates, so that equal samples give a flat ratio. Least squares may
-    fall below zero, and is cut off there.
+    among the candidates, so that equal samples give a flat ratio. A sum of bumps may
+    fall below zero, or grow beyond the rows seen: it is cut off at zero, and at the
+    largest ratio at a row that it was fitted to.
 
     Parameters
     ----------
@@ -91,6 +92,8 @@ class KernelRatio(CompleteRowsRatio):
         θ̂.
     intercept_ : float
         θ̂₀.
+    largest_ : float
+        The largest ratio at a row that it was fitted to.
     cv_results_ : dict of ndarray
         ``param_sigma``, ``param_l2`` and ``mean_test_score``, minus the loss on rows
         left out, for all candidates.
@@ -124,6 +127,7 @@ class KernelRatio(CompleteRowsRatio):
     centers_: FloatArray
     heights_: FloatArray
     intercept_: float
+    largest_: float
     cv_results_: dict[str, FloatArray]
     converged_: bool
     n_iter_: int
@@ -169,6 +173,9 @@ class KernelRatio(CompleteRowsRatio):
         )
         self.sigma_, self.l2_ = best.sigma, best.l2
         self._store(bumps, found)
+        self.largest_ = max(
+            float(found.ratio(each.bumps).max()) for each in (own, other)
+        )
         self.cv_results_ = {
             "param_sigma": np.array([each.sigma for each in candidates]),
             "param_l2": np.array([each.l2 for each in candidates]),
@@ -246,7 +253,7 @@ class KernelRatio(CompleteRowsRatio):
             ratio[block] = found.ratio(
                 gaussian(bumps.squares(rows[block]), self.sigma_)
             )
-        return ratio
+        return np.minimum(ratio, self.largest_)
 
     def _complete_log_ratio(self, rows: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):

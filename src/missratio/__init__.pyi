@@ -26,6 +26,8 @@ from .basis import (
     PolynomialBasis,
 )
 from .classifier import (
+    GroupedNeymanPearsonClassifier,
+    MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
     expected_power,
     query_budget,
@@ -86,9 +88,11 @@ __all__ = [
     "FDivergenceRatio",
     "FunctionMissingness",
     "GaussianBasis",
+    "GroupedNeymanPearsonClassifier",
     "ImputationEnsemble",
     "KernelRatio",
     "LogisticMissingness",
+    "MulticlassNeymanPearsonClassifier",
     "NPROCDisplay",
     "NaiveBayesRatio",
     "NeymanPearsonClassifier",

@@ -22,6 +22,7 @@ from missratio.evaluation._np_roc import (
 )
 from missratio.evaluation._ratio_display import RatioDisplay
 from missratio.evaluation._sensitivity_display import SensitivityDisplay
+from missratio.evaluation._trade_off_display import TradeOffDisplay
 
 __all__ = [
     "NPROC",
@@ -32,6 +33,7 @@ __all__ = [
     "NPROCDisplay",
     "RatioDisplay",
     "SensitivityDisplay",
+    "TradeOffDisplay",
     "TypeIErrorMonitor",
     "WatchedPoint",
     "compare_np_roc",

@@ -26,6 +26,7 @@ PATH = [
     "engine",
     "tensor",
     "ratio",
+    "comparison",
     "uncertainty",
     "imputation",
     "classifier",

@@ -35,7 +35,7 @@ from missratio.exceptions import (
     TableError,
 )
 from missratio.missingness import Missingness
-from missratio.ratio import BaseRatio
+from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
 Step = Callable[[str], None]
@@ -207,7 +207,7 @@ def covariance_of(
     """
     classifier = trained.classifier
     ratio = classifier.estimator_
-    if not isinstance(ratio, BaseRatio):
+    if not isinstance(ratio, JointRatio | NaiveBayesRatio):
         raise TableError(
             f"--standard-errors are for density ratios, and the method is "
             f"{trained.method}. Choose 'kliep', 'js', 'kliep-cv' or 'naive-bayes'."

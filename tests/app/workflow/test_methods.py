@@ -34,7 +34,7 @@ def test_what_is_asked_for_is_taken(name):
 @pytest.mark.parametrize("missing", ["values", "ignored"])
 def test_logistic_regression_needs_complete_rows(missing):
     with pytest.raises(
-        TableError, match="'kliep', 'js', 'kliep-cv', .*'trees'"
+        TableError, match=r"'kliep', 'js', 'kliep-cv', .*'trees'"
     ):
         choose_method("logistic", situation(missing))
 

@@ -206,9 +206,9 @@ def _whitened(bumps: FloatArray, weights: FloatArray) -> FloatArray:
 def _contrast(weights: FloatArray, is_own: Any) -> FloatArray:
     """Weights of a difference of weighted means, a row for each resample."""
     own, other = np.where(is_own, weights, 0.0), np.where(is_own, 0.0, weights)
-    return own / own.sum(axis=-1, keepdims=True) - other / other.sum(
-        axis=-1, keepdims=True
-    )
+    own = own / own.sum(axis=-1, keepdims=True)
+    difference: FloatArray = own - other / other.sum(axis=-1, keepdims=True)
+    return difference
 
 
 def _permuted(

@@ -33,9 +33,7 @@ def test_what_is_asked_for_is_taken(name):
 
 @pytest.mark.parametrize("missing", ["values", "ignored"])
 def test_logistic_regression_needs_complete_rows(missing):
-    with pytest.raises(
-        TableError, match=r"'kliep', 'js', 'kliep-cv', .*'trees'"
-    ):
+    with pytest.raises(TableError, match=r"'kliep', 'js', 'kliep-cv', .*'trees'"):
         choose_method("logistic", situation(missing))
 
 

@@ -5,6 +5,13 @@ from missratio.classifier._calibration import Calibration
 from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier._certificate import Certificate, named, rows_of
 from missratio.classifier._comparison import CandidatePower, PowerComparison
+from missratio.classifier._grouped import GroupedNeymanPearsonClassifier
+from missratio.classifier._grouped_certificate import (
+    GroupedCertificate,
+    KeptPromise,
+)
+from missratio.classifier._multiclass import MulticlassNeymanPearsonClassifier
+from missratio.classifier._multiclass_certificate import MulticlassCertificate
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier._planner import (
     expected_power,
@@ -20,6 +27,7 @@ from missratio.classifier._sensitivity import (
     Variation,
     sensitivity_curve,
 )
+from missratio.classifier._trade_off import TradeOff
 from missratio.classifier._training import missingness_parameters
 from missratio.exceptions import NoCertificateError
 
@@ -27,6 +35,11 @@ __all__ = [
     "Calibration",
     "CandidatePower",
     "Certificate",
+    "GroupedCertificate",
+    "GroupedNeymanPearsonClassifier",
+    "KeptPromise",
+    "MulticlassCertificate",
+    "MulticlassNeymanPearsonClassifier",
     "NeymanPearsonClassifier",
     "NoCertificateError",
     "NoPowerWarning",
@@ -35,6 +48,7 @@ __all__ = [
     "QueryBudget",
     "RepeatedRowsWarning",
     "SensitivityCurve",
+    "TradeOff",
     "UnstableScoresWarning",
     "Variation",
     "check_same_rows",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -135,6 +136,10 @@ def _check_table_model(model: TableModel) -> None:
         and all(isinstance(name, str) for name in model.dropped),
         "the columns that it leaves out are no names",
     )
+    require(
+        isinstance(model.rest, tuple) and all(isinstance(x, str) for x in model.rest),
+        "the labels that it takes together are no texts",
+    )
     _check_training(model)
     _check_comparison(model)
     if model.covariance is not None:
@@ -261,5 +266,8 @@ def _check_scores(classifier: Any) -> None:
     width = classifier.n_features_in_
     require(isinstance(width, int) and 0 < width <= 10**6, "its number of columns")
     rows = np.stack([np.zeros(width), np.ones(width), -np.ones(width)])
-    scores = classifier.score_samples(rows)
+    with warnings.catch_warnings():
+        # A classifier that was fitted to a dataframe misses its names here.
+        warnings.simplefilter("ignore", UserWarning)
+        scores = classifier.score_samples(rows)
     require(scores.shape == (3,) and not np.isnan(scores).any(), "it gives no scores")

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from missratio._files import TableFile
-from missratio._hints import did_you_mean
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.report import LabelledRows, Names, Origin, describe
-from missratio.app.tables import BLANK, LabelledTable, Wanted, varies
+from missratio.app.tables import (
+    BLANK,
+    Encoder,
+    LabelledTable,
+    Wanted,
+    refused,
+    two_classes,
+    varies,
+)
 from missratio.app.workflow._account import (
     Account,
     check_blank_categories,
@@ -22,6 +28,7 @@ from missratio.app.workflow._account import (
     table_account,
     written_account,
 )
+from missratio.app.workflow._budget import budget_of
 from missratio.app.workflow._finding import Finding
 from missratio.app.workflow._options import LEARN, FitOptions
 from missratio.app.workflow._plan import PlanOptions
@@ -32,6 +39,7 @@ from missratio.app.workflow._train import (
     train,
 )
 from missratio.app.workflow._ways import unexplained
+from missratio.classifier import QueryBudget
 from missratio.exceptions import Message, TableError, about_file
 
 # Cells of a table below which boosted trees lose by several threads: these wait for
@@ -52,6 +60,8 @@ class FittedTable:
         What was done about missing values.
     finding : Finding
         Which share of the other class it finds.
+    budget : QueryBudget or None
+        What other numbers of look-ups would buy, where that was asked for.
     warnings : list of Message
     """
 
@@ -59,6 +69,7 @@ class FittedTable:
     why: str
     account: Account
     finding: Finding
+    budget: QueryBudget | None = None
     warnings: list[Message] = field(default_factory=list)
 
 
@@ -91,22 +102,26 @@ def fit_table(
         threadpool_limits(threads, user_api="openmp"),
     ):
         digest = beside.submit(source.file.sha256)
-        return _fit_table(table, source.path, digest, wanted, options, step, command)
+        return _fit_table(table, source, digest, wanted, options, step, command)
 
 
 def _fit_table(
     table: LabelledTable,
-    file: Path,
+    source: TableFile,
     digest: Future[str],
     wanted: Wanted,
     options: FitOptions,
     step: Step,
     command: str | None,
 ) -> FittedTable:
+    file = source.path
     with about_file(file):
-        labels, controlled = check_classes(table, wanted.target, options.controlled)
+        table, controlled = two_classes(
+            table, wanted.target, options.controlled, options.versus
+        )
         _check_columns(table)
-    account = _account(table, labels, controlled, file, wanted, options, step)
+    labels = list(table.counts)
+    account = _account(table, labels, controlled, source, wanted, options, step)
     trained = train(table, controlled, account, file, options, step)
     missing = {label: table.missing_counts(label) for label in labels}
     training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
@@ -120,7 +135,7 @@ def _fit_table(
             trained.classifier, account.X, table.y, account.inclusion, before=table.X
         ),
         title=f"{wanted.target} in {file.name}",
-        names=feature_names(table),
+        names=feature_names(table.encoder),
         comparison=trained.comparison,
         origin=Origin(command, file.name, training.sha256),
     )
@@ -134,22 +149,27 @@ def _fit_table(
         covariance,
         report.json(),
         trained.comparison,
+        table.rest,
     )
     notes = [Message.plain(note) for note in table.notes]
     finding = Finding.of(report.data, controlled, model.other_class)
     told = [*notes, *account.warnings, *trained.warnings]
-    return FittedTable(model, trained.why, account, finding, told)
+    budget = None
+    if options.budgets:
+        step("Trying other numbers of look-ups")
+        budget = budget_of(trained.classifier, account.X, table.y, options.budgets)
+    return FittedTable(model, trained.why, account, finding, budget, told)
 
 
-def feature_names(table: LabelledTable) -> Names:
+def feature_names(encoder: Encoder) -> Names:
     """What the columns of the matrix are called, and those of the table.
 
     Parameters
     ----------
-    table : LabelledTable
+    encoder : Encoder
     """
     features, origins, blank = [], [], []
-    for column in table.encoder.columns:
+    for column in encoder.columns:
         features += column.encoded_names
         origins += [column.name] * column.width
         levels = column.levels or ("", "number")
@@ -161,12 +181,13 @@ def _account(
     table: LabelledTable,
     labels: list[Any],
     controlled: Any,
-    file: Path,
+    source: TableFile,
     wanted: Wanted,
     options: FitOptions,
     step: Step,
 ) -> Account:
     """What is done about missing values, by what the options give."""
+    file = source.path
     given = options.phi_file is not None or options.queries is not None
     if not table.has_missing and not given:
         return Account("complete", "No value is missing.", table.X)
@@ -193,7 +214,15 @@ def _account(
             raise unexplained(table, labels, file, wanted, plan)
     if options.queries is not None:
         step("Reading what was looked up")
-        return lookup_account(table, labels, controlled, options.queries, learn=learns)
+        numbers = source.line_numbers()
+        return lookup_account(
+            table,
+            labels,
+            controlled,
+            options.queries,
+            learn=learns,
+            lines=[numbers[row] for row in table.rows.tolist()],
+        )
     if learns:
         step("Learning why values are missing")
         with about_file(file):
@@ -206,42 +235,17 @@ def _account(
     return account
 
 
-def check_classes(
-    table: LabelledTable, target: str, controlled: str
-) -> tuple[list[Any], Any]:
-    """The two labels, and which of them is controlled.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    target : str
-    controlled : str
-        As it was typed.
-    """
-    labels = list(table.counts)
-    shown = ", ".join(f"{label!r} ({n} rows)" for label, n in table.counts.items())
-    if len(labels) != 2:
-        few = shown if len(labels) <= 6 else f"{len(labels)} labels"
-        raise TableError(
-            f"The target {target!r} must have two labels: got {few}. Keep the rows of "
-            "two classes, or choose another target."
-        )
-    by_name = {str(label): label for label in labels}
-    if controlled not in by_name:
-        hint = did_you_mean(controlled, by_name)
-        raise TableError(
-            f"--controlled {controlled!r} is not a label in {target!r}.{hint} There "
-            f"are {shown}."
-        )
-    return labels, by_name[controlled]
-
-
 def _check_columns(table: LabelledTable) -> None:
-    """Refuse columns of numbers that are the same in every row."""
+    """Refuse columns of numbers that are the same in every row, all at once."""
     names = table.encoder.names[: table.encoder.n_numeric]
-    for j, name in enumerate(names):
-        if not varies(table.X[:, j]):
-            raise TableError(
-                f"Column {name!r} has one value only, in every row: nothing can be "
-                f"learned from it. Leave it out (--drop {name})."
-            )
+    constant = {
+        name: f"column {name!r} has one value only, in every row: nothing can be "
+        f"learned from it. Leave it out (--drop {name})."
+        for j, name in enumerate(names)
+        if not varies(table.X[:, j])
+    }
+    if len(constant) == 1:
+        (problem,) = constant.values()
+        raise TableError(problem[:1].upper() + problem[1:])
+    if constant:
+        raise refused("", constant)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from missratio._blocks import take_rows
+from missratio._seeds import generator
 from missratio._threads import one_blas_thread
 from missratio._typing import FloatArray
 from missratio.comparison._divergence import fit_some
@@ -25,7 +26,6 @@ from missratio.ratio import (
     MissingnessParameter,
     TwoTables,
     WeightedTable,
-    as_generator,
     check_choice,
     gaussian,
     stack_samples,
@@ -130,7 +130,7 @@ def ratio_test(
             "reasons: complete rows of one law then have different laws. Use "
             "method='bootstrap', or 'auto'."
         )
-    rng = as_generator(random_state)
+    rng = generator(random_state)
     if estimator is not None:
         if method == "bootstrap":
             raise ValueError(
@@ -206,9 +206,9 @@ def _whitened(bumps: FloatArray, weights: FloatArray) -> FloatArray:
 def _contrast(weights: FloatArray, is_own: Any) -> FloatArray:
     """Weights of a difference of weighted means, a row for each resample."""
     own, other = np.where(is_own, weights, 0.0), np.where(is_own, 0.0, weights)
-    own = own / own.sum(axis=-1, keepdims=True)
-    difference: FloatArray = own - other / other.sum(axis=-1, keepdims=True)
-    return difference
+    own /= own.sum(axis=-1, keepdims=True)
+    other /= other.sum(axis=-1, keepdims=True)
+    return own - other
 
 
 def _permuted(

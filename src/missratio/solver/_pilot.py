@@ -85,17 +85,20 @@ def shrunk(hessian: FloatArray | None, n_rows: float) -> FloatArray:
     diagonal, and with correlated ones a fifth.
     """
     assert hessian is not None
-    scale = np.sqrt(np.abs(np.diagonal(hessian[0])))
+    result = hessian * correlation_kept(hessian[0], n_rows)
+    np.einsum("ii->i", result[0])[:] = np.diagonal(hessian[0])
+    return result
+
+
+def correlation_kept(hessian: FloatArray, n_rows: float) -> float:
+    """What part of a matrix's squared correlations isn't the noise of so many rows."""
+    scale = np.sqrt(np.abs(np.diagonal(hessian)))
     scale = np.where(scale > 0.0, scale, 1.0)
-    correlations = hessian[0] / scale / scale[:, None]
+    correlations = hessian / scale / scale[:, None]
     np.fill_diagonal(correlations, 0.0)
     squares = float((correlations**2).sum())
     n_pairs = len(scale) * (len(scale) - 1)
-    kept = max(0.0, 1.0 - n_pairs / (n_rows * max(squares, 1e-300)))
-    result = np.array(hessian)
-    result[0] *= kept
-    np.einsum("ii->i", result[0])[:] = np.diagonal(hessian[0])
-    return result
+    return max(0.0, 1.0 - n_pairs / (n_rows * max(squares, 1e-300)))
 
 
 def minimise_with_l1(

@@ -55,7 +55,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     seconds : float, default=60.0
         A candidate that would take the comparison beyond this time, of the processor,
         is left out of it. The first is compared in any case.
-    most_rows : int, default=10000
+    most_rows : int, default=5000
         Of each class, so many rows at most are compared on; the winner is fitted to
         all.
     random_state : int, Generator or None, default=None
@@ -94,7 +94,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         deployment: Literal["complete", "as-observed"] = "complete",
         folds: int = 5,
         seconds: float = 60.0,
-        most_rows: int = 10_000,
+        most_rows: int = 5_000,
         random_state: Any = None,
         on_candidate: Callable[[str], None] | None = None,
     ) -> None:

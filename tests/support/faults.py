@@ -335,10 +335,11 @@ def build(folder):
 def main():
     """Try the commands, and leave with status 1 where something was lost."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kind", choices=["faults", "kills"])
+    parser.add_argument("kinds", nargs="+", choices=["faults", "kills"])
     parser.add_argument("--commands", nargs="*")
     parser.add_argument("--times", type=int, default=200, help="kills of each command")
     parser.add_argument("--every", type=int, default=1, help="which faults are tried")
+    parser.add_argument("--last", type=int, help="so many faults, from the end")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -352,35 +353,42 @@ def main():
 
 
 def try_all(asked, runs):
-    """Try the commands that were asked for; how many problems there were."""
-    names = asked.commands or (LONG if asked.kind == "kills" else list(COMMANDS))
+    """Try the commands that were asked for; 1 where there were problems."""
     rng, problems = random.Random(asked.seed), 0
+    names = asked.commands or (LONG if asked.kinds == ["kills"] else list(COMMANDS))
     for name in names:
-        modes = [False, True] if COMMANDS[name].forces else [False]
-        for replaces in modes:
-            trial, began = Trial(runs, name, replaces), time.monotonic()
-            if asked.kind == "faults":
-                places = list(range(1, trial.count + 1, asked.every))
-                for place in places:
-                    trial.fault(place)
-            else:
-                places = range(asked.times // len(modes))
-                for _ in places:
-                    trial.kill(rng)
-            facts = {
-                "command": name,
-                "replaces": replaces,
-                "operations": trial.count,
-                "tried": len(places),
-                "failed or killed": trial.refused,
-                "problems": len(trial.problems),
-                "seconds": round(time.monotonic() - began, 1),
-            }
-            print(json.dumps(facts), flush=True)
-            for problem in trial.problems[:5]:
-                print(f"  {problem}", flush=True)
-            problems += len(trial.problems)
+        for replaces in [False, True] if COMMANDS[name].forces else [False]:
+            trial = Trial(runs, name, replaces)
+            for kind in asked.kinds:
+                problems += _try(trial, kind, asked, rng)
     return min(problems, 1)
+
+
+def _try(trial, kind, asked, rng):
+    """One command by one kind of trouble, and a line about it."""
+    trial.problems, trial.refused, began = [], 0, time.monotonic()
+    if kind == "faults":
+        places = range(1, trial.count + 1, asked.every)[-(asked.last or 0) :]
+        for place in places:
+            trial.fault(place)
+    else:
+        places = range(asked.times // (2 if trial.command.forces else 1))
+        for _ in places:
+            trial.kill(rng)
+    facts = {
+        "command": trial.name,
+        "kind": kind,
+        "replaces": trial.replaces,
+        "operations": trial.count,
+        "tried": len(places),
+        "failed or killed": trial.refused,
+        "problems": len(trial.problems),
+        "seconds": round(time.monotonic() - began, 1),
+    }
+    print(json.dumps(facts), flush=True)
+    for problem in trial.problems[:5]:
+        print(f"  {problem}", flush=True)
+    return len(trial.problems)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ def watch(
     verify: options.Verify = None,
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
+    header_row: options.HeaderRow = None,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -41,7 +42,9 @@ def watch(
             check_writable(kept, force=True, inputs=[model_file, labelled])
             progress.step(f"Reading {model_file}")
             model = load_table_model(model_file, verify)
-            source = open_table(labelled, encoding=encoding, sheet=sheet)
+            source = open_table(
+                labelled, encoding=encoding, sheet=sheet, header_row=header_row
+            )
             progress.step(f"Reading {labelled}")
             found = watch_table(model, model_file, source, kept)
             if figure is not None:

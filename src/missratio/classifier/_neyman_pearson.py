@@ -54,7 +54,7 @@ from missratio.missingness import (
     refuse_contradiction,
 )
 from missratio.ratio import check_choice, two_classes
-from missratio.rows import LabelledSource, as_source
+from missratio.rows import LabelledSource, as_source, by_partition
 from missratio.threshold import CalibrationSample, Rule, check_levels
 from missratio.weights import complete_row_weights
 
@@ -331,6 +331,7 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         self._calibrate(X0, X0_training, None, missingness, rng, drawn)
         return self
 
+    @by_partition
     def decision_function(self, X: Any) -> FloatArray:
         """The score's distance from the threshold, positive for the second class.
 
@@ -355,6 +356,7 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         # second: its decision must be above zero.
         return np.where(distance == 0.0, np.finfo(np.float64).tiny, -distance)
 
+    @by_partition
     def predict(self, X: Any) -> Any:
         """The other class for rows that score above the threshold.
 
@@ -371,6 +373,7 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         position = int(np.flatnonzero(self.classes_ != controlled)[0])
         return self.classes_[np.where(above, position, 1 - position)]
 
+    @by_partition
     def score_samples(self, X: Any) -> FloatArray:
         """The estimator's scores, the larger the more like the other class.
 

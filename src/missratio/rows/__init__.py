@@ -5,6 +5,7 @@ from missratio.rows._cluster import of_files
 from missratio.rows._contradiction import warn_if_contradicted
 from missratio.rows._labelled import LabelledBlock, LabelledSource, as_source
 from missratio.rows._parquet import ParquetSource, scan_parquet
+from missratio.rows._partitions import by_partition
 from missratio.rows._source import (
     BLOCK_ELEMENTS,
     MemorySource,
@@ -49,6 +50,7 @@ __all__ = [
     "as_source",
     "as_weighing",
     "block_count",
+    "by_partition",
     "check_inclusion",
     "check_missingness",
     "class_model",

@@ -196,7 +196,9 @@ class Certificate:
                 "takes the worst φ that the looked-up values leave possible; of delta, "
                 f"{self.missingness_delta:.3g} is for φ being worse than that."
             )
-        if self.target_factor is not None:
+        if self.target_factor is not None and self.target_factor < NO_SLACK:
+            lines.append("It has no slack: it needs the target's ratio to be exact.")
+        elif self.target_factor is not None:
             lines.append(
                 "It still holds if the target's density ratio is wrong by a factor of "
                 f"up to {self.target_factor:.3g}, either way."

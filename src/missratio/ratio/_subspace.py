@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_scalar
 
+from missratio._seeds import generator
 from missratio._typing import FloatArray, IntArray
 from missratio.ratio._complete import CompleteRowsRatio, TwoTables, WeightedTable
 from missratio.ratio._kernel_methods import LeastSquares
-from missratio.ratio._kernel_ratio import KernelRatio, as_generator
+from missratio.ratio._kernel_ratio import KernelRatio
 from missratio.ratio._reading import MissingnessParameter
 
 
@@ -65,9 +66,10 @@ class SubspaceRatio(CompleteRowsRatio):
     >>> import numpy as np
     >>> import missratio as mr
     >>> rng = np.random.default_rng(0)
-    >>> X1, X0 = rng.normal(0, 1, (1000, 50)), rng.normal(0, 1, (1000, 50))
-    >>> X1[:, 7] *= 2
-    >>> ratio = mr.density_ratio(X1, X0, mr.SubspaceRatio(random_state=0))
+    >>> X1, X0 = rng.normal(0, 1, (600, 50)), rng.normal(0, 1, (600, 50))
+    >>> X1[:, 7] *= 3
+    >>> subspace = mr.SubspaceRatio(n_directions=2, cv=2, random_state=0)
+    >>> ratio = mr.density_ratio(X1, X0, subspace)
     >>> int(np.abs(ratio.directions_[0][:, 1]).argmax())
     7
     """
@@ -97,7 +99,7 @@ class SubspaceRatio(CompleteRowsRatio):
             raise ValueError(f"shrinkage must lie in [0, 1], got {self.shrinkage!r}.")
         check_scalar(self.cv, "cv", Integral, min_val=2)
         counts = self._counts(tables.numerator.rows.shape[1])
-        rng = as_generator(self.random_state)
+        rng = generator(self.random_state)
         self.scores_ = self._scored(tables, counts, rng)
         best = max(counts, key=lambda count: self.scores_[count])
         self.directions_, self.estimators_ = [], []

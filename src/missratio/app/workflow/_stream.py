@@ -14,7 +14,7 @@ import numpy as np
 from missratio._files.numbers import canonical
 from missratio._hints import did_you_mean, listed
 from missratio.app.modelfile import TableModel, TrainingData
-from missratio.app.report import LabelledRows, Origin, describe
+from missratio.app.report import LabelledRows, Origin, Report, describe
 from missratio.app.tables import (
     REST,
     EncodedSource,
@@ -33,8 +33,10 @@ from missratio.app.workflow._methods import METHODS, Situation, choose_method
 from missratio.app.workflow._options import FitOptions
 from missratio.app.workflow._phi_file import read_missingness
 from missratio.app.workflow._train import make_classifier, worded
+from missratio.classifier import NeymanPearsonClassifier
 from missratio.exceptions import DataError, Message, NoCertificateError, TableError
 from missratio.missingness import Missingness
+from missratio.rows import of_files
 
 # Methods whose fits are sums over rows.
 STREAMED = ("kliep", "js", "naive-bayes")
@@ -115,6 +117,7 @@ def read_streamed(
     options : FitOptions
     passes : Passes
     """
+    _check_options(options)
     groups, schema = row_groups(path)
     asked = wanted.found_in(_Schema(path, schema.names))
     passes.step(f"First pass over {path}", len(groups))
@@ -207,7 +210,6 @@ def fit_streamed(
     command : str, optional
         What was typed, for the report.
     """
-    _check_options(options)
     account = _account(table, options)
     situation = _situation(table, account, options)
     method, why = _method(options, situation)
@@ -220,10 +222,29 @@ def fit_streamed(
         account.models,
         replace(options, calibration_size=float(share)),
     )
+    told = _fitted(classifier, table, passes, client)
+    passes.step("Describing it for a report", None)
+    model = _model(classifier, table, method)
+    report = _report(model, table, command)
+    return FittedTable(
+        replace(model, report=report.json()),
+        why,
+        account,
+        Finding.of(report.data, table.controlled, table.other),
+        None,
+        [*map(Message.plain, table.notes), *told],
+    )
+
+
+def _fitted(
+    classifier: NeymanPearsonClassifier,
+    table: StreamedTable,
+    passes: Passes,
+    client: Any,
+) -> list[Message]:
+    """Fit in passes, here or on a cluster, and what was warned of."""
     source: Any = table.source
     if client is not None:
-        from missratio.rows import of_files
-
         passes.step("Fitting on the cluster", None)
         source = of_files(table.source, client)
     with warnings.catch_warnings(record=True) as caught:
@@ -234,34 +255,34 @@ def fit_streamed(
             raise error.about(table.path) from error
         except (ValueError, OSError) as error:
             raise TableError(f"{table.path}: {error}") from error
-    passes.step("Describing it for a report", None)
-    X, y = replace(table.source, on_pass=None, on_group=None).drawn()
+    return worded(caught, table.encoder.encoded_names)
+
+
+def _model(
+    classifier: NeymanPearsonClassifier, table: StreamedTable, method: str
+) -> TableModel:
+    """The model, without a report."""
     training = TrainingData(
         table.path.name, _digest(table), dict(table.counts),
         {label: table.missing[label] for label in table.counts},
     )  # fmt: skip
-    model = TableModel(
+    return TableModel(
         classifier, table.encoder, table.source.target, table.dropped, method, training,
         rest=table.rest,
     )  # fmt: skip
-    rows = LabelledRows.read(classifier, model.named(X), y)
-    report = describe(
+
+
+def _report(model: TableModel, table: StreamedTable, command: str | None) -> Report:
+    """A report on rows that took no part in the fit."""
+    X, y = replace(table.source, on_pass=None, on_group=None).drawn()
+    rows = LabelledRows.read(model.classifier, model.named(X), y)
+    return describe(
         rows,
         rows,
-        title=f"{table.source.target} in {table.path.name}",
+        title=f"{model.target} in {table.path.name}",
         names=feature_names(table.encoder),
-        origin=Origin(command, table.path.name, training.sha256),
+        origin=Origin(command, table.path.name, model.training.sha256),
         sampled=True,
-    )
-    finding = Finding.of(report.data, table.controlled, table.other)
-    notes = [Message.plain(note) for note in table.notes]
-    return FittedTable(
-        replace(model, report=report.json()),
-        why,
-        account,
-        finding,
-        None,
-        [*notes, *worded(caught, table.encoder.encoded_names)],
     )
 
 
@@ -278,20 +299,18 @@ def _check_options(options: FitOptions) -> None:
                 f"{option} needs all rows in memory, and these are read in passes "
                 "(--stream). Leave it out, or take a sample of the rows."
             )
-
-
-def _method(options: FitOptions, situation: Situation) -> tuple[str, str]:
-    if options.method not in ("auto", *STREAMED):
-        choose_method(options.method, situation)
+    if options.method in METHODS and options.method not in STREAMED:
         raise TableError(
             f"--method {options.method} needs all rows in memory, and these are read "
             f"in passes (--stream). Choose one of {listed(STREAMED)}."
         )
+
+
+def _method(options: FitOptions, situation: Situation) -> tuple[str, str]:
+    method, why = choose_method(options.method, situation)
     if options.method != "auto":
-        return options.method, "as asked for"
-    method, why = choose_method("auto", situation)
-    if method not in STREAMED:
-        method = "kliep"
+        return method, why
+    method = method if method in STREAMED else "kliep"
     return method, f"{why}; rows are read in passes, so that no others were compared"
 
 

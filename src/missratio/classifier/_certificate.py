@@ -149,8 +149,8 @@ class Certificate:
             return (
                 f"No threshold could be certified at alpha={self.alpha:g}, "
                 f"delta={self.delta:g} from {self.rows:,} calibration rows: every row "
-                f"is classified as {named(self.controlled_class)}, so the error is 0 and "
-                "the power is 0."
+                f"is classified as {named(self.controlled_class)}, so the error is 0 "
+                "and the power is 0."
             )
         kind = "complete " if self.deployment == "complete" else ""
         as_they_are = "" if kind else ", as they are observed,"

@@ -185,7 +185,7 @@ class Promise:
         return make_rule(rule, training=known, complete=is_complete)
 
     def _target_rule(self) -> Rule:
-        """The rule for weights that needn't average to one."""
+        """The rule for weights that may not average to one."""
         if isinstance(self.rule, Rule):
             return self.rule
         check_choice("rule", self.rule, ("auto", TargetRule.name))

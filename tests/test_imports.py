@@ -26,6 +26,7 @@ PATH = [
     "engine",
     "tensor",
     "ratio",
+    "comparison",
     "uncertainty",
     "imputation",
     "classifier",
@@ -33,7 +34,16 @@ PATH = [
     "theory",
     "datasets",
 ]
-BASE = {"_blocks", "_files", "_hints", "_seeds", "_summary", "_typing", "_threads"}
+BASE = {
+    "_blocks",
+    "_files",
+    "_hints",
+    "_seeds",
+    "_callbacks",
+    "_summary",
+    "_typing",
+    "_threads",
+}
 BASE |= {"exceptions"}
 ALLOWED = {
     **{part: set() for part in BASE},

@@ -29,7 +29,7 @@ def test_the_file_gives_the_labels_of_the_model(run, fit):
 
 
 def test_what_cant_be_exported_is_named(run, fit):
-    model, _ = fit(method="imputed-trees")
+    model, _ = fit("--method", "imputed-trees")
     file = model.with_name("model.onnx")
     result = run("export", model, "--onnx", file, status=1)
     assert "ImputationEnsemble can't be exported" in result.stderr

@@ -130,22 +130,17 @@ def ratio_test(
             "reasons: complete rows of one law then have different laws. Use "
             "method='bootstrap', or 'auto'."
         )
+    if method == "bootstrap" and estimator is not None:
+        raise ValueError(
+            "An estimator is tested by permutation, which is not exact here. Leave out "
+            "estimator for the kernel statistic."
+        )
     rng = generator(random_state)
     if estimator is not None:
-        if method == "bootstrap":
-            raise ValueError(
-                "An estimator is tested by permutation, which is not exact "
-                "here. Leave out estimator for the kernel statistic."
-            )
-        found = _refitted(samples, estimator, missingness, n_resamples, rng)
-        statistic, divergence = found[:, 0], float(found[0, 0])
+        statistic = _refitted(samples, estimator, missingness, n_resamples, rng)
+        divergence = float(statistic[0])
     else:
-        with one_blas_thread(N_CENTERS * sum(map(len, samples))):
-            found = _kernel_divergences(samples, method, n_resamples, rng)
-        spread = found.std(axis=0)
-        scaled = (found - found.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-        statistic = scaled.max(axis=1)
-        divergence = float(found[0, scaled[0].argmax()])
+        statistic, divergence = _largest_over_widths(samples, method, n_resamples, rng)
     # Rounding must not tell a resample from its equal.
     tolerance = 1e-9 * (1.0 + abs(statistic[0]))
     as_large = int((statistic[1:] >= statistic[0] - tolerance).sum())
@@ -156,6 +151,20 @@ def ratio_test(
         method,
         int(n_resamples),
     )
+
+
+def _largest_over_widths(
+    samples: tuple[Sample, Sample],
+    method: str,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, float]:
+    """The statistic of the samples and of all resamples, and the divergence."""
+    with one_blas_thread(N_CENTERS * sum(map(len, samples))):
+        found = _kernel_divergences(samples, method, n_resamples, rng)
+    spread = found.std(axis=0)
+    scaled = (found - found.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    return scaled.max(axis=1), float(found[0, scaled[0].argmax()])
 
 
 def _kernel_divergences(
@@ -208,7 +217,8 @@ def _contrast(weights: FloatArray, is_own: Any) -> FloatArray:
     own, other = np.where(is_own, weights, 0.0), np.where(is_own, 0.0, weights)
     own /= own.sum(axis=-1, keepdims=True)
     other /= other.sum(axis=-1, keepdims=True)
-    return own - other
+    difference: FloatArray = own - other
+    return difference
 
 
 def _permuted(
@@ -272,7 +282,7 @@ def _refitted(
         kept = [np.arange(len(part)) for part in parts]
         fitted = fit_some((parts[0], parts[1]), kept, estimator, missingness)
         found.append(_jensen_shannon(fitted, parts))
-    return np.array(found)[:, None]
+    return np.array(found)
 
 
 def _jensen_shannon(fitted: Any, parts: list[Sample]) -> float:

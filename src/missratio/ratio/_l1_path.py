@@ -125,35 +125,47 @@ def l1_path(
     plain = KLIEP(penalty_weights="standard-error") if estimator is None else estimator
     if type(plain) is not KLIEP:
         raise TypeError(f"estimator must be a KLIEP, got {estimator!r}.")
-    own = {name: value for name, value in plain.get_params(deep=False).items()
-           if name not in ("l1", "l2")}  # fmt: skip
-    ridge = float(plain.l2) if np.ndim(plain.l2) == 0 else 0.0
+    read = X, given(y), sample_weight, inclusion
+    fitted, strengths, coef = _fits(plain, read, n_strengths)
+    parameters = plain.get_params(deep=False)
+    for name in ("l1", "l2"):
+        del parameters[name]
     search = KLIEPCV(
-        **own,
-        l2_grid=[ridge],
+        **parameters,
+        l1_grid=strengths,
+        l2_grid=[_ridge(plain)],
         cv=cv,
         random_state=random_state,
-    )
-    # 1. The strengths are multiples of the largest pull on a coefficient.
+    ).fit(*read)
+    scores = search.cv_results_["mean_test_score"]
+    names = tuple(str(name) for name in fitted.basis_.get_feature_names_out())
+    return L1Path(strengths, coef, scores, int(scores.argmax()), names)
+
+
+def _fits(
+    plain: KLIEP, read: tuple[Any, ...], n_strengths: int
+) -> tuple[KLIEP, FloatArray, FloatArray]:
+    """An estimator that has read the rows, the strengths, and coefficients for each."""
     inner = clone(plain)
-    read = inner._read(X, given(y), sample_weight, inclusion, reset=True)
-    classes = inner._both_classes(read, fit=True)
+    classes = inner._both_classes(inner._read(*read, reset=True), fit=True)
     inner._check_parameters()
-    with one_blas_thread(read.table.size):
+    with one_blas_thread(classes[1].source.size):
         problem = inner._choose_problem(*classes)
         units = inner._units(problem, classes[0])
-        grid = Grid.of(n_strengths, [ridge], problem, units)
+        # 1. The strengths are multiples of the largest pull on a coefficient.
+        grid = Grid.of(n_strengths, [_ridge(plain)], problem, units)
         # 2. Each fit begins at the one before.
         coef, last = [], None
         for i in range(len(grid.l1)):
             strength = grid.strength(i, problem.n_features)
-            penalised = problem.penalised(units, strength)
-            last = penalised.solve(
+            last = problem.penalised(units, strength).solve(
                 solver=plain.solver, tol=plain.tol, max_iter=plain.max_iter, start=last
             )
             coef.append(last.coef)
-    # 3. The same strengths, scored on folds.
-    search.set_params(l1_grid=grid.l1).fit(X, y, sample_weight, inclusion)
-    scores = search.cv_results_["mean_test_score"]
-    names = tuple(str(name) for name in inner.basis_.get_feature_names_out())
-    return L1Path(grid.l1, np.array(coef), scores, int(scores.argmax()), names)
+    return inner, grid.l1, np.array(coef)
+
+
+def _ridge(plain: KLIEP) -> float:
+    if np.ndim(plain.l2):
+        raise ValueError("l1_path takes one l2 for all features, got several.")
+    return float(plain.l2)

@@ -126,6 +126,11 @@ class RatioProblem:
         return self.denominator.precision
 
     @property
+    def rereads(self) -> bool:
+        """Whether rows are read anew at each pass, from files or on a cluster."""
+        return isinstance(self.denominator, RowSample) and self.denominator.in_passing
+
+    @property
     def bounded(self) -> bool:
         """Whether the ridge penalty holds every coefficient; a matrix is definite."""
         return self.l2 is not None and (self.l2.ndim == 3 or bool(self.l2.all()))

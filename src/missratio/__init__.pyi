@@ -19,6 +19,7 @@ from . import (
     uncertainty,
     weights,
 )
+from .app.export import export_onnx
 from .app.modelfile import load_model, save_model
 from .app.report import build_report
 from .basis import (
@@ -118,6 +119,7 @@ __all__ = [
     "evaluation",
     "exceptions",
     "expected_power",
+    "export_onnx",
     "fit_batch",
     "imputation",
     "l1_path",

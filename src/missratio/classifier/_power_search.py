@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._blocks import take_rows
+from missratio._callbacks import CallbackSupportMixin, told
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.classifier._comparison import (
     CandidatePower,
@@ -30,7 +31,7 @@ from missratio.weights import complete_row_weights
 _FAILURES = (ValueError, TypeError, np.linalg.LinAlgError)
 
 
-class PowerSearch(ClassifierMixin, BaseEstimator):
+class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """The candidate with the most cross-validated power at α, fitted to all its rows.
 
     Leaves rows out in turn, fits each candidate to the others, and scores those left
@@ -52,9 +53,9 @@ class PowerSearch(ClassifierMixin, BaseEstimator):
     folds : int, default=5
         In how many parts rows are left out.
     seconds : float, default=60.0
-        A candidate that would take the comparison beyond this time is left out of it.
-        The first is compared in any case.
-    most_rows : int, default=10000
+        A candidate that would take the comparison beyond this time, of the processor,
+        is left out of it. The first is compared in any case.
+    most_rows : int, default=5000
         Of each class, so many rows at most are compared on; the winner is fitted to
         all.
     random_state : int, Generator or None, default=None
@@ -93,7 +94,7 @@ class PowerSearch(ClassifierMixin, BaseEstimator):
         deployment: Literal["complete", "as-observed"] = "complete",
         folds: int = 5,
         seconds: float = 60.0,
-        most_rows: int = 10_000,
+        most_rows: int = 5_000,
         random_state: Any = None,
         on_candidate: Callable[[str], None] | None = None,
     ) -> None:
@@ -178,7 +179,7 @@ class PowerSearch(ClassifierMixin, BaseEstimator):
         return (self.decision_function(X) > 0.0).astype(int)
 
     def _compared(self, rows: _Rows) -> PowerComparison:
-        start = time.perf_counter()
+        start = time.process_time()
         # 1. Draw rows of each class, and deal them out to the parts.
         rng = np.random.default_rng(self.random_state)
         fold = np.full(len(rows.labels), -1)
@@ -187,13 +188,17 @@ class PowerSearch(ClassifierMixin, BaseEstimator):
             mine = mine[: self.most_rows]
             fold[mine] = np.arange(len(mine)) % self.folds
         weights = rows.weights(self.deployment)
-        # 2. Try each candidate, as long as there is time.
-        found: list[CandidatePower] = []
-        for name, candidate in self.candidates.items():
+        # 2. Try each candidate, as long as there is time; the first in any case.
+        first = next(iter(self.candidates))
+
+        def tried(name: str) -> CandidatePower:
             if self.on_candidate is not None:
                 self.on_candidate(name)
-            left = self.seconds - (time.perf_counter() - start) if found else np.inf
-            found.append(self._tried(name, candidate, rows, fold, weights, left))
+            left = self.seconds - (time.process_time() - start)
+            left = np.inf if name == first else left
+            return self._tried(name, self.candidates[name], rows, fold, weights, left)
+
+        found = told(self, "candidate", self.candidates, tried, len(self.candidates))
         # 3. Take the best; where nothing could be measured, the first.
         known = [each for each in found if each.power is not None]
         best = max(known, key=lambda each: each.power or 0.0, default=found[0])
@@ -205,7 +210,7 @@ class PowerSearch(ClassifierMixin, BaseEstimator):
             folds=int(self.folds),
             controlled_rows=sizes[0],
             other_rows=sizes[1],
-            seconds=time.perf_counter() - start,
+            seconds=time.process_time() - start,
             budget=float(self.seconds),
         )
 
@@ -221,7 +226,7 @@ class PowerSearch(ClassifierMixin, BaseEstimator):
         """A candidate's power on rows that it wasn't fitted on."""
         if left <= 0.0:
             return CandidatePower(name, note="there was no time left for it")
-        start = time.perf_counter()
+        start = time.process_time()
         scores = np.full(len(fold), -np.inf)
         for k in range(self.folds):
             kept = np.flatnonzero((fold >= 0) & (fold != k))
@@ -234,10 +239,10 @@ class PowerSearch(ClassifierMixin, BaseEstimator):
             except _FAILURES as error:
                 return CandidatePower(
                     name,
-                    seconds=time.perf_counter() - start,
+                    seconds=time.process_time() - start,
                     note=f"it can't be fitted: {_first_sentence(error)}",
                 )
-            spent = time.perf_counter() - start
+            spent = time.process_time() - start
             needed = spent * self.folds / (k + 1)
             if needed > left and k + 1 < self.folds:
                 note = f"it would have taken about {needed:.0f} s"
@@ -246,7 +251,7 @@ class PowerSearch(ClassifierMixin, BaseEstimator):
         measured = measured_power(
             scores[used], rows.labels[used] == 1, weights[used], self.alpha
         )
-        return CandidatePower(name, *measured, time.perf_counter() - start)
+        return CandidatePower(name, *measured, time.process_time() - start)
 
     def __sklearn_tags__(self) -> Any:
         """Two classes, labelled 0 and 1; missing values are welcome."""

@@ -12,10 +12,11 @@ from sklearn.base import clone
 from sklearn.utils import check_scalar
 
 from missratio._blocks import take_rows
+from missratio._seeds import generator as seeded
 from missratio._typing import FloatArray, IntArray
 from missratio.comparison._samples import Inclusion, Sample, read_samples
 from missratio.objective import Divergence, JensenShannon, KullbackLeibler, Pearson
-from missratio.ratio import KLIEP, MissingnessParameter, as_generator, stack_samples
+from missratio.ratio import KLIEP, MissingnessParameter, stack_samples
 
 # In units of the means' variances: enough for an optimum, too little for a bias.
 RIDGE = 0.01
@@ -124,7 +125,7 @@ def estimate_divergence(
     samples = read_samples(X1, X0, missingness, inclusion)
     if estimator is None:
         estimator = KLIEP("polynomial", l2=RIDGE, penalty_weights="standard-error")
-    rng = as_generator(random_state)
+    rng = seeded(random_state)
     generator, share = _KNOWN[divergence]
     # Rows that a ratio was fitted to make it look better by as much as fresh rows make
     # it look worse: the mean of both is free of it, to first order.

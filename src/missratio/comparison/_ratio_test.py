@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from missratio._blocks import take_rows
+from missratio._seeds import generator
 from missratio._threads import one_blas_thread
 from missratio._typing import FloatArray
 from missratio.comparison._divergence import fit_some
@@ -25,7 +26,6 @@ from missratio.ratio import (
     MissingnessParameter,
     TwoTables,
     WeightedTable,
-    as_generator,
     check_choice,
     gaussian,
     stack_samples,
@@ -135,7 +135,7 @@ def ratio_test(
             "An estimator is tested by permutation, which is not exact here. Leave out "
             "estimator for the kernel statistic."
         )
-    rng = as_generator(random_state)
+    rng = generator(random_state)
     if estimator is not None:
         statistic = _refitted(samples, estimator, missingness, n_resamples, rng)
         divergence = float(statistic[0])

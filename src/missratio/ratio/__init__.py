@@ -13,7 +13,7 @@ from missratio.ratio._checks import check_widths, stack_samples
 from missratio.ratio._classifier_ratio import ClassifierRatio, weight_parameter
 from missratio.ratio._complete import TwoTables, WeightedTable
 from missratio.ratio._joint import JointRatio
-from missratio.ratio._kernel_ratio import KernelName, KernelRatio, as_generator
+from missratio.ratio._kernel_ratio import KernelName, KernelRatio
 from missratio.ratio._kliep import KLIEP
 from missratio.ratio._kliep_cv import KLIEPCV
 from missratio.ratio._l1_path import L1Path, l1_path
@@ -56,7 +56,6 @@ __all__ = [
     "TwoTables",
     "WeightedMean",
     "WeightedTable",
-    "as_generator",
     "basis_features",
     "check_choice",
     "check_no_infinity",

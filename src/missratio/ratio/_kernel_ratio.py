@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.utils import check_scalar
 
+from missratio._seeds import generator
 from missratio._typing import FloatArray, IntArray
 from missratio.ratio._base import check_choice, report_status
 from missratio.ratio._bumps import Bumps, gaussian
@@ -158,7 +159,7 @@ class KernelRatio(CompleteRowsRatio):
 
     def _fit_tables(self, tables: TwoTables) -> None:
         self._check_parameters()
-        rng = as_generator(self.random_state)
+        rng = generator(self.random_state)
         bumps = Bumps.around(tables, self.centers, self.scale, rng)
         widths = bumps.widths(tables, self.sigma_grid, WIDER[self.method], rng)
         trial = _Trial.of(tables, bumps, self._folds(tables, rng))
@@ -306,10 +307,3 @@ class _Trial:
             )
         )
         return own, other
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """What scikit-learn calls a random state as a generator, never the global one."""
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**31 - 1)
-    return np.random.default_rng(random_state)

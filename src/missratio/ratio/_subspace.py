@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_scalar
 
+from missratio._seeds import generator
 from missratio._typing import FloatArray, IntArray
 from missratio.ratio._complete import CompleteRowsRatio, TwoTables, WeightedTable
 from missratio.ratio._kernel_methods import LeastSquares
-from missratio.ratio._kernel_ratio import KernelRatio, as_generator
+from missratio.ratio._kernel_ratio import KernelRatio
 from missratio.ratio._reading import MissingnessParameter
 
 
@@ -98,7 +99,7 @@ class SubspaceRatio(CompleteRowsRatio):
             raise ValueError(f"shrinkage must lie in [0, 1], got {self.shrinkage!r}.")
         check_scalar(self.cv, "cv", Integral, min_val=2)
         counts = self._counts(tables.numerator.rows.shape[1])
-        rng = as_generator(self.random_state)
+        rng = generator(self.random_state)
         self.scores_ = self._scored(tables, counts, rng)
         best = max(counts, key=lambda count: self.scores_[count])
         self.directions_, self.estimators_ = [], []

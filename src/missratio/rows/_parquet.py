@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-# A batch has this many numbers at most: 16 MB once it is a table of float64.
-BATCH_NUMBERS = 2_097_152
+# A batch has this many numbers at most: 8 MB once it is a table of float64.
+BATCH_NUMBERS = 1_048_576
 SHOWN = 10
 
 
@@ -160,9 +160,11 @@ class ParquetSource(LabelledSource):
             None if name in partition else batch.column(name) for name in self.names
         ]
         dtype = np.float32 if self.single else np.float64
-        rows = np.empty((batch.num_rows, len(self.names)), dtype=dtype)
+        columns = np.empty((len(self.names), batch.num_rows), dtype=dtype)
         for j, (name, array) in enumerate(zip(self.names, arrays, strict=True)):
-            rows[:, j] = float(partition[name]) if array is None else _numbers(array)
+            columns[j] = float(partition[name]) if array is None else _numbers(array)
+        # Columns stay together: side by side they take longer than reading the file.
+        rows = columns.T
         if self.target in partition:
             labels = np.full(batch.num_rows, _label(partition[self.target]))
         else:

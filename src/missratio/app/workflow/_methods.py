@@ -19,8 +19,8 @@ from missratio.imputation import ImputationEnsemble, TiltedImputer
 from missratio.ratio import (
     KLIEP,
     KLIEPCV,
-    BaseRatio,
     FDivergenceRatio,
+    JointRatio,
     KernelName,
     KernelRatio,
     NaiveBayesRatio,
@@ -158,7 +158,6 @@ METHODS: dict[str, Method] = {
     "ulsif": Method(
         "a sum of Gaussian bumps, for ratios that bend, by least squares (uLSIF)",
         _kernel("ulsif"),
-        compared_for=frozenset(),
     ),
     "rulsif": Method(
         "the same for the ratio to a mixture of both classes, which is bounded "
@@ -236,10 +235,11 @@ def candidates(situation: Situation, *, ratios_only: bool) -> dict[str, Any]:
     ----------
     situation : Situation
     ratios_only : bool
-        Whether it must be a density ratio, which has standard errors.
+        Whether it must be a density ratio that has standard errors.
     """
     first = _sensible(situation)[0]
-    names = [first, *(name for name in METHODS if name != first)]
+    # Time may run out, and trees are the most unlike a ratio.
+    names = dict.fromkeys([first, "trees", *METHODS])
     made = {
         name: METHODS[name].make(situation)
         for name in names
@@ -247,7 +247,9 @@ def candidates(situation: Situation, *, ratios_only: bool) -> dict[str, Any]:
     }
     if ratios_only:
         made = {
-            name: each for name, each in made.items() if isinstance(each, BaseRatio)
+            name: each
+            for name, each in made.items()
+            if isinstance(each, JointRatio | NaiveBayesRatio)
         }
     return made
 

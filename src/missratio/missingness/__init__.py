@@ -8,8 +8,8 @@ from missratio.missingness._check import (
     refuse_contradiction,
     warn_of_contradiction,
 )
-from missratio.missingness._inclusion import RowInclusion
-from missratio.missingness._looked_up_means import LookedUpMeans, looked_up_means
+from missratio.missingness._inclusion import RowInclusion, drawn_whole
+from missratio.missingness._looked_up_terms import looked_up_terms
 from missratio.missingness.base import Missingness
 from missratio.missingness.corruption import corrupt
 from missratio.missingness.function import FunctionMissingness
@@ -26,7 +26,6 @@ __all__ = [
     "FunctionMissingness",
     "LittleTest",
     "LogisticMissingness",
-    "LookedUpMeans",
     "Missingness",
     "MissingnessCheck",
     "MissingnessContradictionError",
@@ -36,7 +35,8 @@ __all__ = [
     "RowInclusion",
     "StepMissingness",
     "corrupt",
-    "looked_up_means",
+    "drawn_whole",
+    "looked_up_terms",
     "missingness_check",
     "missingness_patterns",
     "refuse_contradiction",

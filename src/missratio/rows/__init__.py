@@ -23,6 +23,7 @@ from missratio.rows._weighing import (
     check_inclusion,
     check_missingness,
     class_model,
+    joint_weight,
     only_columns,
     weights_of_features,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "check_missingness",
     "class_model",
     "class_rows",
+    "joint_weight",
     "merge_sums",
     "only_columns",
     "scan_parquet",

@@ -228,31 +228,34 @@ def assumptions(
         )
     if model is None:
         return (drawn, "none of their values is missing")
-    found = [f"{drawn}, as they were before values went missing"]
-    if model.rowwise:
-        found.append(
-            "a whole row goes missing with a probability that depends on its own "
-            "values alone"
-        )
-    else:
-        found.append(
-            "entries go missing independently of each other, given the row, and each "
-            "with a probability that depends on its own value alone (what the other "
-            "columns and the label add can't be tested without looked-up values)"
-        )
-    how = f"this probability is that of {model!r}"
-    if model.learned:
-        how = (
-            "the log-odds of being missing are linear in the values, and the values "
-            "looked up were drawn at random among the missing ones"
-        )
-    if odds_factor != 1.0:
-        how += f"; its odds may be up to {odds_factor:.3g} times as large or small"
-    found.append(how)
     reach = f"rows with a missing value are always classified as {named(controlled)}"
     if cap is not None:
         reach += (
             ", and so are rows that go missing with probability above "
             f"{1 - 1 / cap:.3g}"
         )
-    return (*found, reach)
+    before = f"{drawn}, as they were before values went missing"
+    return (before, *_on_model(model, odds_factor), reach)
+
+
+def _on_model(model: Missingness, odds_factor: float) -> tuple[str, str]:
+    """What is assumed of how values go missing."""
+    how = (
+        "entries go missing independently of each other, given the row, and each "
+        "with a probability that depends on its own value alone (what the other "
+        "columns and the label add can't be tested without looked-up values)"
+    )
+    if model.rowwise:
+        how = (
+            "a whole row goes missing with a probability that depends on its own "
+            "values alone"
+        )
+    often = f"this probability is that of {model!r}"
+    if model.learned:
+        often = (
+            "the log-odds of being missing are linear in the values, and the values "
+            "looked up were drawn at random among the missing ones"
+        )
+    if odds_factor != 1.0:
+        often += f"; its odds may be up to {odds_factor:.3g} times as large or small"
+    return how, often

@@ -104,36 +104,49 @@ class Promise:
                 factor = self._sensitivity(rows, calibration, threshold)
         if threshold is None and self.on_infeasible == "raise":
             raise infeasible(calibration, self.controlled, self.alpha, name)
-        certificate = Certificate(
+        certificate = replace(self._nothing_certified(calibration, model), rule=name)
+        if threshold is not None:
+            certificate = replace(
+                certificate,
+                threshold=threshold,
+                estimated_error=sample.estimated_error(threshold),
+                error_bound=error_bound,
+                certified=True,
+                sensitivity=factor,
+            )
+        return certificate, calibration
+
+    def _nothing_certified(
+        self, calibration: Calibration, model: Missingness | None
+    ) -> Certificate:
+        """The certificate of a classifier that gives all to the controlled class."""
+        sample, lookups = calibration.sample, calibration.sample.lookups
+        return Certificate(
             alpha=self.alpha,
             delta=self.delta,
-            rule=name,
+            rule=calibration.rule.name,
             controlled_class=self.controlled,
             other_class=self.other,
             deployment=self.deployment,
             rows=sample.n_rows,
             observed=sample.n_observed,
             effective_rows=sample.effective_rows,
-            threshold=np.inf if threshold is None else threshold,
-            estimated_error=(
-                0.0 if threshold is None else sample.estimated_error(threshold)
-            ),
-            error_bound=error_bound,
-            certified=threshold is not None,
+            threshold=np.inf,
+            estimated_error=0.0,
+            error_bound=0.0,
+            certified=False,
             assumptions=assumptions(
                 self.controlled,
                 self.deployment,
                 model,
                 self.odds_factor,
-                trust.cap,
-                looked_up=sample.lookups is not None,
+                calibration.trust.cap,
+                looked_up=lookups is not None,
             ),
             missingness_delta=self._missingness_part(model),
-            sensitivity=factor,
-            looked_up=0 if sample.lookups is None else int(sample.lookups.drawn.sum()),
-            not_found=0 if sample.lookups is None else sample.lookups.not_found,
+            looked_up=0 if lookups is None else int(lookups.drawn.sum()),
+            not_found=0 if lookups is None else lookups.not_found,
         )
-        return certificate, calibration
 
     def _missingness_part(self, model: Missingness | None) -> float:
         """The part of δ that a learned φ may be out of its region with."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,16 @@ def sorted_scores(other_scores: ArrayLike) -> FloatArray:
     return scores
 
 
+def _drawn_sample(
+    scores: FloatArray, n_rows: int, phi_max: float, rng: np.random.Generator
+) -> CalibrationSample:
+    """So many of the scores, each lost with probability phi_max."""
+    bound = 1.0 / (1.0 - phi_max)
+    weights = np.where(rng.uniform(size=n_rows) < phi_max, 0.0, bound)
+    chosen = rng.choice(scores, n_rows)
+    return CalibrationSample.build(chosen, weights, bound, random_state=rng)
+
+
 def expected_power(
     controlled_scores: ArrayLike,
     other_scores: ArrayLike,
@@ -204,15 +215,7 @@ def expected_power(
     controlled = np.asarray(controlled_scores, dtype=np.float64)
     other = sorted_scores(other_scores)
     rng = np.random.default_rng(random_state)
-    bound = 1.0 / (1.0 - phi_max)
-
-    def draw() -> CalibrationSample:
-        lost = rng.uniform(size=n_rows) < phi_max
-        weights = np.where(lost, 0.0, bound)
-        return CalibrationSample.build(
-            rng.choice(controlled, n_rows), weights, bound, random_state=rng
-        )
-
+    draw = partial(_drawn_sample, controlled, n_rows, phi_max, rng)
     powers = np.zeros(n_draws)
     for i in range(n_draws):
         chosen = make_rule(rule, training=draw(), complete=phi_max == 0.0)

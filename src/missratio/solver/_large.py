@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -54,6 +55,7 @@ def frozen_newton(
     -------
     Solution
     """
+    damped = partial(newton, evaluate, tol=tol, precision=precision)
     state = _Frozen.at(np.array(start), evaluate, first)
     noise, earlier = np.zeros(1), np.full(1, math.inf)
     while True:
@@ -77,12 +79,11 @@ def frozen_newton(
         elif not state.exact:
             state.renew(evaluate(state.theta, second_order=True))
         else:
-            left = max_iter - state.n_iter
-            here = evaluate(state.theta, second_order=True)
-            rest = newton(
-                evaluate, state.theta, tol=tol, max_iter=left, first=here,
-                precision=precision,
-            )  # fmt: skip
+            first, left = (
+                evaluate(state.theta, second_order=True),
+                max_iter - state.n_iter,
+            )
+            rest = damped(state.theta, max_iter=left, first=first)
             return replace(rest, n_iter=rest.n_iter + state.n_iter)
 
         # 3. Aim anew, and see whether the Hessian serves.

@@ -30,9 +30,6 @@ def proximal_newton(
 ) -> Solution:
     """Minimise one smooth convex function plus Σ l1 |θ|.
 
-    Each step minimises the function's quadratic model plus the penalty, and is
-    shortened until the sum of both falls enough.
-
     Parameters
     ----------
     evaluate : callable
@@ -42,8 +39,7 @@ def proximal_newton(
         Not negative; 0 where a parameter is free.
     tol : float
         Converged when the decrement √(vᵀH⁻¹v) is at most this, with v the shortest
-        subgradient, and v and H restricted to the parameters that are not zero or
-        shouldn't be. Without a penalty it is Newton's.
+        subgradient, both on parameters that are not zero or shouldn't be.
     max_iter : int
 
     Returns
@@ -54,10 +50,7 @@ def proximal_newton(
     """
     theta = np.array(start[0])
     here = evaluate(theta[None], second_order=True)
-    value = float(here.value[0] + l1 @ np.abs(theta))
-    assert here.hessian is not None
-    scale = np.abs(np.diagonal(here.hessian[0]))
-    floor = np.diag(RELATIVE_FLOOR * np.where(scale > 0.0, scale, 1.0))
+    value, floor = float(here.value[0] + l1 @ np.abs(theta)), _floor(here)
     n_iter, sunk = 0, False
 
     while True:
@@ -74,25 +67,40 @@ def proximal_newton(
         if status != Status.RUNNING:
             break
 
-        # 2. Aim at the optimum of the quadratic model plus the penalty.
-        target = hessian @ theta - gradient
-        aim = minimise_quadratic(hessian, target, l1, theta, MODEL_TOL * decrement)
-        growth = l1 @ (np.abs(aim) - np.abs(theta))
-        fall = -float(gradient @ (aim - theta) + growth)
-
-        # 3. Go there, or as far as the sum falls enough.
+        # 2. Aim at the optimum of the quadratic model plus the penalty, and go there,
+        #    or as far as the sum falls enough.
+        aim, fall = _aim(theta, gradient, hessian, l1, MODEL_TOL * decrement)
         noise = ROUNDING * math.ulp(1.0) * max(1.0, abs(value))
         found = _search(evaluate, theta, aim, l1, value + noise, fall)
         if found is None:
             status = Status.STALLED
             break
-        sunk = fall <= noise and decrement**2 <= noise
+        sunk, n_iter = fall <= noise and decrement**2 <= noise, n_iter + 1
         theta, value, here = found
-        n_iter += 1
 
     return Solution.of_one(
         theta, value, gradient, true_hessian, step, decrement, n_iter, status
     )
+
+
+def _aim(
+    theta: FloatArray,
+    gradient: FloatArray,
+    hessian: FloatArray,
+    l1: FloatArray,
+    tol: float,
+) -> tuple[FloatArray, float]:
+    """The optimum of the quadratic model plus the penalty, and the fall to expect."""
+    aim = minimise_quadratic(hessian, hessian @ theta - gradient, l1, theta, tol)
+    growth = l1 @ (np.abs(aim) - np.abs(theta))
+    return aim, -float(gradient @ (aim - theta) + growth)
+
+
+def _floor(here: Evaluation) -> FloatArray:
+    """A diagonal that makes a singular Hessian definite, tiny beside it."""
+    assert here.hessian is not None
+    scale = np.abs(np.diagonal(here.hessian[0]))
+    return np.diag(RELATIVE_FLOOR * np.where(scale > 0.0, scale, 1.0))
 
 
 def _search(

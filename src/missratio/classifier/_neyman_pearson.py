@@ -32,6 +32,7 @@ from missratio.classifier._cautions import (
 from missratio.classifier._certificate import tested
 from missratio.classifier._certify import Promise
 from missratio.classifier._models import calibration_model, find_models
+from missratio.classifier._predicted import with_low_stratum
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._streamed import as_table, hold_out
@@ -505,14 +506,26 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """Choose the threshold on the calibration rows of the table fitted on."""
         held = np.zeros(len(is_other), dtype=bool)
         held[self.calibration_index_] = True
-        rows = np.flatnonzero(held)
+        chosen = np.flatnonzero(held)
+        others = np.flatnonzero(~held & ~is_other)
+        rows, training = take_rows(X, chosen), take_rows(X, others)
+        own = None
+        if drawn is not None:
+            own = with_low_stratum(
+                drawn.take(chosen),
+                rows,
+                drawn.take(others),
+                training,
+                self._score,
+                self.alpha,
+            )
         self._calibrate(
-            take_rows(X, rows),
-            take_rows(X, np.flatnonzero(~held & ~is_other)),
+            rows,
+            training,
             lambda: take_rows(X, np.flatnonzero(is_other)),
             missingness,
             rng or np.random.default_rng(self._seed()),
-            None if drawn is None else drawn.take(rows),
+            own,
         )
 
     def _read_inclusion(
@@ -530,7 +543,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 "inclusion is for deployment='complete': rows as they are observed are "
                 "calibrated as they are. Leave it out, and the answers too."
             )
-        drawn = RowInclusion.of(inclusion, complete_mask(X), X.shape[1])
+        drawn = RowInclusion.of(inclusion, complete_mask(X), X.shape[1], y)
         controlled = self._controlled()
         of_class = np.flatnonzero(np.asarray(y) == controlled)
         if controlled in (missingness or {}) and drawn.take(of_class).by_design:

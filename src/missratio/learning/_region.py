@@ -33,6 +33,7 @@ from missratio._typing import FloatArray
 from missratio.learning._coordinates import Coordinates
 from missratio.learning._evidence import Evidence, fit_evidence
 from missratio.learning._logistic import LARGEST_SCORE
+from missratio.learning._outline import outline
 from missratio.learning._precision import lookup_covariance
 from missratio.learning._shadow import ShadowEvidence
 
@@ -48,6 +49,10 @@ TABULATED = 12.0
 
 class Criterion(Protocol):
     """How far standardised parameters are from the best, as a χ²."""
+
+    @property
+    def convex(self) -> bool:
+        """Whether regions of it have one part, seen as a whole from the estimate."""
 
     @property
     def coordinates(self) -> Coordinates:
@@ -84,14 +89,20 @@ def boundary(
     Returns
     -------
     ndarray of shape (n_points, n_parameters)
-        Corrected (α, β), on rays into all directions.
+        Corrected (α, β), on rays into all directions; or, of a region that may bend,
+        slope by slope (`outline`).
     """
     width = len(theta)
     at_estimate = float(criterion(theta[None])[0])
     limit = float(chi2.ppf(1.0 - delta, width))
     # A penalised estimate may lie outside a small region, which is made to reach it.
     limit = limit + at_estimate if from_estimate else max(limit, at_estimate)
-    root = np.linalg.cholesky(np.linalg.inv(precision))
+    covariance = np.linalg.inv(precision)
+    if width == 2 and not criterion.convex:
+        errors = np.sqrt(np.diagonal(covariance))
+        points = outline(criterion, theta, errors, limit)
+        return criterion.coordinates.restore(criterion.corrected(points))
+    root = np.linalg.cholesky(covariance)
     rays = np.sqrt(limit) * _directions(width) @ root.T
     # 1. Go out on every ray until it has left the region.
     near, far = np.zeros(len(rays)), np.ones(len(rays))
@@ -120,6 +131,7 @@ class LookupCriterion:
     """
 
     evidence: Evidence
+    convex = True
 
     @cached_property
     def coordinates(self) -> Coordinates:
@@ -171,6 +183,7 @@ class TableCriterion:
 
     shadow: ShadowEvidence
     evidence: Evidence
+    convex = False
 
     @property
     def coordinates(self) -> Coordinates:

@@ -147,7 +147,11 @@ class ShadowEvidence:
         """The moments' distance from 0 at points, Anderson and Rubin's statistic.
 
         At the true parameters it is χ² in the limit, with a degree of freedom for each
-        instrument, however weak these are.
+        instrument, however weak these are. Where a few rows with large odds make most
+        of the moments' spread, that is estimated from as few: the statistic T is then
+        about Hotelling's T² with ν degrees of freedom, Kish's number of rows by their
+        part in the spread, and (ν − k + 1)·log(1 + T/ν) has the same tail as a χ² (for
+        two instruments exactly).
 
         Parameters
         ----------
@@ -160,8 +164,21 @@ class ShadowEvidence:
         # Far out one row outweighs all others, and the sum over rows has rank one.
         ridge = RIDGE * np.trace(spread, axis1=-2, axis2=-1)[:, None, None]
         regular = spread + ridge * np.eye(spread.shape[-1])
-        solved = np.linalg.solve(regular, moments[..., None])[..., 0]
-        return np.asarray((moments * solved).sum(axis=-1))
+        inverse = np.linalg.inv(regular)
+        statistic = np.einsum("pi,pij,pj->p", moments, inverse, moments)
+        freedom = self._freedom(odds, inverse)
+        width = spread.shape[-1]
+        return np.asarray((freedom - width + 1.0) * np.log1p(statistic / freedom))
+
+    def _freedom(self, odds: FloatArray, inverse: FloatArray) -> FloatArray:
+        """From how many rows of equal part the spread is estimated, at points."""
+        size = inverse.shape[-1]
+        flat = inverse.reshape(len(inverse), -1)
+        parts = odds**2 * (flat @ self.squares.reshape(len(self.sums), -1).T)
+        lost = flat @ self.missing_square.ravel()
+        n_lost = self.missing_sum[0] ** 2 / max(self.missing_square[0, 0], 1e-300)
+        found = (parts**2) @ (1.0 / self.counts) + lost**2 / max(n_lost, 1.0)
+        return np.maximum(size**2 / np.maximum(found, 1e-300), float(size))
 
     def information(self, theta: FloatArray) -> FloatArray:
         """JᵀΩ⁻¹J at standardised parameters: of the table alone, without the prior."""

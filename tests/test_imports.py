@@ -31,7 +31,7 @@ PATH = [
     "theory",
     "datasets",
 ]
-BASE = {"_blocks", "_files", "_hints", "_typing", "_threads", "exceptions"}
+BASE = {"_blocks", "_files", "_hints", "_seeds", "_typing", "_threads", "exceptions"}
 ALLOWED = {
     **{part: set() for part in BASE},
     **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},

@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 )
 
 from missratio._blocks import take_rows
+from missratio._seeds import generator
 from missratio._typing import BoolArray, FloatArray
 from missratio.classifier._cautions import (
     MOST_ROWS,
@@ -202,7 +203,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.classes_ = two_classes(y)
         missingness = self._resolve_missingness()
         is_other = y != self._controlled()
-        rng = np.random.default_rng(self._seed())
+        rng = generator(self.random_state)
         drawn = self._read_inclusion(inclusion, X, y, missingness)
         fitted, held = split_rows(is_other, self.calibration_size, rng)
         self.calibration_index_ = held
@@ -238,7 +239,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 f"{given} go with a table in memory, and these rows are read "
                 "block by block. Leave them out, or bring the rows into memory."
             )
-        rng = np.random.default_rng(self._seed())
+        rng = generator(self.random_state)
         seed = int(rng.integers(2**31))
         rest, drawn = hold_out(
             source, self.controlled_class, self.calibration_size, seed
@@ -304,7 +305,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.__dict__.pop("calibration_index_", None)
         self._sign = 1.0 if self.classes_[0] == self._controlled() else -1.0
         missingness = self._resolve_missingness()
-        rng = np.random.default_rng(self._seed())
+        rng = generator(self.random_state)
         labels = np.full(X0.shape[0], self._controlled())
         drawn = self._read_inclusion(inclusion, X0, labels, missingness)
         self._calibrate(X0, X0_training, None, missingness, rng, drawn)
@@ -462,11 +463,6 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_choice("deployment", self.deployment, DEPLOYMENTS)
         check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
 
-    def _seed(self) -> Any:
-        if isinstance(self.random_state, np.random.RandomState):
-            return self.random_state.randint(2**31)
-        return self.random_state
-
     def _controlled(self) -> Any:
         if self.controlled_class is None:
             return self.classes_[:1].tolist()[0]
@@ -524,7 +520,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             training,
             lambda: take_rows(X, np.flatnonzero(is_other)),
             missingness,
-            rng or np.random.default_rng(self._seed()),
+            rng or generator(self.random_state),
             own,
         )
 

@@ -16,7 +16,8 @@ from missratio.engine import Sample
 from missratio.missingness import Missingness
 from missratio.objective import Objective
 from missratio.ratio._base import check_no_infinity, check_penalty
-from missratio.ratio._joint import JointRatio, check_log_linear
+from missratio.ratio._checks import check_log_linear
+from missratio.ratio._joint import JointRatio
 from missratio.ratio._penalty import check_ridge_alone
 from missratio.ratio._problem import RatioProblem, WeightedMean
 from missratio.ratio._solve import solve

@@ -15,11 +15,11 @@ from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis
 from missratio.exceptions import Message, NoFiniteOptimumWarning, NotSolvedWarning
 from missratio.ratio._base import BaseRatio, given
+from missratio.ratio._checks import check_log_linear
 from missratio.ratio._each_column import EachColumnBasis
 from missratio.ratio._joint import (
     Backend,
     JointRatio,
-    check_log_linear,
 )
 from missratio.ratio._kliep import KLIEP
 from missratio.ratio._reading import MissingnessParameter

@@ -113,17 +113,18 @@ def _fit_table(
     account = _account(table, labels, controlled, file, wanted, options, step)
     situation = _situation(table, controlled, account, options)
     method, why = choose_method(options.method, situation)
+    estimator = METHODS[method].make(situation)
+    if options.standard_errors:
+        _check_standard_errors(estimator, account, method)
     step(f"Fitting {method} and calibrating")
-    classifier = _classifier(
-        METHODS[method].make(situation), controlled, account.models, options
-    )
+    classifier = _classifier(estimator, controlled, account.models, options)
     told = _fitted(classifier, table, account, file)
     missing = {label: table.missing_counts(label) for label in labels}
     training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
     covariance = None
     if options.standard_errors:
         step("Estimating standard errors")
-        covariance = _covariance(classifier, table, account, method)
+        covariance = _covariance(classifier, table, account)
     step("Describing it for a report")
     report = describe(
         LabelledRows.read(
@@ -241,19 +242,32 @@ def _fitted(
     ]
 
 
-def _covariance(
-    classifier: NeymanPearsonClassifier,
-    table: LabelledTable,
-    account: Account,
-    method: str,
-) -> FloatArray:
-    """The covariance of a ratio's coefficients, from the rows that it was fitted on."""
-    ratio = classifier.estimator_
-    if not isinstance(ratio, BaseRatio):
+def _check_standard_errors(estimator: Any, account: Account, method: str) -> None:
+    """Refuse what there will be no standard errors of, before it is fitted."""
+    if not isinstance(estimator, BaseRatio):
         raise TableError(
             f"--standard-errors are for density ratios, and the method is {method}. "
             "Choose 'kliep', 'kliep-cv' or 'naive-bayes'."
         )
+    learned = [
+        repr(label)
+        for label, model in account.models.items()
+        if model.learned and not model.rowwise
+    ]
+    if learned and getattr(estimator, "normalize", None) == "regression":
+        raise TableError(
+            f"--standard-errors and --method {method} don't go together where φ is "
+            f"learned, as it is of {listed(learned)}: means adjusted by regression "
+            "move with φ in ways that the formula doesn't have. Choose 'kliep' or "
+            "'naive-bayes', or leave out --standard-errors."
+        )
+
+
+def _covariance(
+    classifier: NeymanPearsonClassifier, table: LabelledTable, account: Account
+) -> FloatArray:
+    """The covariance of a ratio's coefficients, from the rows that it was fitted on."""
+    ratio = classifier.estimator_
     fitted = np.ones(len(table.y), dtype=bool)
     fitted[classifier.calibration_index_] = False
     is_other = (table.y != classifier.certificate_.controlled_class).astype(int)

@@ -178,7 +178,7 @@ class ShadowEvidence:
         lost = flat @ self.missing_square.ravel()
         n_lost = self.missing_sum[0] ** 2 / max(self.missing_square[0, 0], 1e-300)
         found = (parts**2) @ (1.0 / self.counts) + lost**2 / max(n_lost, 1.0)
-        return np.maximum(size**2 / np.maximum(found, 1e-300), float(size))
+        return np.asarray(np.maximum(size**2 / np.maximum(found, 1e-300), float(size)))
 
     def information(self, theta: FloatArray) -> FloatArray:
         """JᵀΩ⁻¹J at standardised parameters: of the table alone, without the prior."""

@@ -86,7 +86,7 @@ class RowInclusion:
         for label in np.unique(classes):
             rows = np.flatnonzero(classes == label)
             by_row[rows] = row_probability(given[rows])
-            own = 0
+            own = np.zeros(len(rows), dtype=np.intp)
             if not drawn_whole(given[rows]):
                 own = np.unique(lost[rows], axis=0, return_inverse=True)[1]
             strata[rows] = strata.max(initial=0) + 1 + own

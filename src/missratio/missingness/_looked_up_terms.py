@@ -13,9 +13,9 @@ the other folds, so that it has no part in a row's own draw. c is shrunk, and is
 where the folds don't agree that it helps.
 
 The estimate is given as one term for each row, whose mean it is: f where f was
-observed; c·p + ē where it is missing, ē being the mean of e = f − c·p over the looked-up
-rows; and (M/m)·(e − ē) more where it was looked up. The terms' spread is then that of
-the estimate, by rows and draw together.
+observed; c·p + ē where it is missing, ē being the mean of e = f − c·p over the rows
+that were looked up; and (M/m)·(e − ē) more where it was looked up. The terms' spread is
+then that of the estimate, by rows and draw together.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
     adjusted by predictions from the other columns (`looked_up_terms`), whatever
     normalisation but Horvitz and Thompson's; others where normalize="regression".
 
-    There, a feature of column j is adjusted by (W_j − 1)·{1, W_k z_k} for all other columns
-    k, one of two columns j and k by (W_j − 1)·{1, W_k, W_k z_k, W_k z_k²} and the same
-    with j and k exchanged, and one of more columns by its own weight less one.
+    There, a feature of column j is adjusted by (W_j − 1)·{1, W_k z_k} for all other
+    columns k, one of two columns j and k by (W_j − 1)·{1, W_k, W_k z_k, W_k z_k²} and
+    the same with j and k exchanged, and one of more columns by its own weight less one.
 
     Parameters
     ----------
@@ -52,7 +52,9 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
     if not (rows.weighing.by_entry and rows.weighing.corrects):
         return rows
     if isinstance(rows.weighing, KnownWeights) and rows.weighing.by_design:
-        return rows if rows.normalize == "horvitz-thompson" else _by_draw(rows, required)
+        return (
+            rows if rows.normalize == "horvitz-thompson" else _by_draw(rows, required)
+        )
     if rows.normalize != "regression":
         return rows
     # Observed at all? What is not has no mean, adjusted or not.
@@ -86,8 +88,8 @@ def _by_draw(rows: ClassRows, required: BoolArray) -> ClassRows:
     adjusted = np.empty(block.features.shape)
     for group in _same_columns(required):
         columns = np.flatnonzero(required[group[0]])
-        seen = (weights[:, columns] > 0.0).all(axis=1)
-        features = np.where(seen[:, None], block.features[:, group], np.nan)
+        seen = np.asarray((weights[:, columns] > 0.0).all(axis=1, keepdims=True))
+        features = np.where(seen, block.features[:, group], np.nan)
         if len(columns) == 1:
             others = np.delete(block.rows, columns[0], axis=1)
             with about_column(rows, int(columns[0])):

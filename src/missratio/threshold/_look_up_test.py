@@ -37,9 +37,11 @@ takes the place of k, and the largest probability over all ways to divide b that
 hypergeometric one. The weights are free. Where rows of the second stratum are there
 because the columns that they do have predict low scores, one of them above C counts
 twice. Nearly none is, and the worst division is then the one that puts all b into the
-first stratum, which is smaller than all incomplete rows together and better known. Beyond that, bets take over (`largest_tail`): they need E[1/q·drawn]
-= 1 alone, and drawing without replacement only makes their capital smaller, because the
-indicators of a simple random sample are negatively associated.
+first stratum, which is smaller than all incomplete rows together and better known.
+
+Beyond two strata, bets take over (`largest_tail`): they need E[1/q·drawn] = 1 alone,
+and drawing without replacement only makes their capital smaller, because the indicators
+of a simple random sample are negatively associated.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from missratio._blocks import rows_with_nan
 from missratio._files import TableFile
-from missratio._hints import did_you_mean
+from missratio._hints import did_you_mean, listed
 from missratio._typing import FloatArray
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.report import LabelledRows, describe

@@ -54,6 +54,9 @@ class Criterion(Protocol):
     def convex(self) -> bool:
         """Whether regions of it have one part, seen as a whole from the estimate."""
 
+    def freedom(self, points: FloatArray) -> FloatArray:
+        """From how many rows of equal part the distances of points are known."""
+
     @property
     def coordinates(self) -> Coordinates:
         """By which parameters are standardised."""
@@ -100,7 +103,7 @@ def boundary(
     covariance = np.linalg.inv(precision)
     if width == 2 and not criterion.convex:
         errors = np.sqrt(np.diagonal(covariance))
-        points = outline(criterion, theta, errors, limit)
+        points = outline(criterion, criterion.freedom, theta, errors, limit)
         return criterion.coordinates.restore(criterion.corrected(points))
     root = np.linalg.cholesky(covariance)
     rays = np.sqrt(limit) * _directions(width) @ root.T
@@ -147,6 +150,10 @@ class LookupCriterion:
     def __call__(self, points: FloatArray) -> FloatArray:
         """The fall at points."""
         return self._fall(points)[0]
+
+    def freedom(self, points: FloatArray) -> FloatArray:
+        """The number of values looked up."""
+        return np.full(len(points), self.evidence.revealed_mass)
 
     def corrected(self, points: FloatArray) -> FloatArray:
         """(α, β) at which points (a, β) are stationary in u."""
@@ -196,6 +203,10 @@ class TableCriterion:
         kept = slice(self.evidence.n_revealed, None)
         values = self.evidence.values[:, kept]
         return self.coordinates.design(values)[1:], self.evidence.mass[kept]
+
+    def freedom(self, points: FloatArray) -> FloatArray:
+        """Of the moments' spread."""
+        return self.shadow.freedom(self.corrected(points))
 
     def corrected(self, points: FloatArray) -> FloatArray:
         """(α, β) of (τ, β)."""

@@ -160,15 +160,23 @@ class ShadowEvidence:
         """
         odds = self.odds(points)
         moments = self.moments(odds)
+        inverse = self._inverse(odds)
+        statistic = np.einsum("pi,pij,pj->p", moments, inverse, moments)
+        freedom = self._freedom(odds, inverse)
+        width = inverse.shape[-1]
+        return np.asarray((freedom - width + 1.0) * np.log1p(statistic / freedom))
+
+    def freedom(self, points: FloatArray) -> FloatArray:
+        """From how many rows of equal part the moments' spread is known, at points."""
+        odds = self.odds(points)
+        return self._freedom(odds, self._inverse(odds))
+
+    def _inverse(self, odds: FloatArray) -> FloatArray:
+        """That of the moments' spread."""
         spread = self.spread(odds)
         # Far out one row outweighs all others, and the sum over rows has rank one.
         ridge = RIDGE * np.trace(spread, axis1=-2, axis2=-1)[:, None, None]
-        regular = spread + ridge * np.eye(spread.shape[-1])
-        inverse = np.linalg.inv(regular)
-        statistic = np.einsum("pi,pij,pj->p", moments, inverse, moments)
-        freedom = self._freedom(odds, inverse)
-        width = spread.shape[-1]
-        return np.asarray((freedom - width + 1.0) * np.log1p(statistic / freedom))
+        return np.asarray(np.linalg.inv(spread + ridge * np.eye(spread.shape[-1])))
 
     def _freedom(self, odds: FloatArray, inverse: FloatArray) -> FloatArray:
         """From how many rows of equal part the spread is estimated, at points."""

@@ -25,6 +25,8 @@ from .basis import (
     PolynomialBasis,
 )
 from .classifier import (
+    GroupedNeymanPearsonClassifier,
+    MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
     expected_power,
     query_budget,
@@ -78,8 +80,10 @@ __all__ = [
     "FDivergenceRatio",
     "FunctionMissingness",
     "GaussianBasis",
+    "GroupedNeymanPearsonClassifier",
     "ImputationEnsemble",
     "LogisticMissingness",
+    "MulticlassNeymanPearsonClassifier",
     "NPROCDisplay",
     "NaiveBayesRatio",
     "NeymanPearsonClassifier",

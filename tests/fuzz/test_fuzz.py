@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import xlsxwriter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from optional_packages import optional
 
 import missratio as mr
 from missratio._files import Cells, open_table
@@ -28,6 +28,8 @@ from missratio.app.modelfile._archive import HEADER, SCHEMA, _digest
 from missratio.app.tables import Encoder, TableColumn, Wanted, read_labelled
 from missratio.app.workflow import PhiFileError, read_missingness
 from missratio.exceptions import TableError
+
+xlsxwriter = optional("xlsxwriter")
 
 INPUTS = int(os.environ.get("MISSRATIO_FUZZ", "2000"))
 SECONDS = 30

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from missratio._summary import Summary, figure
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness, MissingnessCheck
 
@@ -97,6 +98,36 @@ class Certificate:
                 data[name] = None
         return data
 
+    def summary(self) -> Summary:
+        """The certificate at a glance: its levels and rows, and what it assumes.
+
+        Returns
+        -------
+        Summary
+            Prints as text, and renders in a notebook.
+        """
+        words = str(self).split("\n")
+        facts = [
+            ("controlled class", repr(self.controlled_class)),
+            ("other class", repr(self.other_class)),
+            ("alpha", f"{self.alpha:g}"),
+            ("delta", f"{self.delta:g}"),
+            ("certified", "yes" if self.certified else "no"),
+            ("deployment", self.deployment),
+            ("rule", self.rule),
+            ("threshold", figure(self.threshold, 6)),
+            ("calibration rows", str(self.rows)),
+            ("complete among them", str(self.observed)),
+            ("effective sample size", figure(float(self.effective_rows))),
+            ("estimated error", percent(self.estimated_error)),
+            ("error bound", percent(self.error_bound)),
+        ]
+        if self.sensitivity is not None:
+            facts.append(("sensitivity Γ", figure(float(self.sensitivity), 3)))
+        # The figures are among the facts.
+        notes = words[:1] + words[2:] if self.certified else words
+        return Summary("Neyman-Pearson certificate", tuple(facts), notes=tuple(notes))
+
     def __str__(self) -> str:
         """The certificate in words."""
         controlled, other = rows_of(self.controlled_class), named(self.other_class)
@@ -114,7 +145,7 @@ class Certificate:
             f"classified as {other} (with probability {percent(1 - self.delta)} over "
             "the calibration rows).",
             f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
-            f"{self.rows} calibration rows{self._on_size()}. The estimated error is "
+            f"{self.rows:,} calibration rows{self._on_size()}. The estimated error is "
             f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),
@@ -129,8 +160,8 @@ class Certificate:
         if self.observed == self.rows:
             return ""
         return (
-            f", of which {self.observed} are complete (effective sample size "
-            f"{self.effective_rows:.4g})"
+            f", of which {self.observed:,} are complete (effective sample size "
+            f"{self.effective_rows:,.1f})"
         )
 
     def _on_missingness(self) -> list[str]:
@@ -196,6 +227,7 @@ def assumptions(
     cap: float | None = None,
     *,
     looked_up: bool = False,
+    fallback: Any = None,
 ) -> tuple[str, ...]:
     """What a guarantee rests on.
 
@@ -212,7 +244,11 @@ def assumptions(
         The largest weight that a row may have to be classified as the other class.
     looked_up : bool
         Whether incomplete rows were drawn and looked up, instead of a model.
+    fallback : object
+        The class that incomplete rows get; None for the controlled one.
     """
+    unscored = "rows with a missing value are always classified as "
+    unscored += named(controlled if fallback is None else fallback)
     drawn = "the calibration rows are drawn independently from the law of the "
     drawn += f"{rows_of(controlled)} to be classified"
     if deployment == "as-observed":
@@ -223,12 +259,12 @@ def assumptions(
             "rows to look up were drawn at random among the incomplete ones, and how "
             "many has nothing to do with their values",
             "what was found is true",
-            f"rows with a missing value are always classified as {named(controlled)}",
+            unscored,
             "no model of missingness is assumed",
         )
     if model is None:
         return (drawn, "none of their values is missing")
-    reach = f"rows with a missing value are always classified as {named(controlled)}"
+    reach = unscored
     if cap is not None:
         reach += (
             ", and so are rows that go missing with probability above "

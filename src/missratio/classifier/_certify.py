@@ -51,6 +51,9 @@ class Promise:
     on_infeasible : {"raise", "reject_all"}
     controlled, other : object
         The controlled class, and the other.
+    caps : bool
+        Whether rows of large weight may be given up for a smaller bound, by giving
+        them the controlled class.
     """
 
     alpha: float
@@ -62,6 +65,7 @@ class Promise:
     on_infeasible: str
     controlled: Any
     other: Any
+    caps: bool = True
 
     def certify(
         self,
@@ -209,7 +213,7 @@ class Promise:
         known = trust.bound(training.rows.shape[1])
         heaviest = trust.edges(training.rows)[1]
         heaviest = heaviest[heaviest > 0.0]
-        if uses == "unused" or not len(heaviest):
+        if uses == "unused" or not len(heaviest) or not self.caps:
             return [(trust, rule)]
         caps = np.unique(np.quantile(heaviest, CAP_LEVELS))[::-1]
         if known is not None:

@@ -10,14 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import (
     check_is_fitted,
 )
@@ -32,6 +26,13 @@ from missratio.classifier._cautions import (
 )
 from missratio.classifier._certificate import tested
 from missratio.classifier._certify import Promise
+from missratio.classifier._meta import (
+    DEPLOYMENTS,
+    INFEASIBLE,
+    CertifiedClassifier,
+    check_odds_factor,
+    weighed_twice,
+)
 from missratio.classifier._models import calibration_model, find_models
 from missratio.classifier._predicted import with_low_stratum
 from missratio.classifier._reading import read_labelled, read_rows
@@ -57,11 +58,8 @@ from missratio.rows import LabelledSource, as_source
 from missratio.threshold import CalibrationSample, Rule, check_levels
 from missratio.weights import complete_row_weights
 
-DEPLOYMENTS = ("complete", "as-observed")
-INFEASIBLE = ("raise", "reject_all")
 
-
-class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class NeymanPearsonClassifier(CertifiedClassifier):
     """A classifier whose error on one class is at most α with probability 1 − δ.
 
     Splits the rows of the controlled class in two: on the one part, and on the rows of
@@ -423,29 +421,10 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 weights[of_class] = complete_row_weights(rows, model)
         return weights
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Fit parameters go to the estimator.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=mapping)
-        )
-
     def __sklearn_tags__(self) -> Any:
         """Two classes; NaN and sparse tables where the estimator takes them."""
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = (
-            inner.input_tags.allow_nan or self.missingness is not None
-        )
         return tags
 
     def _check_parameters(self) -> None:
@@ -456,10 +435,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 "missingness_delta is a part of delta, so it must lie strictly between "
                 f"0 and {self.delta}: got {part}."
             )
-        if not 1.0 <= self.odds_factor < np.inf:
-            raise ValueError(
-                f"odds_factor must be 1 or more, and finite: got {self.odds_factor}."
-            )
+        check_odds_factor(self.odds_factor)
         check_choice("deployment", self.deployment, DEPLOYMENTS)
         check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
 
@@ -479,7 +455,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
         """The models by label: the classifier's own, or the estimator's."""
-        return find_models(self.missingness, self.estimator, self.classes_)
+        names = getattr(self, "feature_names_in_", None)
+        return find_models(self.missingness, self.estimator, self.classes_, names)
 
     def _scored(self, X: Any) -> ScoredRows:
         return ScoredRows(X, self._score(X))
@@ -532,21 +509,11 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         missingness: Mapping[Any, Missingness] | None,
     ) -> RowInclusion | None:
         """By what draw rows are there; None where that isn't asked for."""
-        if inclusion is None:
-            return None
-        if self.deployment != "complete":
-            raise ValueError(
-                "inclusion is for deployment='complete': rows as they are observed are "
-                "calibrated as they are. Leave it out, and the answers too."
-            )
-        drawn = RowInclusion.of(inclusion, complete_mask(X), X.shape[1], y)
-        controlled = self._controlled()
-        of_class = np.flatnonzero(np.asarray(y) == controlled)
-        if controlled in (missingness or {}) and drawn.take(of_class).by_design:
-            raise ValueError(
-                f"Class {controlled!r} has a missingness model and inclusion "
-                "probabilities: its rows can't be weighed twice. Leave out one of them."
-            )
+        drawn, controlled = self._drawn(inclusion, X, y), self._controlled()
+        if drawn is not None and controlled in (missingness or {}):
+            of_class = np.flatnonzero(np.asarray(y) == controlled)
+            if drawn.take(of_class).by_design:
+                raise weighed_twice(controlled)
         return drawn
 
     def _calibrate(

@@ -132,14 +132,25 @@ def _too_few_look_ups(
     assert lookups is not None
     incomplete, drawn = int(lookups.incomplete.sum()), int(lookups.drawn.sum())
     needed = fewest_look_ups(sample, alpha, delta)
-    wants = "Bring more rows of that class"
+    wants = "bring more rows of that class"
     if needed is not None and needed > drawn:
-        wants = f"Look up {needed} of them or more, several times that for power"
+        wants = f"look up {needed} of them or more, several times that for power"
     return NoCertificateError(
-        f"No threshold certifies alpha={alpha:g} at delta={delta:g}: of "
-        f"{sample.n_rows} calibration rows of class {controlled!r}, {incomplete} are "
-        f"incomplete and {drawn} of these were looked up ({lookups.not_found} not "
-        f"found). {wants}, raise alpha or delta, or set on_infeasible='reject_all'."
+        Message(
+            "No threshold certifies alpha={alpha:g} at delta={delta:g}: of {rows} "
+            "calibration rows of class {label!r}, {incomplete} are incomplete and "
+            "{drawn} of these were looked up ({lost} not found).",
+            label=controlled,
+            remedies=(wants, Remedy.RAISE_LEVELS, Remedy.REJECT_ALL),
+            facts={
+                "alpha": alpha,
+                "delta": delta,
+                "rows": sample.n_rows,
+                "incomplete": incomplete,
+                "drawn": drawn,
+                "lost": lookups.not_found,
+            },
+        )
     )
 
 

@@ -61,9 +61,12 @@ def missingness_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def relabelled(models: Models | None, controlled: Any) -> Models | None:
-    """Models under the labels that an estimator sees: 0 for the controlled class."""
-    if models is None:
-        return None
+    """Models under the labels that an estimator sees: 0 for the controlled class.
+
+    None for the controlled class leaves models that are under these labels already.
+    """
+    if models is None or controlled is None:
+        return models
     return {int(label != controlled): model for label, model in models.items()}
 
 
@@ -95,14 +98,15 @@ def fit_estimator(
     estimator : estimator
     X : array or dataframe of shape (n_rows, n_columns)
     labels : ndarray of int of shape (n_rows,)
-        0 for the controlled class, 1 for the other.
+        As the estimator is to see them: for two classes 0 for the controlled one.
     rows : ndarray of int
         The rows to fit on.
-    missingness : mapping from {0, 1} to Missingness, or None
+    missingness : mapping from these labels to Missingness, or None
         Reaches parameters called `missingness` that are None; where there are none, the
         weights of whole-row models are passed as `sample_weight`.
     controlled : object
-        The controlled class, for models that the estimator has under users' labels.
+        The controlled class, for models that the estimator has under users' labels;
+        None where it has none such.
     params : dict
         Of the fit.
     inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None

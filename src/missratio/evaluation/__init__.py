@@ -21,6 +21,7 @@ from missratio.evaluation._np_roc import (
     np_roc,
 )
 from missratio.evaluation._sensitivity_display import SensitivityDisplay
+from missratio.evaluation._trade_off_display import TradeOffDisplay
 
 __all__ = [
     "NPROC",
@@ -30,6 +31,7 @@ __all__ = [
     "NPROCComparison",
     "NPROCDisplay",
     "SensitivityDisplay",
+    "TradeOffDisplay",
     "TypeIErrorMonitor",
     "WatchedPoint",
     "compare_np_roc",

@@ -114,7 +114,8 @@ class QueryPlan:
     ) -> None:
         """Write the table to fill in, whole or not at all.
 
-        To the columns of `to_frame` it adds the values of the row that are known.
+        To the columns of `to_frame` it adds the values of the row that are known, and
+        leaves out `row` where there is `line`.
 
         Parameters
         ----------
@@ -136,7 +137,13 @@ class QueryPlan:
         )
 
     @staticmethod
-    def read(source: Any, X: Any, y: ArrayLike | None = None) -> Revealed:
+    def read(
+        source: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        lines: ArrayLike | None = None,
+    ) -> Revealed:
         """Read what was filled in; the file, X and y are all it takes.
 
         Lines may be in any order, left blank or taken out, and columns added. A blank
@@ -152,6 +159,8 @@ class QueryPlan:
             The table that the plan was made for, as it was.
         y : array-like of shape (n,), default=None
             Its labels.
+        lines : array-like of shape (n,), default=None
+            Where each row is in the user's own file, as the plan was given them.
 
         Returns
         -------
@@ -166,7 +175,7 @@ class QueryPlan:
             feature that X doesn't have, a row filled in by half where whole rows are
             asked for, or a plan for another table.
         """
-        return read_answers(source, X, y)
+        return read_answers(source, X, y, lines=lines)
 
     def read_back(self, source: Any, X: Any, y: ArrayLike | None = None) -> Revealed:
         """Read what was filled in, as `read` does, of this very plan.
@@ -176,12 +185,24 @@ class QueryPlan:
         """
         planned = np.zeros(self.shape, dtype=bool)
         planned[self.rows, self.columns] = True
-        return read_answers(source, X, y, planned)
+        lines = self._file_lines()
+        return read_answers(source, X, y, planned, lines=lines)
+
+    def _file_lines(self) -> IntArray | None:
+        """The line of each row of X, where the plan knows it; -1 elsewhere."""
+        if self.lines is None:
+            return None
+        lines = np.full(self.shape[0], -1)
+        lines[self.rows] = self.lines
+        return lines
 
     def _columns(self, revealed: Revealed | None, *, known: bool = False) -> Columns:
         table = table_word(self.fingerprint, rowwise=self.rowwise)
         cells = list(zip(self.rows.tolist(), self.columns.tolist(), strict=True))
-        columns: Columns = {"draw": self.order.tolist(), "row": self.rows.tolist()}
+        columns: Columns = {"draw": self.order.tolist()}
+        # In a file to fill in, a row goes by one number: that in the user's own file.
+        if self.lines is None or not known:
+            columns["row"] = self.rows.tolist()
         if self.lines is not None:
             columns["line"] = self.lines.tolist()
         if self.ids is not None:

@@ -11,6 +11,7 @@ from missratio.missingness._check import (
 from missratio.missingness._inclusion import RowInclusion, drawn_whole
 from missratio.missingness._looked_up_terms import looked_up_terms
 from missratio.missingness.base import Missingness
+from missratio.missingness.by_name import NamedMissingness
 from missratio.missingness.corruption import corrupt
 from missratio.missingness.function import FunctionMissingness
 from missratio.missingness.logistic import LogisticMissingness
@@ -32,6 +33,7 @@ __all__ = [
     "MissingnessContradictionWarning",
     "MissingnessPatterns",
     "MissingnessPatternsDisplay",
+    "NamedMissingness",
     "RowInclusion",
     "StepMissingness",
     "corrupt",

@@ -13,7 +13,11 @@ import numpy as np
 
 from missratio._typing import FloatArray
 from missratio.missingness._evidence import WeightEvidence
-from missratio.missingness.arrays import as_numeric_array, column_name
+from missratio.missingness.arrays import (
+    as_numeric_array,
+    column_name,
+    column_names,
+)
 from missratio.missingness.base import Missingness
 
 LEVEL = 1e-3
@@ -161,6 +165,7 @@ def missingness_check(
     ('contradiction', 'φ expects 90 % of column 0 missing, the table has 34 %')
     """
     n_columns = as_numeric_array(X).shape[1]
+    missingness = missingness.bound(column_names(X) if names is None else names)
     edges = _edges(X, missingness, level, odds_factor)
     bounds = _weights(missingness.column_maxima(n_columns), odds_factor)
     if missingness.rowwise:

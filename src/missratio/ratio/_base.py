@@ -18,8 +18,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from missratio._summary import Summary
 from missratio._typing import BoolArray, FloatArray
 from missratio.exceptions import NoFiniteOptimumWarning, NotSolvedWarning
+from missratio.missingness.arrays import text_columns_named
 from missratio.rows import (
     ClassRows,
     MemorySource,
@@ -111,6 +113,18 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         chosen = self.predict_log_ratio(X) > 0.0
         return self.classes_[as_numpy(chosen).astype(np.intp)]
 
+    def summary(self) -> Summary:
+        """The fit at a glance: classes, rows, optimum and coefficients.
+
+        Returns
+        -------
+        Summary
+            Prints as text, and renders in a notebook.
+        """
+        from missratio.ratio._summary import summarize
+
+        return summarize(self)
+
     def __sklearn_tags__(self) -> Any:
         """Two classes only; NaN where there is a model of why."""
         tags = super().__sklearn_tags__()
@@ -141,10 +155,12 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         given = X
         if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biu":
             # Nothing can be wrong with such labels but their number.
-            X = validate_data(self, X, skip_check_array=_is_plain(X), **options)
+            with text_columns_named(X):
+                X = validate_data(self, X, skip_check_array=_is_plain(X), **options)
             check_consistent_length(X, y)
         else:
-            X, y = validate_data(self, X, y, **options)
+            with text_columns_named(X):
+                X, y = validate_data(self, X, y, **options)
         if reset:
             self.classes_ = two_classes(y)
         is_numerator = y == self.classes_[1]
@@ -161,13 +177,14 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     def _read_rows(self, X: Any) -> Any:
         """Validate rows to be scored."""
         check_is_fitted(self)
-        return validate_data(
-            self,
-            on_host(X),
-            reset=False,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan" if self._allows_nan() else True,
-        )
+        with text_columns_named(X):
+            return validate_data(
+                self,
+                on_host(X),
+                reset=False,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite="allow-nan" if self._allows_nan() else True,
+            )
 
 
 def given(y: ArrayLike | None) -> ArrayLike:

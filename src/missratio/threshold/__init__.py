@@ -14,6 +14,7 @@ from missratio.threshold._rules import (
     PaperRule,
     Rule,
     Selection,
+    binomial_bound,
     binomial_tail,
     fewest,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "Selection",
     "ThinningRule",
     "TunedBettingRule",
+    "binomial_bound",
     "binomial_tail",
     "check_levels",
     "fewest",

@@ -45,6 +45,7 @@ def perform(line):
     return result.stdout + found + told
 
 
+@pytest.mark.needs("altair", "matplotlib", "vl_convert")
 def test_commands_print_what_the_page_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     checker = doctest.OutputChecker()

@@ -57,8 +57,9 @@ def answer(truth):
         with plan.open(newline="") as stream:
             lines = list(csv.DictReader(stream))
         for line in lines[:until]:
-            value = truth[0][int(line["row"]), COLUMNS.index(line["feature"])]
-            line["value"] = "not found" if int(line["row"]) in lost else value
+            row = int(line["line"]) - 2
+            value = truth[0][row, COLUMNS.index(line["feature"])]
+            line["value"] = "not found" if row in lost else value
         with plan.open("w", newline="") as stream:
             writer = csv.DictWriter(stream, lines[0])
             writer.writeheader()
@@ -112,7 +113,7 @@ def test_rows_not_found_are_counted(fit, rows_plan, answer):
     plan, _ = rows_plan
     with plan.open(newline="") as stream:
         first = next(r for r in csv.DictReader(stream) if r["class"] == "ill")
-    answer(plan, lost={int(first["row"])})
+    answer(plan, lost={int(first["line"]) - 2})
     _, facts = fit("--queries", plan)
     assert "(1 of them not found)" in facts["missingness"]
 

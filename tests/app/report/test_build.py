@@ -3,9 +3,8 @@
 import json
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 from scipy.sparse import csr_array
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -14,6 +13,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import missratio as mr
+
+pd = optional("pandas")
+pl = optional("polars")
 
 STEP = mr.StepMissingness([1.0, 1.0], 0.0, 0.7)
 ENTRIES = mr.StepMissingness([1.0, 1.0], 0.0, 0.5, rowwise=False)
@@ -313,6 +315,7 @@ def test_coefficients_are_those_of_the_score():
     )
 
 
+@pytest.mark.needs("pandas")
 @pytest.mark.filterwarnings("ignore::missratio.uncertainty.UnreliableIntervalWarning")
 def test_intervals_of_coefficients_are_those_of_the_fits_own_rows():
     fitted, X, y = whole_rows()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,6 +53,9 @@ def fit(
     missingness: options.Missingness = None,
     queries: options.Queries = None,
     method: options.Method = "auto",
+    compare_seconds: options.CompareSeconds = 60.0,
+    versus: options.Versus = None,
+    query_budget: options.QueryBudget = None,
     deployment: options.Deployment = "complete",
     calibration_size: options.CalibrationSize = 0.5,
     rule: options.Rule = "auto",
@@ -63,6 +69,8 @@ def fit(
     missing_value: options.MissingValue = [],  # noqa: B006
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
+    header_row: options.HeaderRow = None,
+    skip_unlabelled: options.SkipUnlabelled = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -79,16 +87,22 @@ def fit(
             asked = FitOptions(
                 controlled, alpha, delta, missingness, queries, method,
                 deployment, calibration_size, rule, odds_factor, on_infeasible,
-                seed, standard_errors,
+                seed, standard_errors, compare_seconds, versus, query_budget,
             )  # fmt: skip
             asked.check()
             inputs = [data, *asked.inputs]
             check_outputs(out, force=force, sign_with=sign, inputs=inputs)
             progress.step(f"Reading {data}")
-            source = open_table(data, encoding=encoding, sheet=sheet)
-            wanted = Wanted(target, drop, categorical, missing_value, asked.as_observed)
+            source = open_table(
+                data, encoding=encoding, sheet=sheet, header_row=header_row
+            )
+            wanted = Wanted(
+                target, drop, categorical, missing_value, asked.as_observed,
+                skip_unlabelled,
+            ).found_in(source)  # fmt: skip
             table = read_labelled(source, wanted)
-            fitted = fit_table(table, source, wanted, asked, progress.step)
+            command = shlex.join(["missratio", *sys.argv[1:]])
+            fitted = fit_table(table, source, wanted, asked, progress.step, command)
             progress.step(f"Writing {out}")
             save_model(fitted.model, out, force=force, sign_with=sign)
         if as_json:
@@ -105,6 +119,14 @@ def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
         "model": str(out),
         "method": model.method,
         "why": fitted.why,
+        "finding": fitted.finding.sentence,
+        "power": _power(fitted),
+        "query_budget": None
+        if fitted.budget is None
+        else plain(fitted.budget.to_frame("pyarrow").to_pydict()),
+        "comparison": None
+        if model.comparison is None
+        else plain(asdict(model.comparison)),
         "way": fitted.account.way,
         "missingness": fitted.account.sentence,
         "certificate": plain(model.certificate.to_dict()),
@@ -116,17 +138,34 @@ def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
     }
 
 
+def _power(fitted: FittedTable) -> dict[str, Any]:
+    found = fitted.finding
+    return {
+        "estimate": found.power,
+        "low": found.low,
+        "high": found.high,
+        "confidence": found.confidence,
+        "rows": found.rows,
+        "source": found.source,
+    }
+
+
 def _warnings(fitted: FittedTable) -> list[str]:
     return list(dict.fromkeys(phrased(message) for message in fitted.warnings))
 
 
 def _show(fitted: FittedTable, out: Path) -> None:
+    from missratio.app.workflow import budget_words
+
     model = fitted.model
     rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
     say(f"Rows: {rows}. Columns: {len(model.encoder.columns)}.")
     say(fitted.account.sentence)
     say(f"Method: {model.method}, {fitted.why}.")
+    say(fitted.finding.sentence)
     say(str(model.certificate))
+    if fitted.budget is not None:
+        say(budget_words(fitted.budget))
     for warning in _warnings(fitted):
         say(f"Warning: {warning}")
     say(f"Written: {out}")

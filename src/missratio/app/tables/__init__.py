@@ -1,21 +1,27 @@
 """Labelled tables as numbers: which columns are numbers, and which categories."""
 
-from missratio.app.tables._encoder import BLANK, Encoder, TableColumn
-from missratio.app.tables._labelled import (
-    LabelledTable,
-    Wanted,
-    check_names,
-    read_labelled,
-)
+from missratio.app.tables._classes import REST, find_label, two_classes
+from missratio.app.tables._columns import check_names, named_columns, refused
+from missratio.app.tables._encoder import BLANK, Encoder, TableColumn, flat
+from missratio.app.tables._frames import as_arrow, column_names
+from missratio.app.tables._labelled import LabelledTable, Wanted, read_labelled
 from missratio.app.tables._missing import varies
 
 __all__ = [
     "BLANK",
+    "REST",
     "Encoder",
     "LabelledTable",
     "TableColumn",
     "Wanted",
+    "as_arrow",
     "check_names",
+    "column_names",
+    "find_label",
+    "flat",
+    "named_columns",
     "read_labelled",
+    "refused",
+    "two_classes",
     "varies",
 ]

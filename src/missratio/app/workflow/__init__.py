@@ -1,6 +1,7 @@
 """What the command line does with a table, without the command line."""
 
-from missratio.app.workflow._fit import FittedTable, check_classes, fit_table
+from missratio.app.workflow._budget import budget_words
+from missratio.app.workflow._fit import FittedTable, fit_table
 from missratio.app.workflow._methods import METHODS
 from missratio.app.workflow._options import FitOptions
 from missratio.app.workflow._phi_file import EXAMPLE, PhiFileError, read_missingness
@@ -18,7 +19,7 @@ __all__ = [
     "PredictOptions",
     "Predicted",
     "Watched",
-    "check_classes",
+    "budget_words",
     "facts_of",
     "fit_table",
     "plan_table",

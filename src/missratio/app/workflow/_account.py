@@ -89,6 +89,7 @@ def lookup_account(
     plan: Path,
     *,
     learn: bool,
+    lines: Sequence[int] | None = None,
 ) -> Account:
     """What was looked up: as data where it is whole rows, else to learn φ from.
 
@@ -103,8 +104,10 @@ def lookup_account(
         Filled in.
     learn : bool
         Whether φ is to be learned from look-ups and table in any case.
+    lines : sequence of int, optional
+        Where each row of the table is in its file.
     """
-    revealed = _read(table, plan)
+    revealed = _read(table, plan, lines)
     try:
         if learn or not revealed.rowwise:
             return _learned_account(table, labels, revealed)
@@ -113,9 +116,9 @@ def lookup_account(
         raise TableError(f"{plan} was refused. {error}") from error
 
 
-def _read(table: LabelledTable, plan: Path) -> Revealed:
+def _read(table: LabelledTable, plan: Path, lines: Sequence[int] | None) -> Revealed:
     try:
-        return QueryPlan.read(plan, table.numeric_frame(), table.y)
+        return QueryPlan.read(plan, table.numeric_frame(), table.y, lines=lines)
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no plan {plan}.") from None
     except ValueError as error:

@@ -512,7 +512,7 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         drawn, controlled = self._drawn(inclusion, X, y), self._controlled()
         if drawn is not None and controlled in (missingness or {}):
             of_class = np.flatnonzero(np.asarray(y) == controlled)
-            if drawn.take(of_class).by_design:
+            if drawn.take(of_class).looked_up:
                 raise weighed_twice(controlled)
         return drawn
 
@@ -526,7 +526,9 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         drawn: RowInclusion | None = None,
     ) -> None:
         model = None
-        by_design = drawn is not None and drawn.by_design
+        # Where the class has a model, that explains what is missing.
+        explained = self._controlled() in (missingness or {})
+        by_design = drawn is not None and drawn.by_design and not explained
         if self.deployment == "complete" and not by_design:
             model = calibration_model(X0, missingness, self._controlled())
         checks: tuple[MissingnessCheck, ...] = ()

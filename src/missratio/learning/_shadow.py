@@ -25,6 +25,8 @@ from missratio.learning._evidence import KEPT_ROWS, group_starts
 PRIOR_DEVIATION = 1.4
 LARGEST_LOG_ODDS = 50.0
 RIDGE = 1e-10
+# Below so many degrees of freedom nothing would ever be ruled out.
+LEAST_FREEDOM = 30.0
 MAX_STEPS = 100
 ROUNDS = 4
 
@@ -150,8 +152,8 @@ class ShadowEvidence:
         instrument, however weak these are. Where a few rows with large odds make most
         of the moments' spread, that is estimated from as few: the statistic T is then
         about Hotelling's T² with ν degrees of freedom, Kish's number of rows by their
-        part in the spread, and (ν − k + 1)·log(1 + T/ν) has the same tail as a χ² (for
-        two instruments exactly).
+        part in the spread (30 at least), and (ν − k + 1)·log(1 + T/ν) has the same tail
+        as a χ² (for two instruments exactly).
 
         Parameters
         ----------
@@ -162,7 +164,7 @@ class ShadowEvidence:
         moments = self.moments(odds)
         inverse = self._inverse(odds)
         statistic = np.einsum("pi,pij,pj->p", moments, inverse, moments)
-        freedom = self._freedom(odds, inverse)
+        freedom = np.maximum(self._freedom(odds, inverse), LEAST_FREEDOM)
         width = inverse.shape[-1]
         return np.asarray((freedom - width + 1.0) * np.log1p(statistic / freedom))
 

@@ -106,6 +106,11 @@ class RowInclusion:
         """Whether any row was drawn, or left out."""
         return bool((self.probability < 1.0).any())
 
+    @property
+    def looked_up(self) -> bool:
+        """Whether any row was drawn: what is missing still says nothing of a draw."""
+        return bool(((self.probability > 0.0) & (self.probability < 1.0)).any())
+
     def take(self, rows: IntArray) -> RowInclusion:
         """That of some rows."""
         strata = None if self.strata is None else self.strata[rows]

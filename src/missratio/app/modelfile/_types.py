@@ -57,7 +57,7 @@ _OBJECTS = (
     "missratio.threshold._sample.LookUps",
     "missratio.threshold._strata.LookUpRule",
     "missratio.rows._summary.WeightCheck",
-    "missratio.weights.SampleSize",
+    "missratio.weights._size.SampleSize",
     "sklearn._loss.link.Interval",
     "sklearn._loss.link.LogitLink",
     "sklearn._loss.loss.HalfBinomialLoss",

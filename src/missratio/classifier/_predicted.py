@@ -22,9 +22,9 @@ from missratio.missingness.arrays import as_numeric_array
 
 # Of the rows set aside as low, so many looked-up ones are expected above.
 EXPECTED_ABOVE = 0.3
-# A stratum of fewer rows, or of a smaller share of them, isn't worth the test's while.
+# With fewer low rows, or a smaller share of them, one stratum has more power.
 FEWEST_ROWS = 10
-LEAST_SHARE = 0.1
+LEAST_SHARE = 1.0 / 3.0
 FEWEST_TRAINING = 30
 # Kinds of incomplete rows beyond which predictions would take long.
 MOST_PATTERNS = 5000
@@ -101,10 +101,9 @@ def _low(above: FloatArray, looked_up: BoolArray) -> BoolArray | None:
     expected = np.cumsum(above[order]) * looked_up.mean()
     low = np.zeros(len(above), dtype=bool)
     low[order[expected <= EXPECTED_ABOVE]] = True
-    few = max(FEWEST_ROWS, LEAST_SHARE * len(above))
-    if min(low.sum(), (~low).sum()) < few or not (low & looked_up).any():
-        return None
-    return low if (~low & looked_up).any() else None
+    enough = low.sum() >= max(FEWEST_ROWS, LEAST_SHARE * len(above))
+    seen = (low & looked_up).any() and (~low & looked_up).any()
+    return low if enough and seen and (~low).sum() >= FEWEST_ROWS else None
 
 
 def _quantile(values: FloatArray, weights: FloatArray, level: float) -> float:

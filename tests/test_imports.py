@@ -26,6 +26,7 @@ PATH = [
     "engine",
     "tensor",
     "ratio",
+    "comparison",
     "uncertainty",
     "imputation",
     "classifier",
@@ -33,7 +34,16 @@ PATH = [
     "theory",
     "datasets",
 ]
-BASE = {"_blocks", "_files", "_hints", "_seeds", "_summary", "_typing", "_threads"}
+BASE = {
+    "_blocks",
+    "_files",
+    "_hints",
+    "_seeds",
+    "_callbacks",
+    "_summary",
+    "_typing",
+    "_threads",
+}
 BASE |= {"exceptions"}
 ALLOWED = {
     **{part: set() for part in BASE},
@@ -51,15 +61,16 @@ APP = {
     "tables": set(),
     "modelfile": {"tables"},
     "report": {"tables", "modelfile"},
+    "export": {"tables", "modelfile"},
     "workflow": {"tables", "modelfile", "report"},
-    "cli": {"tables", "modelfile", "report", "workflow"},
+    "cli": {"tables", "modelfile", "report", "export", "workflow"},
 }
 LIBRARY = {*ALLOWED, "solver"}
 ALLOWED["app"] = {*LIBRARY, "reproduce"}
 for late in ["learning", *PATH[PATH.index("ratio") :]]:
     ALLOWED[late].add("solver")
 HEAVY = ["torch", "triton", "dask", "distributed", "altair", "matplotlib", "pandas"]
-HEAVY += ["polars", "pyarrow"]
+HEAVY += ["polars", "pyarrow", "onnx", "onnxruntime"]
 
 
 def imported_modules(file):

@@ -36,8 +36,11 @@ def _blas_libraries() -> list[Any]:
 
 
 def _allowed_threads() -> int:
-    """As many threads as the user lets BLAS have."""
-    return int(max((lib.num_threads for lib in _blas_libraries()), default=1))
+    """As many threads as the user lets BLAS have: the least of the libraries loaded.
+
+    Others may be loaded after the user has set a limit, and know nothing of it.
+    """
+    return int(min((lib.num_threads for lib in _blas_libraries()), default=1))
 
 
 class _Hold:

@@ -215,7 +215,9 @@ class RowSample:
             # A streamed source leaves out what is None.
             if self.in_passing and not features.shape[1]:
                 return None
-            return work(features, weights)
+            # What isn't finite is found in the scores.
+            with np.errstate(over="ignore", invalid="ignore"):
+                return work(features, weights)
 
         source: Any = self.rows.source
         found: Result = source.fold(work_on, merge, elements)
@@ -228,11 +230,20 @@ class RowSample:
         shift = centre[:, None, :]
         own = rows.source.features.dtype
         dtype = _single_or(own, self.peek() - shift) if single else own
+        whole = None
+        if not self.in_passing:
+            # Threads write where their rows belong: nothing is copied after them.
+            whole = np.empty((len(centre), rows.n_rows, centre.shape[1]), dtype=dtype)
 
         def copied(block: RowBlock) -> list[tuple[FloatArray, FloatArray]]:
             features, weights = part._block(block)
-            out = np.empty(features.shape, dtype=dtype)
-            np.subtract(features, shift, out=out, casting="same_kind")
+            if whole is None:
+                out = np.empty(features.shape, dtype=dtype)
+            else:
+                out = whole[:, block.place]
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.subtract(features, shift, out=out, casting="same_kind")
+                self.check_finite(out.sum(axis=(1, 2)))
             if weights is None:
                 weights = np.ones((1, features.shape[1]))
             return [(out, weights.astype(dtype, copy=False))]
@@ -240,7 +251,9 @@ class RowSample:
         blocks = rows.source.fold(
             copied, lambda parts: [block for each in parts for block in each]
         )
-        features = np.concatenate([each for each, _ in blocks], axis=1)
+        features = whole
+        if features is None:
+            features = np.concatenate([each for each, _ in blocks], axis=1)
         weights = None
         if rows.source.weights is not None or not isinstance(rows.weighing, Unweighted):
             n_weights = max(len(each) for _, each in blocks)
@@ -254,6 +267,11 @@ class RowSample:
             )
         total = self.total * (rows.n_rows / self.n_rows)
         return Sample(features, total, weights, centred=True)
+
+    def check_finite(self, numbers: FloatArray) -> None:
+        """Refuse rows with NaN or infinity if what was found of them isn't finite."""
+        if not self.in_passing and not np.isfinite(numbers).all():
+            self.rows.whole_row_weights()
 
     def peek(self) -> FloatArray:
         """Features of a few hundred rows from all over the sample."""

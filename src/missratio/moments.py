@@ -191,7 +191,8 @@ def accumulate(
         elif picked is not None:
             rows, times = picked
             mass = term.curvature[:, rows] * times
-            curvature = _second_moments(mass, features[:, rows], at)
+            few = np.take(features[0], rows, axis=0, mode="clip")[None]
+            curvature = _second_moments(mass, few, at)
         scale = zero + term.log_scale
         sums.append(Sums(scale, value, slope, curvature, lowest, highest))
     return sums
@@ -207,20 +208,21 @@ def _draw(
     direction, however uneven the terms are. None, for all rows, where there is no mass
     or none that is a number.
     """
-    scales = [np.asarray(term.log_scale).max() for term in terms]
-    mass = np.zeros(terms[0].curvature.shape[1])
-    for term, scale in zip(terms, scales, strict=True):
-        mass += np.exp(scale - max(scales)) * np.abs(term.curvature[0])
+    # Calls are few: threads wait for the interpreter between them.
+    mass = np.abs(terms[0].curvature[0])
+    if len(terms) > 1:
+        scales = [np.asarray(term.log_scale).max() for term in terms]
+        parts = zip(terms, np.exp(np.array(scales) - max(scales)), strict=True)
+        mass = sum(part * np.abs(term.curvature[0]) for term, part in parts)
     if weights is not None:
-        mass *= weights[0]
-    cumulative = np.cumsum(mass, out=mass)
+        mass = mass * weights[0]
+    cumulative = np.cumsum(mass, dtype=np.float64)
     n_drawn = max(1, math.ceil(share * len(mass)))
     step = cumulative[-1] / n_drawn
     if not 0.0 < step < math.inf:
         return None
     rows = np.searchsorted(cumulative, step * (np.arange(n_drawn) + 0.5))
-    own = np.diff(cumulative, prepend=0.0)[rows]
-    times = step / own
+    times = step / mass[rows]
     if weights is not None:
         times *= weights[0, rows]
     return rows, times.astype(terms[0].curvature.dtype)

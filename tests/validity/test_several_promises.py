@@ -16,6 +16,7 @@ from missratio.classifier._decisions import UnorderedDecision
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import groups
 import multiclass
+import target
 
 pytestmark = pytest.mark.validity
 
@@ -25,7 +26,7 @@ SURE = 0.01 / 30
 
 @pytest.mark.parametrize("number", range(10))
 def test_classes_keep_their_bounds_together(number):
-    found = multiclass.simulate(multiclass.Setting.draw(number), repeats=60)
+    found = multiclass.simulate(multiclass.Setting.draw(number), repeats=40)
     assert found.p_value > SURE
 
 
@@ -56,21 +57,28 @@ def test_forgetting_what_bounded_classes_take_of_each_other_is_caught(monkeypatc
 
 
 def test_leaving_out_weights_is_caught():
-    setting = multiclass.Setting.draw(1)
-    setting = replace(setting, kind="rows", slope=1.5)
-    kept = multiclass.simulate(setting, repeats=40)
+    setting = replace(
+        multiclass.Setting.draw(1),
+        kind="rows",
+        centres=np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 4.0]]),
+        n_rows=(1000, 600, 600),
+        alpha={0: 0.1},
+        is_ordered=False,
+        slope=1.5,
+    )
+    kept = multiclass.simulate(setting, repeats=30)
     assert kept.p_value > SURE
 
     def unweighted(classifier):
         return classifier.set_params(missingness=None, deployment="as-observed")
 
-    assert multiclass.simulate(setting, 40, unweighted).p_value < SURE
+    assert multiclass.simulate(setting, 30, unweighted).p_value < SURE
 
 
-@pytest.mark.parametrize("number", range(9))
+@pytest.mark.parametrize("number", range(6))
 def test_groups_are_kept_their_promises(number):
-    found = groups.simulate(groups.Setting.draw(number), repeats=120)
-    assert found.certified > 60
+    found = groups.simulate(groups.Setting.draw(number), repeats=50)
+    assert found.certified > 25
     assert found.p_value > SURE
 
 
@@ -87,4 +95,18 @@ def test_one_threshold_for_all_rows_breaks_what_groups_were_promised():
             return self.inner.fit(X, y, members)
 
     assert not setting.shared
-    assert groups.simulate(setting, 60, Pooled).p_value < SURE
+    assert groups.simulate(setting, 30, Pooled).p_value < SURE
+
+
+@pytest.mark.parametrize("way", ["known", "learned"])
+@pytest.mark.parametrize("number", range(4))
+def test_another_population_is_kept_its_promise(number, way):
+    found = target.simulate(target.Setting.draw(number), way, repeats=60)
+    assert found.certified > 50
+    assert found.p_value > SURE
+
+
+def test_leaving_the_target_out_is_caught():
+    setting = replace(target.Setting.draw(0), shift=np.array([0.8, 0.3]))
+    assert target.simulate(setting, "known", 30).p_value > SURE
+    assert target.simulate(setting, "left out", 30).p_value < SURE

@@ -14,6 +14,7 @@ from typing import Any
 from missratio._files.delimited import csv_batches, csv_lines, find_dialect
 from missratio._files.kinds import RegularFile, kind_of
 from missratio._files.numbers import Mark
+from missratio._files.pages import PageError, check_pages
 from missratio._files.workbooks import formulas_without_result, read_sheet
 from missratio._hints import listed
 from missratio.exceptions import TableError
@@ -188,6 +189,7 @@ class ParquetTable(TableFile):
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Record batches of some columns, of the types that the file has."""
+        self._check_pages(columns)
         try:
             yield from self._file.iter_batches(
                 batch_size=BATCH_ROWS, columns=list(columns)
@@ -199,10 +201,18 @@ class ParquetTable(TableFile):
         """All rows of some columns, decoded by all cores."""
         if self.n_rows == 0:
             return super().read(columns)
+        self._check_pages(columns)
         try:
             return self._file.read(columns=list(columns)).select(list(columns))
         except (NotImplementedError, OSError, ValueError, KeyError) as error:
             raise self._damaged(error) from error
+
+    def _check_pages(self, columns: Sequence[str]) -> None:
+        with self.file.open() as stream:
+            try:
+                check_pages(stream, columns)
+            except (PageError, OSError) as error:
+                raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> TableError:
         return TableError(

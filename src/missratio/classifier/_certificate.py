@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from missratio._summary import Summary, figure
+from missratio.classifier._target import TargetRatio
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness, MissingnessCheck
 
@@ -59,6 +60,12 @@ class Certificate:
     looked_up, not_found : int
         Incomplete rows that were drawn to be looked up, and those of them that were not
         found, which count as errors.
+    target_rows : int or None
+        Where the guarantee is for a target population: how many of its rows its density
+        ratio was learned from, 0 where the ratio was given. None where it is for the
+        population that the calibration rows come from.
+    target_factor : float or None
+        By what factor that ratio may be wrong, either way, before the guarantee fails.
     """
 
     alpha: float
@@ -80,10 +87,17 @@ class Certificate:
     checks: tuple[str, ...] = ()
     looked_up: int = 0
     not_found: int = 0
+    target_rows: int | None = None
+    target_factor: float | None = None
 
     @property
     def valid_while(self) -> str:
         """Until when the certificate holds."""
+        if self.target_rows is not None:
+            return (
+                "as long as rows come from the target that was given, and neither the "
+                "model nor the threshold is changed"
+            )
         return (
             f"as long as {rows_of(self.controlled_class)} come from the law that the "
             "calibration rows came from, and neither the model nor the threshold is "
@@ -93,7 +107,7 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain data; a number that isn't finite is None."""
         data = {**asdict(self), "valid_while": self.valid_while}
-        for name in ("threshold", "sensitivity"):
+        for name in ("threshold", "sensitivity", "target_factor"):
             if data[name] is not None and not math.isfinite(data[name]):
                 data[name] = None
         return data
@@ -140,6 +154,8 @@ class Certificate:
             )
         kind = "complete " if self.deployment == "complete" else ""
         as_they_are = "" if kind else ", as they are observed,"
+        if self.target_rows is not None:
+            kind = f"the target's {kind}"
         lines = [
             f"At most {percent(self.alpha)} of {kind}{controlled}{as_they_are} are "
             f"classified as {other} (with probability {percent(1 - self.delta)} over "
@@ -177,6 +193,11 @@ class Certificate:
                 "φ, the probability of being missing, was learned. The certificate "
                 "takes the worst φ that the looked-up values leave possible; of delta, "
                 f"{self.missingness_delta:.3g} is for φ being worse than that."
+            )
+        if self.target_factor is not None:
+            lines.append(
+                "It still holds if the target's density ratio is wrong by a factor of "
+                f"up to {self.target_factor:.3g}, either way."
             )
         if self.sensitivity is None:
             return lines
@@ -228,6 +249,7 @@ def assumptions(
     *,
     looked_up: bool = False,
     fallback: Any = None,
+    target: TargetRatio | None = None,
 ) -> tuple[str, ...]:
     """What a guarantee rests on.
 
@@ -246,11 +268,16 @@ def assumptions(
         Whether incomplete rows were drawn and looked up, instead of a model.
     fallback : object
         The class that incomplete rows get; None for the controlled one.
+    target : TargetRatio or None
+        Of the population that the guarantee is for, where that is another.
     """
     unscored = "rows with a missing value are always classified as "
     unscored += named(controlled if fallback is None else fallback)
     drawn = "the calibration rows are drawn independently from the law of the "
-    drawn += f"{rows_of(controlled)} to be classified"
+    drawn += f"{rows_of(controlled)} " + (
+        "to be classified" if target is None else "of the source"
+    )
+    shifted = () if target is None else _on_target(target)
     if deployment == "as-observed":
         return (f"{drawn}, and lose values just as these do",)
     if looked_up:
@@ -263,7 +290,7 @@ def assumptions(
             "no model of missingness is assumed",
         )
     if model is None:
-        return (drawn, "none of their values is missing")
+        return (drawn, "none of their values is missing", *shifted)
     reach = unscored
     if cap is not None:
         reach += (
@@ -271,7 +298,23 @@ def assumptions(
             f"{1 - 1 / cap:.3g}"
         )
     before = f"{drawn}, as they were before values went missing"
-    return (before, *_on_model(model, odds_factor), reach)
+    return (before, *_on_model(model, odds_factor), reach, *shifted)
+
+
+def _on_target(target: TargetRatio) -> tuple[str, str]:
+    """What is assumed of another population."""
+    given = "as it was given"
+    if target.rows:
+        given = f"the one that was learned from {target.rows} of its rows"
+    how = "; what is wrong with it is not allowed for"
+    if target.factor != 1.0:
+        how = f", but for a factor of up to {target.factor:.3g} either way"
+    return (
+        "in the target a class is as likely given the columns as in the source: only "
+        "the columns are distributed otherwise (covariate shift)",
+        f"the density ratio of the target to the source is {given}, up to a constant"
+        f"{how}",
+    )
 
 
 def _on_model(model: Missingness, odds_factor: float) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from missratio.classifier._calibration import Calibration
 from missratio.classifier._certificate import Certificate, assumptions
 from missratio.classifier._planner import infeasible
 from missratio.classifier._rounding import measure_rounding
+from missratio.classifier._target import TargetRatio
 from missratio.classifier._trust import ScoredRows, Trust
 from missratio.classifier._worst import worst_model
 from missratio.learning import LearnedMissingness
@@ -22,6 +23,7 @@ from missratio.threshold import (
     CountingRule,
     LookUpRule,
     Rule,
+    TargetRule,
     TunedBettingRule,
     make_rule,
 )
@@ -54,6 +56,8 @@ class Promise:
     caps : bool
         Whether rows of large weight may be given up for a smaller bound, by giving
         them the controlled class.
+    target : TargetRatio or None
+        Of the population that the guarantee is for, where that is another.
     """
 
     alpha: float
@@ -66,6 +70,7 @@ class Promise:
     controlled: Any
     other: Any
     caps: bool = True
+    target: TargetRatio | None = None
 
     def certify(
         self,
@@ -117,6 +122,7 @@ class Promise:
                 error_bound=error_bound,
                 certified=True,
                 sensitivity=factor,
+                target_factor=self._target_factor(rows, calibration, threshold),
             )
         return certificate, calibration
 
@@ -146,7 +152,9 @@ class Promise:
                 self.odds_factor,
                 calibration.trust.cap,
                 looked_up=lookups is not None,
+                target=self.target,
             ),
+            target_rows=None if self.target is None else self.target.rows,
             missingness_delta=self._missingness_part(model),
             looked_up=0 if lookups is None else int(lookups.drawn.sum()),
             not_found=0 if lookups is None else lookups.not_found,
@@ -171,9 +179,17 @@ class Promise:
             check_choice("rule", rule, ("auto", LookUpRule.name))
             return LookUpRule()
         known = None
-        if training is not None and trust.model is not None:
+        is_complete = trust.model is None and trust.target is None
+        if training is not None and not is_complete:
             known = training.sample(trust)
-        return make_rule(rule, training=known, complete=trust.model is None)
+        return make_rule(rule, training=known, complete=is_complete)
+
+    def _target_rule(self) -> Rule:
+        """The rule for weights that needn't average to one."""
+        if isinstance(self.rule, Rule):
+            return self.rule
+        check_choice("rule", self.rule, ("auto", TargetRule.name))
+        return TargetRule()
 
     def _choose(
         self,
@@ -188,10 +204,11 @@ class Promise:
         weights, and for a learned φ its band, or the worst φ for a rule.
         """
         delta = self._missingness_part(model) or None
-        trust = Trust(model, delta, self.odds_factor)
-        if training is None or model is None:
+        trust = Trust(model, delta, self.odds_factor, target=self.target)
+        if training is None or (model is None and self.target is None):
             return trust, self.rule
-        choices = self._capped(trust, self.rule, training, other is not None)
+        how = self.rule if self.target is None else self._target_rule()
+        choices = self._capped(trust, how, training, other is not None)
         for worst, rule in self._worst(trust, training):
             more = self._capped(worst, rule, training, other is not None)
             # Without a bound there is one bet only, γ = λ, whose worst φ is another.
@@ -232,6 +249,8 @@ class Promise:
         """For a learned φ, the worst that it may be for rules that allow for it so."""
         model = trust.model
         if not isinstance(model, LearnedMissingness) or trust.delta is None:
+            return []
+        if trust.target is not None:
             return []
         rules: dict[float, Rule] = {}
         if self.rule in ("auto", "counting"):
@@ -283,7 +302,7 @@ class Promise:
         odds·Γ, would have chosen this threshold or a smaller one.
         """
         trust = calibration.trust
-        if trust.model is None:
+        if trust.model is None or trust.target is not None:
             return None
         scores = trust.score(rows)
         # Sorted once, so that the sample of every factor need not be.
@@ -298,6 +317,25 @@ class Promise:
             return chosen is not None and chosen <= threshold
 
         return largest_factor(holds, self.odds_factor)
+
+    def _target_factor(
+        self, rows: ScoredRows, calibration: Calibration, threshold: float
+    ) -> float | None:
+        """By what factor the target's density ratio may be wrong, either way."""
+        trust, target = calibration.trust, calibration.trust.target
+        if target is None or trust.cap is None:
+            return None
+        cap, start = trust.cap, target.factor
+
+        def holds(factor: float) -> bool:
+            wider = replace(
+                trust, target=replace(target, factor=factor), cap=cap * factor / start
+            )
+            widened = replace(calibration, sample=rows.sample(wider))
+            chosen = widened.select([self.alpha])[0].threshold
+            return chosen is not None and chosen <= threshold
+
+        return largest_factor(holds, start)
 
 
 def largest_factor(holds: Callable[[float], bool], start: float = 1.0) -> float:

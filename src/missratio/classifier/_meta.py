@@ -63,10 +63,10 @@ class CertifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return RowInclusion.of(inclusion, complete_mask(X), X.shape[1], y)
 
 
-def check_odds_factor(factor: float) -> None:
-    """Refuse a factor that odds can't be wrong by."""
+def check_factor(name: str, factor: float) -> None:
+    """Refuse a factor that odds, or a ratio, can't be wrong by."""
     if not 1.0 <= factor < np.inf:
-        raise ValueError(f"odds_factor must be 1 or more, and finite: got {factor}.")
+        raise ValueError(f"{name} must be 1 or more, and finite: got {factor}.")
 
 
 def weighed_twice(label: Any) -> ValueError:

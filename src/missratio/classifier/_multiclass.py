@@ -26,7 +26,7 @@ from missratio.classifier._decisions import Decision, UnorderedDecision
 from missratio.classifier._meta import (
     DEPLOYMENTS,
     CertifiedClassifier,
-    check_odds_factor,
+    check_factor,
     weighed_twice,
 )
 from missratio.classifier._models import find_models
@@ -250,7 +250,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     def _check_parameters(self, asked: Asked) -> None:
         asked.check()
         check_choice("deployment", self.deployment, DEPLOYMENTS)
-        check_odds_factor(self.odds_factor)
+        check_factor("odds_factor", self.odds_factor)
 
     def _bounded(self, table: ClassTable, asked: Asked) -> dict[int, BoundedClass]:
         """The bounded classes: rows that calibrate, and the others."""

@@ -30,7 +30,7 @@ from missratio.classifier._meta import (
     DEPLOYMENTS,
     INFEASIBLE,
     CertifiedClassifier,
-    check_odds_factor,
+    check_factor,
     weighed_twice,
 )
 from missratio.classifier._models import calibration_model, find_models
@@ -38,6 +38,7 @@ from missratio.classifier._predicted import with_low_stratum
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._streamed import as_table, hold_out
+from missratio.classifier._target import TargetRatio, learn_target
 from missratio.classifier._training import (
     fit_estimator,
     fit_source_estimator,
@@ -106,6 +107,12 @@ class NeymanPearsonClassifier(CertifiedClassifier):
     odds_factor : float, default=1.0
         The guarantee is to hold even if the odds of being missing are wrong by this
         factor, either way.
+    target_ratio : ratio or None, default=None
+        How the density ratio of a target population is learned, where `fit` is given
+        one; None for `KLIEP`.
+    target_factor : float, default=1.0
+        The guarantee for a target is to hold even if that ratio is wrong by this
+        factor, either way.
 
     Attributes
     ----------
@@ -151,6 +158,8 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         random_state: Any = None,
         missingness_delta: float | None = None,
         odds_factor: float = 1.0,
+        target_ratio: Any = None,
+        target_factor: float = 1.0,
     ) -> None:
         self.estimator = estimator
         self.alpha = alpha
@@ -164,12 +173,15 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         self.random_state = random_state
         self.missingness_delta = missingness_delta
         self.odds_factor = odds_factor
+        self.target_ratio = target_ratio
+        self.target_factor = target_factor
 
     def fit(
         self,
         X: Any,
         y: ArrayLike | None = None,
         inclusion: ArrayLike | None = None,
+        target: Any = None,
         **params: Any,
     ) -> Self:
         """Fit the estimator, and calibrate on rows it hasn't seen.
@@ -186,6 +198,11 @@ class NeymanPearsonClassifier(CertifiedClassifier):
             there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
             nothing about why values are missing. The weights reach an estimator that
             takes `inclusion` as they are, and any other as `sample_weight`.
+        target : array-like or dataframe of shape (n_target_rows, n_columns), or ratio
+            Complete rows, without labels, of the population that the guarantee is to be
+            for, where its columns are distributed otherwise; or their density ratio to
+            the rows of X, an object with `predict_log_ratio`. A ratio is learned from
+            these rows, and from rows of X that don't calibrate.
         **params : dict
             Such as `sample_weight`, for the estimator's fit; calibration has none.
 
@@ -196,7 +213,7 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         """
         self._check_parameters()
         if (source := as_source(X, y)) is not None:
-            return self._fit_source(source, inclusion, params)
+            return self._fit_source(source, inclusion, target, params)
         X, y = read_labelled(self, X, y)
         self.classes_ = two_classes(y)
         missingness = self._resolve_missingness()
@@ -221,6 +238,9 @@ class NeymanPearsonClassifier(CertifiedClassifier):
             )
         # The estimator has seen the controlled class as 0, its first.
         self._sign = 1.0
+        self.target_ = None
+        if target is not None:
+            self.target_ = self._learn_target(target, X, y, held, missingness, drawn)
         self._recalibrate(X, is_other, missingness, rng, drawn)
         return self
 
@@ -228,10 +248,12 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         self,
         source: LabelledSource,
         inclusion: ArrayLike | None,
+        target: Any,
         params: dict[str, Any],
     ) -> Self:
         """The same for rows that are read block by block."""
-        given = sorted([*params, *(["inclusion"] if inclusion is not None else [])])
+        in_memory = {"inclusion": inclusion, "target": target}
+        given = sorted([*params, *(n for n, x in in_memory.items() if x is not None)])
         if given:
             raise ValueError(
                 f"{given} go with a table in memory, and these rows are read "
@@ -260,7 +282,7 @@ class NeymanPearsonClassifier(CertifiedClassifier):
                 self._controlled(),
             )
         self.__dict__.pop("calibration_index_", None)
-        self._sign = 1.0
+        self._sign, self.target_ = 1.0, None
         self._calibrate(held, training, lambda: other, missingness, rng)
         return self
 
@@ -302,6 +324,7 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         # Rows of an earlier fit, if any, are no longer those calibrated with.
         self.__dict__.pop("calibration_index_", None)
         self._sign = 1.0 if self.classes_[0] == self._controlled() else -1.0
+        self.target_ = None
         missingness = self._resolve_missingness()
         rng = generator(self.random_state)
         labels = np.full(X0.shape[0], self._controlled())
@@ -435,7 +458,8 @@ class NeymanPearsonClassifier(CertifiedClassifier):
                 "missingness_delta is a part of delta, so it must lie strictly between "
                 f"0 and {self.delta}: got {part}."
             )
-        check_odds_factor(self.odds_factor)
+        check_factor("odds_factor", self.odds_factor)
+        check_factor("target_factor", self.target_factor)
         check_choice("deployment", self.deployment, DEPLOYMENTS)
         check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
 
@@ -501,6 +525,41 @@ class NeymanPearsonClassifier(CertifiedClassifier):
             own,
         )
 
+    def _learn_target(
+        self,
+        target: Any,
+        X: Any,
+        y: Any,
+        held: Any,
+        missingness: Mapping[Any, Missingness] | None,
+        drawn: RowInclusion | None,
+    ) -> TargetRatio:
+        """The target's density ratio, from rows that don't calibrate."""
+        if self.deployment != "complete" or drawn is not None:
+            raise ValueError(
+                "A target is for deployment='complete', and for rows that were not "
+                "looked up: it needs the density of complete rows. Leave out target, "
+                "or give models of missingness."
+            )
+        rest = np.setdiff1d(np.arange(len(y)), held)
+        labels, weights = np.asarray(y)[rest], np.ones(len(rest))
+        for label in self.classes_.tolist():
+            of_class = np.flatnonzero(labels == label)
+            rows = take_rows(X, rest[of_class])
+            model = calibration_model(rows, missingness, label)
+            if model is not None:
+                weights[of_class] = complete_row_weights(rows, model)
+            # Rows that calibrate are missing here: the others stand for them.
+            weights[of_class] *= np.count_nonzero(np.asarray(y) == label) / len(
+                of_class
+            )
+        if not hasattr(target, "predict_log_ratio"):
+            target = read_rows(self, target, reset=False)
+        source = take_rows(X, rest)
+        return learn_target(
+            target, self.target_ratio, source, weights, self.target_factor
+        )
+
     def _read_inclusion(
         self,
         inclusion: ArrayLike | None,
@@ -538,7 +597,8 @@ class NeymanPearsonClassifier(CertifiedClassifier):
             )
             refuse_contradiction(checks, self._controlled())
         training = None
-        if model is not None and training_rows is not None:
+        weighted = model is not None or self.target_ is not None
+        if weighted and training_rows is not None:
             training = self._scored(training_rows)
         promise = Promise(
             alpha=self.alpha,
@@ -550,6 +610,7 @@ class NeymanPearsonClassifier(CertifiedClassifier):
             on_infeasible=self.on_infeasible,
             controlled=self._controlled(),
             other=self._other(),
+            target=self.target_,
         )
         other = None if other_rows is None else lambda: self._scored(other_rows())
         scored = self._scored(X0)

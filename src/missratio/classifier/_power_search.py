@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._blocks import take_rows
+from missratio._callbacks import CallbackSupportMixin, told
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.classifier._comparison import (
     CandidatePower,
@@ -30,7 +31,7 @@ from missratio.weights import complete_row_weights
 _FAILURES = (ValueError, TypeError, np.linalg.LinAlgError)
 
 
-class PowerSearch(ClassifierMixin, BaseEstimator):
+class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """The candidate with the most cross-validated power at α, fitted to all its rows.
 
     Leaves rows out in turn, fits each candidate to the others, and scores those left
@@ -187,13 +188,17 @@ class PowerSearch(ClassifierMixin, BaseEstimator):
             mine = mine[: self.most_rows]
             fold[mine] = np.arange(len(mine)) % self.folds
         weights = rows.weights(self.deployment)
-        # 2. Try each candidate, as long as there is time.
-        found: list[CandidatePower] = []
-        for name, candidate in self.candidates.items():
+        # 2. Try each candidate, as long as there is time; the first in any case.
+        first = next(iter(self.candidates))
+
+        def tried(name: str) -> CandidatePower:
             if self.on_candidate is not None:
                 self.on_candidate(name)
-            left = self.seconds - (time.perf_counter() - start) if found else np.inf
-            found.append(self._tried(name, candidate, rows, fold, weights, left))
+            left = self.seconds - (time.perf_counter() - start)
+            left = np.inf if name == first else left
+            return self._tried(name, self.candidates[name], rows, fold, weights, left)
+
+        found = told(self, "candidate", self.candidates, tried, len(self.candidates))
         # 3. Take the best; where nothing could be measured, the first.
         known = [each for each in found if each.power is not None]
         best = max(known, key=lambda each: each.power or 0.0, default=found[0])

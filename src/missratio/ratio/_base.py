@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
 from missratio._summary import Summary
 from missratio._typing import BoolArray, FloatArray
 from missratio.exceptions import NoFiniteOptimumWarning, NotSolvedWarning
+from missratio.missingness import Missingness
 from missratio.missingness.arrays import text_columns_named
 from missratio.rows import (
     ClassRows,
@@ -28,9 +29,11 @@ from missratio.rows import (
     RowBlock,
     Unweighted,
     check_inclusion,
+    class_model,
 )
 from missratio.solver import Status
 from missratio.tensor import as_numpy, is_tensor, on_host
+from missratio.weights import complete_row_weights
 
 Missingnesses = Any
 SOLVERS = ("auto", "newton", "lbfgs")
@@ -83,6 +86,48 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         with np.errstate(over="ignore"):
             return np.exp(log_ratio)
 
+    def importance_weights(self, X: Any, *, clip: float | None = None) -> FloatArray:
+        """Weights under which the denominator's rows stand for the numerator.
+
+        Proportional to r̂, times 1/P(complete) where the denominator loses values, with
+        a sum of n, the number of rows. Hand them to any learner as `sample_weight`: a
+        model that is fitted to the denominator's rows, where labels are, then minimises
+        the risk over the numerator, where it will be used (covariate shift).
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+            Rows of the denominator.
+        clip : float, optional
+            The largest ratio, more than 0: larger ones are cut to it before they are
+            scaled. Less variance for some bias.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            0 for a row that has a missing value.
+        """
+        if clip is not None and not clip > 0.0:
+            raise ValueError(f"clip must be positive or None, got {clip!r}.")
+        ratio = as_numpy(self.predict_ratio(X))
+        ratio = np.where(np.isnan(ratio), 0.0, np.minimum(ratio, clip or np.inf))
+        label = self.classes_[0]
+        label = label.item() if hasattr(label, "item") else label
+        model = class_model(self._own_missingness(), label)
+        if isinstance(model, Missingness):
+            ratio = ratio * complete_row_weights(X, model)
+        total = float(ratio.sum())
+        if not 0.0 < total < np.inf:
+            raise ValueError(
+                f"The ratios of these rows sum to {total}, which can't be scaled to "
+                "their number. Set clip, or bring rows near those of the numerator."
+            )
+        return ratio * (len(ratio) / total)
+
+    def _own_missingness(self) -> Any:
+        """Why values are missing, by class."""
+        return getattr(self, "missingness", None)
+
     def decision_function(self, X: Any) -> FloatArray:
         """The log ratio: positive where the numerator class is the likelier.
 
@@ -134,7 +179,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
 
     def _allows_nan(self) -> bool:
         """Whether there is a model of why values are missing."""
-        return getattr(self, "missingness", None) is not None
+        return self._own_missingness() is not None
 
     def _read(
         self,

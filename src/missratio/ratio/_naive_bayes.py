@@ -103,14 +103,11 @@ class NaiveBayesRatio(BaseRatio):
             )
         check_log_linear(estimator)
         inner: JointRatio = clone(estimator)
-        inner.set_params(missingness=self._missingness())
+        inner.set_params(missingness=self._own_missingness())
         inner._columns_apart = True
         return inner
 
-    def _allows_nan(self) -> bool:
-        return self._missingness() is not None
-
-    def _missingness(self) -> MissingnessParameter:
+    def _own_missingness(self) -> MissingnessParameter:
         if self.missingness is not None or self.estimator is None:
             return self.missingness
         inner: MissingnessParameter = getattr(self.estimator, "missingness", None)

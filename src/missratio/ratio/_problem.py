@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from missratio._typing import BoolArray, FloatArray
-from missratio.engine import BLOCK_ELEMENTS, AnySample
+from missratio.engine import BLOCK_ELEMENTS, AnySample, RowSample
 from missratio.moments import Link, Parameters, Sums, accumulate, dot
 from missratio.objective import Expectations, KLIEPObjective, Objective
 from missratio.ratio._recession import without_receding
@@ -126,6 +126,11 @@ class RatioProblem:
         return self.denominator.precision
 
     @property
+    def rereads(self) -> bool:
+        """Whether rows are read anew at each pass, from files or on a cluster."""
+        return isinstance(self.denominator, RowSample) and self.denominator.in_passing
+
+    @property
     def bounded(self) -> bool:
         """Whether the ridge penalty holds every coefficient; a matrix is definite."""
         return self.l2 is not None and (self.l2.ndim == 3 or bool(self.l2.all()))
@@ -157,17 +162,21 @@ class RatioProblem:
                 at = Parameters(coef, self.centre, intercept, self._about_zero)
             if isinstance(sample, TensorSample):
                 return sample.sums(term_of, at, second_order=second_order, drawn=drawn)
-            return sample.fold(
-                lambda features, weights: accumulate(
+
+            def work(features: FloatArray, weights: FloatArray | None) -> list[Sums]:
+                found = accumulate(
                     term_of,
                     features,
                     weights,
                     at,
                     second_order=second_order,
                     drawn=drawn,
-                ),
-                elements,
-            )
+                )
+                if isinstance(sample, RowSample):
+                    sample.check_finite(found[0].lowest + found[0].highest)
+                return found
+
+            return sample.fold(work, elements)
 
         if isinstance(self.numerator, WeightedMean):
             numerator = [self.numerator.sums(coef, intercept)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.linalg import LinAlgError, cholesky
 
 from missratio._threads import one_blas_thread, share
 from missratio._typing import FloatArray
@@ -14,10 +15,12 @@ from missratio.ratio._recession import far_out
 from missratio.solver import (
     Solution,
     Status,
+    correlation_kept,
     lbfgs,
     minimise,
     minimise_with_l1,
     newton,
+    shrunk,
 )
 
 # Above this many parameters a Hessian costs more than it saves.
@@ -27,6 +30,13 @@ CONFIRMED_PARAMETERS = 1000
 NEWTON_TOL = 1e-8
 # L-BFGS scales features by their spread over so many rows.
 SCALE_ROWS = 2000
+# Whether they are correlated is seen in about so many columns: where more than this
+# part of their correlations' squares isn't noise.
+SCALE_COLUMNS = 200
+CORRELATED = 0.5
+# A covariance is estimated from so many rows for each feature.
+COVARIANCE_ROWS = 5
+COVARIANCE_PARTS = 16
 # Small problems are solved together up to this many numbers, which fit the cache.
 CHUNK_ELEMENTS = 262_144
 
@@ -93,13 +103,8 @@ def _solve_proximal(
 def _solve_first_order(
     problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
 ) -> Solution:
-    """L-BFGS on features scaled by their spread over some denominator rows."""
-    stride = max(1, problem.denominator.n_rows // SCALE_ROWS)
-    features = problem.denominator.held(stride, problem.centre).features
-    spread = features[0].std(axis=0, dtype=np.float64)
-    visible = spread > 1e-8 * np.abs(features[0]).max(axis=0)
-    scale = np.ones(problem.n_parameters)
-    scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
+    """L-BFGS on features scaled by what some denominator rows show of them."""
+    scale = _scale(problem)
     start = problem.start() if begin is None else begin
     solution = lbfgs(problem, start, scale=scale, tol=tol, max_iter=10 * max_iter)
     if problem.n_parameters > CONFIRMED_PARAMETERS:
@@ -109,6 +114,56 @@ def _solve_first_order(
         return checked
     # Too coarse to tell by one step of Newton's: a few more show where it leads.
     return _confirmed(problem, solution, max_iter)
+
+
+def _scale(problem: RatioProblem) -> FloatArray:
+    """What L-BFGS is preconditioned by: the features' spread, or their covariance.
+
+    The covariance where features are correlated: 1,000 of them with correlations of 0.9
+    then take a fifth of the passes. Where they aren't it wouldn't pay.
+    """
+    rows = _some_rows(problem, SCALE_ROWS)
+    spread = rows.std(axis=0, dtype=np.float64)
+    visible = spread > 1e-8 * np.abs(rows).max(axis=0)
+    scale = np.ones(problem.n_parameters)
+    scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
+    few = rows[:, :: 1 + len(spread) // SCALE_COLUMNS]
+    if not visible.all() or few.shape[1] < 2:
+        return scale
+    if correlation_kept(np.cov(few.T), len(few)) < CORRELATED:
+        return scale
+    return _covariance_root(problem, scale)
+
+
+def _covariance_root(problem: RatioProblem, scale: FloatArray) -> FloatArray:
+    """L with LLᵀ the features' covariance, shrunk and penalised; threads share it."""
+    rows = _some_rows(problem, COVARIANCE_ROWS * len(scale))
+    rows = rows - rows.mean(axis=0)
+    hessian, n_features = np.diag(scale**-2.0), rows.shape[1]
+    width = -(-n_features // COVARIANCE_PARTS)
+
+    def below(left: int) -> None:
+        own = slice(left, min(left + width, n_features))
+        product = rows[:, left:].T @ rows[:, own] / len(rows)
+        hessian[left:n_features, own] = product
+        hessian[own, left:n_features] = product.T
+
+    with one_blas_thread(rows.size) as threads:
+        share(below, range(0, n_features, width), threads)
+    hessian = shrunk(hessian[None], len(rows))[0]
+    if problem.l2 is not None:
+        pull = problem.l2[0]
+        hessian[:n_features, :n_features] += np.diag(pull) if pull.ndim == 1 else pull
+    try:
+        return np.asarray(cholesky(hessian, lower=True))
+    except LinAlgError:
+        return np.diag(1.0 / scale)
+
+
+def _some_rows(problem: RatioProblem, n_rows: int) -> FloatArray:
+    """Features of about so many denominator rows."""
+    stride = max(1, problem.denominator.n_rows // n_rows)
+    return np.asarray(problem.denominator.held(stride, problem.centre).features[0])
 
 
 def _confirmed(problem: RatioProblem, solution: Solution, max_iter: int) -> Solution:

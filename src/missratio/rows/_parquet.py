@@ -23,6 +23,7 @@ _Result = TypeVar("_Result")
 
 # A batch has this many numbers at most: 16 MB once it is a table of float64.
 BATCH_NUMBERS = 2_097_152
+TILE_ROWS = 1024
 SHOWN = 10
 
 
@@ -161,8 +162,15 @@ class ParquetSource(LabelledSource):
         ]
         dtype = np.float32 if self.single else np.float64
         rows = np.empty((batch.num_rows, len(self.names)), dtype=dtype)
-        for j, (name, array) in enumerate(zip(self.names, arrays, strict=True)):
-            rows[:, j] = float(partition[name]) if array is None else _numbers(array)
+        _interleave(
+            [
+                np.broadcast_to(float(partition[name]), len(rows))
+                if array is None
+                else _numbers(array)
+                for name, array in zip(self.names, arrays, strict=True)
+            ],
+            rows,
+        )
         if self.target in partition:
             labels = np.full(batch.num_rows, _label(partition[self.target]))
         else:
@@ -345,6 +353,17 @@ def _check_schema(
             f"{known[target]} in {first}. Write them as one type: "
             f"{', '.join(LABELS)}."
         )
+
+
+def _interleave(columns: Sequence[FloatArray], rows: FloatArray) -> None:
+    """Write columns side by side, some rows at a time, which then stay in the cache.
+
+    Column by column it takes longer than reading the file.
+    """
+    for start in range(0, len(rows), TILE_ROWS):
+        tile = slice(start, start + TILE_ROWS)
+        for j, column in enumerate(columns):
+            rows[tile, j] = column[tile]
 
 
 def _numbers(array: pa.Array) -> FloatArray:

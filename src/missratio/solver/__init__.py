@@ -2,22 +2,35 @@
 
 from missratio.solver._first_order import lbfgs
 from missratio.solver._large import frozen_newton
+from missratio.solver._mixture import MixtureSolution, mixture_proportions
 from missratio.solver._newton import newton, newton_direction
-from missratio.solver._pilot import minimise, minimise_with_l1
+from missratio.solver._pilot import (
+    correlation_kept,
+    minimise,
+    minimise_with_l1,
+    shrunk,
+)
 from missratio.solver._proximal import proximal_newton
+from missratio.solver._quadratic import QuadraticSolution, quadratic_program
 from missratio.solver._result import Evaluate, Evaluation, Problem, Solution, Status
 
 __all__ = [
     "Evaluate",
     "Evaluation",
+    "MixtureSolution",
     "Problem",
+    "QuadraticSolution",
     "Solution",
     "Status",
+    "correlation_kept",
     "frozen_newton",
     "lbfgs",
     "minimise",
     "minimise_with_l1",
+    "mixture_proportions",
     "newton",
     "newton_direction",
     "proximal_newton",
+    "quadratic_program",
+    "shrunk",
 ]

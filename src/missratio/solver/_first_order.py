@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from missratio._typing import FloatArray
@@ -31,9 +32,10 @@ def lbfgs(
     ----------
     evaluate : callable
     start : ndarray of shape (1, n_parameters)
-    scale : ndarray of shape (n_parameters,)
-        A typical size of each parameter, 1/sd of its feature, to precondition by. The
-        length of the gradient in this scaling takes the place of Newton's decrement.
+    scale : ndarray of shape (n_parameters,) or (n_parameters, n_parameters)
+        A typical size of each parameter, 1/sd of its feature, to precondition by; or a
+        lower triangular matrix L with LLᵀ about the Hessian. The length of the gradient
+        in this scaling takes the place of Newton's decrement.
     tol : float
         Converged when no scaled gradient entry is larger. Below 1e-6 the line search
         can't tell values apart, and 1e-6 is taken.
@@ -44,15 +46,26 @@ def lbfgs(
     Solution
     """
     tol = max(tol, FINEST_TOL)
-    latest = start[0] / scale
+
+    def forth(point: FloatArray) -> FloatArray:
+        if scale.ndim == 1:
+            return scale * point
+        return np.asarray(solve_triangular(scale, point, lower=True, trans=1))
+
+    def back(gradient: FloatArray) -> FloatArray:
+        if scale.ndim == 1:
+            return scale * gradient
+        return np.asarray(solve_triangular(scale, gradient, lower=True))
+
+    latest = start[0] / scale if scale.ndim == 1 else start[0] @ scale
 
     def scaled(point: FloatArray) -> tuple[float, FloatArray]:
         nonlocal latest
-        result = evaluate((point * scale)[None], second_order=False)
+        result = evaluate(forth(point)[None], second_order=False)
         latest = point.copy()
         if result.no_optimum[0]:
             raise _NoOptimumError
-        value, gradient = float(result.value[0]), result.gradient[0] * scale
+        value, gradient = float(result.value[0]), back(result.gradient[0])
         if not (math.isfinite(value) and np.isfinite(gradient).all()):
             # Outside of the objective's domain: the line search must turn back.
             return math.inf, np.zeros_like(gradient)
@@ -65,12 +78,13 @@ def lbfgs(
         latest, n_iter = result.x, result.nit
     except _NoOptimumError:
         status = Status.NO_OPTIMUM
-    theta = latest * scale
+    theta = forth(latest)
     end = evaluate(theta[None], second_order=False)
     value, gradient = float(end.value[0]), end.gradient[0]
-    length = float(np.abs(gradient * scale).max())
+    scaled_gradient = back(gradient)
+    length = float(np.abs(scaled_gradient).max())
     if status == Status.CONVERGED and not length <= tol:
         out = n_iter >= max_iter
         status = Status.OUT_OF_ITERATIONS if out else Status.STALLED
-    step = -gradient * scale**2
+    step = -forth(scaled_gradient)
     return Solution.of_one(theta, value, gradient, None, step, length, n_iter, status)

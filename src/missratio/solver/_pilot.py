@@ -31,6 +31,8 @@ SHRUNK_PARAMETERS = 100
 PILOT_WORTH = 0.3
 # From this many parameters on a Hessian is kept over several steps.
 FREEZE_PARAMETERS = 48
+# Up to so many it costs less than reading rows anew, and saves such passes.
+EXACT_PARAMETERS = 100
 
 
 def minimise(
@@ -49,10 +51,10 @@ def minimise(
     options = {"tol": tol, "max_iter": max_iter, "precision": problem.precision}
     begin = problem.start() if start is None else start
     rough = None if start is not None else _solve_pilot(problem, tol, max_iter)
-    if len(begin) > 1:
+    if len(begin) > 1 or _is_exact(problem):
         if rough is None:
             return newton(problem, begin, **options)  # type: ignore[arg-type]
-        return _from_batch_pilot(problem, begin, rough, options)
+        return _from_pilot(problem, begin, rough, options)
     if rough is None:
         wide = problem.n_parameters >= FREEZE_PARAMETERS
         return (frozen_newton if wide else newton)(problem, begin, **options)  # type: ignore[arg-type]
@@ -85,17 +87,20 @@ def shrunk(hessian: FloatArray | None, n_rows: float) -> FloatArray:
     diagonal, and with correlated ones a fifth.
     """
     assert hessian is not None
-    scale = np.sqrt(np.abs(np.diagonal(hessian[0])))
+    result = hessian * correlation_kept(hessian[0], n_rows)
+    np.einsum("ii->i", result[0])[:] = np.diagonal(hessian[0])
+    return result
+
+
+def correlation_kept(hessian: FloatArray, n_rows: float) -> float:
+    """What part of a matrix's squared correlations isn't the noise of so many rows."""
+    scale = np.sqrt(np.abs(np.diagonal(hessian)))
     scale = np.where(scale > 0.0, scale, 1.0)
-    correlations = hessian[0] / scale / scale[:, None]
+    correlations = hessian / scale / scale[:, None]
     np.fill_diagonal(correlations, 0.0)
     squares = float((correlations**2).sum())
     n_pairs = len(scale) * (len(scale) - 1)
-    kept = max(0.0, 1.0 - n_pairs / (n_rows * max(squares, 1e-300)))
-    result = np.array(hessian)
-    result[0] *= kept
-    np.einsum("ii->i", result[0])[:] = np.diagonal(hessian[0])
-    return result
+    return max(0.0, 1.0 - n_pairs / (n_rows * max(squares, 1e-300)))
 
 
 def minimise_with_l1(
@@ -119,7 +124,7 @@ def minimise_with_l1(
     return proximal_newton(problem, begin, l1, tol=tol, max_iter=max_iter)
 
 
-def _from_batch_pilot(
+def _from_pilot(
     problem: Problem, begin: FloatArray, rough: Solution, options: dict[str, float]
 ) -> Solution:
     """Exact steps from where a pilot ended, in those problems that it served."""
@@ -143,9 +148,15 @@ def _solve_pilot(problem: Problem, tol: float, max_iter: int) -> Solution | None
         return None
     coarse, steps = _pilot_tolerance(pilot, tol), min(max_iter, PILOT_STEPS)
     rough = pilot.confirmed(minimise(pilot, tol=coarse, max_iter=steps))
-    if problem.n_problems > 1 or _hessian_share(problem) <= MOST_DRAWN:
+    sketched = _hessian_share(problem) <= MOST_DRAWN
+    if problem.n_problems > 1 or _is_exact(problem) or sketched:
         return rough
     return replace(rough, hessian=pilot(rough.theta, second_order=True).hessian)
+
+
+def _is_exact(problem: Problem) -> bool:
+    """Whether every step takes a Hessian over all rows."""
+    return problem.rereads and problem.n_parameters <= EXACT_PARAMETERS
 
 
 def _pilot(problem: Problem) -> Problem | None:

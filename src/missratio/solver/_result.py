@@ -81,6 +81,11 @@ class Problem(Evaluate, Protocol):
         """Relative rounding error of the values."""
         ...
 
+    @property
+    def rereads(self) -> bool:
+        """Whether rows are read anew at each pass, which a Hessian adds little to."""
+        ...
+
     def start(self) -> FloatArray:
         """Where to begin."""
         ...

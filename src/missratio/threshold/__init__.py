@@ -4,6 +4,7 @@ from missratio.threshold._auto import RULES, AutoRule, check_levels, make_rule
 from missratio.threshold._betting import (
     BettingRule,
     FlippedBettingRule,
+    TargetRule,
     TunedBettingRule,
 )
 from missratio.threshold._drawing import CountingRule, ThinningRule
@@ -36,6 +37,7 @@ __all__ = [
     "PaperRule",
     "Rule",
     "Selection",
+    "TargetRule",
     "ThinningRule",
     "TunedBettingRule",
     "binomial_bound",

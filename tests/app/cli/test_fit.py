@@ -124,8 +124,10 @@ def test_inputs_are_never_overwritten(run, patients, name):
 
 
 @pytest.mark.parametrize(
-    "method", ["kliep", "js", "kliep-cv", "naive-bayes", "trees", "imputed-trees"]
-)
+    "method",
+    ["kliep", "js", "kliep-cv", "ulsif", "kernel-kliep", "naive-bayes", "trees",
+     "imputed-trees"],
+)  # fmt: skip
 def test_methods_bound_the_error(fit, complete, method):
     path, facts = fit("--method", method)
     model = mr.load_model(path)

@@ -11,6 +11,7 @@ from python_calamine import CalamineWorkbook
 from xlsxwriter import Workbook
 
 import missratio as mr
+from missratio.app.workflow._reasons import reasons
 
 TREATED = ["--target", "y", "--controlled", "0", "--alpha", "0.2"]
 AT_ONCE = ["--method", "kliep", "-q"]
@@ -282,13 +283,13 @@ def test_predictions_say_why_a_row_has_no_score(fit, run, patients):
         )
 
 
-def test_a_score_that_is_not_certified_says_so(fit, run, patients):
-    """Rows with so high a pulse go missing almost always."""
-    path, _ = fit()
-    new, out = patients.with_name("new.csv"), patients.with_name("p.csv")
-    new.write_text("pulse,sugar,ward\n400,5,east\n")
-    run("predict", path, new, "--out", out, "-q")
-    assert "go missing too often" in out.read_text()
+def test_a_complete_row_without_a_score_says_so_too(fit):
+    model = mr.load_model(fit()[0])
+    table = pa.table({"pulse": [90.0, 90.0], "sugar": [5.0, 5.0], "ward": ["east"] * 2})
+    X = model.encoder.encode(table)
+    first, second = reasons(model.encoder, table, X, np.array([True, False]))
+    assert "go missing too often" in first
+    assert second is None
 
 
 def test_names_in_a_workbook_are_no_formulas(fit, run, patients):

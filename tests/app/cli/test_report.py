@@ -24,7 +24,8 @@ OPTIONS = [
 def model(patients, run):
     out = patients.with_name("m.skops")
     phi = patients.with_name("phi.toml")
-    run("fit", patients, *OPTIONS, "--missingness", phi, "--out", out)
+    run("fit", patients, *OPTIONS, "--missingness", phi, "--method", "kliep", "--out",
+        out)  # fmt: skip
     return out
 
 

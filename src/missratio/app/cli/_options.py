@@ -38,6 +38,14 @@ Data = Annotated[
         help="A table: .csv, .tsv, .csv.gz, .parquet, .xlsx, .xls, .ods.",
     ),
 ]
+FitData = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="A table: .csv, .tsv, .csv.gz, .parquet, .xlsx, .xls, .ods; or a folder "
+        "of .parquet files.",
+    ),
+]
 Target = Annotated[str, typer.Option(help="The column of labels.")]
 Controlled = Annotated[
     str, typer.Option(help="The label whose error is to be bounded.")
@@ -236,6 +244,21 @@ OnInfeasible = Annotated[
     typer.Option(
         help="raise, or reject_all: without a certificate every row gets the "
         "controlled class."
+    ),
+]
+Stream = Annotated[
+    bool,
+    typer.Option(
+        "--stream",
+        help="Read a Parquet file, or a folder of them, in passes, a few rows at a "
+        "time. Without it, that is done where the file is large against memory.",
+    ),
+]
+Dask = Annotated[
+    str | None,
+    _hidden(
+        "Let the workers of a Dask cluster read the Parquet files and fit.",
+        metavar="ADDRESS",
     ),
 ]
 SplitSeed = Annotated[

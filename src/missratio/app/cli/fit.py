@@ -15,7 +15,10 @@ from missratio.app.cli._failures import failures, phrased, say, say_json
 from missratio.app.cli._progress import Progress
 
 if TYPE_CHECKING:
-    from missratio.app.workflow import FittedTable
+    from missratio.app.tables import Wanted
+    from missratio.app.workflow import FitOptions, FittedTable
+
+CONNECT_SECONDS = 10
 
 
 def _write_example(wanted: bool) -> None:
@@ -44,7 +47,7 @@ Example = Annotated[
 
 
 def fit(
-    data: options.Data,
+    data: options.FitData,
     target: options.Target,
     controlled: options.Controlled,
     out: options.ModelOut,
@@ -63,6 +66,8 @@ def fit(
     on_infeasible: options.OnInfeasible = "raise",
     seed: options.SplitSeed = 0,
     standard_errors: options.FitStandardErrors = False,
+    stream: options.Stream = False,
+    dask: options.Dask = None,
     sign: options.Sign = None,
     drop: options.Drop = [],  # noqa: B006
     categorical: options.Categorical = [],  # noqa: B006
@@ -79,10 +84,9 @@ def fit(
     """Fit a classifier to a table, with a certificate for one of its errors."""
     with failures(out):
         with Progress(quiet) as progress:
-            from missratio._files import open_table
             from missratio.app.modelfile import check_outputs, save_model
-            from missratio.app.tables import Wanted, read_labelled
-            from missratio.app.workflow import FitOptions, fit_table
+            from missratio.app.tables import Wanted
+            from missratio.app.workflow import FitOptions, is_large
 
             asked = FitOptions(
                 controlled, alpha, delta, missingness, queries, method,
@@ -92,23 +96,98 @@ def fit(
             asked.check()
             inputs = [data, *asked.inputs]
             check_outputs(out, force=force, sign_with=sign, inputs=inputs)
-            progress.step(f"Reading {data}")
-            source = open_table(
-                data, encoding=encoding, sheet=sheet, header_row=header_row
-            )
             wanted = Wanted(
                 target, drop, categorical, missing_value, asked.as_observed,
                 skip_unlabelled,
-            ).found_in(source)  # fmt: skip
-            table = read_labelled(source, wanted)
-            command = shlex.join(["missratio", *sys.argv[1:]])
-            fitted = fit_table(table, source, wanted, asked, progress.step, command)
+            )  # fmt: skip
+            if stream or dask is not None or is_large(data):
+                given = {"--encoding": encoding, "--sheet": sheet,
+                         "--header-row": header_row}  # fmt: skip
+                fitted = _in_passes(data, wanted, asked, progress, dask, given)
+            else:
+                file = (encoding, sheet, header_row)
+                fitted = _in_memory(data, wanted, asked, progress, *file)
             progress.step(f"Writing {out}")
             save_model(fitted.model, out, force=force, sign_with=sign)
         if as_json:
             say_json(_facts(fitted, out))
         elif not quiet:
             _show(fitted, out)
+
+
+def _in_memory(
+    data: Path,
+    wanted: Wanted,
+    asked: FitOptions,
+    progress: Progress,
+    encoding: str | None,
+    sheet: str | None,
+    header_row: int | None,
+) -> FittedTable:
+    """Fit a table that is read whole."""
+    from missratio._files import open_table
+    from missratio.app.tables import read_labelled
+    from missratio.app.workflow import fit_table
+
+    progress.step(f"Reading {data}")
+    source = open_table(data, encoding=encoding, sheet=sheet, header_row=header_row)
+    wanted = wanted.found_in(source)
+    table = read_labelled(source, wanted)
+    return fit_table(table, source, wanted, asked, progress.step, _command())
+
+
+def _in_passes(
+    data: Path,
+    wanted: Wanted,
+    asked: FitOptions,
+    progress: Progress,
+    dask: str | None,
+    given: dict[str, Any],
+) -> FittedTable:
+    """Fit Parquet files that are read in passes, here or on a cluster."""
+    from missratio._files import RegularFile, kind_of
+    from missratio.app.workflow import Passes, fit_streamed, read_streamed
+    from missratio.exceptions import TableError
+
+    if not data.is_dir():
+        RegularFile.at(data)
+        if kind_of(data) != "parquet":
+            raise TableError(
+                f"{data} can't be read in passes: only Parquet files can. Leave out "
+                "--stream and --dask, or save it as .parquet."
+            )
+    for option, value in given.items():
+        if value is not None:
+            raise TableError(f"{option} is not for Parquet files: leave it out.")
+    passes = Passes(progress.step, progress.tick)
+    table = read_streamed(data, wanted, asked, passes)
+    if dask is None:
+        return fit_streamed(table, asked, passes, command=_command())
+    with _cluster(dask) as client:
+        return fit_streamed(table, asked, passes, client, _command())
+
+
+def _command() -> str:
+    """What was typed."""
+    return shlex.join(["missratio", *sys.argv[1:]])
+
+
+def _cluster(address: str) -> Any:
+    """A client of a cluster."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "--dask needs distributed: pip install 'missratio[dask]'."
+        ) from error
+    try:
+        return Client(address, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(
+            f"There is no Dask cluster at {address!r}: {error}. Start one by `dask "
+            "scheduler` and `dask worker`, and give the scheduler's address, such as "
+            "tcp://127.0.0.1:8786."
+        ) from error
 
 
 def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:

@@ -193,7 +193,7 @@ class TableModel:
             −∞ for a row that can't be scored.
         above : ndarray of bool of shape (n_rows,)
         """
-        scores = self.classifier.score_samples(X)
+        scores = self.classifier.score_samples(self.named(X))
         # Rows with a category that was never seen can't be scored, whatever an
         # estimator that takes NaN makes of them.
         first = self.encoder.n_numeric
@@ -201,6 +201,20 @@ class TableModel:
             unseen = np.isnan(X[:, first:]).any(axis=1)
             scores = np.where(unseen, -np.inf, scores)
         return scores, scores > self.classifier.threshold_
+
+    def named(self, X: FloatArray) -> Any:
+        """Encoded rows as the classifier knows them: with names, if it was given some.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, encoder.width)
+        """
+        if not hasattr(self.classifier, "feature_names_in_"):
+            return X
+        import pyarrow
+
+        names = self.encoder.encoded_names
+        return pyarrow.table({name: X[:, j] for j, name in enumerate(names)})
 
     def standard_errors(self, X: FloatArray) -> FloatArray:
         """Standard errors of the scores, log density ratios, of encoded rows.

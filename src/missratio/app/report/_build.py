@@ -87,8 +87,8 @@ def build_report(
     >>> y = np.repeat([0, 1], 600)
     >>> clf = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.1, random_state=0)
     >>> report = mr.build_report(clf.fit(X, y), X, y)
-    >>> report.data["words"]["headline"]
-    'At most 10% of class 0 is taken for class 1, with 95% confidence.'
+    >>> print(report.data["words"]["headline"])
+    At most 10% of complete class-0 rows are classified as class 1, with 95% confidence.
     """
     check_same_rows(classifier, X, y)
     given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
@@ -112,6 +112,7 @@ def describe(
     confidence: float = 0.95,
     comparison: PowerComparison | None = None,
     origin: Origin | None = None,
+    sampled: bool = False,
 ) -> Report:
     """What `build_report` gives, for rows of which the calibration sample is at hand.
 
@@ -129,6 +130,9 @@ def describe(
         The methods that were compared, where the method was chosen so.
     origin : Origin, optional
         The command and the file that the rows came by.
+    sampled : bool, default=False
+        Whether rows are a sample that took no part in the fit, so that nothing can be
+        calibrated again.
     """
     classifier = rows.classifier
     rng = np.random.default_rng(0)
@@ -150,7 +154,7 @@ def describe(
         "unscored": unscored(few),
         "scores": score_histograms(few),
         "missingness": missing_values(rows, few, names),
-        "sensitivity": sensitivity(rows, MOST_ROWS),
+        "sensitivity": None if sampled else sensitivity(rows, MOST_ROWS),
         "weights": weights_by_class(rows),
         "complete_case": complete_case(few, test, confidence),
         "coefficients": linear,

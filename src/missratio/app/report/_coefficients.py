@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
+from missratio._blocks import take_rows
 from missratio._typing import FloatArray
 from missratio.app.report._rows import LabelledRows
 from missratio.ratio import (
@@ -88,7 +89,11 @@ def _spread(rows: LabelledRows, width: int) -> FloatArray:
         if len(estimator) > 1:
             X = estimator[:-1].transform(X)
     if isinstance(last, JointRatio | NaiveBayesRatio):
-        X = basis_features(last, X)
+        try:
+            X = basis_features(last, X)
+        except ValueError:
+            # A ratio that knows of no missing values takes complete rows alone.
+            X = basis_features(last, take_rows(X, np.flatnonzero(rows.complete)))
     if issparse(X):
         X = X.astype(np.float64)
         mean = np.asarray(X.mean(axis=0)).ravel()

@@ -47,15 +47,17 @@ def columns_figure(data: Data) -> Figure:
         scale=alt.Scale(domain=[*map(str, labels)],
                         range=[colour_of(label, data) for label in labels]),
     )  # fmt: skip
-    chart = alt.layer(
-        base.mark_bar(opacity=0.6).encode(
-            x=alt.X("x:Q", title=title, axis=alt.Axis(format="~%", tickCount=5)),
-            color=colour,
-        ),
+    bars = base.mark_bar(opacity=0.6).encode(
+        x=alt.X("x:Q", title=title, axis=alt.Axis(format="~%", tickCount=5)),
+        color=colour,
+    )
+    marks = (
         base.transform_filter("isValid(datum.mark)")
         .mark_tick(color=INK, thickness=2)
-        .encode(x=alt.X("mark:Q", title=title)),
+        .encode(x=alt.X("mark:Q", title=title))
     )
+    found = any(row["mark"] is not None for row in rows)
+    chart = alt.layer(bars, marks) if found else alt.layer(bars)
     most = columns[0]
     worst = max(range(len(labels)), key=lambda k: most["share"][k])
     return Figure(
@@ -130,7 +132,8 @@ def profile_figure(k: int, profile: Data, data: Data) -> Figure:
     histogram = alt.Chart(values(bars)).encode(x=x, x2="x2:Q", y=y, y2=alt.datum(0))
     outline = alt.Chart(values(steps(edges, [bar["before"] for bar in bars])))
     curve = alt.Chart(values(line)).encode(x=x)
-    marks = alt.Chart(values([{"x": x} for x in profile["marks"]])).mark_rule(
+    within = [x for x in profile["marks"] if edges[0] <= x <= edges[-1]]
+    marks = alt.Chart(values([{"x": x} for x in within])).mark_rule(
         color=INK, opacity=0.55, strokeWidth=1
     )
     layers = [

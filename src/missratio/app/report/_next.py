@@ -71,8 +71,11 @@ def _own_power(data: Data) -> float | None:
 
 def _bought(said: list[tuple[str, float]], own: float) -> str:
     """A sentence on the power that each of some efforts would give."""
-    parts = [f"{what}, about {share(power)}" for what, power in said]
-    return f"The power is {share(own)} now. {'; '.join(parts)}."
+    parts = [f"about {share(power)} {what}" for what, power in said]
+    listed = (
+        parts[-1] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    )
+    return f"The power is {share(own)} now. It would be {listed}."
 
 
 def _look_ups(rows: LabelledRows, data: Data) -> list[tuple[str, str]]:
@@ -220,7 +223,7 @@ def _other_method(data: Data) -> list[tuple[str, str]]:
         return [
             (
                 "Another method",
-                "Methods were not compared. `missratio fit` without --method compares "
+                "Methods were not compared. missratio fit without --method compares "
                 "them by their power, on training rows alone.",
             )
         ]

@@ -19,6 +19,7 @@ from missratio.app.report._drawing import (
 from missratio.app.report._words import number, percent, share
 
 MOST_BARS = 30
+MOST_SHUFFLED = 15
 
 
 def sensitivity_figure(curve: Data) -> Figure:
@@ -198,7 +199,7 @@ def coefficients_figure(coefficients: Data) -> Figure:
 
 def importance_figure(importance: Data) -> Figure:
     """The power lost where a column is shuffled."""
-    rows = _interval_rows(importance, "Power lost", percent)
+    rows = _interval_rows(importance, "Power lost", percent)[:MOST_SHUFFLED]
     axis = alt.Axis(format="~%", tickCount=5)
     return Figure(
         "figure-importance",

@@ -86,16 +86,17 @@ def mixed_words(data: Data) -> str:
     model, error = data["model"], data["type_i"]["estimate"]
     power = data["curve"]["power"][data["curve"]["own"]]
     others = model["other_rows"] / max(1, model["rows"])
-    right, wrong = 1000.0 * others * power, 1000.0 * (1.0 - others) * error
+    right = round(1000.0 * others * power)
+    wrong = round(1000.0 * (1.0 - others) * error)
     told = (
         f"Of 1,000 rows mixed as in this table ({round(1000 * others)} of class "
-        f"{model['other']}), about {round(right + wrong)} are classified as "
+        f"{model['other']}), about {right + wrong} are classified as "
         f"{model['other']}"
     )
-    if right + wrong <= 0.0:
+    if not right + wrong:
         return f"{told}."
     return (
-        f"{told}: {round(right)} rightly and {round(wrong)} wrongly, so "
+        f"{told}: {right} rightly and {wrong} wrongly, so "
         f"{share(right / (right + wrong))} of these calls are right."
     )
 

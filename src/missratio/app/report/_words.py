@@ -40,9 +40,9 @@ def number(value: float | None, digits: int = 4) -> str:
         return "–"
     if isinstance(value, int):
         return f"{value:,}".replace("-", "−")
+    if abs(value) >= 1000.0:
+        return f"{value:,.0f}".replace("-", "−")
     rounded = float(f"{value:.{digits}g}")
-    if abs(rounded) >= 1000.0:
-        return f"{rounded:,.0f}".replace("-", "−")
     if 0.0 < abs(rounded) < 1e-4:
         return f"{rounded:.{digits + 4}f}".rstrip("0").rstrip(".").replace("-", "−")
     return f"{rounded:g}".replace("-", "−")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
-from missratio._files import Cells, NotNumbersError, TableFile, is_number, is_text
+from missratio._files import Cells, NotNumbersError, is_number, is_text
 from missratio._hints import did_you_mean, listed
 from missratio._typing import FloatArray
 from missratio.app.tables._encoder import BLANK, TableColumn, flat
@@ -21,12 +22,22 @@ _MOSTLY = 0.5
 _SHOWN = 12
 
 
-def check_names(source: TableFile, option: str, names: Sequence[str]) -> None:
+class Header(Protocol):
+    """Where a table is, and what its columns are called."""
+
+    path: Path
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns, in their order."""
+
+
+def check_names(source: Header, option: str, names: Sequence[str]) -> None:
     """Refuse columns that a table doesn't have, all of them at once."""
     absent = [name for name in names if name not in source.names]
     if not absent:
         return
-    has = f" It has {listed(source.names[:_SHOWN])}"
+    has = f" It has {listed(list(source.names)[:_SHOWN])}"
     has += f" and {len(source.names) - _SHOWN} more" * (len(source.names) > _SHOWN)
     if len(absent) == 1:
         hint = did_you_mean(absent[0], source.names)
@@ -43,12 +54,12 @@ def check_names(source: TableFile, option: str, names: Sequence[str]) -> None:
     )
 
 
-def named_columns(source: TableFile, given: Iterable[str]) -> list[str]:
+def named_columns(source: Header, given: Iterable[str]) -> list[str]:
     """Names as they were given to an option, several of them with commas between.
 
     Parameters
     ----------
-    source : TableFile
+    source : Header
         A column of it may have a comma in its name.
     given : iterable of str
     """
@@ -61,13 +72,38 @@ def named_columns(source: TableFile, given: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+@dataclass(frozen=True)
+class Misfit:
+    """Cells of a column that are no numbers.
+
+    Parameters
+    ----------
+    doubt : str or None
+        Why one of them could be two numbers.
+    row : int
+        Where the first is.
+    text : str
+        What it says.
+    n_wrong : int
+        How many there are.
+    """
+
+    doubt: str | None
+    row: int
+    text: str
+    n_wrong: int
+
+
 @dataclass
 class ColumnReader:
     """Finds out what columns hold; what is wrong with them is said at once.
 
     Parameters
     ----------
-    source : TableFile
+    path : Path
+        Of the table.
+    place : callable
+        Where a row is, from its number.
     cells : Cells
     categorical : sequence of str
         Columns that are categories though they look like numbers.
@@ -79,7 +115,8 @@ class ColumnReader:
         What may not be as it was meant.
     """
 
-    source: TableFile
+    path: Path
+    place: Callable[[int], str]
     cells: Cells
     categorical: Sequence[str]
     blank_level: bool
@@ -94,72 +131,114 @@ class ColumnReader:
         table : PyArrow table
         names : sequence of str
         """
+        return self.judged(names, lambda name: self._column(table.column(name), name))
+
+    def judged(
+        self, names: Sequence[str], judge: Callable[[str], TableColumn]
+    ) -> list[TableColumn]:
+        """Columns by a judgement of each; what is wrong with any, in one message.
+
+        Parameters
+        ----------
+        names : sequence of str
+        judge : callable
+            From a name to a column, or an error.
+        """
         found, problems = [], {}
         for name in names:
             try:
-                found.append(self._column(table.column(name), name))
+                found.append(judge(name))
             except TableError as error:
                 problems[name] = str(error)
-        if problems:
-            raise self._refused(problems)
-        return sorted(found, key=lambda column: column.levels is not None)
-
-    def _refused(self, problems: dict[str, str]) -> TableError:
         if len(problems) == 1:
-            return TableError(f"{self.source.path}, {next(iter(problems.values()))}")
-        return refused(f"{self.source.path}: ", problems)
+            raise TableError(f"{self.path}, {next(iter(problems.values()))}")
+        if problems:
+            raise refused(f"{self.path}: ", problems)
+        return sorted(found, key=lambda column: column.levels is not None)
 
     def _column(self, column: Any, name: str) -> TableColumn:
         """Whether a column holds numbers or categories, and which."""
         forced = name in self.categorical
+        self.check_kind(column.type, name)
         if is_number(column.type) and not forced:
             if column.null_count == len(column):
-                raise _without_values(name)
+                raise self.without_values(name)
             return TableColumn(name)
-        if not (is_number(column.type) or is_text(column.type)):
-            if str(column.type) == "null":
-                raise _without_values(name)
-            raise TableError(
-                f"column {name!r} is of type {column.type}: numbers and texts can be "
-                f"used. Leave it out (--drop {name}), or make numbers of it."
-            )
         column = flat(column)
         if not forced and self._is_numeric(column, name):
             return TableColumn(name)
         texts = self.cells.texts(column)
         if texts.null_count == len(texts):
-            raise _without_values(name)
-        return TableColumn(name, self._levels(texts, name))
-
-    def _is_numeric(self, column: Any, name: str) -> bool:
-        try:
-            numbers = self.cells.numbers(column)
-        except NotNumbersError as error:
-            if error.doubt is not None:
-                raise TableError(
-                    f"column {name!r} has numbers in doubt: {error.doubt}"
-                ) from error
-            if error.n_wrong < _MOSTLY * error.n_known:
-                raise self._mixed(name, error) from error
-            if error.n_wrong < error.n_known:
-                self.notes.append(
-                    f"Column {name!r} is taken for one of categories: "
-                    f"{error.n_wrong} of its {error.n_known} values, such as "
-                    f"{error.text!r}, are no numbers."
-                )
-            return False
-        if np.isnan(numbers).all():
-            raise _without_values(name)
-        self.known[name] = numbers
-        return True
-
-    def _levels(self, texts: Any, name: str) -> tuple[str, ...]:
-        """The categories of a column, the most frequent first."""
+            raise self.without_values(name)
         counts = Counter(
             {item["values"]: item["counts"]
              for item in texts.value_counts().to_pylist()}
         )  # fmt: skip
         n_missing = counts.pop(None, 0)
+        return TableColumn(name, self.levels(counts, n_missing, name))
+
+    def _is_numeric(self, column: Any, name: str) -> bool:
+        try:
+            numbers = self.cells.numbers(column)
+        except NotNumbersError as error:
+            misfit = Misfit(error.doubt, error.row, error.text, error.n_wrong)
+            self.check_misfit(name, misfit, error.n_known)
+            return False
+        if np.isnan(numbers).all():
+            raise self.without_values(name)
+        self.known[name] = numbers
+        return True
+
+    def check_kind(self, kind: Any, name: str) -> None:
+        """Refuse a column that holds neither numbers nor texts."""
+        if is_number(kind) or is_text(kind):
+            return
+        if str(kind) == "null":
+            raise self.without_values(name)
+        raise TableError(
+            f"column {name!r} is of type {kind}: numbers and texts can be used. Leave "
+            f"it out (--drop {name}), or make numbers of it."
+        )
+
+    def check_misfit(self, name: str, found: Misfit, n_known: int) -> None:
+        """Refuse a column of numbers with a few slips; note one that is half of each.
+
+        Parameters
+        ----------
+        name : str
+        found : Misfit
+        n_known : int
+            How many cells aren't missing.
+        """
+        if found.doubt is not None:
+            raise TableError(f"column {name!r} has numbers in doubt: {found.doubt}")
+        if found.n_wrong < _MOSTLY * n_known:
+            raise TableError(
+                f"column {name!r} has {n_known - found.n_wrong} numbers and "
+                f"{found.n_wrong} cell(s) that are none: {found.text!r} in "
+                f"{self.place(found.row)} is the first. Correct them; or "
+                f"--missing-value {found.text!r} if that means missing; or "
+                f"--categorical {name} if the numbers are names."
+            )
+        if found.n_wrong < n_known:
+            self.notes.append(
+                f"Column {name!r} is taken for one of categories: {found.n_wrong} of "
+                f"its {n_known} values, such as {found.text!r}, are no numbers."
+            )
+
+    def levels(
+        self, counts: Counter[str], n_missing: int, name: str
+    ) -> tuple[str, ...]:
+        """The categories of a column, the most frequent first.
+
+        Parameters
+        ----------
+        counts : Counter
+            How often each text was found.
+        n_missing : int
+            Cells that have none.
+        name : str
+        """
         levels = sorted(counts, key=lambda level: (-counts[level], level))
         if len(levels) > MOST_LEVELS:
             raise TableError(
@@ -170,19 +249,20 @@ class ColumnReader:
         if n_missing and self.blank_level:
             levels.append(BLANK)
         if len(levels) < 2:
-            raise TableError(
-                f"column {name!r} is {levels[0]!r} in every row: nothing can be "
-                f"learned from it. Leave it out (--drop {name})."
-            )
+            raise self.constant(name, repr(levels[0]))
         return tuple(levels)
 
-    def _mixed(self, name: str, error: NotNumbersError) -> TableError:
+    def constant(self, name: str, value: str) -> TableError:
+        """Of a column with one value only."""
         return TableError(
-            f"column {name!r} has {error.n_known - error.n_wrong} numbers and "
-            f"{error.n_wrong} cell(s) that are none: {error.text!r} in "
-            f"{self.source.place(error.row)} is the first. Correct them; or "
-            f"--missing-value {error.text!r} if that means missing; or --categorical "
-            f"{name} if the numbers are names."
+            f"column {name!r} is {value} in every row: nothing can be learned from it. "
+            f"Leave it out (--drop {name})."
+        )
+
+    def without_values(self, name: str) -> TableError:
+        """Of a column without any value."""
+        return TableError(
+            f"column {name!r} has no value in any row. Leave it out (--drop {name})."
         )
 
 
@@ -201,10 +281,4 @@ def refused(where: str, problems: dict[str, str]) -> TableError:
         f"{where}{len(problems)} columns can't be used as they are:\n"
         + "\n".join(f"- {problem}" for problem in problems.values())
         + f"\nTo leave all of them out: {drop}"
-    )
-
-
-def _without_values(name: str) -> TableError:
-    return TableError(
-        f"column {name!r} has no value in any row. Leave it out (--drop {name})."
     )

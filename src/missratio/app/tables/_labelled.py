@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from missratio._files import Cells, TableFile, is_number, is_text, whole_numbers
 from missratio._typing import FloatArray, IntArray
-from missratio.app.tables._columns import ColumnReader, check_names, named_columns
+from missratio.app.tables._columns import (
+    ColumnReader,
+    Header,
+    check_names,
+    named_columns,
+)
 from missratio.app.tables._encoder import Encoder, flat
 from missratio.app.tables._missing import MissingCounts, sentinels
 from missratio.exceptions import TableError, about_file
@@ -45,12 +50,12 @@ class Wanted:
     blank_level: bool = False
     skip_unlabelled: bool = False
 
-    def found_in(self, source: TableFile) -> Wanted:
+    def found_in(self, source: Header) -> Wanted:
         """The same, with lists of names taken apart, and every name looked up.
 
         Parameters
         ----------
-        source : TableFile
+        source : Header
         """
         asked = replace(
             self,
@@ -146,7 +151,12 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
     table = source.read([*names, wanted.target])
     cells = Cells(tuple(wanted.missing_values), source.marks)
     reader = ColumnReader(
-        source, cells, wanted.categorical, wanted.blank_level, notes=source.notes
+        source.path,
+        source.place,
+        cells,
+        wanted.categorical,
+        wanted.blank_level,
+        notes=source.notes,
     )
     encoder = Encoder(tuple(reader.read(table, names)), cells)
     with about_file(source.path):

@@ -2,11 +2,13 @@
 
 from missratio.app.workflow._budget import budget_words
 from missratio.app.workflow._fit import FittedTable, fit_table
+from missratio.app.workflow._memory import is_large
 from missratio.app.workflow._methods import METHODS
 from missratio.app.workflow._options import FitOptions
 from missratio.app.workflow._phi_file import EXAMPLE, PhiFileError, read_missingness
 from missratio.app.workflow._plan import PlanOptions, plan_table
 from missratio.app.workflow._predict import Predicted, PredictOptions, predict_table
+from missratio.app.workflow._stream import Passes, fit_streamed, read_streamed
 from missratio.app.workflow._watch import Watched, facts_of, watch_table
 
 __all__ = [
@@ -14,6 +16,7 @@ __all__ = [
     "METHODS",
     "FitOptions",
     "FittedTable",
+    "Passes",
     "PhiFileError",
     "PlanOptions",
     "PredictOptions",
@@ -21,9 +24,12 @@ __all__ = [
     "Watched",
     "budget_words",
     "facts_of",
+    "fit_streamed",
     "fit_table",
+    "is_large",
     "plan_table",
     "predict_table",
     "read_missingness",
+    "read_streamed",
     "watch_table",
 ]

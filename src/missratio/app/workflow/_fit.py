@@ -13,6 +13,7 @@ from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.report import LabelledRows, Names, Origin, describe
 from missratio.app.tables import (
     BLANK,
+    Encoder,
     LabelledTable,
     Wanted,
     refused,
@@ -134,7 +135,7 @@ def _fit_table(
             trained.classifier, account.X, table.y, account.inclusion, before=table.X
         ),
         title=f"{wanted.target} in {file.name}",
-        names=feature_names(table),
+        names=feature_names(table.encoder),
         comparison=trained.comparison,
         origin=Origin(command, file.name, training.sha256),
     )
@@ -160,15 +161,15 @@ def _fit_table(
     return FittedTable(model, trained.why, account, finding, budget, told)
 
 
-def feature_names(table: LabelledTable) -> Names:
+def feature_names(encoder: Encoder) -> Names:
     """What the columns of the matrix are called, and those of the table.
 
     Parameters
     ----------
-    table : LabelledTable
+    encoder : Encoder
     """
     features, origins, blank = [], [], []
-    for column in table.encoder.columns:
+    for column in encoder.columns:
         features += column.encoded_names
         origins += [column.name] * column.width
         levels = column.levels or ("", "number")

@@ -16,7 +16,15 @@ from missratio._hints import did_you_mean, listed
 from missratio.classifier import PowerComparison
 from missratio.exceptions import TableError
 from missratio.imputation import ImputationEnsemble, TiltedImputer
-from missratio.ratio import KLIEP, KLIEPCV, BaseRatio, FDivergenceRatio, NaiveBayesRatio
+from missratio.ratio import (
+    KLIEP,
+    KLIEPCV,
+    FDivergenceRatio,
+    JointRatio,
+    KernelName,
+    KernelRatio,
+    NaiveBayesRatio,
+)
 
 # A category that only one class has would have an infinite coefficient otherwise.
 INDICATOR_PENALTY = 0.01
@@ -109,6 +117,15 @@ def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
     return NaiveBayesRatio(KLIEP(l2=penalty), missingness=_ignored(situation))
 
 
+def _kernel(method: KernelName) -> Callable[[Situation], KernelRatio]:
+    def make(situation: Situation) -> KernelRatio:
+        return KernelRatio(
+            method, missingness=_ignored(situation), random_state=situation.seed
+        )
+
+    return make
+
+
 def _trees(situation: Situation) -> HistGradientBoostingClassifier:
     return HistGradientBoostingClassifier(random_state=situation.seed)
 
@@ -137,6 +154,26 @@ METHODS: dict[str, Method] = {
     "kliep-cv": Method(
         "M-KLIEP with a ridge penalty, chosen by cross-validation",
         _kliep_cv,
+    ),
+    "ulsif": Method(
+        "a sum of Gaussian bumps, for ratios that bend, by least squares (uLSIF)",
+        _kernel("ulsif"),
+    ),
+    "rulsif": Method(
+        "the same for the ratio to a mixture of both classes, which is bounded "
+        "(RuLSIF)",
+        _kernel("rulsif"),
+        compared_for=frozenset(),
+    ),
+    "kernel-kliep": Method(
+        "a sum of Gaussian bumps by likelihood (KLIEP as it was published)",
+        _kernel("kliep"),
+        compared_for=frozenset(),
+    ),
+    "kmm": Method(
+        "a sum of Gaussian bumps by kernel mean matching; needs missratio[kmm]",
+        _kernel("kmm"),
+        compared_for=frozenset(),
     ),
     "naive-bayes": Method(
         "a product of one-dimensional density ratios, a column at a time",
@@ -198,7 +235,7 @@ def candidates(situation: Situation, *, ratios_only: bool) -> dict[str, Any]:
     ----------
     situation : Situation
     ratios_only : bool
-        Whether it must be a density ratio, which has standard errors.
+        Whether it must be a density ratio that has standard errors.
     """
     first = _sensible(situation)[0]
     names = [first, *(name for name in METHODS if name != first)]
@@ -209,7 +246,9 @@ def candidates(situation: Situation, *, ratios_only: bool) -> dict[str, Any]:
     }
     if ratios_only:
         made = {
-            name: each for name, each in made.items() if isinstance(each, BaseRatio)
+            name: each
+            for name, each in made.items()
+            if isinstance(each, JointRatio | NaiveBayesRatio)
         }
     return made
 

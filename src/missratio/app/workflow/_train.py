@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from missratio.exceptions import (
     TableError,
 )
 from missratio.missingness import Missingness
-from missratio.ratio import BaseRatio
+from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
 Step = Callable[[str], None]
@@ -96,7 +96,7 @@ def train(
         if options.standard_errors:
             _check_standard_errors(estimator, account.models, method)
         step(f"Fitting {method} and calibrating")
-    classifier = _classifier(estimator, controlled, account.models, options)
+    classifier = make_classifier(estimator, controlled, account.models, options)
     told = _fitted(classifier, table, account, file)
     if not compares:
         return Trained(classifier, method, why, None, told)
@@ -111,7 +111,7 @@ def _check_standard_errors(
     estimator: Any, models: Mapping[Any, Missingness], method: str
 ) -> None:
     """Refuse what there will be no standard errors of, before it is fitted."""
-    if not isinstance(estimator, BaseRatio):
+    if not isinstance(estimator, JointRatio | NaiveBayesRatio):
         raise TableError(
             f"--standard-errors are for density ratios, and the method is {method}. "
             "Choose 'kliep', 'js', 'kliep-cv' or 'naive-bayes'."
@@ -164,12 +164,21 @@ def _settled(classifier: NeymanPearsonClassifier) -> PowerComparison:
     return comparison
 
 
-def _classifier(
+def make_classifier(
     estimator: Any,
     controlled: Any,
     models: Mapping[Any, Missingness],
     options: FitOptions,
 ) -> NeymanPearsonClassifier:
+    """The classifier that the options ask for, not fitted.
+
+    Parameters
+    ----------
+    estimator : estimator
+    controlled : object
+    models : mapping from label to Missingness
+    options : FitOptions
+    """
     return NeymanPearsonClassifier(
         estimator,
         alpha=options.alpha,
@@ -202,6 +211,19 @@ def _fitted(
         except ValueError as error:
             doubts = "".join(f" {message}" for message in account.warnings)
             raise TableError(f"{error}{doubts}") from error
+    return worded(caught, names)
+
+
+def worded(
+    caught: list[warnings.WarningMessage], names: Sequence[str]
+) -> list[Message]:
+    """Warnings with the table's names for the columns.
+
+    Parameters
+    ----------
+    caught : list of WarningMessage
+    names : sequence of str
+    """
     return [
         warning.message.named(names)
         if isinstance(warning, Explained)

@@ -5,8 +5,8 @@ near-solution, and the slopes that they leave possible can be two intervals, or 
 the region is not looked for along rays from the estimate but slope by slope: for each,
 the level that fits best, and from there how far levels go either way.
 
-Very steep slopes, at which a single row has all the odds, are never ruled out by sums
-over rows. They count only where they are part of the stretch that has the estimate.
+Parameters at which a few rows have all the odds are never ruled out by sums over rows,
+and don't count here: what is near the estimate is found along rays from it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,10 @@ REFINEMENTS = 2
 BISECTIONS = 8
 END_BISECTIONS = 4
 FARTHEST = 2.0**10
-FEWEST_ROWS = 8.0
 
 
 def outline(
     distance: Distance,
-    freedom: Distance,
     estimate: FloatArray,
     errors: FloatArray,
     limit: float,
@@ -44,10 +42,8 @@ def outline(
     ----------
     distance : callable
         Of points of shape (n_points, 2).
-    freedom : callable
-        From how many rows the distance of such points is known.
     estimate : ndarray of shape (2,)
-        Within the region.
+        About which slopes are tried the most closely.
     errors : ndarray of shape (2,)
         Standard errors of level and slope, for the scale of the search.
     limit : float
@@ -55,31 +51,17 @@ def outline(
     Returns
     -------
     ndarray of shape (n_points, 2)
+        None of them where no slope that was tried is possible.
     """
     search = _Search(distance, float(estimate[0]), float(errors[0]), limit)
     # 1. Which of many slopes are possible at their best level.
     slopes = np.unique(np.append(estimate[1] + errors[1] * NEAR, WIDE))
     levels, inside = search.best(slopes)
-    at = int(np.searchsorted(slopes, estimate[1]))
-    if distance(estimate[None])[0] <= limit:
-        levels[at] = levels[at] if inside[at] else estimate[0]
-        inside[at] = True
-    told = freedom(np.stack([levels, slopes], axis=1)) >= FEWEST_ROWS
-    inside &= told | _stretch(inside, at)
     # 2. Where they end, more exactly.
     slopes, levels = search.with_ends(slopes, levels, inside)
     # 3. How far levels go for each, up and down.
     ends = [search.end(levels, slopes, sign) for sign in (-1.0, 1.0)]
     return np.concatenate([np.stack([end, slopes], axis=1) for end in ends])
-
-
-def _stretch(inside: BoolArray, at: int) -> BoolArray:
-    """Which slopes are possible together with all between them and the estimate."""
-    outside = np.flatnonzero(~inside)
-    first = outside[outside < at].max(initial=-1)
-    last = outside[outside > at].min(initial=len(inside))
-    places = np.arange(len(inside))
-    return np.asarray((places > first) & (places < last))
 
 
 class _Search:

@@ -21,6 +21,7 @@ may exceed its value at the estimate by as much as a χ² may.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -45,6 +46,8 @@ FARTHEST = 2.0**10
 PROFILE_STEPS = 50
 # Standard errors up to which a likelihood is looked up in a table.
 TABULATED = 12.0
+# From so many rows on the moments' spread at a point tells whether it is possible.
+FEWEST_ROWS = 8.0
 
 
 class Criterion(Protocol):
@@ -92,8 +95,8 @@ def boundary(
     Returns
     -------
     ndarray of shape (n_points, n_parameters)
-        Corrected (α, β), on rays into all directions; or, of a region that may bend,
-        slope by slope (`outline`).
+        Corrected (α, β), on rays into all directions; and, of a region that may bend
+        or have parts that no ray meets, slope by slope (`outline`).
     """
     width = len(theta)
     at_estimate = float(criterion(theta[None])[0])
@@ -101,10 +104,6 @@ def boundary(
     # A penalised estimate may lie outside a small region, which is made to reach it.
     limit = limit + at_estimate if from_estimate else max(limit, at_estimate)
     covariance = np.linalg.inv(precision)
-    if width == 2 and not criterion.convex:
-        errors = np.sqrt(np.diagonal(covariance))
-        points = outline(criterion, criterion.freedom, theta, errors, limit)
-        return criterion.coordinates.restore(criterion.corrected(points))
     root = np.linalg.cholesky(covariance)
     rays = np.sqrt(limit) * _directions(width) @ root.T
     # 1. Go out on every ray until it has left the region.
@@ -120,8 +119,23 @@ def boundary(
         near, far = np.where(within, middle, near), np.where(within, far, middle)
         if (far - near <= 1e-4 * far).all():
             break
-    points = criterion.corrected(theta + far[:, None] * rays)
-    return criterion.coordinates.restore(points)
+    points = theta + far[:, None] * rays
+    if width == 2 and not criterion.convex:
+        errors = np.sqrt(np.diagonal(covariance))
+        points = np.concatenate(
+            [points, outline(_supported(criterion), theta, errors, limit)]
+        )
+    return criterion.coordinates.restore(criterion.corrected(points))
+
+
+def _supported(criterion: Criterion) -> Callable[[FloatArray], FloatArray]:
+    """The distance of points that enough rows speak of, infinite elsewhere."""
+
+    def distance(points: FloatArray) -> FloatArray:
+        few = criterion.freedom(points) < FEWEST_ROWS
+        return np.where(few, np.inf, criterion(points))
+
+    return distance
 
 
 @dataclass(frozen=True)

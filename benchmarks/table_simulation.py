@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
@@ -121,10 +121,12 @@ class Outcome:
     p_values: dict[tuple[str, str], list[float]]
 
 
-def right_form(seed: int, delta: float = 0.05) -> Outcome:
+def right_form(seed: int, delta: float = 0.05, *, look_ups: bool = True) -> Outcome:
     """Learn a logistic φ, and look at its band and its tests."""
     rng = np.random.default_rng([1, seed])
     setting = Setting.draw(rng)
+    if not look_ups:
+        setting = replace(setting, n_revealed=0)
     Z = rows_of(setting.n, setting.d, setting.rho, setting.law, rng)
     slopes = rng.uniform(-1.5, 1.5, setting.d) / Z.std(axis=0)
     share = rng.uniform(0.15, 0.7, setting.d)

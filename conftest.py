@@ -6,7 +6,8 @@ from importlib.util import find_spec
 import pytest
 
 OPTIONAL = {
-    "altair", "array_api_strict", "cryptography", "dask", "distributed", "jinja2",
+    "altair", "array_api_strict", "clarabel", "cryptography", "dask", "distributed",
+    "jinja2", "onnx", "onnxruntime",
     "markdown_it", "matplotlib", "pandas", "polars", "torch", "triton", "vl_convert",
     "xlsxwriter",
 }  # fmt: skip

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from optional_packages import optional
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -18,6 +18,8 @@ from missratio.exceptions import NoCertificateError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import multiclass as simulation
+
+pd = optional("pandas")
 
 CENTRES = {"flu": (0, 0), "cold": (3, 0), "well": (1, 3)}
 

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional_packages import optional
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
@@ -13,6 +13,8 @@ from missratio.threshold import CalibrationSample, TargetRule
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import target as simulation
+
+pd = optional("pandas")
 
 SHIFT = np.array([0.7, 0.3])
 SETTING = simulation.Setting(SHIFT, 4000, 3000, 0.1, 0.05, 0.0)

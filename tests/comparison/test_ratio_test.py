@@ -3,8 +3,8 @@
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional_packages import optional
 
 from missratio import (
     KLIEP,
@@ -15,6 +15,8 @@ from missratio import (
 )
 from missratio.comparison._ratio_test import _kernel_divergences, _permuted, _perturbed
 from missratio.comparison._samples import missing_alike, read_samples
+
+pd = optional("pandas")
 
 ROWS = StepMissingness([1.0, 0.0], 0.0, 0.6)
 OTHER = StepMissingness([0.0, -1.0], 0.5, 0.5)

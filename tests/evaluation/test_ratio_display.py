@@ -3,10 +3,12 @@
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
+from optional_packages import optional
 
 from missratio import KLIEP, RatioDisplay, StepMissingness, corrupt
+
+pd = optional("pandas")
 
 mpl.use("Agg")
 

@@ -3,12 +3,14 @@
 import pickle
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 
 import missratio as mr
 from missratio.missingness import NamedMissingness
+
+pd = optional("pandas")
+pl = optional("polars")
 
 NAMED = mr.LogisticMissingness.from_columns({"bp": (-1.0, 0.8), "age": (-2.0, 0.1)})
 PLACED = mr.LogisticMissingness([-np.inf, -1.0, -2.0], [0.0, 0.8, 0.1])

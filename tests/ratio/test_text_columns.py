@@ -1,11 +1,13 @@
 """Columns of text are named by the error that they get."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 
 import missratio as mr
+
+pd = optional("pandas")
+pl = optional("polars")
 
 RNG = np.random.default_rng(0)
 NUMBERS = {"age": RNG.normal(size=40), "bp": RNG.normal(size=40)}

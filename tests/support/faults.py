@@ -16,7 +16,6 @@ fault, it must give what it gives without one.
 import argparse
 import ctypes
 import importlib
-import io
 import json
 import os
 import random
@@ -131,17 +130,21 @@ def prepare(folder):
 
 
 def content(path):
-    """What a file says: archives also say when they were written."""
+    """What a file says, without when it was written or where that was in memory."""
     if not path.exists():
         return None
-    if path.suffix not in (".skops", ".xlsx"):
-        return path.read_bytes()
-    with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as archive:
-        return {
-            name: archive.read(name)
-            for name in archive.namelist()
-            if name != "docProps/core.xml"
-        }
+    if path.suffix == ".skops":
+        from missratio.app.modelfile import ModelFileError, load_table_model
+
+        with suppress(ModelFileError):
+            model = load_table_model(path)
+            coef = model.classifier.estimator_.coef_.tolist()
+            return model.report, repr(model.certificate), coef
+    elif path.suffix == ".xlsx":
+        with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if "docProps" not in name]
+            return {name: archive.read(name) for name in names}
+    return path.read_bytes()
 
 
 class Runs:
@@ -168,6 +171,11 @@ class Runs:
         """Have the inputs there, and nothing else."""
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(self._sound, self.folder)
+
+    def inputs(self):
+        """What the commands read, as it is now."""
+        names = [path.name for path in self._sound.iterdir()]
+        return {name: (self.folder / name).read_bytes() for name in names}
 
     @property
     def said(self):
@@ -256,7 +264,7 @@ class Trial:
                     importlib.import_module(module)
         self._begin()
         status, self.count, self.seconds = self.runs.run(self.words)
-        self.inputs = self._contents(path.name for path in self.runs._sound.iterdir())
+        self.inputs = self.runs.inputs()
         self.after = self._contents(self.command.outputs)
 
     def _begin(self):
@@ -268,14 +276,7 @@ class Trial:
         self.before = self._contents(self.command.outputs)
 
     def _contents(self, names):
-        found = {}
-        for name in names:
-            path = self.runs.folder / name
-            try:
-                found[name] = content(path)
-            except zipfile.BadZipFile:
-                found[name] = path.read_bytes()
-        return found
+        return {name: content(self.runs.folder / name) for name in names}
 
     def fault(self, place):
         """Let one operation fail."""
@@ -301,7 +302,7 @@ class Trial:
         said = self.runs.said
         if status in (FAULT, 99) or "Traceback" in said:
             self.problems.append(f"{when}: status {status}: {said[-2000:]}")
-        if self._contents(self.inputs) != self.inputs:
+        if self.runs.inputs() != self.inputs:
             self.problems.append(f"{when}: an input was changed")
         for name, found in self._contents(self.command.outputs).items():
             if found not in (self.before[name], self.after[name]):
@@ -335,10 +336,11 @@ def build(folder):
 def main():
     """Try the commands, and leave with status 1 where something was lost."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kind", choices=["faults", "kills"])
+    parser.add_argument("kinds", nargs="+", choices=["faults", "kills"])
     parser.add_argument("--commands", nargs="*")
     parser.add_argument("--times", type=int, default=200, help="kills of each command")
     parser.add_argument("--every", type=int, default=1, help="which faults are tried")
+    parser.add_argument("--last", type=int, help="so many faults, from the end")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -352,35 +354,42 @@ def main():
 
 
 def try_all(asked, runs):
-    """Try the commands that were asked for; how many problems there were."""
-    names = asked.commands or (LONG if asked.kind == "kills" else list(COMMANDS))
+    """Try the commands that were asked for; 1 where there were problems."""
     rng, problems = random.Random(asked.seed), 0
+    names = asked.commands or (LONG if asked.kinds == ["kills"] else list(COMMANDS))
     for name in names:
-        modes = [False, True] if COMMANDS[name].forces else [False]
-        for replaces in modes:
-            trial, began = Trial(runs, name, replaces), time.monotonic()
-            if asked.kind == "faults":
-                places = list(range(1, trial.count + 1, asked.every))
-                for place in places:
-                    trial.fault(place)
-            else:
-                places = range(asked.times // len(modes))
-                for _ in places:
-                    trial.kill(rng)
-            facts = {
-                "command": name,
-                "replaces": replaces,
-                "operations": trial.count,
-                "tried": len(places),
-                "failed or killed": trial.refused,
-                "problems": len(trial.problems),
-                "seconds": round(time.monotonic() - began, 1),
-            }
-            print(json.dumps(facts), flush=True)
-            for problem in trial.problems[:5]:
-                print(f"  {problem}", flush=True)
-            problems += len(trial.problems)
+        for replaces in [False, True] if COMMANDS[name].forces else [False]:
+            trial = Trial(runs, name, replaces)
+            for kind in asked.kinds:
+                problems += _try(trial, kind, asked, rng)
     return min(problems, 1)
+
+
+def _try(trial, kind, asked, rng):
+    """One command by one kind of trouble, and a line about it."""
+    trial.problems, trial.refused, began = [], 0, time.monotonic()
+    if kind == "faults":
+        places = range(1, trial.count + 1, asked.every)[-(asked.last or 0) :]
+        for place in places:
+            trial.fault(place)
+    else:
+        places = range(asked.times // (2 if trial.command.forces else 1))
+        for _ in places:
+            trial.kill(rng)
+    facts = {
+        "command": trial.name,
+        "kind": kind,
+        "replaces": trial.replaces,
+        "operations": trial.count,
+        "tried": len(places),
+        "failed or killed": trial.refused,
+        "problems": len(trial.problems),
+        "seconds": round(time.monotonic() - began, 1),
+    }
+    print(json.dumps(facts), flush=True)
+    for problem in trial.problems[:5]:
+        print(f"  {problem}", flush=True)
+    return len(trial.problems)
 
 
 if __name__ == "__main__":

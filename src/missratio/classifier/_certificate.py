@@ -161,7 +161,7 @@ class Certificate:
             f"classified as {other} (with probability {percent(1 - self.delta)} over "
             "the calibration rows).",
             f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
-            f"{self.rows:,} calibration rows{self._on_size()}. The estimated error is "
+            f"{self.rows} calibration rows{self._on_size()}. The estimated error is "
             f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),
@@ -175,9 +175,11 @@ class Certificate:
         """How many rows are left of the calibration rows."""
         if self.observed == self.rows:
             return ""
+        size = self.effective_rows
+        # No powers of ten, however many rows there are.
+        shown = f"{size:.4g}" if size < 1000.0 else f"{size:.0f}"
         return (
-            f", of which {self.observed:,} are complete (effective sample size "
-            f"{self.effective_rows:,.1f})"
+            f", of which {self.observed} are complete (effective sample size {shown})"
         )
 
     def _on_missingness(self) -> list[str]:
@@ -194,7 +196,9 @@ class Certificate:
                 "takes the worst φ that the looked-up values leave possible; of delta, "
                 f"{self.missingness_delta:.3g} is for φ being worse than that."
             )
-        if self.target_factor is not None:
+        if self.target_factor is not None and self.target_factor < NO_SLACK:
+            lines.append("It has no slack: it needs the target's ratio to be exact.")
+        elif self.target_factor is not None:
             lines.append(
                 "It still holds if the target's density ratio is wrong by a factor of "
                 f"up to {self.target_factor:.3g}, either way."

@@ -37,7 +37,13 @@ class LabelledBlock:
     def of_class(self, label: Any) -> FloatArray:
         """The rows of one label: all of them as they are, where it has all."""
         chosen = self.labels == label
-        return self.rows if chosen.all() else self.rows[chosen]
+        if chosen.all():
+            return self.rows
+        # Rows of a file lie column by column, and stay so.
+        index = np.flatnonzero(chosen)
+        if self.rows.flags.f_contiguous:
+            return np.take(self.rows.T, index, axis=1, mode="clip").T
+        return np.take(self.rows, index, axis=0, mode="clip")
 
     def check_no_infinity(self, names: Sequence[str]) -> None:
         """Refuse infinities, and say where the first one lies."""

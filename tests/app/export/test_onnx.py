@@ -3,8 +3,8 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional_packages import optional
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
@@ -21,6 +21,8 @@ from sklearn.tree import DecisionTreeClassifier
 import missratio as mr
 from missratio.app.export import CantExportError
 from missratio.exceptions import DestinationError
+
+pd = optional("pandas")
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")

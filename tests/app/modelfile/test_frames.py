@@ -3,15 +3,17 @@
 import csv
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
+from optional_packages import optional
 from typer.testing import CliRunner
 
 import missratio as mr
 from missratio.app.cli import app
 from missratio.exceptions import TableError
+
+pd = optional("pandas")
+pl = optional("polars")
 
 
 def run(*words):

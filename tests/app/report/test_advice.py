@@ -1,8 +1,8 @@
 """What a report says beyond the certificate: next steps, importance, lost rows."""
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional_packages import optional
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import missratio as mr
@@ -12,6 +12,8 @@ from missratio.app.report._next import _power_at
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._summary import mixed_words, thousand_rows
 from missratio.app.report._words import number
+
+pd = optional("pandas")
 
 
 def step(data, title):

@@ -181,3 +181,10 @@ def test_a_region_of_two_parts_is_outlined_whole():
             assert middle[:, 0].min() == pytest.approx(0.3 * slope - 0.4, abs=0.05)
             assert middle[:, 0].max() == pytest.approx(0.3 * slope + 0.4, abs=0.05)
     assert not ((points[:, 1] > -1.2) & (points[:, 1] < 0.7)).any()
+
+
+def test_where_nothing_is_possible_there_is_no_outline():
+    points = outline(
+        lambda points: np.full(len(points), 9.0), np.zeros(2), np.ones(2), 4.0
+    )
+    assert points.shape == (0, 2)

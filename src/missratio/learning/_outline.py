@@ -57,6 +57,8 @@ def outline(
     # 1. Which of many slopes are possible at their best level.
     slopes = np.unique(np.append(estimate[1] + errors[1] * NEAR, WIDE))
     levels, inside = search.best(slopes)
+    if not inside.any():
+        return np.empty((0, 2))
     # 2. Where they end, more exactly.
     slopes, levels = search.with_ends(slopes, levels, inside)
     # 3. How far levels go for each, up and down.

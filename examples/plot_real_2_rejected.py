@@ -15,8 +15,8 @@ ones than it says. A logged chance of acceptance puts that right.
 # as "defaults", and it is a bank.
 #
 # The insurer accepts by an old score, body mass index and blood pressure, with a chance
-# that it logs. It has to delete the details of rejected applicants. Years later everyone
-# knows who became costly, so their labels are there and their rows are blank.
+# that it logs. It has to delete the details of rejected applicants. Years later it is
+# known who became costly, so their labels are there and their rows are blank.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -148,9 +148,9 @@ class Certificate:
         if not self.certified:
             return (
                 f"No threshold could be certified at alpha={self.alpha:g}, "
-                f"delta={self.delta:g} from {self.rows} calibration rows: every row is "
-                f"classified as {named(self.controlled_class)}, so the error is 0 and "
-                "the power is 0."
+                f"delta={self.delta:g} from {self.rows:,} calibration rows: every row "
+                f"is classified as {named(self.controlled_class)}, so the error is 0 "
+                "and the power is 0."
             )
         kind = "complete " if self.deployment == "complete" else ""
         as_they_are = "" if kind else ", as they are observed,"
@@ -175,9 +175,11 @@ class Certificate:
         """How many rows are left of the calibration rows."""
         if self.observed == self.rows:
             return ""
+        size = self.effective_rows
+        # No powers of ten, however many rows there are.
+        shown = f"{size:.4g}" if size < 1000.0 else f"{size:,.0f}"
         return (
-            f", of which {self.observed:,} are complete (effective sample size "
-            f"{self.effective_rows:,.1f})"
+            f", of which {self.observed:,} are complete (effective sample size {shown})"
         )
 
     def _on_missingness(self) -> list[str]:
@@ -194,7 +196,9 @@ class Certificate:
                 "takes the worst φ that the looked-up values leave possible; of delta, "
                 f"{self.missingness_delta:.3g} is for φ being worse than that."
             )
-        if self.target_factor is not None:
+        if self.target_factor is not None and self.target_factor < NO_SLACK:
+            lines.append("It has no slack: it needs the target's ratio to be exact.")
+        elif self.target_factor is not None:
             lines.append(
                 "It still holds if the target's density ratio is wrong by a factor of "
                 f"up to {self.target_factor:.3g}, either way."

@@ -22,7 +22,7 @@ class CandidatePower:
     standard_error : float or None
         Of that share, the threshold taken as given.
     seconds : float
-        What the candidate took.
+        What the candidate took of the processor.
     note : str
         Why there is no power.
     """
@@ -50,7 +50,7 @@ class PowerComparison:
     controlled_rows, other_rows : int
         Training rows of each class that took part.
     seconds, budget : float
-        The time that the comparison took, and that it might take.
+        The processor's time that the comparison took, and that it might take.
     """
 
     chosen: str

@@ -53,9 +53,9 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     folds : int, default=5
         In how many parts rows are left out.
     seconds : float, default=60.0
-        A candidate that would take the comparison beyond this time is left out of it.
-        The first is compared in any case.
-    most_rows : int, default=10000
+        A candidate that would take the comparison beyond this time, of the processor,
+        is left out of it. The first is compared in any case.
+    most_rows : int, default=5000
         Of each class, so many rows at most are compared on; the winner is fitted to
         all.
     random_state : int, Generator or None, default=None
@@ -94,7 +94,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         deployment: Literal["complete", "as-observed"] = "complete",
         folds: int = 5,
         seconds: float = 60.0,
-        most_rows: int = 10_000,
+        most_rows: int = 5_000,
         random_state: Any = None,
         on_candidate: Callable[[str], None] | None = None,
     ) -> None:
@@ -144,7 +144,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
         drawn = None
         if given is not None:
-            drawn = RowInclusion.of(given, complete_mask(X), X.shape[1])
+            drawn = RowInclusion.of(given, complete_mask(X), X.shape[1], labels)
         rows = _Rows(X, labels, self.missingness, given, drawn, params)
         self.comparison_ = self._compared(rows)
         best = self.candidates[self.comparison_.chosen]
@@ -179,7 +179,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return (self.decision_function(X) > 0.0).astype(int)
 
     def _compared(self, rows: _Rows) -> PowerComparison:
-        start = time.perf_counter()
+        start = time.process_time()
         # 1. Draw rows of each class, and deal them out to the parts.
         rng = np.random.default_rng(self.random_state)
         fold = np.full(len(rows.labels), -1)
@@ -194,7 +194,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         def tried(name: str) -> CandidatePower:
             if self.on_candidate is not None:
                 self.on_candidate(name)
-            left = self.seconds - (time.perf_counter() - start)
+            left = self.seconds - (time.process_time() - start)
             left = np.inf if name == first else left
             return self._tried(name, self.candidates[name], rows, fold, weights, left)
 
@@ -210,7 +210,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             folds=int(self.folds),
             controlled_rows=sizes[0],
             other_rows=sizes[1],
-            seconds=time.perf_counter() - start,
+            seconds=time.process_time() - start,
             budget=float(self.seconds),
         )
 
@@ -226,7 +226,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """A candidate's power on rows that it wasn't fitted on."""
         if left <= 0.0:
             return CandidatePower(name, note="there was no time left for it")
-        start = time.perf_counter()
+        start = time.process_time()
         scores = np.full(len(fold), -np.inf)
         for k in range(self.folds):
             kept = np.flatnonzero((fold >= 0) & (fold != k))
@@ -239,10 +239,10 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             except _FAILURES as error:
                 return CandidatePower(
                     name,
-                    seconds=time.perf_counter() - start,
+                    seconds=time.process_time() - start,
                     note=f"it can't be fitted: {_first_sentence(error)}",
                 )
-            spent = time.perf_counter() - start
+            spent = time.process_time() - start
             needed = spent * self.folds / (k + 1)
             if needed > left and k + 1 < self.folds:
                 note = f"it would have taken about {needed:.0f} s"
@@ -251,7 +251,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         measured = measured_power(
             scores[used], rows.labels[used] == 1, weights[used], self.alpha
         )
-        return CandidatePower(name, *measured, time.perf_counter() - start)
+        return CandidatePower(name, *measured, time.process_time() - start)
 
     def __sklearn_tags__(self) -> Any:
         """Two classes, labelled 0 and 1; missing values are welcome."""

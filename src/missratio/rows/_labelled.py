@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from missratio._typing import FloatArray
+from missratio.rows._partitions import is_collection
 
 _Result = TypeVar("_Result")
 
@@ -37,7 +38,13 @@ class LabelledBlock:
     def of_class(self, label: Any) -> FloatArray:
         """The rows of one label: all of them as they are, where it has all."""
         chosen = self.labels == label
-        return self.rows if chosen.all() else self.rows[chosen]
+        if chosen.all():
+            return self.rows
+        # Rows of a file lie column by column, and stay so.
+        index = np.flatnonzero(chosen)
+        if self.rows.flags.f_contiguous:
+            return np.take(self.rows.T, index, axis=1, mode="clip").T
+        return np.take(self.rows, index, axis=0, mode="clip")
 
     def check_no_infinity(self, names: Sequence[str]) -> None:
         """Refuse infinities, and say where the first one lies."""
@@ -97,7 +104,7 @@ def as_source(X: Any, y: Any) -> LabelledSource | None:
                 "y must be left out where X is a source: that has its labels with it."
             )
         return X
-    if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):
+    if is_collection(X):
         from missratio.rows._cluster import of_collection
 
         return of_collection(X, y)

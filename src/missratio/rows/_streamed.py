@@ -243,7 +243,8 @@ def survey(
         )
     sources = {}
     for label in sorted(found):
-        own = found[label]
+        # What is joined isn't kept in pieces as well.
+        own = found.pop(label)
         rows = np.concatenate(own.drawn)
         sources[label] = StreamedSource(
             labelled,

@@ -74,6 +74,10 @@ def test_what_is_taken_without_evidence_is_compared_first():
     )
 
 
+def test_what_is_most_different_comes_next_as_time_may_run_out():
+    assert list(candidates(situation(), ratios_only=False))[:2] == ["kliep", "trees"]
+
+
 def compared(*powers):
     found = tuple(CandidatePower(name, power, 0.01) for name, power in powers)
     best = max(found, key=lambda each: each.power)

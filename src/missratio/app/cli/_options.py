@@ -221,7 +221,8 @@ Method = Annotated[
 CompareSeconds = Annotated[
     float,
     typer.Option(
-        help="How long --method auto may compare methods; 0 for no comparison."
+        help="How long --method auto may compare methods, in seconds of the "
+        "processor; 0 for no comparison."
     ),
 ]
 Deployment = Annotated[

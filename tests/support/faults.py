@@ -112,7 +112,6 @@ COMMANDS = {
 
 
 def prepare(folder):
-    """Write what the commands read."""
     import numpy as np
     from cryptography.hazmat.primitives import serialization as keys
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -174,12 +173,10 @@ class Runs:
         shutil.copy(self.folder / "m.skops", self._sound)
 
     def reset(self):
-        """Have the inputs there, and nothing else."""
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(self._sound, self.folder)
 
     def inputs(self):
-        """What the commands read, as it is now."""
         names = [path.name for path in self._sound.iterdir()]
         return {name: (self.folder / name).read_bytes() for name in names}
 
@@ -284,7 +281,6 @@ class Trial:
         return {name: content(self.runs.folder / name) for name in names}
 
     def fault(self, place):
-        """Let one operation fail."""
         self._begin()
         status, _, _ = self.runs.run(self.words, fail=place)
         self.refused += status != OK
@@ -374,7 +370,6 @@ def try_all(asked, runs):
 
 
 def _try(trial, kind, asked, rng):
-    """One command by one kind of trouble, and a line about it."""
     trial.problems, trial.refused, began = [], 0, time.monotonic()
     if kind == "faults":
         places = range(1, trial.count + 1, asked.every)[-(asked.last or 0) :]

@@ -20,7 +20,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format bench fuzz validity reproduce beyond docs clean
+.PHONY: help demo test lint format bench fuzz faults soak validity reproduce beyond docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' \
@@ -49,6 +49,13 @@ validity: $(VENV)/.installed-dev ## run the long statistical suites
 
 fuzz: $(VENV)/.installed-dev ## read 100,000 mutated files, with progress
 	MISSRATIO_FUZZ=$(FUZZ_INPUTS) $(RUN) -m pytest -q -p no:cacheprovider tests/fuzz
+
+faults: $(VENV)/.installed-dev ## fail every write of every command; kill each 200 times
+	$(RUN) tests/support/faults.py faults
+	$(RUN) tests/support/faults.py kills
+
+soak: $(VENV)/.installed-dev ## fit and predict for an hour, and watch the memory
+	$(RUN) benchmarks/soak.py --minutes 60
 
 reproduce: $(VENV)/.installed-report ## run every experiment of the paper, both variants
 	$(VENV)/bin/missratio reproduce --variant published --out reproduction/published

@@ -17,6 +17,7 @@ import correlated
 import growth
 import imputer
 import kernel
+import kernel_cv
 import large
 import learned
 import missing
@@ -38,6 +39,7 @@ BENCHMARKS = {
     "batch": batch.run,
     "growth": growth.run,
     "kernel": kernel.run,
+    "kernel_cv": kernel_cv.run,
     "naive_bayes": naive_bayes.run,
     "learned": learned.run,
     "imputer": imputer.run,

@@ -1,13 +1,15 @@
 """Rows of large tables: the quick ways give what the plain ones do."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from optional_packages import optional
 
 from missratio._blocks import rows_with_nan, take_rows
+
+pd = optional("pandas")
 
 CELLS = st.sampled_from([0.0, -1.5, 1e308, -1e308, np.inf, -np.inf, np.nan])
 

@@ -4,10 +4,10 @@ import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from missratio import engine
-from missratio._threads import one_blas_thread, share
+from missratio._threads import _limit, one_blas_thread, share
 from missratio.engine import RowSample, Sample
 from missratio.moments import Parameters, accumulate
 from missratio.objective import Term
@@ -192,26 +192,48 @@ def test_middling_work_is_not_shared_among_threads():
         assert threads == 1
 
 
-def test_overlapping_holds_in_two_threads_give_blas_its_threads_back():
-    first_holds, second_holds = threading.Event(), threading.Event()
+@pytest.mark.parametrize("within", [True, False], ids=["within a limit", "alone"])
+@pytest.mark.parametrize("last", ["this thread", "the other"])
+def test_overlapping_holds_in_two_threads_give_blas_its_threads_back(within, last):
+    """Whichever of two threads lets go last, BLAS has as many threads as before."""
+    this_holds, other_holds = threading.Event(), threading.Event()
+    this_ended, other_ended = threading.Event(), threading.Event()
 
-    def second():
-        first_holds.wait(10)
+    def other():
+        this_holds.wait(10)
         with one_blas_thread(10**7):
-            second_holds.set()
-            first_ended.wait(10)
+            other_holds.set()
+            if last == "the other":
+                this_ended.wait(10)
+        other_ended.set()
 
-    first_ended = threading.Event()
-    with threadpool_limits(2, user_api="blas"):
+    def overlap():
         was = blas_threads()
-        other = threading.Thread(target=second)
-        other.start()
+        thread = threading.Thread(target=other)
+        thread.start()
         with one_blas_thread(10**7):
-            first_holds.set()
-            second_holds.wait(10)
-        first_ended.set()
-        other.join()
+            this_holds.set()
+            other_holds.wait(10)
+            if last == "this thread":
+                other_ended.wait(10)
+            assert set(blas_threads()) <= {1}
+        this_ended.set()
+        thread.join()
         assert blas_threads() == was
+
+    # OpenBLAS starts with one thread where the environment says so: ask for two.
+    with threadpool_limits(2, user_api="blas"):
+        if within:
+            overlap()
+    if not within:
+        limits = [lib for lib in ThreadpoolController().lib_controllers
+                  if lib.user_api == "blas"]  # fmt: skip
+        before = [lib.num_threads for lib in limits]
+        for lib in limits:
+            _limit(lib, 2)
+        overlap()
+        for lib, threads in zip(limits, before, strict=True):
+            _limit(lib, threads)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -1,8 +1,10 @@
 """Imports point along the path of the data, and load nothing heavy."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,7 @@ PATH = [
     "engine",
     "tensor",
     "ratio",
+    "comparison",
     "uncertainty",
     "imputation",
     "classifier",
@@ -31,7 +34,17 @@ PATH = [
     "theory",
     "datasets",
 ]
-BASE = {"_blocks", "_files", "_hints", "_typing", "_threads", "exceptions"}
+BASE = {
+    "_blocks",
+    "_files",
+    "_hints",
+    "_seeds",
+    "_callbacks",
+    "_summary",
+    "_typing",
+    "_threads",
+}
+BASE |= {"exceptions"}
 ALLOWED = {
     **{part: set() for part in BASE},
     **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},
@@ -48,15 +61,16 @@ APP = {
     "tables": set(),
     "modelfile": {"tables"},
     "report": {"tables", "modelfile"},
+    "export": {"tables", "modelfile"},
     "workflow": {"tables", "modelfile", "report"},
-    "cli": {"tables", "modelfile", "report", "workflow"},
+    "cli": {"tables", "modelfile", "report", "export", "workflow"},
 }
 LIBRARY = {*ALLOWED, "solver"}
 ALLOWED["app"] = {*LIBRARY, "reproduce"}
 for late in ["learning", *PATH[PATH.index("ratio") :]]:
     ALLOWED[late].add("solver")
 HEAVY = ["torch", "triton", "dask", "distributed", "altair", "matplotlib", "pandas"]
-HEAVY += ["polars", "pyarrow"]
+HEAVY += ["polars", "pyarrow", "onnx", "onnxruntime"]
 
 
 def imported_modules(file):
@@ -184,3 +198,27 @@ def test_importing_the_package_loads_nothing_heavy():
 def test_every_public_name_is_there():
     for name in missratio.__all__:
         assert hasattr(missratio, name)
+
+
+def test_every_package_that_is_imported_is_declared():
+    """What another package happens to bring along may be gone in its next version."""
+    project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    users = [name for name in extras if name not in ("dev", "docs", "bench")]
+    words = [
+        *project["dependencies"],
+        *(word for name in users for word in extras[name]),
+    ]
+    declared = {re.split(r"[^\w-]", word)[0].replace("-", "_") for word in words}
+    # Distributions that are named otherwise, or belong to one that is declared.
+    declared |= {"sklearn", "vl_convert", "dask", "triton", "markupsafe", "missratio"}
+    # Asked for only where it is loaded already.
+    declared |= {"IPython", "pandas"}
+    found = set()
+    for file in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found.add(node.module.partition(".")[0])
+    assert found - declared - sys.stdlib_module_names == set()

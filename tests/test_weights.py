@@ -4,12 +4,11 @@ import tracemalloc
 import warnings
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from optional_packages import optional
 
 from missratio.missingness import (
     FunctionMissingness,
@@ -28,6 +27,9 @@ from missratio.weights import (
     warn_if_concentrated,
     worst_case_sample_size,
 )
+
+pd = optional("pandas")
+pl = optional("polars")
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.75)
 ENTRIES = LogisticMissingness([0.0, -1.0], [1.0, -1.0])

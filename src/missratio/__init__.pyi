@@ -4,6 +4,7 @@ from . import (
     app,
     basis,
     classifier,
+    comparison,
     datasets,
     evaluation,
     exceptions,
@@ -18,6 +19,7 @@ from . import (
     uncertainty,
     weights,
 )
+from .app.export import export_onnx
 from .app.modelfile import load_model, save_model
 from .app.report import build_report
 from .basis import (
@@ -25,14 +27,18 @@ from .basis import (
     PolynomialBasis,
 )
 from .classifier import (
+    GroupedNeymanPearsonClassifier,
+    MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
     expected_power,
     query_budget,
     required_calibration_rows,
     sensitivity_curve,
 )
+from .comparison import estimate_divergence, ratio_test
 from .evaluation import (
     NPROCDisplay,
+    RatioDisplay,
     TypeIErrorMonitor,
     compare_np_roc,
     error_scorer,
@@ -61,11 +67,15 @@ from .missingness import (
 from .ratio import (
     KLIEP,
     KLIEPCV,
+    ClassifierRatio,
     FDivergenceRatio,
+    KernelRatio,
     NaiveBayesRatio,
     ObjectiveRatio,
+    SubspaceRatio,
     density_ratio,
     fit_batch,
+    l1_path,
 )
 from .rows import scan_parquet
 from .uncertainty import ratio_uncertainty
@@ -75,18 +85,24 @@ __version__: str
 __all__ = [
     "KLIEP",
     "KLIEPCV",
+    "ClassifierRatio",
     "FDivergenceRatio",
     "FunctionMissingness",
     "GaussianBasis",
+    "GroupedNeymanPearsonClassifier",
     "ImputationEnsemble",
+    "KernelRatio",
     "LogisticMissingness",
+    "MulticlassNeymanPearsonClassifier",
     "NPROCDisplay",
     "NaiveBayesRatio",
     "NeymanPearsonClassifier",
     "ObjectiveRatio",
     "PolynomialBasis",
     "QueryPlan",
+    "RatioDisplay",
     "StepMissingness",
+    "SubspaceRatio",
     "TiltedImputer",
     "TypeIErrorMonitor",
     "app",
@@ -94,15 +110,19 @@ __all__ = [
     "build_report",
     "classifier",
     "compare_np_roc",
+    "comparison",
     "corrupt",
     "datasets",
     "density_ratio",
     "error_scorer",
+    "estimate_divergence",
     "evaluation",
     "exceptions",
     "expected_power",
+    "export_onnx",
     "fit_batch",
     "imputation",
+    "l1_path",
     "learn_missingness",
     "learning",
     "load_model",
@@ -115,6 +135,7 @@ __all__ = [
     "power",
     "query_budget",
     "ratio",
+    "ratio_test",
     "ratio_uncertainty",
     "required_calibration_rows",
     "rows",

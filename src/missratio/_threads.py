@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -28,14 +29,71 @@ def _threadpools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def _blas_libraries() -> list[Any]:
+    libraries = _threadpools().lib_controllers
+    blas = [lib for lib in libraries if lib.user_api == "blas"]
+    return [lib for lib in blas if lib.num_threads is not None]
+
+
 def _allowed_threads() -> int:
-    """As many threads as the user lets BLAS have: the first one that was loaded.
+    """As many threads as the user lets BLAS have: the least of the libraries loaded.
 
     Others may be loaded after the user has set a limit, and know nothing of it.
     """
-    libraries = _threadpools().lib_controllers
-    blas = [lib.num_threads for lib in libraries if lib.user_api == "blas"]
-    return int(min(blas, default=1))
+    return int(min((lib.num_threads for lib in _blas_libraries()), default=1))
+
+
+class _Hold:
+    """BLAS held to one thread, by any number of threads at a time.
+
+    OpenBLAS on threads of its own has one limit for the process: the first to hold it
+    notes the limit, and the last to let go gives it back, whichever thread that is.
+    Elsewhere each thread has a limit, and each gives its own back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._holders = 0
+        self._noted: list[int] = []
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        libraries = _blas_libraries()
+        with self._lock:
+            own = [lib.num_threads for lib in libraries]
+            if not self._holders:
+                self._noted = own
+            self._holders += 1
+            for lib in libraries:
+                _limit(lib, 1)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._holders -= 1
+                for lib, mine, noted in zip(libraries, own, self._noted, strict=True):
+                    if _is_per_thread(lib):
+                        _limit(lib, mine)
+                    elif not self._holders:
+                        _limit(lib, noted)
+
+
+def _is_per_thread(library: Any) -> bool:
+    shared = library.internal_api in ("openblas", "blis")
+    return not shared or getattr(library, "threading_layer", None) == "openmp"
+
+
+def _limit(library: Any, threads: int) -> None:
+    library.set_num_threads(threads)
+    # Newer versions let no thread but the one that set a limit change it again.
+    let_go = getattr(library, "clear_controlling_thread", None)
+    if let_go is not None:
+        let_go()
+
+
+@cache
+def _one_thread() -> _Hold:
+    return _Hold()
 
 
 @contextmanager
@@ -43,7 +101,7 @@ def single_threaded() -> Iterator[None]:
     """Hold everything to one thread, BLAS and the sharing of blocks alike."""
     token = _held.set(1)
     try:
-        with _threadpools().limit(limits=1, user_api="blas"):
+        with _one_thread()():
             yield
     finally:
         _held.reset(token)
@@ -69,7 +127,7 @@ def one_blas_thread(size: int) -> Iterator[int]:
     threads = _allowed_threads()
     token = _held.set(threads)
     try:
-        with _threadpools().limit(limits=1, user_api="blas"):
+        with _one_thread()():
             yield threads if size >= THREADED_ELEMENTS else 1
     finally:
         _held.reset(token)
@@ -109,5 +167,6 @@ def _workers(threads: int) -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    # Threads don't survive a fork: a child makes its own.
+    # Threads don't survive a fork, nor do their holds: a child makes its own.
     os.register_at_fork(after_in_child=_workers.cache_clear)
+    os.register_at_fork(after_in_child=_one_thread.cache_clear)

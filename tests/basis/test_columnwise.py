@@ -1,8 +1,8 @@
 """Transformers column by column, and bases side by side."""
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional_packages import optional
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
@@ -11,6 +11,8 @@ from sklearn.preprocessing import (
 )
 
 from missratio.basis import ColumnwiseBasis, PolynomialBasis, UnionBasis
+
+pd = optional("pandas")
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 

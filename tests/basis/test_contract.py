@@ -3,12 +3,11 @@
 import pickle
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from optional_packages import optional
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import SplineTransformer, StandardScaler
@@ -22,6 +21,9 @@ from missratio.basis import (
     TransformerBasis,
     UnionBasis,
 )
+
+pd = optional("pandas")
+pl = optional("polars")
 
 BASES = [
     LinearBasis(),

@@ -1,13 +1,15 @@
 """Powers and products equal their formulas."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from optional_packages import optional
 
 from missratio.basis import LinearBasis, PolynomialBasis
+
+pd = optional("pandas")
 
 X = np.array([[2.0, 3.0, 5.0], [-1.0, 0.5, 7.0], [0.0, 4.0, -2.0]])
 a, b, c = X.T

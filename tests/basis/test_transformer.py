@@ -1,9 +1,8 @@
 """A wrapped transformer does on complete rows what it does alone."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 from sklearn.compose import make_column_transformer
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
@@ -16,6 +15,9 @@ from sklearn.preprocessing import (
 )
 
 from missratio.basis import TransformerBasis
+
+pd = optional("pandas")
+pl = optional("polars")
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))
@@ -39,6 +41,7 @@ def dense(table):
     return table.toarray() if hasattr(table, "toarray") else np.asarray(table)
 
 
+@pytest.mark.needs("pandas", "polars")
 @pytest.mark.parametrize("transformer", TRANSFORMERS, ids=repr)
 def test_complete_rows_are_mapped_as_if_the_others_were_not_there(transformer):
     out = TransformerBasis(transformer).fit_transform(HOLED)

@@ -1,8 +1,8 @@
 """Calibrating an estimator that is fitted already."""
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional_packages import optional
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -17,6 +17,8 @@ from missratio import (
     power,
     type_i_error,
 )
+
+pd = optional("pandas")
 
 STEP = StepMissingness([1.0, 0.0], 0.0, 0.5)
 

@@ -24,6 +24,8 @@ DATA = {
     "other_class",
     "looked_up",
     "not_found",
+    "target_factor",
+    "target_rows",
     "deployment",
     "rows",
     "observed",

@@ -4,8 +4,8 @@ import json
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional_packages import optional
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -14,6 +14,8 @@ from missratio.classifier._trust import ScoredRows, Trust
 from missratio.missingness import LogisticMissingness, StepMissingness
 from missratio.threshold import CalibrationSample, make_rule
 from missratio.weights import complete_row_weight_edges, complete_row_weights
+
+pd = optional("pandas")
 
 UNBOUNDED = ("auto", "flipped-betting", "tuned-betting")
 BOUNDED = ("paper", "bernstein", "hoeffding-bentkus", "thinning", "betting")

@@ -1,9 +1,8 @@
 """Missing rows: what reaches the estimator, and how calibration weighs them."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -23,6 +22,9 @@ from missratio import (
 )
 from missratio.threshold import CalibrationSample, _betting, make_rule
 from missratio.weights import complete_row_weights
+
+pd = optional("pandas")
+pl = optional("polars")
 
 STEP0 = StepMissingness([1.0, 0.0], 0.0, 0.5)
 STEP1 = StepMissingness([0.0, 1.0], 1.0, 0.6)

@@ -1,9 +1,8 @@
 """The classifier as scikit-learn sees it: labels, weights, routing, tables."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -16,6 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from missratio import KLIEP, NeymanPearsonClassifier, error_scorer, power, type_i_error
+
+pd = optional("pandas")
+pl = optional("polars")
 
 
 @pytest.fixture

@@ -86,6 +86,7 @@ def test_a_tilt_to_the_true_phi_finds_the_true_error():
     assert 0.0 < found.controlled.tipping[1] < slope
 
 
+@pytest.mark.needs("pandas")
 def test_the_table_has_every_point(curve):
     frame = curve.to_frame()
     assert list(frame.columns) == ["variation", "amount", "error", "power"]

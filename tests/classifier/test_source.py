@@ -1,10 +1,10 @@
 """A classifier keeps its promise on rows that are read block by block."""
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from optional_packages import optional
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
@@ -12,6 +12,8 @@ from missratio import engine
 from missratio.classifier import _streamed as split
 from missratio.ratio import _build
 from missratio.rows import _parquet, _streamed
+
+pd = optional("pandas")
 
 NAMES = ["a", "b"]
 

@@ -93,6 +93,7 @@ def test_a_row_at_the_threshold_is_not_counted():
     assert roc.power[0] == pytest.approx(1 / 3)
 
 
+@pytest.mark.needs("pandas")
 def test_the_curve_is_a_table_too(scores):
     roc = np_roc(*scores, alphas=[0.1, 0.2])
     for backend in ("pandas", "polars"):

@@ -9,11 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import xlsxwriter
+from optional_packages import optional
 
 from missratio._files import open_table
 from missratio.app.tables import Wanted, read_labelled
 from missratio.exceptions import TableError
+
+xlsxwriter = optional("xlsxwriter")
 
 
 @pytest.fixture

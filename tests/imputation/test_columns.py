@@ -1,9 +1,11 @@
 """Categories that are complete may come as indicators."""
 
 import numpy as np
-import pandas as pd
+from optional_packages import optional
 
 import missratio as mr
+
+pd = optional("pandas")
 
 
 def test_indicators_of_a_complete_category_are_as_good_as_the_category():

@@ -1,8 +1,8 @@
 """Any learner on imputed tables, alone and under a certificate."""
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional_packages import optional
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -15,6 +15,8 @@ from missratio import (
     TiltedImputer,
     corrupt,
 )
+
+pd = optional("pandas")
 
 PHI = LogisticMissingness(0.0, [2.0, -2.0])
 

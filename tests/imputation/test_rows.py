@@ -1,11 +1,10 @@
 """What a new row is given is a function of that row, whatever its batch and place."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optional_packages import optional
 from scipy.stats import binom
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -21,6 +20,9 @@ from missratio import (
     corrupt,
 )
 from missratio.imputation._noise import RowNoise
+
+pd = optional("pandas")
+pl = optional("polars")
 
 SLOPES = np.array([1.0, -1.5, 0.5, 1.0, -0.5])
 

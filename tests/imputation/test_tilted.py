@@ -1,9 +1,8 @@
 """The imputer as a transformer: labels, kinds of tables, refusals."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
@@ -17,6 +16,9 @@ from missratio import (
     corrupt,
 )
 from missratio.exceptions import WeightConcentrationWarning
+
+pd = optional("pandas")
+pl = optional("polars")
 
 PHI = LogisticMissingness(0.0, [1.0, -1.0])
 ROWWISE = StepMissingness([1.0, 0.0], 0.0, 0.5)

@@ -69,6 +69,14 @@ def test_few_values_are_kept_as_they_are():
     assert (evidence.outcome == np.repeat([1.0, 0.0], [30, 1000])).all()
 
 
+def test_values_that_repeat_are_counted_and_not_averaged():
+    values = np.random.default_rng(0).integers(0, 300, (1, 50_000)) / 10.0
+    evidence = Evidence.collect(values, np.zeros((1, 1)), 10)
+    distinct, counts = np.unique(values, return_counts=True)
+    assert (evidence.values[0, 1:] == distinct).all()
+    assert (evidence.mass[1:] == counts).all()
+
+
 def test_of_very_many_rows_some_stand_for_all(ungrouped):
     rng = np.random.default_rng(0)
     rows, revealed = rng.normal(size=(2, 70_000)), rng.normal(0.5, 1.0, (2, 100))

@@ -5,8 +5,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional_packages import optional
 from scipy.stats import binomtest
 
 import missratio as mr
@@ -19,6 +19,8 @@ from missratio.weights import inverse_probability_weights
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import table_simulation as simulation
+
+pd = optional("pandas")
 
 
 def table(n=1500, d=4, rho=0.7, seed=0, slope=1.0):

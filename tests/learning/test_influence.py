@@ -3,11 +3,13 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional_packages import optional
 
 from missratio import LogisticMissingness, corrupt, learn_missingness
 from missratio.learning import MissingnessWarning, influence_of, was_learned_from
+
+pd = optional("pandas")
 
 
 def learned(n, rowwise, revealed_share, seed=0):

@@ -3,14 +3,16 @@
 from functools import partial
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optional_packages import optional
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
+
+pd = optional("pandas")
+pl = optional("polars")
 
 from_lookups = partial(mr.learn_missingness, from_table=False)
 

@@ -1,9 +1,8 @@
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optional_packages import optional
 
 from missratio.missingness import (
     LogisticMissingness,
@@ -11,6 +10,9 @@ from missratio.missingness import (
     arrays,
     corrupt,
 )
+
+pd = optional("pandas")
+pl = optional("polars")
 
 WHOLE_ROWS = StepMissingness([1.0, 0.0], 0.0, 0.5)
 ENTRIES = LogisticMissingness([0.0, -1.0], [1.0, -1.0])

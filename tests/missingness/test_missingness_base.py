@@ -5,9 +5,8 @@ import dataclasses
 import pickle
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 from sklearn.base import BaseEstimator, clone
 
 from missratio.missingness import (
@@ -17,6 +16,9 @@ from missratio.missingness import (
     StepMissingness,
     arrays,
 )
+
+pd = optional("pandas")
+pl = optional("polars")
 
 
 def half_beyond_zero(X):

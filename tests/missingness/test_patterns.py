@@ -2,13 +2,15 @@
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 from scipy.stats import binomtest
 
 import missratio as mr
 from missratio.missingness import MissingnessPatternsDisplay
+
+pd = optional("pandas")
+pl = optional("polars")
 
 mpl.use("Agg")
 

@@ -4,10 +4,9 @@ import pickle
 import warnings
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import sklearn
+from optional_packages import optional
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
@@ -26,6 +25,9 @@ from missratio import (
     corrupt,
 )
 from missratio.objective import JensenShannonObjective
+
+pd = optional("pandas")
+pl = optional("polars")
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
 ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
@@ -313,6 +315,7 @@ def test_the_global_kind_of_output_changes_no_fit(estimator, output, table):
     assert isinstance(log_ratio, np.ndarray)
 
 
+@pytest.mark.needs("pandas")
 def test_a_basis_that_makes_dataframes_is_a_basis(table):
     X, y = table
     plain = KLIEP(basis=PolynomialBasis()).fit(X, y)

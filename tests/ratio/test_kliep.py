@@ -309,6 +309,7 @@ def test_the_joint_fit_is_consistent_under_correlation_and_naive_bayes_is_not():
     assert np.abs(naive.coef_ - truth).max() > 1.0
 
 
+@pytest.mark.needs("pandas")
 def test_an_interaction_uses_product_weights_on_rows_with_both_observed():
     X1, X0 = lossy(ENTRIES, 2000)
     basis = PolynomialBasis(degree=1, interactions=[(0, 1)])
@@ -342,6 +343,7 @@ def test_the_denominator_uses_complete_rows_with_product_weights():
     assert joint.effective_sample_size_[0].observed == complete.sum()
 
 
+@pytest.mark.needs("pandas")
 def test_a_gaussian_basis_uses_complete_rows_in_both_classes():
     X1, X0 = lossy(ENTRIES)
     basis = GaussianBasis(centers=X0[:5], bandwidth=1.0)

@@ -1,8 +1,8 @@
 """The naive-Bayes ratio is the product of one-column fits."""
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional_packages import optional
 
 from missratio import (
     KLIEP,
@@ -17,6 +17,8 @@ from missratio import (
 )
 from missratio.exceptions import WeightConcentrationWarning
 from missratio.weights import inverse_probability_weights
+
+pd = optional("pandas")
 
 ROWS = StepMissingness([1.0, 1.0, 0.0], 0.0, 0.6)
 INTERCEPT, COEF = np.array([-0.5, 0.0, -1.0]), np.array([1.0, -1.0, 0.5])
@@ -78,6 +80,7 @@ def test_it_equals_separate_fits_of_the_columns(estimator, missing, table):
     assert naive.intercept_ == -naive.log_normalizer_
 
 
+@pytest.mark.needs("pandas")
 def test_columns_may_have_different_numbers_of_basis_features(table):
     X, y = table
     # A column with three values has three centres at most.

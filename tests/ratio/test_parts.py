@@ -94,6 +94,7 @@ def test_too_few_complete_rows_are_an_error_that_names_the_choices():
     assert "fallback='naive-bayes'" in str(e.value)
 
 
+@pytest.mark.needs("pandas")
 @pytest.mark.parametrize("basis", ["linear", "polynomial"])
 def test_the_fallback_is_the_naive_bayes_ratio(basis):
     X, y = scarce()

@@ -58,6 +58,7 @@ def tilted_mismatch(fitted, X, y):
 # Boxes.
 
 
+@pytest.mark.needs("pandas")
 @pytest.mark.parametrize("units", ["standard-error", "covariance"])
 @pytest.mark.parametrize("strength", [0.1, 0.5, 2.0])
 def test_l1_matches_every_mean_to_so_many_standard_errors(table, units, strength):
@@ -73,6 +74,7 @@ def test_l1_matches_every_mean_to_so_many_standard_errors(table, units, strength
     np.testing.assert_allclose(fitted.summary_frame()["mismatch"], mismatch, atol=1e-9)
 
 
+@pytest.mark.needs("pandas")
 def test_l1_finds_the_optimum_that_scipy_finds(table):
     X, y = table
     fitted = ratio(l1=0.03, l2=0.02).fit(X, y)

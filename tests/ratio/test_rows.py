@@ -1,9 +1,8 @@
 """Bad tables: each has its own clear error, and no number comes out."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 
 from missratio import (
     KLIEP,
@@ -15,6 +14,9 @@ from missratio import (
     corrupt,
 )
 from missratio.ratio import check_no_infinity
+
+pd = optional("pandas")
+pl = optional("polars")
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
 ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])

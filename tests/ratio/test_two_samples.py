@@ -3,9 +3,8 @@
 import tracemalloc
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +17,9 @@ from missratio import (
     corrupt,
     density_ratio,
 )
+
+pd = optional("pandas")
+pl = optional("polars")
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
 ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])

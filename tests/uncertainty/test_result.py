@@ -4,9 +4,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 from scipy.stats import t
 from sklearn.linear_model import LogisticRegression
 
@@ -26,6 +25,9 @@ from missratio.uncertainty import UnreliableIntervalWarning
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import ratio_coverage
 from ratio_coverage import Setting
+
+pd = optional("pandas")
+pl = optional("polars")
 
 
 @pytest.fixture

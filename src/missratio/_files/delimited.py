@@ -35,16 +35,22 @@ class Dialect:
     marks : tuple of {",", "."}
         Decimal marks, as far as they can be told.
     header : list of str
+    skipped : int
+        Lines before the header, such as a title.
     """
 
     encoding: str
     separator: str
     marks: tuple[Mark, ...]
     header: list[str]
+    skipped: int = 0
 
 
 def find_dialect(
-    file: RegularFile, encoding: str | None, fallback: str | None
+    file: RegularFile,
+    encoding: str | None,
+    fallback: str | None,
+    header_row: int | None = None,
 ) -> Dialect:
     """Find encoding, separator, header and decimal marks from the first lines.
 
@@ -55,12 +61,22 @@ def find_dialect(
         As told; None for UTF-8, or UTF-16 where its mark is there.
     fallback : str or None
         For a file that is neither, where no encoding was told.
+    header_row : int or None
+        The line of the header, from 1; None for the first that isn't blank.
     """
     encoding = encoding or _find_encoding(file, fallback)
     try:
         with file.open(decompress=True) as stream:
             text = io.TextIOWrapper(stream, encoding, newline="")
-            first = _first_line(text)
+            skipped = 0 if header_row is None else header_row - 1
+            for _ in islice(text, skipped):
+                pass
+            first = _first_line(text, any_line=header_row is None)
+            if header_row is not None and not first:
+                raise TableError(
+                    f"{file.path} has no header in line {header_row}: that line is "
+                    "blank, or behind the end. Give another --header-row."
+                )
             if not first:
                 raise TableError(
                     f"{file.path} is empty, it has blank lines only: a table has a "
@@ -81,15 +97,17 @@ def find_dialect(
     # Spreadsheets separate by semicolons where the comma is the decimal mark.
     if not marks and separator == ";":
         marks = frozenset({","})
-    return Dialect(encoding, separator, tuple(sorted(marks)), names)
+    return Dialect(encoding, separator, tuple(sorted(marks)), names, skipped)
 
 
-def _first_line(text: Any) -> str:
-    """The first line that isn't blank, without a byte-order mark."""
+def _first_line(text: Any, *, any_line: bool) -> str:
+    """The first line that isn't blank, or the next, without a byte-order mark."""
     while line := text.readline(_BLOCK):
         line = line.lstrip("\ufeff")
         if line.strip():
             return str(line)
+        if not any_line:
+            break
     return ""
 
 
@@ -115,8 +133,15 @@ def csv_lines(file: RegularFile, dialect: Dialect) -> Iterator[tuple[int, list[s
             text = io.TextIOWrapper(
                 stream, dialect.encoding, errors="replace", newline=""
             )
+            for _ in islice(text, dialect.skipped):
+                pass
             reader = csv.reader(text, delimiter=dialect.separator)
-            lines = ((reader.line_num, cells) for cells in reader if any(cells))
+            lines = (
+                (dialect.skipped + reader.line_num, cells)
+                for cells in reader
+                # One of separators alone is a row, as it is when rows are read.
+                if len(cells) > 1 or any(cell.strip() for cell in cells)
+            )
             next(lines, None)
             yield from lines
     except (ValueError, EOFError, OSError, zlib.error, csv.Error) as error:
@@ -139,7 +164,10 @@ def csv_batches(
 
     text = pyarrow.string()
     read = arrow_csv.ReadOptions(
-        block_size=_BLOCK, encoding=dialect.encoding, column_names=dialect.header
+        block_size=_BLOCK,
+        encoding=dialect.encoding,
+        column_names=dialect.header,
+        skip_rows=dialect.skipped,
     )
     parse = arrow_csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True)
     convert = arrow_csv.ConvertOptions(

@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date, time
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from missratio._files.delimited import csv_batches, csv_lines, find_dialect
 from missratio._files.kinds import RegularFile, kind_of
 from missratio._files.numbers import Mark
+from missratio._files.pages import PageError, check_pages
 from missratio._files.workbooks import formulas_without_result, read_sheet
 from missratio._hints import listed
 from missratio.exceptions import TableError
@@ -58,6 +60,21 @@ class TableFile(ABC):
     def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
         """The lines below the header that aren't empty, each with its number."""
 
+    def line_numbers(self) -> Sequence[int]:
+        """The line of each row, as `read` has them."""
+        return [number for number, _ in self.lines()]
+
+    def place(self, row: int) -> str:
+        """Where a row is in the file, as someone who opens it would find it.
+
+        Parameters
+        ----------
+        row : int
+            From 0, as `read` has it.
+        """
+        found = next(islice(self.lines(), row, None), None)
+        return f"row {row + 1}" if found is None else f"line {found[0]}"
+
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Record batches of some columns, in the file's order of rows."""
@@ -99,10 +116,14 @@ class CsvFile(TableFile):
     """A CSV file: every cell is text."""
 
     def __init__(
-        self, file: RegularFile, encoding: str | None, fallback: str | None
+        self,
+        file: RegularFile,
+        encoding: str | None,
+        fallback: str | None,
+        header_row: int | None = None,
     ) -> None:
         super().__init__(file)
-        self._dialect = find_dialect(file, encoding, fallback)
+        self._dialect = find_dialect(file, encoding, fallback, header_row)
 
     @property
     def names(self) -> list[str]:
@@ -158,8 +179,17 @@ class ParquetTable(TableFile):
         columns = (column.to_pylist() for column in self.read(self.names).columns)
         return enumerate(zip(*columns, strict=True), start=1)
 
+    def line_numbers(self) -> Sequence[int]:
+        """The number of each row, from 1."""
+        return range(1, self.n_rows + 1)
+
+    def place(self, row: int) -> str:
+        """The number of a row: a Parquet file has no lines."""
+        return f"row {row + 1}"
+
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Record batches of some columns, of the types that the file has."""
+        self._check_pages(columns)
         try:
             yield from self._file.iter_batches(
                 batch_size=BATCH_ROWS, columns=list(columns)
@@ -171,10 +201,18 @@ class ParquetTable(TableFile):
         """All rows of some columns, decoded by all cores."""
         if self.n_rows == 0:
             return super().read(columns)
+        self._check_pages(columns)
         try:
             return self._file.read(columns=list(columns)).select(list(columns))
         except (NotImplementedError, OSError, ValueError, KeyError) as error:
             raise self._damaged(error) from error
+
+    def _check_pages(self, columns: Sequence[str]) -> None:
+        with self.file.open() as stream:
+            try:
+                check_pages(stream, columns)
+            except (PageError, OSError) as error:
+                raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> TableError:
         return TableError(
@@ -184,17 +222,31 @@ class ParquetTable(TableFile):
 
 
 class ExcelSheet(TableFile):
-    """A sheet of a workbook, whose first line that isn't blank is the header."""
+    """A sheet of a workbook; its first line that isn't blank is the header."""
 
     def __init__(
-        self, file: RegularFile, sheet: str | None, preferred: str | None
+        self,
+        file: RegularFile,
+        sheet: str | None,
+        preferred: str | None,
+        header_row: int | None = None,
     ) -> None:
         super().__init__(file)
         self._sheet, self._preferred = sheet, preferred
+        self._header_row = header_row
 
     @cached_property
     def _lines(self) -> list[tuple[int, list[Any]]]:
-        return read_sheet(self.file, self._sheet, self._preferred)[1]
+        lines = read_sheet(self.file, self._sheet, self._preferred)[1]
+        if self._header_row is None:
+            return lines
+        kept = [line for line in lines if line[0] >= self._header_row]
+        if not kept or kept[0][0] != self._header_row:
+            raise TableError(
+                f"{self.path} has no header in line {self._header_row}: that line is "
+                "blank, or behind the end. Give another --header-row."
+            )
+        return kept
 
     @property
     def notes(self) -> list[str]:
@@ -260,6 +312,7 @@ def open_table(
     sheet: str | None = None,
     fallback: str | None = None,
     preferred: str | None = None,
+    header_row: int | None = None,
 ) -> TableFile:
     """Open a CSV, Parquet or Excel file, by its suffix.
 
@@ -274,11 +327,19 @@ def open_table(
         Encoding of a CSV file that is not UTF-8, where none was told.
     preferred : str, optional
         Sheet to take if it is there, where none was told.
+    header_row : int, optional
+        The line of the header, from 1, where others come before it; by default the
+        first that isn't blank.
     """
     file = RegularFile.at(path)
     kind = kind_of(path)
     if kind == "csv":
-        return CsvFile(file, encoding, fallback)
+        return CsvFile(file, encoding, fallback, header_row)
     if kind == "parquet":
+        if header_row is not None:
+            raise TableError(
+                f"{path} is a Parquet file, whose columns have names: leave out "
+                "--header-row."
+            )
         return ParquetTable(file)
-    return ExcelSheet(file, sheet, preferred)
+    return ExcelSheet(file, sheet, preferred, header_row)

@@ -15,6 +15,7 @@ from sklearn.utils import (
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._hints import did_you_mean
+from missratio._seeds import generator
 from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray, Names
 from missratio.basis._base import Basis, complete_rows
@@ -92,7 +93,7 @@ class GaussianBasis(Basis):
             The fitted basis.
         """
         validated = self._validated(X, reset=True)
-        rng = _generator(self.random_state)
+        rng = generator(self.random_state)
         complete = complete_rows(validated)
         self.centers_ = self._choose_centers(validated, complete, y, rng)
         self.bandwidth_ = self._choose_bandwidth(validated[complete], rng)
@@ -189,13 +190,6 @@ class GaussianBasis(Basis):
                 f"{did_you_mean(str(bandwidth), ['median'])}"
             )
         return _median_distance(complete, self.centers_, rng)
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    """Turn what scikit-learn calls a random state into a generator, never global."""
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**31 - 1)
-    return np.random.default_rng(random_state)
 
 
 def _numerator_rows(y: ArrayLike | None, X: FloatArray) -> BoolArray:

@@ -101,9 +101,9 @@ def query_budget(
         )
     X, labels = read_labelled(classifier, X, y)
     is_other = labels != controlled
+    observed = _safe_indexing(X, np.flatnonzero(~is_other))
     other = _safe_indexing(X, np.flatnonzero(is_other))
     weights = complete_row_weights(other, models.get(classifier._other()))
-    observed = _safe_indexing(X, np.flatnonzero(~is_other))
 
     def power(phi: Missingness) -> tuple[float, bool]:
         again = copy(classifier).set_params(on_infeasible="reject_all")
@@ -113,15 +113,12 @@ def query_budget(
         return share, bool(again.certificate_.certified)
 
     delta = classifier.missingness_delta or classifier.delta / 2.0
-    widths, powers = [], []
-    for budget in budgets:
-        phi = model.at_budget(budget)
-        lower, upper = phi.probability_band(observed, delta)
-        widths.append(float(np.nanmean(upper - lower)))
-        powers.append(power(phi))
+    learned = [model.at_budget(budget) for budget in budgets]
+    bands = [phi.probability_band(observed, delta) for phi in learned]
+    powers = [power(phi) for phi in learned]
     return QueryBudget(
         np.asarray(budgets, dtype=np.float64),
-        np.array(widths),
+        np.array([float(np.nanmean(high - low)) for low, high in bands]),
         np.array([share for share, _ in powers]),
         np.array([certified for _, certified in powers]),
         power(model.as_known())[0],

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from missratio._summary import Summary, figure
+from missratio.classifier._target import TargetRatio
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness, MissingnessCheck
 
@@ -58,6 +60,12 @@ class Certificate:
     looked_up, not_found : int
         Incomplete rows that were drawn to be looked up, and those of them that were not
         found, which count as errors.
+    target_rows : int or None
+        Where the guarantee is for a target population: how many of its rows its density
+        ratio was learned from, 0 where the ratio was given. None where it is for the
+        population that the calibration rows come from.
+    target_factor : float or None
+        By what factor that ratio may be wrong, either way, before the guarantee fails.
     """
 
     alpha: float
@@ -79,10 +87,17 @@ class Certificate:
     checks: tuple[str, ...] = ()
     looked_up: int = 0
     not_found: int = 0
+    target_rows: int | None = None
+    target_factor: float | None = None
 
     @property
     def valid_while(self) -> str:
         """Until when the certificate holds."""
+        if self.target_rows is not None:
+            return (
+                "as long as rows come from the target that was given, and neither the "
+                "model nor the threshold is changed"
+            )
         return (
             f"as long as {rows_of(self.controlled_class)} come from the law that the "
             "calibration rows came from, and neither the model nor the threshold is "
@@ -92,10 +107,40 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain data; a number that isn't finite is None."""
         data = {**asdict(self), "valid_while": self.valid_while}
-        for name in ("threshold", "sensitivity"):
+        for name in ("threshold", "sensitivity", "target_factor"):
             if data[name] is not None and not math.isfinite(data[name]):
                 data[name] = None
         return data
+
+    def summary(self) -> Summary:
+        """The certificate at a glance: its levels and rows, and what it assumes.
+
+        Returns
+        -------
+        Summary
+            Prints as text, and renders in a notebook.
+        """
+        words = str(self).split("\n")
+        facts = [
+            ("controlled class", repr(self.controlled_class)),
+            ("other class", repr(self.other_class)),
+            ("alpha", f"{self.alpha:g}"),
+            ("delta", f"{self.delta:g}"),
+            ("certified", "yes" if self.certified else "no"),
+            ("deployment", self.deployment),
+            ("rule", self.rule),
+            ("threshold", figure(self.threshold, 6)),
+            ("calibration rows", str(self.rows)),
+            ("complete among them", str(self.observed)),
+            ("effective sample size", figure(float(self.effective_rows))),
+            ("estimated error", percent(self.estimated_error)),
+            ("error bound", percent(self.error_bound)),
+        ]
+        if self.sensitivity is not None:
+            facts.append(("sensitivity Γ", figure(float(self.sensitivity), 3)))
+        # The figures are among the facts.
+        notes = words[:1] + words[2:] if self.certified else words
+        return Summary("Neyman-Pearson certificate", tuple(facts), notes=tuple(notes))
 
     def __str__(self) -> str:
         """The certificate in words."""
@@ -103,18 +148,20 @@ class Certificate:
         if not self.certified:
             return (
                 f"No threshold could be certified at alpha={self.alpha:g}, "
-                f"delta={self.delta:g} from {self.rows} calibration rows: every row is "
-                f"classified as {named(self.controlled_class)}, so the error is 0 and "
-                "the power is 0."
+                f"delta={self.delta:g} from {self.rows:,} calibration rows: every row "
+                f"is classified as {named(self.controlled_class)}, so the error is 0 "
+                "and the power is 0."
             )
         kind = "complete " if self.deployment == "complete" else ""
         as_they_are = "" if kind else ", as they are observed,"
+        if self.target_rows is not None:
+            kind = f"the target's {kind}"
         lines = [
             f"At most {percent(self.alpha)} of {kind}{controlled}{as_they_are} are "
             f"classified as {other} (with probability {percent(1 - self.delta)} over "
             "the calibration rows).",
             f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
-            f"{self.rows} calibration rows{self._on_size()}. The estimated error is "
+            f"{self.rows:,} calibration rows{self._on_size()}. The estimated error is "
             f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),
@@ -128,9 +175,11 @@ class Certificate:
         """How many rows are left of the calibration rows."""
         if self.observed == self.rows:
             return ""
+        size = self.effective_rows
+        # No powers of ten, however many rows there are.
+        shown = f"{size:.4g}" if size < 1000.0 else f"{size:,.0f}"
         return (
-            f", of which {self.observed} are complete (effective sample size "
-            f"{self.effective_rows:.4g})"
+            f", of which {self.observed:,} are complete (effective sample size {shown})"
         )
 
     def _on_missingness(self) -> list[str]:
@@ -146,6 +195,13 @@ class Certificate:
                 "φ, the probability of being missing, was learned. The certificate "
                 "takes the worst φ that the looked-up values leave possible; of delta, "
                 f"{self.missingness_delta:.3g} is for φ being worse than that."
+            )
+        if self.target_factor is not None and self.target_factor < NO_SLACK:
+            lines.append("It has no slack: it needs the target's ratio to be exact.")
+        elif self.target_factor is not None:
+            lines.append(
+                "It still holds if the target's density ratio is wrong by a factor of "
+                f"up to {self.target_factor:.3g}, either way."
             )
         if self.sensitivity is None:
             return lines
@@ -196,6 +252,8 @@ def assumptions(
     cap: float | None = None,
     *,
     looked_up: bool = False,
+    fallback: Any = None,
+    target: TargetRatio | None = None,
 ) -> tuple[str, ...]:
     """What a guarantee rests on.
 
@@ -212,9 +270,18 @@ def assumptions(
         The largest weight that a row may have to be classified as the other class.
     looked_up : bool
         Whether incomplete rows were drawn and looked up, instead of a model.
+    fallback : object
+        The class that incomplete rows get; None for the controlled one.
+    target : TargetRatio or None
+        Of the population that the guarantee is for, where that is another.
     """
+    unscored = "rows with a missing value are always classified as "
+    unscored += named(controlled if fallback is None else fallback)
     drawn = "the calibration rows are drawn independently from the law of the "
-    drawn += f"{rows_of(controlled)} to be classified"
+    drawn += f"{rows_of(controlled)} " + (
+        "to be classified" if target is None else "of the source"
+    )
+    shifted = () if target is None else _on_target(target)
     if deployment == "as-observed":
         return (f"{drawn}, and lose values just as these do",)
     if looked_up:
@@ -223,36 +290,55 @@ def assumptions(
             "rows to look up were drawn at random among the incomplete ones, and how "
             "many has nothing to do with their values",
             "what was found is true",
-            f"rows with a missing value are always classified as {named(controlled)}",
+            unscored,
             "no model of missingness is assumed",
         )
     if model is None:
-        return (drawn, "none of their values is missing")
-    found = [f"{drawn}, as they were before values went missing"]
-    if model.rowwise:
-        found.append(
-            "a whole row goes missing with a probability that depends on its own "
-            "values alone"
-        )
-    else:
-        found.append(
-            "entries go missing independently of each other, given the row, and each "
-            "with a probability that depends on its own value alone (what the other "
-            "columns and the label add can't be tested without looked-up values)"
-        )
-    how = f"this probability is that of {model!r}"
-    if model.learned:
-        how = (
-            "the log-odds of being missing are linear in the values, and the values "
-            "looked up were drawn at random among the missing ones"
-        )
-    if odds_factor != 1.0:
-        how += f"; its odds may be up to {odds_factor:.3g} times as large or small"
-    found.append(how)
-    reach = f"rows with a missing value are always classified as {named(controlled)}"
+        return (drawn, "none of their values is missing", *shifted)
+    reach = unscored
     if cap is not None:
         reach += (
             ", and so are rows that go missing with probability above "
             f"{1 - 1 / cap:.3g}"
         )
-    return (*found, reach)
+    before = f"{drawn}, as they were before values went missing"
+    return (before, *_on_model(model, odds_factor), reach, *shifted)
+
+
+def _on_target(target: TargetRatio) -> tuple[str, str]:
+    """What is assumed of another population."""
+    given = "as it was given"
+    if target.rows:
+        given = f"the one that was learned from {target.rows} of its rows"
+    how = "; what is wrong with it is not allowed for"
+    if target.factor != 1.0:
+        how = f", but for a factor of up to {target.factor:.3g} either way"
+    return (
+        "in the target a class is as likely given the columns as in the source: only "
+        "the columns are distributed otherwise (covariate shift)",
+        f"the density ratio of the target to the source is {given}, up to a constant"
+        f"{how}",
+    )
+
+
+def _on_model(model: Missingness, odds_factor: float) -> tuple[str, str]:
+    """What is assumed of how values go missing."""
+    how = (
+        "entries go missing independently of each other, given the row, and each "
+        "with a probability that depends on its own value alone (what the other "
+        "columns and the label add can't be tested without looked-up values)"
+    )
+    if model.rowwise:
+        how = (
+            "a whole row goes missing with a probability that depends on its own "
+            "values alone"
+        )
+    often = f"this probability is that of {model!r}"
+    if model.learned:
+        often = (
+            "the log-odds of being missing are linear in the values, and the values "
+            "looked up were drawn at random among the missing ones"
+        )
+    if odds_factor != 1.0:
+        often += f"; its odds may be up to {odds_factor:.3g} times as large or small"
+    return how, often

@@ -13,6 +13,7 @@ from missratio.classifier._calibration import Calibration
 from missratio.classifier._certificate import Certificate, assumptions
 from missratio.classifier._planner import infeasible
 from missratio.classifier._rounding import measure_rounding
+from missratio.classifier._target import TargetRatio
 from missratio.classifier._trust import ScoredRows, Trust
 from missratio.classifier._worst import worst_model
 from missratio.learning import LearnedMissingness
@@ -22,6 +23,7 @@ from missratio.threshold import (
     CountingRule,
     LookUpRule,
     Rule,
+    TargetRule,
     TunedBettingRule,
     make_rule,
 )
@@ -51,6 +53,11 @@ class Promise:
     on_infeasible : {"raise", "reject_all"}
     controlled, other : object
         The controlled class, and the other.
+    caps : bool
+        Whether rows of large weight may be given up for a smaller bound, by giving
+        them the controlled class.
+    target : TargetRatio or None
+        Of the population that the guarantee is for, where that is another.
     """
 
     alpha: float
@@ -62,6 +69,8 @@ class Promise:
     on_infeasible: str
     controlled: Any
     other: Any
+    caps: bool = True
+    target: TargetRatio | None = None
 
     def certify(
         self,
@@ -104,36 +113,52 @@ class Promise:
                 factor = self._sensitivity(rows, calibration, threshold)
         if threshold is None and self.on_infeasible == "raise":
             raise infeasible(calibration, self.controlled, self.alpha, name)
-        certificate = Certificate(
+        certificate = replace(self._nothing_certified(calibration, model), rule=name)
+        if threshold is not None:
+            certificate = replace(
+                certificate,
+                threshold=threshold,
+                estimated_error=sample.estimated_error(threshold),
+                error_bound=error_bound,
+                certified=True,
+                sensitivity=factor,
+                target_factor=self._target_factor(rows, calibration, threshold),
+            )
+        return certificate, calibration
+
+    def _nothing_certified(
+        self, calibration: Calibration, model: Missingness | None
+    ) -> Certificate:
+        """The certificate of a classifier that gives all to the controlled class."""
+        sample, lookups = calibration.sample, calibration.sample.lookups
+        return Certificate(
             alpha=self.alpha,
             delta=self.delta,
-            rule=name,
+            rule=calibration.rule.name,
             controlled_class=self.controlled,
             other_class=self.other,
             deployment=self.deployment,
             rows=sample.n_rows,
             observed=sample.n_observed,
             effective_rows=sample.effective_rows,
-            threshold=np.inf if threshold is None else threshold,
-            estimated_error=(
-                0.0 if threshold is None else sample.estimated_error(threshold)
-            ),
-            error_bound=error_bound,
-            certified=threshold is not None,
+            threshold=np.inf,
+            estimated_error=0.0,
+            error_bound=0.0,
+            certified=False,
             assumptions=assumptions(
                 self.controlled,
                 self.deployment,
                 model,
                 self.odds_factor,
-                trust.cap,
-                looked_up=sample.lookups is not None,
+                calibration.trust.cap,
+                looked_up=lookups is not None,
+                target=self.target,
             ),
+            target_rows=None if self.target is None else self.target.rows,
             missingness_delta=self._missingness_part(model),
-            sensitivity=factor,
-            looked_up=0 if sample.lookups is None else int(sample.lookups.drawn.sum()),
-            not_found=0 if sample.lookups is None else sample.lookups.not_found,
+            looked_up=0 if lookups is None else int(lookups.drawn.sum()),
+            not_found=0 if lookups is None else lookups.not_found,
         )
-        return certificate, calibration
 
     def _missingness_part(self, model: Missingness | None) -> float:
         """The part of δ that a learned φ may be out of its region with."""
@@ -154,9 +179,17 @@ class Promise:
             check_choice("rule", rule, ("auto", LookUpRule.name))
             return LookUpRule()
         known = None
-        if training is not None and trust.model is not None:
+        is_complete = trust.model is None and trust.target is None
+        if training is not None and not is_complete:
             known = training.sample(trust)
-        return make_rule(rule, training=known, complete=trust.model is None)
+        return make_rule(rule, training=known, complete=is_complete)
+
+    def _target_rule(self) -> Rule:
+        """The rule for weights that may not average to one."""
+        if isinstance(self.rule, Rule):
+            return self.rule
+        check_choice("rule", self.rule, ("auto", TargetRule.name))
+        return TargetRule()
 
     def _choose(
         self,
@@ -171,10 +204,11 @@ class Promise:
         weights, and for a learned φ its band, or the worst φ for a rule.
         """
         delta = self._missingness_part(model) or None
-        trust = Trust(model, delta, self.odds_factor)
-        if training is None or model is None:
+        trust = Trust(model, delta, self.odds_factor, target=self.target)
+        if training is None or (model is None and self.target is None):
             return trust, self.rule
-        choices = self._capped(trust, self.rule, training, other is not None)
+        how = self.rule if self.target is None else self._target_rule()
+        choices = self._capped(trust, how, training, other is not None)
         for worst, rule in self._worst(trust, training):
             more = self._capped(worst, rule, training, other is not None)
             # Without a bound there is one bet only, γ = λ, whose worst φ is another.
@@ -196,7 +230,7 @@ class Promise:
         known = trust.bound(training.rows.shape[1])
         heaviest = trust.edges(training.rows)[1]
         heaviest = heaviest[heaviest > 0.0]
-        if uses == "unused" or not len(heaviest):
+        if uses == "unused" or not len(heaviest) or not self.caps:
             return [(trust, rule)]
         caps = np.unique(np.quantile(heaviest, CAP_LEVELS))[::-1]
         if known is not None:
@@ -215,6 +249,8 @@ class Promise:
         """For a learned φ, the worst that it may be for rules that allow for it so."""
         model = trust.model
         if not isinstance(model, LearnedMissingness) or trust.delta is None:
+            return []
+        if trust.target is not None:
             return []
         rules: dict[float, Rule] = {}
         if self.rule in ("auto", "counting"):
@@ -266,7 +302,7 @@ class Promise:
         odds·Γ, would have chosen this threshold or a smaller one.
         """
         trust = calibration.trust
-        if trust.model is None:
+        if trust.model is None or trust.target is not None:
             return None
         scores = trust.score(rows)
         # Sorted once, so that the sample of every factor need not be.
@@ -281,6 +317,25 @@ class Promise:
             return chosen is not None and chosen <= threshold
 
         return largest_factor(holds, self.odds_factor)
+
+    def _target_factor(
+        self, rows: ScoredRows, calibration: Calibration, threshold: float
+    ) -> float | None:
+        """By what factor the target's density ratio may be wrong, either way."""
+        trust, target = calibration.trust, calibration.trust.target
+        if target is None or trust.cap is None:
+            return None
+        cap, start = trust.cap, target.factor
+
+        def holds(factor: float) -> bool:
+            wider = replace(
+                trust, target=replace(target, factor=factor), cap=cap * factor / start
+            )
+            widened = replace(calibration, sample=rows.sample(wider))
+            chosen = widened.select([self.alpha])[0].threshold
+            return chosen is not None and chosen <= threshold
+
+        return largest_factor(holds, start)
 
 
 def largest_factor(holds: Callable[[float], bool], start: float = 1.0) -> float:

@@ -16,7 +16,9 @@ from missratio.rows import check_missingness, class_model
 Models = Mapping[Any, Missingness]
 
 
-def find_models(missingness: Any, estimator: Any, classes: Any) -> Models | None:
+def find_models(
+    missingness: Any, estimator: Any, classes: Any, names: Any = None
+) -> Models | None:
     """The models by label: the classifier's own, or the estimator's.
 
     Parameters
@@ -25,6 +27,8 @@ def find_models(missingness: Any, estimator: Any, classes: Any) -> Models | None
         The classifier's.
     estimator : estimator
     classes : ndarray of shape (2,)
+    names : sequence of str, optional
+        Of the columns, for models that go by them.
     """
     if missingness is None:
         own = missingness_parameters(estimator).values()
@@ -37,7 +41,13 @@ def find_models(missingness: Any, estimator: Any, classes: Any) -> Models | None
             "estimator alone."
         )
     check_missingness(missingness, classes)
-    return missingness  # type: ignore[no-any-return]
+    if missingness is None:
+        return None
+    return {
+        label: model.bound(names)
+        for label, model in missingness.items()
+        if model is not None
+    }
 
 
 def calibration_model(

@@ -10,19 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import (
     check_is_fitted,
 )
 
 from missratio._blocks import take_rows
+from missratio._seeds import generator
 from missratio._typing import BoolArray, FloatArray
 from missratio.classifier._cautions import (
     MOST_ROWS,
@@ -31,10 +26,18 @@ from missratio.classifier._cautions import (
 )
 from missratio.classifier._certificate import tested
 from missratio.classifier._certify import Promise
+from missratio.classifier._meta import (
+    DEPLOYMENTS,
+    INFEASIBLE,
+    CertifiedClassifier,
+    check_factor,
+    weighed_twice,
+)
 from missratio.classifier._models import calibration_model, find_models
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._streamed import as_table, hold_out
+from missratio.classifier._target import TargetRatio, learn_target
 from missratio.classifier._training import (
     fit_estimator,
     fit_source_estimator,
@@ -55,11 +58,8 @@ from missratio.rows import LabelledSource, as_source, by_partition
 from missratio.threshold import CalibrationSample, Rule, check_levels
 from missratio.weights import complete_row_weights
 
-DEPLOYMENTS = ("complete", "as-observed")
-INFEASIBLE = ("raise", "reject_all")
 
-
-class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class NeymanPearsonClassifier(CertifiedClassifier):
     """A classifier whose error on one class is at most α with probability 1 − δ.
 
     Splits the rows of the controlled class in two: on the one part, and on the rows of
@@ -106,6 +106,12 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     odds_factor : float, default=1.0
         The guarantee is to hold even if the odds of being missing are wrong by this
         factor, either way.
+    target_ratio : ratio or None, default=None
+        How the density ratio of a target population is learned, where `fit` is given
+        one; None for `KLIEP`.
+    target_factor : float, default=1.0
+        The guarantee for a target is to hold even if that ratio is wrong by this
+        factor, either way.
 
     Attributes
     ----------
@@ -151,6 +157,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         random_state: Any = None,
         missingness_delta: float | None = None,
         odds_factor: float = 1.0,
+        target_ratio: Any = None,
+        target_factor: float = 1.0,
     ) -> None:
         self.estimator = estimator
         self.alpha = alpha
@@ -164,12 +172,15 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.random_state = random_state
         self.missingness_delta = missingness_delta
         self.odds_factor = odds_factor
+        self.target_ratio = target_ratio
+        self.target_factor = target_factor
 
     def fit(
         self,
         X: Any,
         y: ArrayLike | None = None,
         inclusion: ArrayLike | None = None,
+        target: Any = None,
         **params: Any,
     ) -> Self:
         """Fit the estimator, and calibrate on rows it hasn't seen.
@@ -186,6 +197,11 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
             nothing about why values are missing. The weights reach an estimator that
             takes `inclusion` as they are, and any other as `sample_weight`.
+        target : array-like or dataframe of shape (n_target_rows, n_columns), or ratio
+            Complete rows, without labels, of the population that the guarantee is to be
+            for, where its columns are distributed otherwise; or their density ratio to
+            the rows of X, an object with `predict_log_ratio`. A ratio is learned from
+            these rows, and from rows of X that don't calibrate.
         **params : dict
             Such as `sample_weight`, for the estimator's fit; calibration has none.
 
@@ -196,12 +212,12 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         self._check_parameters()
         if (source := as_source(X, y)) is not None:
-            return self._fit_source(source, inclusion, params)
+            return self._fit_source(source, inclusion, target, params)
         X, y = read_labelled(self, X, y)
         self.classes_ = two_classes(y)
         missingness = self._resolve_missingness()
         is_other = y != self._controlled()
-        rng = np.random.default_rng(self._seed())
+        rng = generator(self.random_state)
         drawn = self._read_inclusion(inclusion, X, y, missingness)
         fitted, held = split_rows(is_other, self.calibration_size, rng)
         self.calibration_index_ = held
@@ -221,6 +237,9 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             )
         # The estimator has seen the controlled class as 0, its first.
         self._sign = 1.0
+        self.target_ = None
+        if target is not None:
+            self.target_ = self._learn_target(target, X, y, held, missingness, drawn)
         self._recalibrate(X, is_other, missingness, rng, drawn)
         return self
 
@@ -228,16 +247,18 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self,
         source: LabelledSource,
         inclusion: ArrayLike | None,
+        target: Any,
         params: dict[str, Any],
     ) -> Self:
         """The same for rows that are read block by block."""
-        given = sorted([*params, *(["inclusion"] if inclusion is not None else [])])
+        in_memory = {"inclusion": inclusion, "target": target}
+        given = sorted([*params, *(n for n, x in in_memory.items() if x is not None)])
         if given:
             raise ValueError(
                 f"{given} go with a table in memory, and these rows are read "
                 "block by block. Leave them out, or bring the rows into memory."
             )
-        rng = np.random.default_rng(self._seed())
+        rng = generator(self.random_state)
         seed = int(rng.integers(2**31))
         rest, drawn = hold_out(
             source, self.controlled_class, self.calibration_size, seed
@@ -260,7 +281,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 self._controlled(),
             )
         self.__dict__.pop("calibration_index_", None)
-        self._sign = 1.0
+        self._sign, self.target_ = 1.0, None
         self._calibrate(held, training, lambda: other, missingness, rng)
         return self
 
@@ -302,8 +323,9 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         # Rows of an earlier fit, if any, are no longer those calibrated with.
         self.__dict__.pop("calibration_index_", None)
         self._sign = 1.0 if self.classes_[0] == self._controlled() else -1.0
+        self.target_ = None
         missingness = self._resolve_missingness()
-        rng = np.random.default_rng(self._seed())
+        rng = generator(self.random_state)
         labels = np.full(X0.shape[0], self._controlled())
         drawn = self._read_inclusion(inclusion, X0, labels, missingness)
         self._calibrate(X0, X0_training, None, missingness, rng, drawn)
@@ -424,29 +446,10 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 weights[of_class] = complete_row_weights(rows, model)
         return weights
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Fit parameters go to the estimator.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=mapping)
-        )
-
     def __sklearn_tags__(self) -> Any:
         """Two classes; NaN and sparse tables where the estimator takes them."""
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = (
-            inner.input_tags.allow_nan or self.missingness is not None
-        )
         return tags
 
     def _check_parameters(self) -> None:
@@ -457,17 +460,10 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 "missingness_delta is a part of delta, so it must lie strictly between "
                 f"0 and {self.delta}: got {part}."
             )
-        if not 1.0 <= self.odds_factor < np.inf:
-            raise ValueError(
-                f"odds_factor must be 1 or more, and finite: got {self.odds_factor}."
-            )
+        check_factor("odds_factor", self.odds_factor)
+        check_factor("target_factor", self.target_factor)
         check_choice("deployment", self.deployment, DEPLOYMENTS)
         check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
-
-    def _seed(self) -> Any:
-        if isinstance(self.random_state, np.random.RandomState):
-            return self.random_state.randint(2**31)
-        return self.random_state
 
     def _controlled(self) -> Any:
         if self.controlled_class is None:
@@ -485,7 +481,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
         """The models by label: the classifier's own, or the estimator's."""
-        return find_models(self.missingness, self.estimator, self.classes_)
+        names = getattr(self, "feature_names_in_", None)
+        return find_models(self.missingness, self.estimator, self.classes_, names)
 
     def _scored(self, X: Any) -> ScoredRows:
         return ScoredRows(X, self._score(X))
@@ -514,8 +511,43 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             take_rows(X, np.flatnonzero(~held & ~is_other)),
             lambda: take_rows(X, np.flatnonzero(is_other)),
             missingness,
-            rng or np.random.default_rng(self._seed()),
+            rng or generator(self.random_state),
             None if drawn is None else drawn.take(rows),
+        )
+
+    def _learn_target(
+        self,
+        target: Any,
+        X: Any,
+        y: Any,
+        held: Any,
+        missingness: Mapping[Any, Missingness] | None,
+        drawn: RowInclusion | None,
+    ) -> TargetRatio:
+        """The target's density ratio, from rows that don't calibrate."""
+        if self.deployment != "complete" or drawn is not None:
+            raise ValueError(
+                "A target is for deployment='complete', and for rows that were not "
+                "looked up: it needs the density of complete rows. Leave out target, "
+                "or give models of missingness."
+            )
+        rest = np.setdiff1d(np.arange(len(y)), held)
+        labels, weights = np.asarray(y)[rest], np.ones(len(rest))
+        for label in self.classes_.tolist():
+            of_class = np.flatnonzero(labels == label)
+            rows = take_rows(X, rest[of_class])
+            model = calibration_model(rows, missingness, label)
+            if model is not None:
+                weights[of_class] = complete_row_weights(rows, model)
+            # Rows that calibrate are missing here: the others stand for them.
+            weights[of_class] *= np.count_nonzero(np.asarray(y) == label) / len(
+                of_class
+            )
+        if not hasattr(target, "predict_log_ratio"):
+            target = read_rows(self, target, reset=False)
+        source = take_rows(X, rest)
+        return learn_target(
+            target, self.target_ratio, source, weights, self.target_factor
         )
 
     def _read_inclusion(
@@ -526,21 +558,11 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         missingness: Mapping[Any, Missingness] | None,
     ) -> RowInclusion | None:
         """By what draw rows are there; None where that isn't asked for."""
-        if inclusion is None:
-            return None
-        if self.deployment != "complete":
-            raise ValueError(
-                "inclusion is for deployment='complete': rows as they are observed are "
-                "calibrated as they are. Leave it out, and the answers too."
-            )
-        drawn = RowInclusion.of(inclusion, complete_mask(X), X.shape[1])
-        controlled = self._controlled()
-        of_class = np.flatnonzero(np.asarray(y) == controlled)
-        if controlled in (missingness or {}) and drawn.take(of_class).by_design:
-            raise ValueError(
-                f"Class {controlled!r} has a missingness model and inclusion "
-                "probabilities: its rows can't be weighed twice. Leave out one of them."
-            )
+        drawn, controlled = self._drawn(inclusion, X), self._controlled()
+        if drawn is not None and controlled in (missingness or {}):
+            of_class = np.flatnonzero(np.asarray(y) == controlled)
+            if drawn.take(of_class).by_design:
+                raise weighed_twice(controlled)
         return drawn
 
     def _calibrate(
@@ -563,7 +585,8 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             )
             refuse_contradiction(checks, self._controlled())
         training = None
-        if model is not None and training_rows is not None:
+        weighted = model is not None or self.target_ is not None
+        if weighted and training_rows is not None:
             training = self._scored(training_rows)
         promise = Promise(
             alpha=self.alpha,
@@ -575,6 +598,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             on_infeasible=self.on_infeasible,
             controlled=self._controlled(),
             other=self._other(),
+            target=self.target_,
         )
         other = None if other_rows is None else lambda: self._scored(other_rows())
         scored = self._scored(X0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,14 +132,25 @@ def _too_few_look_ups(
     assert lookups is not None
     incomplete, drawn = int(lookups.incomplete.sum()), int(lookups.drawn.sum())
     needed = fewest_look_ups(sample, alpha, delta)
-    wants = "Bring more rows of that class"
+    wants = "bring more rows of that class"
     if needed is not None and needed > drawn:
-        wants = f"Look up {needed} of them or more, several times that for power"
+        wants = f"look up {needed} of them or more, several times that for power"
     return NoCertificateError(
-        f"No threshold certifies alpha={alpha:g} at delta={delta:g}: of "
-        f"{sample.n_rows} calibration rows of class {controlled!r}, {incomplete} are "
-        f"incomplete and {drawn} of these were looked up ({lookups.not_found} not "
-        f"found). {wants}, raise alpha or delta, or set on_infeasible='reject_all'."
+        Message(
+            "No threshold certifies alpha={alpha:g} at delta={delta:g}: of {rows} "
+            "calibration rows of class {label!r}, {incomplete} are incomplete and "
+            "{drawn} of these were looked up ({lost} not found).",
+            label=controlled,
+            remedies=(wants, Remedy.RAISE_LEVELS, Remedy.REJECT_ALL),
+            facts={
+                "alpha": alpha,
+                "delta": delta,
+                "rows": sample.n_rows,
+                "incomplete": incomplete,
+                "drawn": drawn,
+                "lost": lookups.not_found,
+            },
+        )
     )
 
 
@@ -151,6 +163,16 @@ def sorted_scores(other_scores: ArrayLike) -> FloatArray:
             "them NaN: give a row that has no score −∞."
         )
     return scores
+
+
+def _drawn_sample(
+    scores: FloatArray, n_rows: int, phi_max: float, rng: np.random.Generator
+) -> CalibrationSample:
+    """So many of the scores, each lost with probability phi_max."""
+    bound = 1.0 / (1.0 - phi_max)
+    weights = np.where(rng.uniform(size=n_rows) < phi_max, 0.0, bound)
+    chosen = rng.choice(scores, n_rows)
+    return CalibrationSample.build(chosen, weights, bound, random_state=rng)
 
 
 def expected_power(
@@ -204,15 +226,7 @@ def expected_power(
     controlled = np.asarray(controlled_scores, dtype=np.float64)
     other = sorted_scores(other_scores)
     rng = np.random.default_rng(random_state)
-    bound = 1.0 / (1.0 - phi_max)
-
-    def draw() -> CalibrationSample:
-        lost = rng.uniform(size=n_rows) < phi_max
-        weights = np.where(lost, 0.0, bound)
-        return CalibrationSample.build(
-            rng.choice(controlled, n_rows), weights, bound, random_state=rng
-        )
-
+    draw = partial(_drawn_sample, controlled, n_rows, phi_max, rng)
     powers = np.zeros(n_draws)
     for i in range(n_draws):
         chosen = make_rule(rule, training=draw(), complete=phi_max == 0.0)

@@ -7,9 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -17,7 +15,7 @@ from missratio._blocks import take_rows
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import DataError
 from missratio.missingness import Missingness, RowInclusion
-from missratio.ratio import JointRatio, NaiveBayesRatio
+from missratio.ratio import JointRatio, NaiveBayesRatio, weight_parameter
 from missratio.weights import inverse_probability_weights
 
 Models = Mapping[Any, Missingness]
@@ -61,9 +59,12 @@ def missingness_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def relabelled(models: Models | None, controlled: Any) -> Models | None:
-    """Models under the labels that an estimator sees: 0 for the controlled class."""
-    if models is None:
-        return None
+    """Models under the labels that an estimator sees: 0 for the controlled class.
+
+    None for the controlled class leaves models that are under these labels already.
+    """
+    if models is None or controlled is None:
+        return models
     return {int(label != controlled): model for label, model in models.items()}
 
 
@@ -95,14 +96,15 @@ def fit_estimator(
     estimator : estimator
     X : array or dataframe of shape (n_rows, n_columns)
     labels : ndarray of int of shape (n_rows,)
-        0 for the controlled class, 1 for the other.
+        As the estimator is to see them: for two classes 0 for the controlled one.
     rows : ndarray of int
         The rows to fit on.
-    missingness : mapping from {0, 1} to Missingness, or None
+    missingness : mapping from these labels to Missingness, or None
         Reaches parameters called `missingness` that are None; where there are none, the
         weights of whole-row models are passed as `sample_weight`.
     controlled : object
-        The controlled class, for models that the estimator has under users' labels.
+        The controlled class, for models that the estimator has under users' labels;
+        None where it has none such.
     params : dict
         Of the fit.
     inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
@@ -127,7 +129,7 @@ def fit_estimator(
         for name, value in params.items()
     }
     if weights is not None:
-        name = _weight_parameter(estimator)
+        name = weight_parameter(estimator)
         given = chosen.pop("sample_weight", 1.0)
         chosen[name] = weights * np.asarray(chosen.get(name, given))
     return estimator.fit(take_rows(X, rows), labels[rows], **chosen)
@@ -187,20 +189,3 @@ def _training_weights(
             chosen = take_rows(X, rows[of_class])
             weights[of_class] = inverse_probability_weights(chosen, model)
     return weights
-
-
-def _weight_parameter(estimator: Any) -> str:
-    """What the parameter for sample weights is called in an estimator's fit."""
-    if get_config()["enable_metadata_routing"]:
-        # A pipeline hands it to the steps that request it.
-        return "sample_weight"
-    last, prefix = estimator, ""
-    while isinstance(last, Pipeline):
-        prefix += f"{last.steps[-1][0]}__"
-        last = last.steps[-1][1]
-    if not has_fit_parameter(last, "sample_weight"):
-        raise ValueError(
-            f"{type(last).__name__} takes no sample_weight, so weights for missing "
-            "rows can't reach it. Use one that does, or a ratio of missratio."
-        )
-    return f"{prefix}sample_weight"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from missratio._typing import FloatArray
+from missratio.classifier._target import TargetRatio
 from missratio.missingness import Missingness, RowInclusion
 from missratio.threshold import CalibrationSample, looked_up_sample
 from missratio.weights import (
@@ -51,11 +52,11 @@ class ScoredRows:
             drawn = self.inclusion
             scores = np.where(drawn.found, self.scores, np.nan)
             return looked_up_sample(scores, drawn.probability, drawn.strata)
-        if trust.model is None:
+        if trust.model is None and trust.target is None:
             return CalibrationSample.build(self.scores)
         bound = trust.bound(self.rows.shape[1])
         if self.probability is None:
-            weights = complete_row_weights(self.rows, trust.model)
+            weights = trust.weights(self.rows)
             low = high = weights
             if not (trust.is_certain and trust.cap is None):
                 low, high = trust.edges(self.rows)
@@ -94,17 +95,22 @@ class Trust:
     cap : float or None
         Rows that may weigh more get the controlled class, so that all that are left
         weigh less, however close to 1 φ comes.
+    target : TargetRatio or None
+        How much denser the population that the guarantee is for is at a row, where it
+        is not the one that the rows come from.
     """
 
     model: Missingness | None
     delta: float | None = None
     odds_factor: float = 1.0
     cap: float | None = None
+    target: TargetRatio | None = None
 
     @property
     def is_certain(self) -> bool:
         """Whether the weights are what the model says."""
-        return self.delta is None and self.odds_factor == 1.0
+        known = self.target is None or self.target.factor == 1.0
+        return self.delta is None and self.odds_factor == 1.0 and known
 
     def widened(self, factor: float) -> Trust:
         """The estimated odds wrong by up to a factor, of rows within the same reach."""
@@ -115,7 +121,7 @@ class Trust:
                 cap = 1.0 + (cap - 1.0) * more
             else:
                 cap = math.exp(min(more * math.log(cap), LARGEST_LOG_CAP))
-        return Trust(self.model, None, factor, cap)
+        return Trust(self.model, None, factor, cap, self.target)
 
     def score(self, scored: ScoredRows) -> FloatArray:
         """Scores of any rows, −∞ where too little is ever observed."""
@@ -129,15 +135,29 @@ class Trust:
             return scores
         return np.where(heaviest > self.cap, -np.inf, scores)
 
+    def weights(self, rows: Any) -> FloatArray:
+        """What rows stand for; 0 where any entry is missing."""
+        weights = np.ones(rows.shape[0])
+        if self.model is not None:
+            weights = complete_row_weights(rows, self.model)
+        return weights if self.target is None else weights * self.target.weights(rows)
+
     def edges(self, rows: Any) -> tuple[FloatArray, FloatArray]:
         """The least and the largest that the weights of complete rows may be."""
-        assert self.model is not None
-        return complete_row_weight_edges(
-            rows, self.model, delta=self.delta, odds_factor=self.odds_factor
-        )
+        low = high = np.ones(rows.shape[0])
+        if self.model is not None:
+            low, high = complete_row_weight_edges(
+                rows, self.model, delta=self.delta, odds_factor=self.odds_factor
+            )
+        if self.target is None:
+            return low, high
+        ratio = self.target.weights(rows)
+        return low * ratio / self.target.factor, high * ratio * self.target.factor
 
     def bound(self, n_columns: int) -> float | None:
         """The largest weight of a row that can be in a tail; None if unknown."""
+        if self.target is not None:
+            return self.cap
         if self.model is None:
             return 1.0
         known = self.model.weight_bound(n_columns, self.odds_factor)

@@ -20,7 +20,9 @@ from missratio.evaluation._np_roc import (
     compare_np_roc,
     np_roc,
 )
+from missratio.evaluation._ratio_display import RatioDisplay
 from missratio.evaluation._sensitivity_display import SensitivityDisplay
+from missratio.evaluation._trade_off_display import TradeOffDisplay
 
 __all__ = [
     "NPROC",
@@ -29,7 +31,9 @@ __all__ = [
     "MonitorDisplay",
     "NPROCComparison",
     "NPROCDisplay",
+    "RatioDisplay",
     "SensitivityDisplay",
+    "TradeOffDisplay",
     "TypeIErrorMonitor",
     "WatchedPoint",
     "compare_np_roc",

@@ -54,6 +54,8 @@ def incomplete_classes(
     labels = None if y is None else np.asarray(column_or_1d(y, warn=True))
     if labels is not None:
         check_consistent_length(missing, labels)
+    if isinstance(missingness, Missingness):
+        missingness = missingness.bound(names)
     ignored = isinstance(missingness, str) and missingness == "ignore"
     if ignored or isinstance(missingness, Missingness):
         model = missingness if isinstance(missingness, Missingness) else None
@@ -67,7 +69,11 @@ def incomplete_classes(
             "missingness is a mapping from class to model, and X has missing values: y "
             "must say which class a row belongs to. Give y, or one model for all rows."
         )
-    models = missingness if isinstance(missingness, Mapping) else {}
+    given = missingness if isinstance(missingness, Mapping) else {}
+    models = {
+        label: None if model is None else model.bound(names)
+        for label, model in given.items()
+    }
     return _by_label(missing, labels, models, names)
 
 

@@ -11,6 +11,7 @@ from missratio._typing import FloatArray, IntArray
 from missratio.imputation._columns import Columns, category_codes
 from missratio.imputation._levels import CategoricalLevels, Levels, NumericLevels
 from missratio.missingness import Missingness
+from missratio.weights import warn_if_concentrated
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,17 @@ class Population:
     columns: tuple[Levels, ...]
     places: tuple[IntArray, ...]
     incomplete: tuple[IncompleteColumn, ...]
+
+    def warn_if_concentrated(self, title: str) -> None:
+        """Warn where a few entries stand for many, once, for the worst column."""
+
+        def concentration(column: IncompleteColumn) -> float:
+            weights = 1.0 / (1.0 - column.probability)
+            return float((weights**2).mean() / weights.mean() ** 2)
+
+        worst = max(self.incomplete, key=concentration)
+        weights = 1.0 / (1.0 - worst.probability)
+        warn_if_concentrated(weights, f"{title}, column {worst.name!r}", stacklevel=5)
 
     @classmethod
     def build(

@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from missratio._blocks import any_by_row
+from missratio._seeds import entropy
 from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray
 from missratio.imputation._chain import Chain, ChainOptions, impute_chain, redraw_chain
@@ -27,7 +28,6 @@ from missratio.imputation._noise import RowNoise
 from missratio.imputation._population import Population
 from missratio.imputation._trace import ImputationTrace
 from missratio.ratio import check_no_infinity
-from missratio.weights import warn_if_concentrated
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._columns = Columns.read(X, self.categorical_features)
         table = self._encode(X)
         missing = np.isnan(table)
-        seeds = np.random.SeedSequence(_entropy(self.random_state))
+        seeds = np.random.SeedSequence(entropy(self.random_state))
         self.convergence_: dict[Any, ImputationTrace] = {}
         self._fitted: Fitted | None = None
         completed = [table.copy(order="F") for _ in range(self.n_imputations)]
@@ -249,7 +249,7 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ):
             title = "X" if label is None else f"Class {label!r}"
             population = Population.build(table[rows], self._columns, model, title)
-            _warn_if_concentrated(population, title)
+            population.warn_if_concentrated(title)
             chains = self._run_chains(population, seeds)
             self._keep(label, population, chains, seeds)
             for whole, chain in zip(completed, chains, strict=True):
@@ -384,24 +384,3 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 "with rows that miss them, or give complete rows."
             )
         return fitted
-
-
-def _entropy(random_state: Any) -> Any:
-    if isinstance(random_state, np.random.RandomState):
-        return random_state.randint(2**31)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63))
-    return random_state
-
-
-def _warn_if_concentrated(population: Population, title: str) -> None:
-    """Warn where a few entries stand for many, once, for the worst column."""
-
-    def concentration(probability: FloatArray) -> float:
-        weights = 1.0 / (1.0 - probability)
-        return float((weights**2).mean() / weights.mean() ** 2)
-
-    worst = max(population.incomplete, key=lambda each: concentration(each.probability))
-    warn_if_concentrated(
-        1.0 / (1.0 - worst.probability), f"{title}, column {worst.name!r}", stacklevel=5
-    )

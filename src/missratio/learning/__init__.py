@@ -7,9 +7,10 @@ from missratio.learning._goodness import GoodnessOfFit
 from missratio.learning._influence import Influence, influence_of, was_learned_from
 from missratio.learning._learn import learn_missingness
 from missratio.learning._learned import LearnedMissingness
-from missratio.learning._plan import QueryPlan, plan_queries
+from missratio.learning._plan import QueryPlan
 from missratio.learning._plan_answers import Revealed
 from missratio.learning._plan_power import PlannedPower
+from missratio.learning._plan_queries import plan_queries
 
 __all__ = [
     "Check",

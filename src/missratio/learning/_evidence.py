@@ -140,13 +140,17 @@ def group_starts(size: int) -> IntArray:
 
 
 def _grouped(observed: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Means of groups of neighbours, and how many values each has."""
+    """Distinct values, or means of neighbours if those are many, and their counts."""
     size = observed.shape[1]
     starts = group_starts(size)
     if len(starts) == size:
         return observed, np.ones(size)
+    ordered = np.sort(observed)
+    distinct = np.flatnonzero(np.diff(ordered[0], prepend=-np.inf))
+    if len(distinct) <= len(starts):
+        return ordered[:, distinct], np.diff(distinct, append=size).astype(np.float64)
     counts = np.diff(starts, append=size).astype(np.float64)
-    return np.add.reduceat(np.sort(observed), starts, axis=1) / counts, counts
+    return np.add.reduceat(ordered, starts, axis=1) / counts, counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,22 +66,7 @@ def fit_features(
         By feature: parameters from looked-up values, intercepts not corrected.
     """
     usable = usable_features(scored.missing)
-    # What was looked up altogether leaves nothing to the table. Of columns that go
-    # missing together, a φ of each alone has no shadow variables: looked-up values
-    # teach it better.
-    alone = shared_masks(scored.missing).sum(axis=1) < 2
-    columns = np.array(
-        [
-            j
-            for j, found in enumerate(evidence)
-            if found is not None
-            and len(found.values)
-            and usable[j].sum() > 1
-            and found.revealed_mass < found.n_missing
-            and (alone[j] or not found.n_revealed)
-        ],
-        dtype=np.intp,
-    )
+    columns = _teachable(scored, evidence, usable)
     if not len(columns):
         return {}
     features = scored.prediction_features()
@@ -119,6 +104,28 @@ def fit_features(
     with one_blas_thread(table.size) as threads:
         fits = share(fit, range(len(columns)), threads)
     return dict(zip(columns.tolist(), fits, strict=True))
+
+
+def _teachable(
+    scored: ScoredTable, evidence: list[Evidence | None], usable: BoolArray
+) -> IntArray:
+    """The features whose φ the other columns could teach.
+
+    What was looked up altogether leaves nothing to the table. Of columns that go
+    missing together, a φ of each alone has no shadow variables: looked-up values teach
+    it better.
+    """
+    alone = shared_masks(scored.missing).sum(axis=1) < 2
+    found = [
+        j
+        for j, own in enumerate(evidence)
+        if own is not None
+        and len(own.values)
+        and usable[j].sum() > 1
+        and own.revealed_mass < own.n_missing
+        and (alone[j] or not own.n_revealed)
+    ]
+    return np.array(found, dtype=np.intp)
 
 
 def usable_features(missing: BoolArray) -> BoolArray:

@@ -23,7 +23,7 @@ from missratio.learning._plan_cells import MissingCells, cell_word, table_word
 from missratio.learning._plan_fill import fill_table
 from missratio.learning._plan_table import Columns, Lines, read_table
 
-REQUIRED = ("draw", "row", "feature", "value", "key")
+REQUIRED = ("draw", "feature", "value", "key")
 NOT_FOUND = frozenset({"not found", "not-found", "notfound"})
 """What marks a value that was looked for and can't be had, in lower case."""
 BACKENDS = ("pandas", "polars", "pyarrow")
@@ -167,17 +167,34 @@ def as_native(columns: Columns, backend: str) -> Any:
 
 
 def read_answers(
-    source: Any, X: Any, y: Any = None, planned: BoolArray | None = None
+    source: Any,
+    X: Any,
+    y: Any = None,
+    planned: BoolArray | None = None,
+    *,
+    lines: Any = None,
 ) -> Revealed:
     """Read the answers in a file or a dataframe, and check each against X and y.
 
     `planned` marks the cells of one plan, where others of the same table are not to be
-    taken as well.
+    taken as well. `lines` says where rows are in the user's own file, for a plan that
+    goes by them.
     """
     cells = MissingCells.of(X, y)
-    lines = read_table(source, REQUIRED)
-    rowwise = _check_table(lines, cells)
-    answers = _Answers(lines, cells, rowwise, planned)
+    found = read_table(source, REQUIRED)
+    by_line = "row" not in found.columns
+    if by_line and "line" not in found.columns:
+        raise TableError(
+            "A plan says by 'row' or by 'line' where a value is missing: neither is "
+            "among its columns. Keep the header as it was written."
+        )
+    if by_line and lines is None:
+        raise TableError(
+            "The plan gives lines of a file, and not rows of X: say by lines=... which "
+            "line each row of X is."
+        )
+    rowwise = _check_table(found, cells)
+    answers = _Answers(found, cells, rowwise, planned, lines if by_line else None)
     answers.read()
     asked = answers.asked if planned is None else planned
     table = answers.table
@@ -236,8 +253,14 @@ class _Answers:
         cells: MissingCells,
         rowwise: bool,
         planned: BoolArray | None,
+        file_lines: Any = None,
     ) -> None:
         self.lines, self.cells, self.rowwise = lines, cells, rowwise
+        self._rows_by_line: dict[int, int] | None = None
+        if file_lines is not None:
+            numbers = np.asarray(file_lines).tolist()
+            self._rows_by_line = {line: row for row, line in enumerate(numbers)}
+            self._file_lines = numbers
         self.planned = planned
         self.table: FloatArray = np.full(cells.missing.shape, np.nan)
         self.order: IntArray = np.zeros(cells.missing.shape, dtype=np.intp)
@@ -270,7 +293,7 @@ class _Answers:
 
     def _read_line(self, line: int, place: str) -> None:
         row, column = self._row(line), self._column(line)
-        where = f"row {row}, feature {self.cells.feature_names[column]!r}"
+        where = f"{self._named(row)}, feature {self.cells.feature_names[column]!r}"
         self._check_class(line, row)
         self._check_cell(line, row, column, where)
         self.order[row, column] = self._position(line, "draw", "a draw")
@@ -303,7 +326,18 @@ class _Answers:
                 f"{name} must be the number of {what}, a whole number: got {cell!r}."
             ) from None
 
+    def _named(self, row: int) -> str:
+        """A row as the plan calls it."""
+        if self._rows_by_line is None:
+            return f"row {row}"
+        return f"line {self._file_lines[row]}"
+
     def _row(self, line: int) -> int:
+        if self._rows_by_line is not None:
+            number = self._position(line, "line", "a line of the table's file")
+            if number not in self._rows_by_line:
+                raise ValueError(f"the table has no row in line {number} of its file.")
+            return self._rows_by_line[number]
         row = self._position(line, "row", "a row of X")
         n_rows = len(self.cells.missing)
         if not 0 <= row < n_rows:
@@ -325,8 +359,8 @@ class _Answers:
         cell, code = self.lines.columns["class"][line], self.cells.codes[row]
         if not is_blank(cell) and canonical(cell) != self._labels[code]:
             raise ValueError(
-                f"row {row} is of class {self.cells.classes[code]!r} in y, and of "
-                f"class {cell!r} in the plan."
+                f"{self._named(row)} is of class {self.cells.classes[code]!r} in y, "
+                f"and of class {cell!r} in the plan."
             )
 
     def _check_cell(self, line: int, row: int, column: int, where: str) -> None:
@@ -349,7 +383,8 @@ class _Answers:
         partial = found.any(axis=1) & blank.any(axis=1) & ~self.not_found.any(axis=1)
         names = np.array(self.cells.feature_names, dtype=object)
         return [
-            f"row {row} is to be filled in as a whole: {listed(names[blank[row]])} "
-            "are blank. Fill them in, write 'not found', or clear the row."
+            f"{self._named(row)} is to be filled in as a whole: "
+            f"{listed(names[blank[row]])} are blank. Fill them in, write "
+            "'not found', or clear the row."
             for row in np.flatnonzero(partial).tolist()
         ]

@@ -11,6 +11,7 @@ from missratio.missingness._check import (
 from missratio.missingness._inclusion import RowInclusion
 from missratio.missingness._looked_up_means import LookedUpMeans, looked_up_means
 from missratio.missingness.base import Missingness
+from missratio.missingness.by_name import NamedMissingness
 from missratio.missingness.corruption import corrupt
 from missratio.missingness.function import FunctionMissingness
 from missratio.missingness.logistic import LogisticMissingness
@@ -33,6 +34,7 @@ __all__ = [
     "MissingnessContradictionWarning",
     "MissingnessPatterns",
     "MissingnessPatternsDisplay",
+    "NamedMissingness",
     "RowInclusion",
     "StepMissingness",
     "corrupt",

@@ -13,7 +13,11 @@ import numpy as np
 
 from missratio._typing import FloatArray
 from missratio.missingness._evidence import WeightEvidence
-from missratio.missingness.arrays import as_numeric_array, column_name
+from missratio.missingness.arrays import (
+    as_numeric_array,
+    column_name,
+    column_names,
+)
 from missratio.missingness.base import Missingness
 
 LEVEL = 1e-3
@@ -160,15 +164,9 @@ def missingness_check(
     >>> check.verdict, check.sentence
     ('contradiction', 'φ expects 90 % of column 0 missing, the table has 34 %')
     """
-    table = as_numeric_array(X)
-    n_columns = table.shape[1]
-    if missingness.learned:
-        low, high = missingness.probability_band(X, level)
-    else:
-        low = high = missingness.missing_probability(X)
-    edges = [_weights(low, 1.0 / odds_factor)]
-    if low is not high or odds_factor > 1.0:
-        edges.append(_weights(high, odds_factor))
+    n_columns = as_numeric_array(X).shape[1]
+    missingness = missingness.bound(column_names(X) if names is None else names)
+    edges = _edges(X, missingness, level, odds_factor)
     bounds = _weights(missingness.column_maxima(n_columns), odds_factor)
     if missingness.rowwise:
         return check_weights(edges, ["rows"], bounds, level)
@@ -177,6 +175,20 @@ def missingness_check(
         for j in range(n_columns)
     ]
     return check_weights(edges, shown, bounds, level, complete=complete)
+
+
+def _edges(
+    X: Any, missingness: Missingness, level: float, odds_factor: float
+) -> list[FloatArray]:
+    """The weights; or the least and the largest ones that φ may give."""
+    if missingness.learned:
+        low, high = missingness.probability_band(X, level)
+    else:
+        low = high = missingness.missing_probability(X)
+    edges = [_weights(low, 1.0 / odds_factor)]
+    if low is not high or odds_factor > 1.0:
+        edges.append(_weights(high, odds_factor))
+    return edges
 
 
 def check_weights(

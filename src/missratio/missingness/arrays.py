@@ -5,6 +5,7 @@ tables are read in blocks of rows, so that no temporary as large as the table is
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -30,6 +31,56 @@ def column_name(X: Any, column: int) -> str:
     """Name a column for a message: its label in a dataframe, else its index."""
     frame = as_frame(X)
     return repr(frame.columns[column]) if frame is not None else str(column)
+
+
+@contextmanager
+def text_columns_named(X: Any) -> Iterator[None]:
+    """Name the columns of text of a dataframe that isn't taken for an array.
+
+    Parameters
+    ----------
+    X : array-like or dataframe
+        What is converted inside.
+
+    Raises
+    ------
+    ValueError
+        In place of one that names a text and not its column.
+    """
+    try:
+        yield
+    except ValueError as error:
+        frame = as_frame(X)
+        columns = [] if frame is None else frame.iter_columns()
+        texts = [repr(column.name) for column in columns if not _converts(column)]
+        if not texts:
+            raise
+        raise ValueError(
+            f"X must be numeric: column(s) {listed(texts)} are not. Leave them out, or "
+            "make numbers of them, such as by pandas.get_dummies or scikit-learn's "
+            "OneHotEncoder."
+        ) from error
+
+
+def _converts(column: Any) -> bool:
+    """Whether a column is one of numbers, or of what scikit-learn makes numbers of."""
+    if _is_number(column.dtype):
+        return True
+    try:
+        np.asarray(column.to_numpy(), dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(kind.is_numeric() or kind == nw.Boolean)
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of a dataframe's columns; None for what has none."""
+    frame = as_frame(X)
+    return None if frame is None else list(frame.columns)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -69,11 +120,7 @@ def as_numeric_array(X: Any) -> NDArray[Any]:
 
 def _array_from_frame(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
     schema = frame.schema
-    foreign = [
-        repr(name)
-        for name, dtype in schema.items()
-        if not (dtype.is_numeric() or dtype == nw.Boolean)
-    ]
+    foreign = [repr(name) for name, dtype in schema.items() if not _is_number(dtype)]
     if foreign:
         raise ValueError(
             f"X must be numeric: column(s) {listed(foreign)} are not. Encode or drop "

@@ -2,6 +2,7 @@
 
 import reprlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from missratio.missingness.arrays import (
     as_numeric_array,
     check_no_partial_row,
     column_name,
+    column_names,
     float_blocks,
 )
 
@@ -88,6 +90,20 @@ class Missingness(ABC):
         known = 1.0 if self.maximum is None else self.maximum
         return np.full(1 if self.rowwise else n_columns, known)
 
+    def bound(self, names: Sequence[str] | None) -> "Missingness":
+        """The model for a table with these columns: itself, unless it goes by names.
+
+        Parameters
+        ----------
+        names : sequence of str, or None
+            None where the table doesn't name its columns.
+
+        Returns
+        -------
+        Missingness
+        """
+        return self
+
     @property
     def learned(self) -> bool:
         """Whether φ was estimated, so that a guarantee must allow for its error."""
@@ -160,7 +176,9 @@ class Missingness(ABC):
         ndarray of shape (n,) for a rowwise model, (n, d) for a per-feature model
             0 where missing.
         """
-        table = as_numeric_array(X)
+        table, model = as_numeric_array(X), self.bound(column_names(X))
+        if model is not self:
+            return model.weights(X)
         self.check_width(table.shape[1])
         weights = np.empty(table.shape[:1] if self.rowwise else table.shape)
         for rows, block in float_blocks(table, X):
@@ -215,7 +233,9 @@ class Missingness(ABC):
             )
 
     def _probability(self, X: Any, *, may_be_one: bool) -> FloatArray:
-        table = as_numeric_array(X)
+        table, model = as_numeric_array(X), self.bound(column_names(X))
+        if model is not self:
+            return model._probability(X, may_be_one=may_be_one)
         self.check_width(table.shape[1])
         shape = table.shape[:1] if self.rowwise else table.shape
         probability = np.full(shape, np.nan)

@@ -1,5 +1,6 @@
 """Values that are missing with a probability logistic in the value itself."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -119,6 +120,42 @@ class LogisticMissingness(Missingness):
         targets = np.broadcast_to(target, predictor.shape[1])
         intercept = _solve_intercepts(predictor, targets)
         return cls(intercept[0] if rowwise else intercept, slope, rowwise)
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Mapping[str, tuple[float, float]],
+        names: Sequence[str] | None = None,
+    ) -> Missingness:
+        """A model of single entries by the names of their columns.
+
+        Parameters
+        ----------
+        columns : mapping from str to (intercept, coef)
+            Log-odds of a missing entry at 0, and their slope. Columns that aren't named
+            have nothing missing.
+        names : sequence of str, optional
+            All columns of the table in their order, where that is an array. Without
+            them the model is for dataframes: it finds its columns by their names.
+
+        Returns
+        -------
+        Missingness
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from missratio.missingness import LogisticMissingness
+        >>> phi = LogisticMissingness.from_columns({"bp": (-13.5, 0.1)})
+        >>> X = pd.DataFrame({"age": [40.0, 50.0], "bp": [125.0, 145.0]})
+        >>> phi.missing_probability(X).round(2)
+        array([[0.  , 0.27],
+               [0.  , 0.73]])
+        """
+        from missratio.missingness.by_name import NamedMissingness
+
+        model = NamedMissingness(columns)
+        return model if names is None else model.bound(names)
 
     @property
     def maximum(self) -> float | None:

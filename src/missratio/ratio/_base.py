@@ -18,8 +18,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from missratio._summary import Summary
 from missratio._typing import BoolArray, FloatArray
 from missratio.exceptions import NoFiniteOptimumWarning, NotSolvedWarning
+from missratio.missingness import Missingness
+from missratio.missingness.arrays import text_columns_named
 from missratio.rows import (
     ClassRows,
     MemorySource,
@@ -27,9 +30,11 @@ from missratio.rows import (
     Unweighted,
     by_partition,
     check_inclusion,
+    class_model,
 )
 from missratio.solver import Status
 from missratio.tensor import as_numpy, is_tensor, on_host
+from missratio.weights import complete_row_weights
 
 Missingnesses = Any
 SOLVERS = ("auto", "newton", "lbfgs")
@@ -83,6 +88,48 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         with np.errstate(over="ignore"):
             return np.exp(log_ratio)
 
+    def importance_weights(self, X: Any, *, clip: float | None = None) -> FloatArray:
+        """Weights under which the denominator's rows stand for the numerator.
+
+        Proportional to r̂, times 1/P(complete) where the denominator loses values, with
+        a sum of n, the number of rows. Hand them to any learner as `sample_weight`: a
+        model that is fitted to the denominator's rows, where labels are, then minimises
+        the risk over the numerator, where it will be used (covariate shift).
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+            Rows of the denominator.
+        clip : float, optional
+            The largest ratio, more than 0: larger ones are cut to it before they are
+            scaled. Less variance for some bias.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            0 for a row that has a missing value.
+        """
+        if clip is not None and not clip > 0.0:
+            raise ValueError(f"clip must be positive or None, got {clip!r}.")
+        ratio = as_numpy(self.predict_ratio(X))
+        ratio = np.where(np.isnan(ratio), 0.0, np.minimum(ratio, clip or np.inf))
+        label = self.classes_[0]
+        label = label.item() if hasattr(label, "item") else label
+        model = class_model(self._own_missingness(), label)
+        if isinstance(model, Missingness):
+            ratio = ratio * complete_row_weights(X, model)
+        total = float(ratio.sum())
+        if not 0.0 < total < np.inf:
+            raise ValueError(
+                f"The ratios of these rows sum to {total}, which can't be scaled to "
+                "their number. Set clip, or bring rows near those of the numerator."
+            )
+        return ratio * (len(ratio) / total)
+
+    def _own_missingness(self) -> Any:
+        """Why values are missing, by class."""
+        return getattr(self, "missingness", None)
+
     def decision_function(self, X: Any) -> FloatArray:
         """The log ratio: positive where the numerator class is the likelier.
 
@@ -114,6 +161,18 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         chosen = self.predict_log_ratio(X) > 0.0
         return self.classes_[as_numpy(chosen).astype(np.intp)]
 
+    def summary(self) -> Summary:
+        """The fit at a glance: classes, rows, optimum and coefficients.
+
+        Returns
+        -------
+        Summary
+            Prints as text, and renders in a notebook.
+        """
+        from missratio.ratio._summary import summarize
+
+        return summarize(self)
+
     def __sklearn_tags__(self) -> Any:
         """Two classes only; NaN where there is a model of why."""
         tags = super().__sklearn_tags__()
@@ -123,7 +182,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
 
     def _allows_nan(self) -> bool:
         """Whether there is a model of why values are missing."""
-        return getattr(self, "missingness", None) is not None
+        return self._own_missingness() is not None
 
     def _read(
         self,
@@ -144,10 +203,12 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         given = X
         if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biu":
             # Nothing can be wrong with such labels but their number.
-            X = validate_data(self, X, skip_check_array=_is_plain(X), **options)
+            with text_columns_named(X):
+                X = validate_data(self, X, skip_check_array=_is_plain(X), **options)
             check_consistent_length(X, y)
         else:
-            X, y = validate_data(self, X, y, **options)
+            with text_columns_named(X):
+                X, y = validate_data(self, X, y, **options)
         if reset:
             self.classes_ = two_classes(y)
         is_numerator = y == self.classes_[1]
@@ -164,13 +225,14 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     def _read_rows(self, X: Any) -> Any:
         """Validate rows to be scored."""
         check_is_fitted(self)
-        return validate_data(
-            self,
-            on_host(X),
-            reset=False,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan" if self._allows_nan() else True,
-        )
+        with text_columns_named(X):
+            return validate_data(
+                self,
+                on_host(X),
+                reset=False,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite="allow-nan" if self._allows_nan() else True,
+            )
 
 
 def given(y: ArrayLike | None) -> ArrayLike:

@@ -16,7 +16,8 @@ from missratio.engine import Sample
 from missratio.missingness import Missingness
 from missratio.objective import Objective
 from missratio.ratio._base import check_no_infinity, check_penalty
-from missratio.ratio._joint import JointRatio, check_log_linear
+from missratio.ratio._checks import check_log_linear
+from missratio.ratio._joint import JointRatio
 from missratio.ratio._penalty import check_ridge_alone
 from missratio.ratio._problem import RatioProblem, WeightedMean
 from missratio.ratio._solve import solve
@@ -158,29 +159,32 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     tables = [np.asarray(X, dtype=np.float64) for X in (X1, X0)]
     _check_shapes(*tables)
     check_missingness(estimator.missingness, (0, 1))
-    objective = estimator._objective()
-    basis, features = _shared_features(estimator, tables)
-    denominator = _whole_rows(estimator, tables[1], features[1], 0)
-    l2 = check_penalty(estimator.l2, denominator.features.shape[2])
-    numerator: Sample | WeightedMean
-    centre = None
-    if objective.linear_numerator:
-        numerator, centre = _numerator_means(
-            estimator, tables[0], features[0], basis.required_columns_, objective
-        )
-    else:
-        numerator = _whole_rows(estimator, tables[0], features[0], 1)
-    problem = batch_problem(objective, numerator, denominator, l2, centre)
+    problem = _batch_of(estimator, tables)
     solution = solve(
         problem, solver="newton", tol=estimator.tol, max_iter=estimator.max_iter
     )
     return BatchFit(
-        solution.theta[:, : len(l2)],
+        solution.theta[:, : problem.centre.shape[1]],
         -problem.intercept(solution),
         solution.status == Status.CONVERGED,
         solution.status != Status.NO_OPTIMUM,
         solution.n_iter,
     )
+
+
+def _batch_of(estimator: JointRatio, tables: Sequence[FloatArray]) -> RatioProblem:
+    """The problems of an estimator on its tables, the numerator's and the other."""
+    objective = estimator._objective()
+    basis, features = _shared_features(estimator, tables)
+    denominator = _whole_rows(estimator, tables[1], features[1], 0)
+    l2 = check_penalty(estimator.l2, denominator.features.shape[2])
+    if not objective.linear_numerator:
+        whole = _whole_rows(estimator, tables[0], features[0], 1)
+        return batch_problem(objective, whole, denominator, l2)
+    means, centre = _numerator_means(
+        estimator, tables[0], features[0], basis.required_columns_, objective
+    )
+    return batch_problem(objective, means, denominator, l2, centre)
 
 
 def loses_entries(rows: FloatArray, model: ClassModel) -> bool:

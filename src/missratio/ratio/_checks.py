@@ -63,20 +63,36 @@ def check_widths(X1: Any, X0: Any) -> None:
         )
 
 
+def check_log_linear(estimator: Any) -> None:
+    """Refuse the identity link where log ratios are added up."""
+    if not estimator._is_log_linear():
+        raise ValueError(
+            f"{estimator!r} models the ratio itself, not its logarithm. Use link='log'."
+        )
+
+
 def check_rank(
-    part: Part, label: Any, names: Callable[[], Any], penalty: FloatArray
+    problem: JointProblem, label: Any, names: Callable[[], Any], penalty: FloatArray
 ) -> None:
     """Refuse, where there is no penalty, what can't have a single optimum.
 
     Parameters
     ----------
-    part : Part
+    problem : JointProblem
     label : object
         The denominator class, for messages.
     names : callable
         Gives the features' names.
     penalty : ndarray of shape (n_features,)
     """
+    if not penalty.all():
+        for part in problem.parts:
+            _check_part(part, label, names, penalty)
+
+
+def _check_part(
+    part: Part, label: Any, names: Callable[[], Any], penalty: FloatArray
+) -> None:
     free = penalty[part.features] == 0.0
     n_rows, n_features = part.problem.n_rows, int(free.sum(axis=1).max())
     if n_rows <= n_features:

@@ -198,9 +198,7 @@ class JointRatio(ReadingRatio):
     ) -> tuple[JointProblem, JointSolution]:
         """Fit both classes' rows."""
         self._check_parameters()
-        with one_blas_thread(
-            min(rows.source.size for rows in (numerator, denominator))
-        ):
+        with one_blas_thread(min(numerator.source.size, denominator.source.size)):
             return self._fit_checked(numerator, denominator)
 
     def _fit_checked(
@@ -213,7 +211,8 @@ class JointRatio(ReadingRatio):
         strength = self._strength(problem, units, numerator, denominator)
         self._fitted_strength = (strength.l1, strength.l2)
         penalised = problem.penalised(units, strength)
-        self._check_rank(penalised, strength, denominator.label)
+        held, names = strength.l1 + strength.l2, self.basis_.get_feature_names_out
+        check_rank(penalised, denominator.label, names, held)
         check_scale(problem)
         precision = np.finfo(numerator.source.features.dtype).eps
         solution = penalised.solve(
@@ -274,16 +273,6 @@ class JointRatio(ReadingRatio):
             return separate_problem(objective, numerator, denominator, self.basis_)
         return joint_problem(objective, numerator, denominator, self.basis_, complete)
 
-    def _check_rank(
-        self, problem: JointProblem, strength: Strength, label: Any
-    ) -> None:
-        """Refuse what can't have a single optimum."""
-        held = strength.l1 + strength.l2
-        if held.all():
-            return
-        for part in problem.parts:
-            check_rank(part, label, self.basis_.get_feature_names_out, held)
-
     def _units(self, problem: JointProblem, numerator: ClassRows) -> PenaltyUnits:
         """What a penalty of strength one is."""
         if self.penalty_weights == "uniform":
@@ -313,9 +302,7 @@ class JointRatio(ReadingRatio):
         self.converged_ = bool((solution.status == Status.CONVERGED).all())
         self.objective_value_ = solution.value
         found = ((numerator, problem.numerator), (denominator, problem.denominator))
-        self.effective_sample_size_ = {
-            rows.label: rows.size(sums) for rows, sums in found
-        }
+        self.effective_sample_size_ = {r.label: r.size(sums) for r, sums in found}
         self.weight_check_ = {
             rows.label: sums.check() for rows, sums in found if rows.weighing.corrects
         }
@@ -424,11 +411,3 @@ class JointRatio(ReadingRatio):
             **{name: values.tolist() for name, values in self._summary.items()},
         }
         return nw.from_dict(columns, backend=backend).to_native()
-
-
-def check_log_linear(estimator: JointRatio) -> None:
-    """Refuse the identity link where log ratios are added up."""
-    if not estimator._is_log_linear():
-        raise ValueError(
-            f"{estimator!r} models the ratio itself, not its logarithm. Use link='log'."
-        )

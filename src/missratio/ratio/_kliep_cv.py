@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state, check_scalar
 
+from missratio._callbacks import CallbackSupportMixin, told
 from missratio._typing import FloatArray, IntArray
 from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
 from missratio.ratio._base import SolverName
@@ -31,7 +32,7 @@ L1_SPAN = (1.0, 1e-3)
 Classes = tuple[ClassRows, ClassRows]
 
 
-class KLIEPCV(JointRatio):
+class KLIEPCV(CallbackSupportMixin, JointRatio):
     """KLIEP whose penalties are chosen by weighted cross-validation.
 
     For every strength on a grid the ratio is fitted to all folds but one and scored
@@ -141,7 +142,15 @@ class KLIEPCV(JointRatio):
         """Score all pairs of strengths, and take the best."""
         grid = Grid.of(self.l1_grid, self.l2_grid, problem, units)
         folds = self._folds(numerator.known(), denominator.known())
-        scores = np.array([self._fold_scores(*fold, grid) for fold in folds])
+        scores = np.array(
+            told(
+                self,
+                "fold",
+                folds,
+                lambda fold: self._fold_scores(*fold, grid),
+                self.cv,
+            )
+        )
         mean = scores.mean(axis=0)
         if not np.isfinite(mean).any():
             raise ValueError(

@@ -15,11 +15,11 @@ from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis
 from missratio.exceptions import Message, NoFiniteOptimumWarning, NotSolvedWarning
 from missratio.ratio._base import BaseRatio, given
+from missratio.ratio._checks import check_log_linear
 from missratio.ratio._each_column import EachColumnBasis
 from missratio.ratio._joint import (
     Backend,
     JointRatio,
-    check_log_linear,
 )
 from missratio.ratio._kliep import KLIEP
 from missratio.ratio._reading import MissingnessParameter
@@ -104,14 +104,11 @@ class NaiveBayesRatio(BaseRatio):
             )
         check_log_linear(estimator)
         inner: JointRatio = clone(estimator)
-        inner.set_params(missingness=self._missingness())
+        inner.set_params(missingness=self._own_missingness())
         inner._columns_apart = True
         return inner
 
-    def _allows_nan(self) -> bool:
-        return self._missingness() is not None
-
-    def _missingness(self) -> MissingnessParameter:
+    def _own_missingness(self) -> MissingnessParameter:
         if self.missingness is not None or self.estimator is None:
             return self.missingness
         inner: MissingnessParameter = getattr(self.estimator, "missingness", None)

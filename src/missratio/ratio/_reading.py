@@ -60,7 +60,8 @@ class ReadingRatio(BaseRatio):
         """One class's rows, and what they weigh."""
         label = self.classes_[position]
         label = label.item() if hasattr(label, "item") else label
-        model = class_model(self.missingness, label)
+        names = getattr(self, "feature_names_in_", None)
+        model = class_model(self.missingness, label, names)
         if isinstance(model, Missingness):
             try:
                 model.check_width(source.table.shape[1])
@@ -71,7 +72,7 @@ class ReadingRatio(BaseRatio):
             source,
             as_weighing(model, inclusion, label),
             self.normalize,
-            getattr(self, "feature_names_in_", None),
+            names,
         )
 
     def _linear_basis(self, n_columns: int) -> LinearBasis:

@@ -173,18 +173,27 @@ def reproduce(
     write_whole(out / "summary.html", summary.html().encode())
     content = json.dumps(reproduction.as_json(), indent=1)
     write_whole(out / "results.json", content.encode())
-    record = {
-        "command": command,
-        "seed": conditions.seed,
-        "variant": conditions.variant,
-        "jobs": options.jobs,
-        "wall_seconds": summary.wall_seconds,
-        "tasks_resumed": runner.resumed,
-        "seconds": {result.experiment.id: result.seconds for result in results},
-        "skipped": skipped,
-    }
+    record = _record(options, reproduction, runner.resumed)
     write_whole(out / "run.json", json.dumps(record, indent=1).encode())
     return reproduction
+
+
+def _record(
+    options: Options, reproduction: Reproduction, resumed: int
+) -> dict[str, Any]:
+    """How a folder's results were made."""
+    summary = reproduction.summary
+    seconds = {made.experiment.id: made.seconds for made in reproduction.results}
+    return {
+        "command": summary.command,
+        "seed": options.seed,
+        "variant": options.variant,
+        "jobs": options.jobs,
+        "wall_seconds": summary.wall_seconds,
+        "tasks_resumed": resumed,
+        "seconds": seconds,
+        "skipped": summary.skipped,
+    }
 
 
 def _check_folder(out: Path, conditions: Conditions, *, force: bool) -> None:

@@ -1,6 +1,7 @@
 """Where rows come from, and what they weigh."""
 
 from missratio.rows._class import ClassRows, Normalization, merge_sums, single_sums
+from missratio.rows._cluster import of_files
 from missratio.rows._contradiction import warn_if_contradicted
 from missratio.rows._labelled import LabelledBlock, LabelledSource, as_source
 from missratio.rows._parquet import ParquetSource, scan_parquet
@@ -55,6 +56,7 @@ __all__ = [
     "class_model",
     "class_rows",
     "merge_sums",
+    "of_files",
     "only_columns",
     "scan_parquet",
     "single_sums",

@@ -207,7 +207,7 @@ def class_rows(
     where: str | None = None,
 ) -> ClassRows:
     """One class's rows, and what they weigh by its missingness model."""
-    model = class_model(missingness, label)
+    model = class_model(missingness, label, names)
     weighing = as_weighing(model, None, label)
     return ClassRows(label, source, weighing, normalize, names, None, where)
 

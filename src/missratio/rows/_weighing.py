@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -196,14 +196,24 @@ def _refuse_cells(wrong: BoolArray, what: str) -> None:
         )
 
 
-def class_model(missingness: Any, label: Any) -> ClassModel:
-    """The model of one class; None where there is none."""
+def class_model(
+    missingness: Any, label: Any, names: Sequence[str] | None = None
+) -> ClassModel:
+    """The model of one class; None where there is none.
+
+    Parameters
+    ----------
+    missingness : mapping, "ignore" or None
+    label : object
+    names : sequence of str, optional
+        Of the table's columns, for a model that goes by them.
+    """
     if missingness is None:
         return None
     if isinstance(missingness, str):
         return "ignore"
-    model: ClassModel = missingness.get(label)
-    return model
+    model = missingness.get(label)
+    return None if model is None else model.bound(names)
 
 
 def check_missingness(missingness: Any, labels: Any) -> None:

@@ -2,6 +2,7 @@
 
 from missratio.solver._first_order import lbfgs
 from missratio.solver._large import frozen_newton
+from missratio.solver._mixture import MixtureSolution, mixture_proportions
 from missratio.solver._newton import newton, newton_direction
 from missratio.solver._pilot import (
     correlation_kept,
@@ -10,12 +11,15 @@ from missratio.solver._pilot import (
     shrunk,
 )
 from missratio.solver._proximal import proximal_newton
+from missratio.solver._quadratic import QuadraticSolution, quadratic_program
 from missratio.solver._result import Evaluate, Evaluation, Problem, Solution, Status
 
 __all__ = [
     "Evaluate",
     "Evaluation",
+    "MixtureSolution",
     "Problem",
+    "QuadraticSolution",
     "Solution",
     "Status",
     "correlation_kept",
@@ -23,8 +27,10 @@ __all__ = [
     "lbfgs",
     "minimise",
     "minimise_with_l1",
+    "mixture_proportions",
     "newton",
     "newton_direction",
     "proximal_newton",
+    "quadratic_program",
     "shrunk",
 ]

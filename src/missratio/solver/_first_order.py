@@ -78,20 +78,13 @@ def lbfgs(
         latest, n_iter = result.x, result.nit
     except _NoOptimumError:
         status = Status.NO_OPTIMUM
-    theta = forth(latest)[None]
-    end = evaluate(theta, second_order=False)
-    scaled_gradient = back(end.gradient[0])
-    length = np.abs(scaled_gradient).max(keepdims=True)
-    if status == Status.CONVERGED and not length[0] <= tol:
+    theta = forth(latest)
+    end = evaluate(theta[None], second_order=False)
+    value, gradient = float(end.value[0]), end.gradient[0]
+    scaled_gradient = back(gradient)
+    length = float(np.abs(scaled_gradient).max())
+    if status == Status.CONVERGED and not length <= tol:
         out = n_iter >= max_iter
         status = Status.OUT_OF_ITERATIONS if out else Status.STALLED
-    return Solution(
-        theta,
-        end.value,
-        end.gradient,
-        None,
-        -forth(scaled_gradient)[None],
-        length,
-        np.array([n_iter]),
-        np.array([status]),
-    )
+    step = -forth(scaled_gradient)
+    return Solution.of_one(theta, value, gradient, None, step, length, n_iter, status)

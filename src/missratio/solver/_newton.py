@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.lapack import dposv as posv
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.solver._result import Evaluate, Evaluation, Solution, Status
 
 SUFFICIENT_DECREASE = 1e-4
@@ -56,58 +57,108 @@ def newton(
     -------
     Solution
     """
-    theta = np.array(start)
-    here = evaluate(theta, second_order=True) if first is None else first
-    value, gradient, curvature = here.value, here.gradient, here.hessian
-    assert curvature is not None
-    scale = np.abs(np.diagonal(curvature, axis1=1, axis2=2)).copy()
-    damping, floor = np.full(len(theta), RELATIVE_FLOOR), RELATIVE_FLOOR * scale
-    status = np.full(len(theta), RUNNING)
-    n_iter = np.zeros(len(theta), dtype=np.int64)
-    aim, plain = direction, decrement = newton_direction(curvature, gradient, floor)
-    status[decrement <= tol] = CONVERGED
-    status[here.no_optimum] = NO_OPTIMUM
-    exact = True
-
+    state = _State.at(np.array(start), evaluate, first, tol)
     for trials in range(1, TRIALS * max_iter + 1):
-        running = status == RUNNING
+        running = state.status == RUNNING
         if not running.any():
             break
         # 1. Try a step for every problem that still runs; a Hessian is left out where
         #    it should be the last.
-        trial = theta + running[:, None] * direction
-        wanted = not exact or bool((running & (decrement > math.sqrt(tol))).any())
-        there = evaluate(trial, second_order=wanted)
+        trial = state.theta + running[:, None] * state.direction
+        far = bool((running & (state.decrement > math.sqrt(tol))).any())
+        there = evaluate(trial, second_order=not state.exact or far)
 
         # 2. Take it where the objective falls enough, up to its rounding error.
-        noise = ROUNDING * precision * np.maximum(1.0, np.abs(value))
-        taken = running & falls(there, value, decrement, noise)
-        vain = running & ~taken
-        n_iter += taken
-        exact = there.hessian is not None or (exact and not taken.any())
-        theta, value = _where(taken, trial, theta), _where(taken, there.value, value)
-        gradient = _where(taken, there.gradient, gradient)
-        if there.hessian is not None:
-            curvature = _where(taken, there.hessian, curvature)
+        noise = ROUNDING * precision * np.maximum(1.0, np.abs(state.value))
+        taken = running & falls(there, state.value, state.decrement, noise)
+        state.move(trial, there, taken)
 
-        # 3. Aim anew, in shorter steps after a vain one (Levenberg and Marquardt), and
-        #    see where that leaves each problem: a decrement that has sunk into the
-        #    rounding error of the value and falls no more is as good as zero.
-        earlier = decrement
-        aim, plain = direction, decrement = newton_direction(curvature, gradient, floor)
-        if vain.any() or (damping > RELATIVE_FLOOR).any():
-            damping = _next_damping(damping, vain)
-            lift = damping[:, None] * scale
-            direction, decrement = newton_direction(curvature, gradient, lift)
-        sunk = (plain**2 <= noise) & (plain > 0.5 * earlier) & taken
-        status[running & ((plain <= tol) | sunk)] = CONVERGED
-        status[taken & there.no_optimum] = NO_OPTIMUM
-        status[running & (damping > MOST_DAMPING)] = STALLED
+        # 3. Aim anew, and see where that leaves each problem: a decrement that has sunk
+        #    into the rounding error of the value and falls no more is as good as zero.
+        earlier = state.decrement
+        state.aim(running & ~taken)
+        sunk = (state.plain**2 <= noise) & (state.plain > 0.5 * earlier) & taken
+        state.status[running & ((state.plain <= tol) | sunk)] = CONVERGED
+        state.status[taken & there.no_optimum] = NO_OPTIMUM
+        state.status[running & (state.damping > MOST_DAMPING)] = STALLED
         if trials >= max_iter:
-            status[(status == RUNNING) & (n_iter >= max_iter)] = OUT_OF_ITERATIONS
+            spent = (state.status == RUNNING) & (state.n_iter >= max_iter)
+            state.status[spent] = OUT_OF_ITERATIONS
 
-    status[status == RUNNING] = OUT_OF_ITERATIONS
-    return Solution(theta, value, gradient, curvature, aim, plain, n_iter, status)
+    state.status[state.status == RUNNING] = OUT_OF_ITERATIONS
+    return state.solution()
+
+
+@dataclass(slots=True)
+class _State:
+    """Where a batch stands, and where it aims: plainly, and as damped."""
+
+    theta: FloatArray
+    value: FloatArray
+    gradient: FloatArray
+    curvature: FloatArray
+    scale: FloatArray
+    newton_step: FloatArray
+    plain: FloatArray
+    direction: FloatArray
+    decrement: FloatArray
+    damping: FloatArray
+    n_iter: IntArray
+    status: IntArray
+    # Whether the curvature is that at theta.
+    exact: bool = True
+
+    @classmethod
+    def at(
+        cls,
+        theta: FloatArray,
+        evaluate: Evaluate,
+        first: Evaluation | None,
+        tol: float,
+    ) -> _State:
+        here = evaluate(theta, second_order=True) if first is None else first
+        assert here.hessian is not None
+        scale = np.abs(np.diagonal(here.hessian, axis1=1, axis2=2)).copy()
+        aim = newton_direction(here.hessian, here.gradient, RELATIVE_FLOOR * scale)
+        status = np.where(aim[1] <= tol, CONVERGED, RUNNING)
+        status[here.no_optimum] = NO_OPTIMUM
+        point = (theta, here.value, here.gradient, here.hessian, scale)
+        damping = np.full(len(theta), RELATIVE_FLOOR)
+        n_iter = np.zeros(len(theta), dtype=np.int64)
+        return cls(*point, *aim, *aim, damping, n_iter, status)
+
+    def move(self, trial: FloatArray, there: Evaluation, taken: BoolArray) -> None:
+        """Go on where a step was taken."""
+        self.n_iter += taken
+        self.exact = there.hessian is not None or (self.exact and not taken.any())
+        self.theta = _where(taken, trial, self.theta)
+        self.value = _where(taken, there.value, self.value)
+        self.gradient = _where(taken, there.gradient, self.gradient)
+        if there.hessian is not None:
+            self.curvature = _where(taken, there.hessian, self.curvature)
+
+    def aim(self, vain: BoolArray) -> None:
+        """Newton's step, shortened after a vain one (Levenberg and Marquardt)."""
+        floor = RELATIVE_FLOOR * self.scale
+        aim = newton_direction(self.curvature, self.gradient, floor)
+        self.newton_step, self.plain = self.direction, self.decrement = aim
+        if vain.any() or (self.damping > RELATIVE_FLOOR).any():
+            self.damping = _next_damping(self.damping, vain)
+            lift = self.damping[:, None] * self.scale
+            damped = newton_direction(self.curvature, self.gradient, lift)
+            self.direction, self.decrement = damped
+
+    def solution(self) -> Solution:
+        return Solution(
+            self.theta,
+            self.value,
+            self.gradient,
+            self.curvature,
+            self.newton_step,
+            self.plain,
+            self.n_iter,
+            self.status,
+        )
 
 
 def falls(

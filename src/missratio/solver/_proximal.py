@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv as posv
 
 from missratio._typing import BoolArray, FloatArray
-from missratio.solver._result import Evaluate, Evaluation, Solution, Status
+from missratio.solver._result import Evaluate, Evaluation, Solution, Status, ending
 
 SUFFICIENT_DECREASE = 1e-4
 RELATIVE_FLOOR = 1e-10
@@ -30,9 +30,6 @@ def proximal_newton(
 ) -> Solution:
     """Minimise one smooth convex function plus Σ l1 |θ|.
 
-    Each step minimises the function's quadratic model plus the penalty, and is
-    shortened until the sum of both falls enough.
-
     Parameters
     ----------
     evaluate : callable
@@ -42,8 +39,7 @@ def proximal_newton(
         Not negative; 0 where a parameter is free.
     tol : float
         Converged when the decrement √(vᵀH⁻¹v) is at most this, with v the shortest
-        subgradient, and v and H restricted to the parameters that are not zero or
-        shouldn't be. Without a penalty it is Newton's.
+        subgradient, both on parameters that are not zero or shouldn't be.
     max_iter : int
 
     Returns
@@ -54,54 +50,57 @@ def proximal_newton(
     """
     theta = np.array(start[0])
     here = evaluate(theta[None], second_order=True)
-    value = float(here.value[0] + l1 @ np.abs(theta))
-    assert here.hessian is not None
-    scale = np.abs(np.diagonal(here.hessian[0]))
-    floor = np.diag(RELATIVE_FLOOR * np.where(scale > 0.0, scale, 1.0))
-    status, n_iter, sunk = Status.RUNNING, 0, False
+    value, floor = float(here.value[0] + l1 @ np.abs(theta)), _floor(here)
+    n_iter, sunk = 0, False
 
     while True:
-        # 1. Measure how far this point is from an optimum; a fall that drowned in
-        #    the rounding error of the value is as good as none.
+        # 1. Measure how far this point is from an optimum; a fall that drowned in the
+        #    rounding error of the value is as good as none.
         assert here.hessian is not None
-        gradient, hessian = here.gradient[0], here.hessian[0] + floor
+        gradient, true_hessian = here.gradient[0], here.hessian[0]
+        hessian = true_hessian + floor
         slope = shortest_subgradient(theta, gradient, l1)
         step, decrement = _face_step(hessian, slope, (theta != 0.0) | (slope != 0.0))
-        if decrement <= tol or sunk:
-            status = Status.CONVERGED
-        elif here.no_optimum[0]:
-            status = Status.NO_OPTIMUM
-        elif n_iter >= max_iter:
-            status = Status.OUT_OF_ITERATIONS
+        solved = decrement <= tol or sunk
+        hopeless = not solved and bool(here.no_optimum[0])
+        status = ending(hopeless, solved, n_iter >= max_iter)
         if status != Status.RUNNING:
             break
 
-        # 2. Aim at the optimum of the quadratic model plus the penalty.
-        target = hessian @ theta - gradient
-        aim = minimise_quadratic(hessian, target, l1, theta, MODEL_TOL * decrement)
-        growth = l1 @ (np.abs(aim) - np.abs(theta))
-        fall = -float(gradient @ (aim - theta) + growth)
-
-        # 3. Go there, or as far as the sum falls enough.
-        noise = ROUNDING * float(np.finfo(np.float64).eps) * max(1.0, abs(value))
+        # 2. Aim at the optimum of the quadratic model plus the penalty, and go there,
+        #    or as far as the sum falls enough.
+        aim, fall = _aim(theta, gradient, hessian, l1, MODEL_TOL * decrement)
+        noise = ROUNDING * math.ulp(1.0) * max(1.0, abs(value))
         found = _search(evaluate, theta, aim, l1, value + noise, fall)
         if found is None:
             status = Status.STALLED
             break
-        sunk = fall <= noise and decrement**2 <= noise
+        sunk, n_iter = fall <= noise and decrement**2 <= noise, n_iter + 1
         theta, value, here = found
-        n_iter += 1
 
-    return Solution(
-        theta[None],
-        np.array([value]),
-        here.gradient,
-        here.hessian,
-        step[None],
-        np.array([decrement]),
-        np.array([n_iter]),
-        np.array([int(status)]),
+    return Solution.of_one(
+        theta, value, gradient, true_hessian, step, decrement, n_iter, status
     )
+
+
+def _aim(
+    theta: FloatArray,
+    gradient: FloatArray,
+    hessian: FloatArray,
+    l1: FloatArray,
+    tol: float,
+) -> tuple[FloatArray, float]:
+    """The optimum of the quadratic model plus the penalty, and the fall to expect."""
+    aim = minimise_quadratic(hessian, hessian @ theta - gradient, l1, theta, tol)
+    growth = l1 @ (np.abs(aim) - np.abs(theta))
+    return aim, -float(gradient @ (aim - theta) + growth)
+
+
+def _floor(here: Evaluation) -> FloatArray:
+    """A diagonal that makes a singular Hessian definite, tiny beside it."""
+    assert here.hessian is not None
+    scale = np.abs(np.diagonal(here.hessian[0]))
+    return np.diag(RELATIVE_FLOOR * np.where(scale > 0.0, scale, 1.0))
 
 
 def _search(

@@ -22,6 +22,15 @@ class Status(IntEnum):
     OUT_OF_ITERATIONS = 4
 
 
+def ending(no_optimum: bool, solved: bool, spent: bool) -> Status:
+    """How a solve ends, if it does: what comes first counts."""
+    if no_optimum:
+        return Status.NO_OPTIMUM
+    if solved:
+        return Status.CONVERGED
+    return Status.OUT_OF_ITERATIONS if spent else Status.RUNNING
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """An objective at a point, for a batch of problems.
@@ -124,6 +133,30 @@ class Solution:
     decrement: FloatArray
     n_iter: IntArray
     status: IntArray
+
+    @classmethod
+    def of_one(
+        cls,
+        theta: FloatArray,
+        value: float,
+        gradient: FloatArray,
+        hessian: FloatArray | None,
+        step: FloatArray,
+        decrement: float,
+        n_iter: int,
+        status: Status,
+    ) -> Solution:
+        """The solution of a batch of one problem, from its own numbers."""
+        return cls(
+            theta[None],
+            np.array([value]),
+            gradient[None],
+            None if hessian is None else hessian[None],
+            step[None],
+            np.array([decrement]),
+            np.array([n_iter]),
+            np.array([int(status)]),
+        )
 
     @classmethod
     def concatenate(cls, parts: Sequence[Solution]) -> Solution:

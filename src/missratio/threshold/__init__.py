@@ -4,6 +4,7 @@ from missratio.threshold._auto import RULES, AutoRule, check_levels, make_rule
 from missratio.threshold._betting import (
     BettingRule,
     FlippedBettingRule,
+    TargetRule,
     TunedBettingRule,
 )
 from missratio.threshold._drawing import CountingRule, ThinningRule
@@ -14,6 +15,7 @@ from missratio.threshold._rules import (
     PaperRule,
     Rule,
     Selection,
+    binomial_bound,
     binomial_tail,
     fewest,
 )
@@ -35,8 +37,10 @@ __all__ = [
     "PaperRule",
     "Rule",
     "Selection",
+    "TargetRule",
     "ThinningRule",
     "TunedBettingRule",
+    "binomial_bound",
     "binomial_tail",
     "check_levels",
     "fewest",

@@ -170,21 +170,9 @@ def tune_bet(
         The mean of √μ over the draw of the calibration rows, μ the type I error at the
         threshold that is certified, and 0 where none is.
     """
-    squares, total = training.tail_squares, training.n_rows
-    loss_square = max(float(squares[training.tail_of(alpha)]) / total, alpha)
-    loss_weight = loss_square - alpha
-    weight_variance = max(float(squares[-1]) / total - 1.0, 1e-12)
-    needed = math.log(1.0 / delta)
+    needed, total = math.log(1.0 / delta), training.n_rows
     # 1. The variance, the bet and the error to expect of it, for each γ/λ.
-    ratios = np.ones(1)
-    if bound is not None and ratio is not None:
-        ratios = np.array([ratio])
-    elif bound is not None:
-        regression = min(loss_weight / weight_variance, 1.0)
-        ratios = np.append(np.linspace(0.0, 1.0, GRID), regression)
-    variances = loss_square - alpha**2 - 2 * ratios * loss_weight
-    variances += ratios**2 * weight_variance
-    variances = np.maximum(variances, alpha * (1.0 - alpha) / 4)
+    ratios, variances = _variances(training, alpha, bound, ratio)
     boldest = [SAFE * largest_bet(float(ratio), alpha, bound) for ratio in ratios]
     bets = np.minimum(boldest, np.sqrt(2.0 * needed / (n_rows * variances)))
     errors = alpha - needed / (n_rows * bets) - bets * variances / 2
@@ -202,6 +190,25 @@ def tune_bet(
     spread = math.sqrt(float(variances[best]) / n_rows)
     draws = centre + spread * ndtri((np.arange(41) + 0.5) / 41)
     return bet, float(np.sqrt(np.maximum(draws, 0.0)).mean())
+
+
+def _variances(
+    training: CalibrationSample, alpha: float, bound: float | None, ratio: float | None
+) -> tuple[FloatArray, FloatArray]:
+    """Candidates for γ/λ, and the variance of W·1{h > C} − (γ/λ)(W − 1) at each."""
+    squares, total = training.tail_squares, training.n_rows
+    loss_square = max(float(squares[training.tail_of(alpha)]) / total, alpha)
+    loss_weight = loss_square - alpha
+    weight_variance = max(float(squares[-1]) / total - 1.0, 1e-12)
+    ratios = np.ones(1)
+    if bound is not None and ratio is not None:
+        ratios = np.array([ratio])
+    elif bound is not None:
+        regression = min(loss_weight / weight_variance, 1.0)
+        ratios = np.append(np.linspace(0.0, 1.0, GRID), regression)
+    variances = loss_square - alpha**2 - 2 * ratios * loss_weight
+    variances += ratios**2 * weight_variance
+    return ratios, np.maximum(variances, alpha * (1.0 - alpha) / 4)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -126,3 +127,46 @@ class TunedBettingRule(Rule):
             return n_rows * empty_tail_growth(bet, alpha, bound) >= needed
 
         return fewest(passes)
+
+
+class TargetRule(Rule):
+    """A tuned bet with γ = λα: on W(α − 1{h > C}), so that the scale of W is free.
+
+    Certifies E[W·1{h > C}] ≤ α·E[W]: for weights that don't average to one, as those
+    of another population don't.
+
+    Parameters
+    ----------
+    training : CalibrationSample, optional
+        As for `TunedBettingRule`.
+    """
+
+    name = "target"
+
+    def __init__(self, training: CalibrationSample | None = None) -> None:
+        self.training = training
+
+    def prepare(self, training: CalibrationSample | None, *, complete: bool) -> Rule:
+        """Learn from these training rows, unless it has its own."""
+        del complete
+        return self if self.training is not None else TargetRule(training)
+
+    def select(
+        self, sample: CalibrationSample, alpha: float, delta: float
+    ) -> Selection:
+        """Tune on the training rows, then bet on the calibration rows."""
+        known_bound(sample, self.name)
+        chosen = TunedBettingRule(self.training, alpha).select(sample, alpha, delta)
+        return replace(chosen, rule=self.name)
+
+    def expected_root(
+        self, n_rows: int, bound: float | None, alpha: float, delta: float
+    ) -> float:
+        """By what the bet does on the training rows."""
+        tuned = TunedBettingRule(self.training, alpha)
+        return tuned.expected_root(n_rows, bound, alpha, delta)
+
+    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
+        """None: it depends on how the weights are spread."""
+        del alpha, delta, bound
+        return None

@@ -9,6 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.special import stdtrit
 
+from missratio._summary import Summary, figure
 from missratio._typing import BoolArray, FloatArray
 from missratio.missingness.arrays import row_blocks
 from missratio.ratio import (
@@ -174,6 +175,62 @@ class RatioUncertainty:
         """
         errors = self.standard_errors[:-1]
         return _quantile(level, self._degrees[:-1]) * errors
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """Coefficients with standard errors and intervals, at a glance.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        Summary
+            Prints as text, and renders in a notebook.
+        """
+        whole = self.ratio.summary()
+        coef, error = self.ratio.coef_, self.standard_errors
+        reach, reliable = self.reach(level), self.reliable
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = coef / error[:-1]
+        rows = [
+            (name, *(figure(float(cell)) for cell in cells), "" if sound else "(!)")
+            for name, sound, *cells in zip(
+                feature_names(self.ratio),
+                reliable[:-1].tolist(),
+                coef,
+                error[:-1],
+                z,
+                coef - reach,
+                coef + reach,
+                strict=True,
+            )
+        ]
+        tail = f"{(1.0 - level) / 2.0:.3g}", f"{(1.0 + level) / 2.0:.3g}"
+        header = ("feature", "coefficient", "std. error", "z", *tail, "")
+        log_error = ("std. error of it", figure(float(error[-1])))
+        return Summary(
+            title=f"{whole.title}, with standard errors",
+            facts=(*whole.facts, log_error),
+            header=header,
+            rows=tuple(rows),
+            notes=self._notes(),
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = ["Standard errors by the sandwich formula; intervals by Student's t."]
+        for label, source in self.learned_on.items():
+            rows = "these rows" if source == "same" else "other rows"
+            notes.append(
+                f"φ of class {label!r} was learned from {rows}; its error is included."
+            )
+        if not self.reliable.all():
+            notes.append(
+                "(!) A few rows decide, or none: the interval may be too short, or "
+                "there is none."
+            )
+        return tuple(notes)
 
     def summary_frame(self, level: float = 0.95, backend: Backend = "pandas") -> Any:
         """Coefficients with their uncertainty, a row for each basis feature.

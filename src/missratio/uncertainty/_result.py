@@ -122,7 +122,8 @@ def ratio_uncertainty(
         spread = Spread(np.zeros((size, size)), none, none, none, none)
         found: dict[Any, LearnedOn] = {}
         for own in (rows.numerator, rows.denominator):
-            model = class_model(missingness_of(ratio), own.label)
+            names = getattr(ratio, "feature_names_in_", None)
+            model = class_model(missingness_of(ratio), own.label, names)
             learned = model if isinstance(model, LearnedMissingness) else None
             if learned is not None and own.adjusted is not None:
                 raise ValueError(

@@ -86,6 +86,9 @@ def fit(run, patients):
         path = patients.with_name(out)
         if not {"--missingness", "--queries", "--deployment"} & set(options):
             options += ("--missingness", patients.with_name("phi.toml"))
+        if not {"--method", "--compare-seconds"} & set(options):
+            # Comparing methods takes a while, and is tested by itself.
+            options += ("--compare-seconds", "0")
         result = run(
             "fit", patients, "--target", "state", "--controlled", "well", "--drop",
             "id", "--alpha", alpha, "--out", path, "--json", *options,

@@ -57,6 +57,7 @@ def json_run(tmp_path_factory):
     return out, invoke(*words, "--out", str(out), "--json")
 
 
+@pytest.mark.needs("matplotlib")
 def test_json_is_one_object_and_nothing_else(json_run):
     _, result = json_run
     assert result.exit_code == 0
@@ -72,11 +73,13 @@ def test_json_is_one_object_and_nothing_else(json_run):
     assert first["lo"][0] < first["mean"][0] < first["hi"][0]
 
 
+@pytest.mark.needs("matplotlib")
 def test_progress_goes_to_standard_error(json_run):
     _, result = json_run
     assert "naive_bayes" in result.stderr
 
 
+@pytest.mark.needs("matplotlib")
 def test_without_json_tables_are_shown(json_run):
     out, _ = json_run
     words = ["reproduce", "naive_bayes", "--runs", "4", "--jobs", "1"]
@@ -88,6 +91,7 @@ def test_without_json_tables_are_shown(json_run):
     assert (out / "summary.html").exists()
 
 
+@pytest.mark.needs("matplotlib")
 def test_methods_may_be_listed_with_commas(tmp_path):
     words = ["reproduce", "naive_bayes", "--runs", "2", "--jobs", "1", "--json"]
     result = invoke(*words, "--out", str(tmp_path), "--methods", "cc-kliep, True ratio")
@@ -95,6 +99,7 @@ def test_methods_may_be_listed_with_commas(tmp_path):
     assert list(curves) == ["True ratio", "CC-KLIEP"]
 
 
+@pytest.mark.needs("matplotlib")
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
@@ -116,6 +121,7 @@ def test_mistakes_have_a_message_and_a_status(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.needs("matplotlib")
 def test_an_interrupted_run_says_that_it_can_go_on(tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt

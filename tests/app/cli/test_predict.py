@@ -96,14 +96,14 @@ def test_trees_have_no_standard_errors(run, patients):
         "--missingness", "ignore", "--method", "trees", "--standard-errors", "--out",
         patients.with_name("m.skops"), status=3,
     )  # fmt: skip
-    assert "'kliep', 'kliep-cv' or 'naive-bayes'" in result.stderr
+    assert "'kliep', 'js', 'kliep-cv' or 'naive-bayes'" in result.stderr
 
 
 REFUSED = {
     "pulse,ward\n80,east\n": "lacks 'sugar'",
     "pulse,sugr,ward\n80,5,east\n": "Did you mean 'sugr'",
     "pulse,sugar,ward,age\n80,5,east,3\n": "doesn't know: 'age'",
-    "pulse,sugar,ward\n80,5,east\n80,high,east\n": "'high' in row 2 is none",
+    "pulse,sugar,ward\n80,5,east\n80,high,east\n": "'high' in line 3 is none",
     "pulse,sugar,ward\n": "no rows",
     "": "is empty",
     "pulse,pulse,sugar,ward\n80,80,5,east\n": "several columns named 'pulse'",
@@ -134,8 +134,8 @@ def test_outputs_are_checked_first(fit, run, patients):
         taken = patients.with_name(name)
         result = run("predict", path, patients, "--out", taken, "--force", status=1)
         assert "never overwritten" in result.stderr
-    result = run("predict", path, patients, "--out", out.with_suffix(".xlsx"), status=3)
-    assert ".csv or .parquet" in result.stderr
+    result = run("predict", path, patients, "--out", out.with_suffix(".xls"), status=3)
+    assert ".csv, .parquet or .xlsx" in result.stderr
 
 
 def test_files_that_are_no_models_are_refused(fit, run, patients):

@@ -24,7 +24,7 @@ def test_only_missing_cells_are_asked_for(run, patients):
     run("query", patients, *BASE, "--per-feature", 20, "--out", plan, "-q")
     table = lines(patients)
     for line in lines(plan):
-        row = table[int(line["row"])]
+        row = table[int(line["line"]) - 2]
         assert row[line["feature"]] == ""
         assert row["id"] == line["id"]
         assert row["state"] == line["class"]

@@ -24,10 +24,12 @@ OPTIONS = [
 def model(patients, run):
     out = patients.with_name("m.skops")
     phi = patients.with_name("phi.toml")
-    run("fit", patients, *OPTIONS, "--missingness", phi, "--out", out)
+    run("fit", patients, *OPTIONS, "--missingness", phi, "--method", "kliep", "--out",
+        out)  # fmt: skip
     return out
 
 
+@pytest.mark.needs("altair", "vl_convert")
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
 def test_the_page_names_columns_and_the_table(model, run, suffix):
     page = model.with_suffix(suffix)

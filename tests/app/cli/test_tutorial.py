@@ -5,6 +5,7 @@ import itertools
 import re
 import runpy
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,15 +13,16 @@ from typer.testing import CliRunner
 
 from missratio.app.cli import app
 
-PAGE = Path(__file__).parents[3] / "docs" / "command_line.md"
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = DOCS / "command_line.md"
 FILE = re.compile(r"^```(?:python|toml)\n# (\S+)\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def steps():
+def steps(page):
     """Files to write and commands to run, in the order of the page."""
-    for kind, body in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+    for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")):
         if kind in ("python", "toml"):
             name, content = body.split("\n", 1)
             yield name.removeprefix("# "), content
@@ -45,10 +47,14 @@ def perform(line):
     return result.stdout + found + told
 
 
-def test_commands_print_what_the_page_says(tmp_path, monkeypatch):
+@pytest.mark.needs("altair", "matplotlib", "vl_convert")
+@pytest.mark.parametrize("name", ["command_line", "tutorial"])
+def test_commands_print_what_the_page_says(name, tmp_path, monkeypatch):
+    if name == "tutorial":
+        shutil.copytree(DOCS / "tutorial", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     checker = doctest.OutputChecker()
-    for line, expected in steps():
+    for line, expected in steps(DOCS / f"{name}.md"):
         if " " not in line:
             Path(line).write_text(expected, encoding="utf-8")
             continue

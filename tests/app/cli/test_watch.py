@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
 
+
+@pytest.mark.needs("matplotlib")
 def test_a_promise_kept_and_then_broken(run, fit, day):
     model, _ = fit()
     first, second = day(5), day(6, moved=15.0)

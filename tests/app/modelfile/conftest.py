@@ -59,6 +59,11 @@ KINDS = {
     "divergence": lambda: fit(mr.FDivergenceRatio("js")),
     "gaussian": lambda: fit(mr.KLIEP(mr.GaussianBasis(5), l2=0.1)),
     "polynomial": lambda: fit(mr.KLIEP(mr.PolynomialBasis(2))),
+    "kernel": lambda: fit(mr.KernelRatio(centers=20, random_state=0), PHI),
+    "subspace": lambda: fit(
+        mr.SubspaceRatio(mr.KernelRatio(centers=20, sigma_grid=2), random_state=0)
+    ),
+    "classifier": lambda: fit(mr.ClassifierRatio(LogisticRegression()), PHI),
     "learned": learned,
     "logistic": lambda: fit(make_pipeline(StandardScaler(), LogisticRegression())),
     "trees": lambda: fit(HistGradientBoostingClassifier(max_iter=10, random_state=0)),

@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
+from optional_packages import optional
 
 import missratio as mr
+
+pd = optional("pandas")
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # The protocol is spoken on file descriptors 3 and 4; a helper puts the pipes there.

@@ -3,9 +3,8 @@
 import json
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from optional_packages import optional
 from scipy.sparse import csr_array
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -14,6 +13,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import missratio as mr
+
+pd = optional("pandas")
+pl = optional("polars")
 
 STEP = mr.StepMissingness([1.0, 1.0], 0.0, 0.7)
 ENTRIES = mr.StepMissingness([1.0, 1.0], 0.0, 0.5, rowwise=False)
@@ -306,13 +308,15 @@ def test_nothing_missing_needs_no_comparison():
 def test_coefficients_are_those_of_the_score():
     fitted, X, y = weighted_pipeline()
     found = mr.build_report(fitted, X, y, folds=0).data["coefficients"]
-    coef = fitted.estimator_[-1].coef_[0]
-    expected = dict(zip(["age", "dose"], coef, strict=True))
+    spread = fitted.estimator_[:-1].transform(X)
+    size = fitted.estimator_[-1].coef_[0] * np.nanstd(spread, axis=0)
+    expected = dict(zip(["age", "dose"], size, strict=True))
     assert dict(zip(found["names"], found["values"], strict=True)) == pytest.approx(
         expected, rel=1e-6
     )
 
 
+@pytest.mark.needs("pandas")
 @pytest.mark.filterwarnings("ignore::missratio.uncertainty.UnreliableIntervalWarning")
 def test_intervals_of_coefficients_are_those_of_the_fits_own_rows():
     fitted, X, y = whole_rows()
@@ -320,8 +324,9 @@ def test_intervals_of_coefficients_are_those_of_the_fits_own_rows():
     rows = np.setdiff1d(np.arange(len(y)), fitted.calibration_index_)
     uncertainty = mr.ratio_uncertainty(fitted.estimator_, X[rows], y[rows])
     told = uncertainty.summary_frame(level=0.9).set_index("feature").loc[found["names"]]
-    assert found["low"] == pytest.approx(told["lower"].tolist(), rel=1e-5)
-    assert found["high"] == pytest.approx(told["upper"].tolist(), rel=1e-5)
+    spread = np.nanstd(X, axis=0)[[int(name[1:]) for name in found["names"]]]
+    assert found["low"] == pytest.approx(told["lower"].to_numpy() * spread, rel=1e-5)
+    assert found["high"] == pytest.approx(told["upper"].to_numpy() * spread, rel=1e-5)
 
 
 def test_without_an_optimum_coefficients_have_no_intervals():

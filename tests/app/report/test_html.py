@@ -86,6 +86,19 @@ def test_every_figure_has_words_and_a_height(page):
         assert re.search(r"height: \d+px", chart["style"])
 
 
+def test_every_figure_can_be_saved_as_svg_or_png(page):
+    charts = [a["id"] for a in tags(page, "div") if a.get("class") == "chart"]
+    saved = [(a["data-figure"], a["data-save"]) for a in tags(page, "button")
+             if "data-save" in a]  # fmt: skip
+    assert sorted(saved) == sorted((c, kind) for c in charts for kind in ("svg", "png"))
+
+
+def test_words_are_explained_where_they_stand(page):
+    terms = [a for a in tags(page, "a") if a.get("class") == "term"]
+    assert {a["href"] for a in terms} >= {"#word-phi", "#word-power", "#word-kish"}
+    assert all(len(a["title"]) > 30 for a in terms)
+
+
 def test_names_are_no_markup(page, html):
     scripts = [a for a in tags(page, "script") if "type" not in a]
     assert len(scripts) == 2
@@ -94,7 +107,7 @@ def test_names_are_no_markup(page, html):
     assert "<script>window.hurt" not in html
     said = "".join(page.text)
     assert "<script>window.hurt = 1</script>" in said
-    assert "class\u00a0<i>well</i>" in said
+    assert "'<i>well</i>' rows" in said
 
 
 def test_data_within_the_page_is_the_reports(html, report):
@@ -111,7 +124,8 @@ def test_json_within_a_script_ends_no_script():
 def test_intervals_of_coefficients_are_shown_where_there_are_some(report):
     found = {**report.data["coefficients"], "low": [0.111, 0, 0], "high": [9.25, 1, 2]}
     told = mr.app.report.Report({**report.data, "coefficients": found})
-    assert "<td>0.111</td><td>9.25</td>" in told.html()
+    assert ">0.111</td>" in told.html()
+    assert ">9.25</td>" in told.html()
     assert "| 0.111 | 9.25 |" in told.markdown().replace("\\", "")
 
 

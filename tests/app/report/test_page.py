@@ -152,7 +152,7 @@ def test_it_follows_into_the_dark_and_onto_paper(browser, file):
 def test_everything_that_can_be_used_can_be_reached_by_tab(page):
     page.run("document.body.focus()")
     reached = []
-    for _ in range(60):
+    for _ in range(150):
         page.press("Tab")
         reached.append(page.run("document.activeElement.id || ''"))
         if reached[-1] == "download":
@@ -173,3 +173,39 @@ def test_without_scripts_the_numbers_are_there(browser, file):
         browser.send("Emulation.setScriptExecutionDisabled", value=False)
     assert hidden == "none"
     assert rows > 50
+
+
+SAVED = (
+    "new Promise(r => {"
+    "  const made = URL.createObjectURL;"
+    "  URL.createObjectURL = (blob) => {"
+    "    URL.createObjectURL = made;"
+    "    blob.arrayBuffer().then(b => r([blob.type,"
+    "      String.fromCharCode(...new Uint8Array(b).slice(0, 400))]));"
+    "    return made(blob);"
+    "  };"
+    "  document.querySelector('[data-save=%s][data-figure=figure-roc]').click();"
+    "})"
+)
+
+
+def test_a_figure_is_saved_in_the_pages_colours(page):
+    kind, text = page.run(SAVED % "svg")
+    assert kind == "image/svg+xml"
+    assert text.startswith("<svg")
+    assert "var(--" not in text
+    kind, text = page.run(SAVED % "png")
+    assert kind == "image/png"
+    assert text[1:4] == "PNG"
+
+
+def test_no_table_is_cut_off(browser, file):
+    for width in (320, 390, 1200):
+        browser.open(file, width=width, height=800)
+        browser.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+        cut = browser.run(
+            "[...document.querySelectorAll('.scroll')].filter("
+            "s => s.scrollWidth > s.clientWidth + 1).map("
+            "s => s.getAttribute('aria-label'))"
+        )
+        assert cut == [], width

@@ -21,12 +21,12 @@ def test_data_is_enough_for_every_page(report, html):
 
 @pytest.mark.parametrize("data", [{}, {"format": 0}, [], None])
 def test_other_data_is_refused(data):
-    with pytest.raises(ValueError, match="format 1"):
+    with pytest.raises(ValueError, match="format 2"):
         mr.app.report.Report(data)
 
 
 def test_a_report_shows_its_headline(report):
-    assert repr(report).startswith("Report('At most 10% of class <i>well</i>")
+    assert repr(report).startswith("Report(\"At most 10% of complete '<i>well</i>'")
 
 
 def test_in_a_notebook_the_page_is_in_a_frame_of_its_own(report, html):

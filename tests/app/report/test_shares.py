@@ -51,3 +51,14 @@ def test_all_events_are_a_share_of_one_whatever_weights_add_up_to():
     share, interval = weighted_interval(np.ones(6, dtype=bool), weights, 0.95)
     assert share == 1.0
     assert interval == pytest.approx(exact_interval(6, 6), abs=1e-6)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_row_with_all_the_weight_decides_alone(first):
+    events = np.array([first, not first, not first])
+    share, (low, high) = weighted_interval(
+        events, np.array([1.0, 1e-300, 1e-300]), 0.95
+    )
+    assert share == pytest.approx(float(first))
+    assert 0.0 <= low <= high <= 1.0
+    assert high - low > 0.9

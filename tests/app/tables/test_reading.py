@@ -6,11 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import xlsxwriter
+from optional_packages import optional
 
 from missratio._files import open_table
 from missratio.app.tables import Wanted, read_labelled
 from missratio.exceptions import TableError
+
+xlsxwriter = optional("xlsxwriter")
 
 
 def read(path, encoding=None, sheet=None, **wanted):
@@ -117,10 +119,10 @@ REFUSED = {
     "a,,y\n1,2,0\n": "number 2 of 3 have no name",
     "a,b,y\n1,2,0\n1,2,0,4\n": "line 3: 4 cell.* for 3 columns",
     "a,b,y\n1,2,0\n\n1,2\n": "line 4: 2 cell.* for 3 columns",
-    "a,b,y\n1,2,0\nx,2,0\n3,2,1\n": "2 numbers and 1 cell.* 'x' in row 2 .* --missing",
+    "a,b,y\n1,2,0\nx,2,0\n3,2,1\n": "2 numbers and 1 cell.* 'x' in line 3 .* --missing",
     "a,b,y\n1,,0\n2,,1\n": "'b' has no value in any row.*--drop b",
     "a,b,y\n1,u,0\n2,u,1\n": "'b' is 'u' in every row",
-    "a,b,y\n1,2,0\n2,3,\n": "1 row.* no label in 'y', the first is row 2",
+    "a,b,y\n1,2,0\n2,3,\n": "1 row.* no label in 'y', the first is line 3",
     "a,b,Y\n1,2,0\n": "--target 'y' is not a column .* Did you mean 'Y'",
     "y\n1\n": "no column but the target",
     "PAR1....": "is no text but a Parquet file",

@@ -12,6 +12,7 @@ import typer
 
 import missratio
 from missratio.app.cli import data
+from missratio.app.cli.export import export
 from missratio.app.cli.fit import fit
 from missratio.app.cli.predict import predict
 from missratio.app.cli.query import query
@@ -25,7 +26,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
-for command in (query, fit, predict, report, watch, reproduce):
+for command in (query, fit, predict, report, export, watch, reproduce):
     app.command()(command)
 app.add_typer(data.app, name="data")
 

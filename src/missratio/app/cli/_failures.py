@@ -15,7 +15,6 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-import click
 import typer
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def failures(*outputs: Path, resumes: bool = False) -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+    except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
     except (Exception, KeyboardInterrupt) as error:
         if os.environ.get(TRACEBACK):
@@ -103,7 +102,7 @@ def _told(error: BaseException, *, resumes: bool, written: bool) -> tuple[str, i
         status = _status(error)
     elif isinstance(error, MemoryError):
         text, status = f"There is not enough memory. {text}", FAILURE
-    elif isinstance(error, OSError | ModuleNotFoundError):
+    elif isinstance(error, OSError | ImportError):
         if isinstance(error, OSError) and error.strerror and error.filename is None:
             text = f"Something can't be read or written: {error.strerror}."
         status = FAILURE

@@ -15,6 +15,21 @@ def _hidden(text: str, *names: str, metavar: str | None = None) -> Any:
     return typer.Option(*names, help=text, show_default=False, metavar=metavar)
 
 
+def _share(text: Any) -> float:
+    """A share, as a number or in percent."""
+    words = str(text).strip().replace("\u00a0", " ")
+    try:
+        if words.endswith("%"):
+            return float(words[:-1].strip().replace(",", ".")) / 100.0
+        return float(words.replace(",", "."))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no share: write 0.05 or 5%.") from None
+
+
+def _share_option(text: str) -> Any:
+    return typer.Option(help=text, parser=_share, metavar="SHARE")
+
+
 # Tables
 Data = Annotated[
     Path,
@@ -23,14 +38,43 @@ Data = Annotated[
         help="A table: .csv, .tsv, .csv.gz, .parquet, .xlsx, .xls, .ods.",
     ),
 ]
+FitData = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="A table: .csv, .tsv, .csv.gz, .parquet, .xlsx, .xls, .ods; or a folder "
+        "of .parquet files.",
+    ),
+]
 Target = Annotated[str, typer.Option(help="The column of labels.")]
 Controlled = Annotated[
     str, typer.Option(help="The label whose error is to be bounded.")
 ]
-Drop = Annotated[list[str], _hidden("A column to leave out; may be repeated.")]
-Keep = Annotated[list[str], _hidden("A column to copy to the output; may be repeated.")]
+Versus = Annotated[
+    str | None,
+    _hidden(
+        "Where there are more than two labels: the other one, whose rows are kept, or "
+        "'rest' for all others as one class.",
+        metavar="LABEL|rest",
+    ),
+]
+SkipUnlabelled = Annotated[
+    bool,
+    typer.Option("--skip-unlabelled", help="Leave rows without a label out."),
+]
+Drop = Annotated[
+    list[str],
+    _hidden("Columns to leave out, with commas between; may be repeated."),
+]
+Keep = Annotated[
+    list[str],
+    _hidden("Columns to copy to the output, with commas between; may be repeated."),
+]
 Categorical = Annotated[
-    list[str], _hidden("A column of numbers that are categories; may be repeated.")
+    list[str],
+    _hidden(
+        "Columns of numbers that are categories, with commas between; may be repeated."
+    ),
 ]
 MissingValue = Annotated[
     list[str],
@@ -42,6 +86,15 @@ MissingValue = Annotated[
 ]
 Encoding = Annotated[str | None, _hidden("Of a CSV file. Default: UTF-8.")]
 Sheet = Annotated[str | None, _hidden("Of a workbook. Default: the first.")]
+HeaderRow = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="The line of the header, where others come before it. Default: the first "
+        "that isn't blank.",
+        show_default=False,
+    ),
+]
 
 # Outputs
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
@@ -55,7 +108,9 @@ PlanOut = Annotated[
     Path, typer.Option(help="The table to fill in: .csv, .xlsx or .parquet.")
 ]
 ModelOut = Annotated[Path, typer.Option(help="The model file, such as model.skops.")]
-PredictionsOut = Annotated[Path, typer.Option(help="Predictions: .csv or .parquet.")]
+PredictionsOut = Annotated[
+    Path, typer.Option(help="Predictions: .csv, .parquet or .xlsx.")
+]
 PageOut = Annotated[
     Path, typer.Option(help="The page: .html, or the same as .md or .json.")
 ]
@@ -130,9 +185,18 @@ DrawSeed = Annotated[
 
 # Fitting
 Alpha = Annotated[
-    float, typer.Option(help="Bound on the error on the controlled class.")
+    float,
+    _share_option("Bound on the error on the controlled class, such as 0.05 or 5%."),
 ]
-Delta = Annotated[float, typer.Option(help="Probability that the bound may fail.")]
+Delta = Annotated[float, _share_option("Probability that the bound may fail.")]
+QueryBudget = Annotated[
+    str | None,
+    _hidden(
+        "Where φ was learned: try what other numbers of look-ups a column would buy, "
+        "such as 50,100,200.",
+        metavar="NUMBERS",
+    ),
+]
 Missingness = Annotated[
     str | None,
     _hidden(
@@ -148,9 +212,17 @@ Queries = Annotated[
 Method = Annotated[
     str,
     typer.Option(
-        help="auto; kliep, kliep-cv or naive-bayes: density ratios; logistic; "
-        "trees: boosted trees; imputed-trees: the same, missing values drawn by "
-        "why they are missing."
+        help="auto: compare the others on training rows left out in turn, and take "
+        "the one with most power; kliep, js, kliep-cv or naive-bayes: density ratios; "
+        "logistic; trees: boosted trees; imputed-trees: the same, missing values drawn "
+        "by why they are missing."
+    ),
+]
+CompareSeconds = Annotated[
+    float,
+    typer.Option(
+        help="How long --method auto may compare methods, in seconds of the "
+        "processor; 0 for no comparison."
     ),
 ]
 Deployment = Annotated[
@@ -173,6 +245,21 @@ OnInfeasible = Annotated[
     typer.Option(
         help="raise, or reject_all: without a certificate every row gets the "
         "controlled class."
+    ),
+]
+Stream = Annotated[
+    bool,
+    typer.Option(
+        "--stream",
+        help="Read a Parquet file, or a folder of them, in passes, a few rows at a "
+        "time. Without it, that is done where the file is large against memory.",
+    ),
+]
+Dask = Annotated[
+    str | None,
+    _hidden(
+        "Let the workers of a Dask cluster read the Parquet files and fit.",
+        metavar="ADDRESS",
     ),
 ]
 SplitSeed = Annotated[

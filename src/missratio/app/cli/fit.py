@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +15,10 @@ from missratio.app.cli._failures import failures, phrased, say, say_json
 from missratio.app.cli._progress import Progress
 
 if TYPE_CHECKING:
-    from missratio.app.workflow import FittedTable
+    from missratio.app.tables import Wanted
+    from missratio.app.workflow import FitOptions, FittedTable
+
+CONNECT_SECONDS = 10
 
 
 def _write_example(wanted: bool) -> None:
@@ -41,7 +47,7 @@ Example = Annotated[
 
 
 def fit(
-    data: options.Data,
+    data: options.FitData,
     target: options.Target,
     controlled: options.Controlled,
     out: options.ModelOut,
@@ -50,6 +56,9 @@ def fit(
     missingness: options.Missingness = None,
     queries: options.Queries = None,
     method: options.Method = "auto",
+    compare_seconds: options.CompareSeconds = 60.0,
+    versus: options.Versus = None,
+    query_budget: options.QueryBudget = None,
     deployment: options.Deployment = "complete",
     calibration_size: options.CalibrationSize = 0.5,
     rule: options.Rule = "auto",
@@ -57,12 +66,16 @@ def fit(
     on_infeasible: options.OnInfeasible = "raise",
     seed: options.SplitSeed = 0,
     standard_errors: options.FitStandardErrors = False,
+    stream: options.Stream = False,
+    dask: options.Dask = None,
     sign: options.Sign = None,
     drop: options.Drop = [],  # noqa: B006
     categorical: options.Categorical = [],  # noqa: B006
     missing_value: options.MissingValue = [],  # noqa: B006
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
+    header_row: options.HeaderRow = None,
+    skip_unlabelled: options.SkipUnlabelled = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -71,30 +84,110 @@ def fit(
     """Fit a classifier to a table, with a certificate for one of its errors."""
     with failures(out):
         with Progress(quiet) as progress:
-            from missratio._files import open_table
             from missratio.app.modelfile import check_outputs, save_model
-            from missratio.app.tables import Wanted, read_labelled
-            from missratio.app.workflow import FitOptions, fit_table
+            from missratio.app.tables import Wanted
+            from missratio.app.workflow import FitOptions, is_large
 
             asked = FitOptions(
                 controlled, alpha, delta, missingness, queries, method,
                 deployment, calibration_size, rule, odds_factor, on_infeasible,
-                seed, standard_errors,
+                seed, standard_errors, compare_seconds, versus, query_budget,
             )  # fmt: skip
             asked.check()
             inputs = [data, *asked.inputs]
             check_outputs(out, force=force, sign_with=sign, inputs=inputs)
-            progress.step(f"Reading {data}")
-            source = open_table(data, encoding=encoding, sheet=sheet)
-            wanted = Wanted(target, drop, categorical, missing_value, asked.as_observed)
-            table = read_labelled(source, wanted)
-            fitted = fit_table(table, source, wanted, asked, progress.step)
+            wanted = Wanted(
+                target, drop, categorical, missing_value, asked.as_observed,
+                skip_unlabelled,
+            )  # fmt: skip
+            if stream or dask is not None or is_large(data):
+                given = {"--encoding": encoding, "--sheet": sheet,
+                         "--header-row": header_row}  # fmt: skip
+                fitted = _in_passes(data, wanted, asked, progress, dask, given)
+            else:
+                file = (encoding, sheet, header_row)
+                fitted = _in_memory(data, wanted, asked, progress, *file)
             progress.step(f"Writing {out}")
             save_model(fitted.model, out, force=force, sign_with=sign)
         if as_json:
             say_json(_facts(fitted, out))
         elif not quiet:
             _show(fitted, out)
+
+
+def _in_memory(
+    data: Path,
+    wanted: Wanted,
+    asked: FitOptions,
+    progress: Progress,
+    encoding: str | None,
+    sheet: str | None,
+    header_row: int | None,
+) -> FittedTable:
+    """Fit a table that is read whole."""
+    from missratio._files import open_table
+    from missratio.app.tables import read_labelled
+    from missratio.app.workflow import fit_table
+
+    progress.step(f"Reading {data}")
+    source = open_table(data, encoding=encoding, sheet=sheet, header_row=header_row)
+    wanted = wanted.found_in(source)
+    table = read_labelled(source, wanted)
+    return fit_table(table, source, wanted, asked, progress.step, _command())
+
+
+def _in_passes(
+    data: Path,
+    wanted: Wanted,
+    asked: FitOptions,
+    progress: Progress,
+    dask: str | None,
+    given: dict[str, Any],
+) -> FittedTable:
+    """Fit Parquet files that are read in passes, here or on a cluster."""
+    from missratio._files import RegularFile, kind_of
+    from missratio.app.workflow import Passes, fit_streamed, read_streamed
+    from missratio.exceptions import TableError
+
+    if not data.is_dir():
+        RegularFile.at(data)
+        if kind_of(data) != "parquet":
+            raise TableError(
+                f"{data} can't be read in passes: only Parquet files can. Leave out "
+                "--stream and --dask, or save it as .parquet."
+            )
+    for option, value in given.items():
+        if value is not None:
+            raise TableError(f"{option} is not for Parquet files: leave it out.")
+    passes = Passes(progress.step, progress.tick)
+    table = read_streamed(data, wanted, asked, passes)
+    if dask is None:
+        return fit_streamed(table, asked, passes, command=_command())
+    with _cluster(dask) as client:
+        return fit_streamed(table, asked, passes, client, _command())
+
+
+def _command() -> str:
+    """What was typed."""
+    return shlex.join(["missratio", *sys.argv[1:]])
+
+
+def _cluster(address: str) -> Any:
+    """A client of a cluster."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "--dask needs distributed: pip install 'missratio[dask]'."
+        ) from error
+    try:
+        return Client(address, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(
+            f"There is no Dask cluster at {address!r}: {error}. Start one by `dask "
+            "scheduler` and `dask worker`, and give the scheduler's address, such as "
+            "tcp://127.0.0.1:8786."
+        ) from error
 
 
 def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
@@ -105,6 +198,14 @@ def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
         "model": str(out),
         "method": model.method,
         "why": fitted.why,
+        "finding": fitted.finding.sentence,
+        "power": _power(fitted),
+        "query_budget": None
+        if fitted.budget is None
+        else plain(fitted.budget.to_frame("pyarrow").to_pydict()),
+        "comparison": None
+        if model.comparison is None
+        else plain(asdict(model.comparison)),
         "way": fitted.account.way,
         "missingness": fitted.account.sentence,
         "certificate": plain(model.certificate.to_dict()),
@@ -116,17 +217,34 @@ def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
     }
 
 
+def _power(fitted: FittedTable) -> dict[str, Any]:
+    found = fitted.finding
+    return {
+        "estimate": found.power,
+        "low": found.low,
+        "high": found.high,
+        "confidence": found.confidence,
+        "rows": found.rows,
+        "source": found.source,
+    }
+
+
 def _warnings(fitted: FittedTable) -> list[str]:
     return list(dict.fromkeys(phrased(message) for message in fitted.warnings))
 
 
 def _show(fitted: FittedTable, out: Path) -> None:
+    from missratio.app.workflow import budget_words
+
     model = fitted.model
     rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
     say(f"Rows: {rows}. Columns: {len(model.encoder.columns)}.")
     say(fitted.account.sentence)
     say(f"Method: {model.method}, {fitted.why}.")
+    say(fitted.finding.sentence)
     say(str(model.certificate))
+    if fitted.budget is not None:
+        say(budget_words(fitted.budget))
     for warning in _warnings(fitted):
         say(f"Warning: {warning}")
     say(f"Written: {out}")

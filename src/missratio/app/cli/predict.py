@@ -19,6 +19,7 @@ def predict(
     drop: options.Drop = [],  # noqa: B006
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
+    header_row: options.HeaderRow = None,
     escape: options.EscapeFormulas = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
@@ -34,13 +35,17 @@ def predict(
             check_writable(out, force=force, inputs=[data, model_file])
             progress.step(f"Reading {model_file}")
             model = load_table_model(model_file, verify)
-            source = open_table(data, encoding=encoding, sheet=sheet)
+            source = open_table(
+                data, encoding=encoding, sheet=sheet, header_row=header_row
+            )
             progress.step(f"Predicting {data}", source.n_rows)
             asked = PredictOptions(keep, drop, standard_errors, escape, force)
             done = predict_table(model, source, out, asked, progress.tick)
         controlled, other = model.certificate.controlled_class, model.other_class
         if as_json:
             facts = {"predictions": str(out), **asdict(done)}
+            if done.measured is not None:
+                facts["measured"] = done.measured.facts()
             say_json(facts)
         elif not quiet:
             say(
@@ -49,7 +54,8 @@ def predict(
             )
             if done.unscored:
                 say(
-                    f"{done.unscored} can't be scored (a value is missing, a category "
-                    "is new, or the like is too rarely observed) and got "
-                    f"{controlled!r}, which keeps the guarantee."
+                    f"{done.unscored} can't be scored (the column 'reason' says why) "
+                    f"and got {controlled!r}, which keeps the guarantee."
                 )
+            if done.measured is not None:
+                say(done.measured.words(model))

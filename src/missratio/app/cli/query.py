@@ -27,11 +27,14 @@ def query(
     alpha: options.Alpha = 0.05,
     delta: options.Delta = 0.05,
     seed: options.DrawSeed = 0,
+    versus: options.Versus = None,
     drop: options.Drop = [],  # noqa: B006
     categorical: options.Categorical = [],  # noqa: B006
     missing_value: options.MissingValue = [],  # noqa: B006
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
+    header_row: options.HeaderRow = None,
+    skip_unlabelled: options.SkipUnlabelled = False,
     escape: options.EscapeFormulas = True,
     force: options.Force = False,
     quiet: options.Quiet = False,
@@ -46,19 +49,29 @@ def query(
     with failures(out):
         with Progress(quiet) as progress:
             from missratio._files import check_writable, open_table
-            from missratio.app.tables import Wanted, check_names, read_labelled
-            from missratio.app.workflow import PlanOptions, check_classes, plan_table
+            from missratio.app.tables import (
+                Wanted,
+                check_names,
+                read_labelled,
+                two_classes,
+            )
+            from missratio.app.workflow import PlanOptions, plan_table
             from missratio.exceptions import about_file
 
             check_writable(out, force=force, inputs=[data])
             progress.step(f"Reading {data}")
-            source = open_table(data, encoding=encoding, sheet=sheet)
+            source = open_table(
+                data, encoding=encoding, sheet=sheet, header_row=header_row
+            )
             keys = [] if id_column is None else [id_column]
             check_names(source, "--id", keys)
-            wanted = Wanted(target, [*drop, *keys], categorical, missing_value)
+            wanted = Wanted(
+                target, [*drop, *keys], categorical, missing_value,
+                skip_unlabelled=skip_unlabelled,
+            )  # fmt: skip
             table = read_labelled(source, wanted)
             with about_file(data):
-                _, label = check_classes(table, target, controlled)
+                table, label = two_classes(table, target, controlled, versus)
             progress.step("Drawing")
             asked = PlanOptions(
                 label, per_feature, budget, goal, rows, only_controlled, alpha, delta,
@@ -68,7 +81,7 @@ def query(
                 table,
                 asked,
                 ids=source.read(keys).column(0).to_pylist() if keys else None,
-                lines=[number for number, _ in source.lines()],
+                lines=source.line_numbers(),
             )
             plan.write(out, force=force, escape_formulas=escape)
         if as_json:

@@ -19,6 +19,7 @@ def watch(
     verify: options.Verify = None,
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
+    header_row: options.HeaderRow = None,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -30,13 +31,20 @@ def watch(
     kept = state or Path(f"{model_file}.watch.json")
     with failures(kept):
         with Progress(quiet) as progress:
-            from missratio._files import open_table, written_whole
+            from missratio._files import check_writable, open_table, written_whole
             from missratio.app.modelfile import load_table_model
             from missratio.app.workflow import facts_of, watch_table
 
+            if figure is not None:
+                # A table is counted once: what is in the way of its figure comes first.
+                _check_drawing()
+                check_writable(figure, force=True, inputs=[model_file, labelled])
+            check_writable(kept, force=True, inputs=[model_file, labelled])
             progress.step(f"Reading {model_file}")
             model = load_table_model(model_file, verify)
-            source = open_table(labelled, encoding=encoding, sheet=sheet)
+            source = open_table(
+                labelled, encoding=encoding, sheet=sheet, header_row=header_row
+            )
             progress.step(f"Reading {labelled}")
             found = watch_table(model, model_file, source, kept)
             if figure is not None:
@@ -56,3 +64,12 @@ def watch(
             say(found.monitor.summary())
     if found.monitor.alarm:
         raise typer.Exit(ALARM)
+
+
+def _check_drawing() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise ModuleNotFoundError(
+            'Figures need matplotlib. Install it by pip install "missratio[report]".'
+        )

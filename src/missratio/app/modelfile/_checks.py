@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,13 @@ from missratio.app.modelfile._model import TableModel, TrainingData
 from missratio.app.modelfile._parts import check_parts, require
 from missratio.app.modelfile._types import ModelFileError
 from missratio.app.tables import Encoder, TableColumn
-from missratio.classifier import Calibration, Certificate, NeymanPearsonClassifier
+from missratio.classifier import (
+    Calibration,
+    CandidatePower,
+    Certificate,
+    NeymanPearsonClassifier,
+    PowerComparison,
+)
 from missratio.missingness import Missingness
 from missratio.threshold import CalibrationSample, Rule, check_levels
 
@@ -129,7 +136,12 @@ def _check_table_model(model: TableModel) -> None:
         and all(isinstance(name, str) for name in model.dropped),
         "the columns that it leaves out are no names",
     )
+    require(
+        isinstance(model.rest, tuple) and all(isinstance(x, str) for x in model.rest),
+        "the labels that it takes together are no texts",
+    )
     _check_training(model)
+    _check_comparison(model)
     if model.covariance is not None:
         size = len(model.classifier.estimator_.coef_) + 1
         require(
@@ -137,6 +149,23 @@ def _check_table_model(model: TableModel) -> None:
             and bool(np.isfinite(model.covariance).all()),
             "its covariance is of another size",
         )
+
+
+def _check_comparison(model: TableModel) -> None:
+    """What was compared must be figures, and lead to the method that it has."""
+    comparison = model.comparison
+    if comparison is None:
+        return
+    require(
+        isinstance(comparison, PowerComparison)
+        and all(isinstance(each, CandidatePower) for each in comparison.candidates)
+        and comparison.chosen == model.method,
+        "its comparison of methods is for another",
+    )
+    for each in comparison.candidates:
+        named = isinstance(each.name, str) and isinstance(each.note, str)
+        measured = each.power is None or 0.0 <= each.power <= 1.0
+        require(named and measured, "a compared method has no power")
 
 
 def _check_training(model: TableModel) -> None:
@@ -237,5 +266,8 @@ def _check_scores(classifier: Any) -> None:
     width = classifier.n_features_in_
     require(isinstance(width, int) and 0 < width <= 10**6, "its number of columns")
     rows = np.stack([np.zeros(width), np.ones(width), -np.ones(width)])
-    scores = classifier.score_samples(rows)
+    with warnings.catch_warnings():
+        # A classifier that was fitted to a dataframe misses its names here.
+        warnings.simplefilter("ignore", UserWarning)
+        scores = classifier.score_samples(rows)
     require(scores.shape == (3,) and not np.isnan(scores).any(), "it gives no scores")

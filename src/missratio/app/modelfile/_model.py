@@ -6,10 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from missratio._typing import BoolArray, FloatArray
-from missratio.app.tables import Encoder
-from missratio.classifier import Certificate, NeymanPearsonClassifier
+from missratio.app.tables import Encoder, as_arrow, column_names
+from missratio.classifier import (
+    Certificate,
+    NeymanPearsonClassifier,
+    PowerComparison,
+)
 from missratio.uncertainty import RatioUncertainty
 
 
@@ -55,6 +60,10 @@ class TableModel:
         That of the ratio's coefficients and log normaliser, for standard errors.
     report : str, optional
         What `missratio report` shows, as JSON.
+    comparison : PowerComparison, optional
+        The methods that were compared, where the method was chosen so.
+    rest : tuple of str
+        Labels that the other class stands for, where it is all but the controlled one.
     """
 
     classifier: NeymanPearsonClassifier
@@ -65,6 +74,8 @@ class TableModel:
     training: TrainingData
     covariance: FloatArray | None = None
     report: str | None = None
+    comparison: PowerComparison | None = None
+    rest: tuple[str, ...] = ()
 
     @property
     def certificate(self) -> Certificate:
@@ -77,6 +88,97 @@ class TableModel:
         """The label of the class whose error isn't bounded."""
         labels = self.classifier.classes_.tolist()
         return next(x for x in labels if x != self.certificate.controlled_class)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The columns that a table must have, in any order."""
+        return np.array(self.encoder.names, dtype=object)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The two labels."""
+        classes: NDArray[Any] = self.classifier.classes_
+        return classes
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row of a dataframe, as `missratio predict` gives it.
+
+        Parameters
+        ----------
+        X : dataframe of pandas, polars or PyArrow
+            With the model's columns, in any order: numbers, and texts or categories. A
+            blank, NA, NaN or null is missing. The target and what was left out of the
+            fit may be there.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The controlled class for a row that can't be scored.
+
+        Examples
+        --------
+        >>> import missratio as mr
+        >>> model = mr.load_model("model.skops")  # doctest: +SKIP
+        >>> model.predict(frame)  # doctest: +SKIP
+        array(['well', 'sick', 'well'], dtype='<U4')
+        """
+        _, above = self.score(self.encode(X))
+        labels = np.array([self.certificate.controlled_class, self.other_class])
+        return labels[above.astype(np.intp)]
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """The score of each row of a dataframe, large where it is like `other_class`.
+
+        Parameters
+        ----------
+        X : dataframe of pandas, polars or PyArrow
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            A log density ratio, or what the method has in its place; −∞ for a row that
+            can't be scored.
+        """
+        return self.score(self.encode(X))[0]
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """How far each row's score is above the certified threshold.
+
+        Parameters
+        ----------
+        X : dataframe of pandas, polars or PyArrow
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Above 0 where the label is `other_class`; −∞ for a row that can't be scored,
+            and for every row where no threshold was certified.
+        """
+        scores = self.score_samples(X)
+        threshold = self.classifier.threshold_
+        if threshold == np.inf:
+            return np.full(len(scores), -np.inf)
+        return np.asarray(scores - threshold)
+
+    def encode(self, X: Any) -> FloatArray:
+        """The numbers that the classifier takes, of the rows of a dataframe.
+
+        Parameters
+        ----------
+        X : dataframe of pandas, polars or PyArrow
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, encoder.width)
+        """
+        remedy = "Leave them out, such as by X[model.feature_names_in_]."
+        allowed = [self.target, *self.dropped]
+        self.encoder.check_columns(column_names(X), allowed, remedy)
+        encoder = self.encoder.with_marks(())
+        return encoder.encode(as_arrow(X, encoder.names))
 
     def score(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
         """Scores of encoded rows, and which of them get the other class.
@@ -91,7 +193,7 @@ class TableModel:
             −∞ for a row that can't be scored.
         above : ndarray of bool of shape (n_rows,)
         """
-        scores = self.classifier.score_samples(X)
+        scores = self.classifier.score_samples(self.named(X))
         # Rows with a category that was never seen can't be scored, whatever an
         # estimator that takes NaN makes of them.
         first = self.encoder.n_numeric
@@ -99,6 +201,20 @@ class TableModel:
             unseen = np.isnan(X[:, first:]).any(axis=1)
             scores = np.where(unseen, -np.inf, scores)
         return scores, scores > self.classifier.threshold_
+
+    def named(self, X: FloatArray) -> Any:
+        """Encoded rows as the classifier knows them: with names, if it was given some.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, encoder.width)
+        """
+        if not hasattr(self.classifier, "feature_names_in_"):
+            return X
+        import pyarrow
+
+        names = self.encoder.encoded_names
+        return pyarrow.table({name: X[:, j] for j, name in enumerate(names)})
 
     def standard_errors(self, X: FloatArray) -> FloatArray:
         """Standard errors of the scores, log density ratios, of encoded rows.

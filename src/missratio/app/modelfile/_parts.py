@@ -16,7 +16,9 @@ from missratio.app.modelfile._types import ModelFileError
 _KINDS = "biufU"
 _FINITE = frozenset(
     ["coef_", "intercept_", "log_normalizer_", "column_log_normalizer_", "mean_",
-     "var_", "scale_", "_column_coef", "covariance", "_baseline_prediction"]
+     "var_", "scale_", "_column_coef", "covariance", "_baseline_prediction",
+     "heights_", "centers_", "_origin", "_unit", "sigma_",
+     "directions_", "largest_"]
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -12,16 +13,25 @@ from sklearn.pipeline import Pipeline
 
 from missratio.app.report._cautions import cautions
 from missratio.app.report._coefficients import coefficients
+from missratio.app.report._columns import Names
 from missratio.app.report._complete_case import complete_case
+from missratio.app.report._importance import importance
 from missratio.app.report._missing import missing_values
+from missratio.app.report._next import next_steps
+from missratio.app.report._origin import Origin
 from missratio.app.report._performance import curve, score_histograms, type_i
 from missratio.app.report._plain import plain
 from missratio.app.report._report import FORMAT, Report
 from missratio.app.report._rows import LabelledRows
+from missratio.app.report._scored import unscored
 from missratio.app.report._sensitivity import sensitivity
 from missratio.app.report._sizes import weights_by_class
 from missratio.app.report._words import certificate_words
-from missratio.classifier import NeymanPearsonClassifier, check_same_rows
+from missratio.classifier import (
+    NeymanPearsonClassifier,
+    PowerComparison,
+    check_same_rows,
+)
 
 # Refits and histograms use at most so many rows of each class.
 MOST_ROWS = 20_000
@@ -77,8 +87,8 @@ def build_report(
     >>> y = np.repeat([0, 1], 600)
     >>> clf = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.1, random_state=0)
     >>> report = mr.build_report(clf.fit(X, y), X, y)
-    >>> report.data["words"]["headline"]
-    'At most 10% of class 0 is taken for class 1, with 95% confidence.'
+    >>> print(report.data["words"]["headline"])
+    At most 10% of complete class-0 rows are classified as class 1, with 95% confidence.
     """
     check_same_rows(classifier, X, y)
     given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
@@ -88,7 +98,7 @@ def build_report(
         title=title,
         folds=folds,
         confidence=confidence,
-        names=_feature_names(classifier, feature_names),
+        names=Names.of(_feature_names(classifier, feature_names)),
     )
 
 
@@ -97,9 +107,12 @@ def describe(
     test: LabelledRows | None = None,
     *,
     title: str | None,
-    names: list[str],
+    names: Names,
     folds: int = 5,
     confidence: float = 0.95,
+    comparison: PowerComparison | None = None,
+    origin: Origin | None = None,
+    sampled: bool = False,
 ) -> Report:
     """What `build_report` gives, for rows of which the calibration sample is at hand.
 
@@ -109,34 +122,49 @@ def describe(
         Those that its classifier was fitted with.
     test : LabelledRows, optional
     title : str or None
-    names : list of str
-        Of the features.
+    names : Names
+        Of the features and of their columns.
     folds : int, default=5
     confidence : float, default=0.95
+    comparison : PowerComparison, optional
+        The methods that were compared, where the method was chosen so.
+    origin : Origin, optional
+        The command and the file that the rows came by.
+    sampled : bool, default=False
+        Whether rows are a sample that took no part in the fit, so that nothing can be
+        calibrated again.
     """
     classifier = rows.classifier
     rng = np.random.default_rng(0)
     few = rows.sampled(MOST_ROWS, rng)
     certificate = classifier.certificate_
+    curve_data, fresh = curve(
+        rows, test, folds=folds, confidence=confidence, most=MOST_ROWS, rng=rng
+    )
+    linear = coefficients(rows, few, confidence, list(names.features))
     data: dict[str, Any] = {
         "format": FORMAT,
         "title": title or "Certified classifier",
         "model": _model(rows),
+        "origin": (origin or Origin()).described(classifier),
         "certificate": certificate.to_dict(),
         "words": certificate_words(certificate, rows.other),
         "type_i": type_i(rows, test, confidence),
-        "curve": curve(
-            rows, test,
-            folds=folds, confidence=confidence, most=MOST_ROWS, rng=rng,
-        ),
+        "curve": curve_data,
+        "unscored": unscored(few),
         "scores": score_histograms(few),
         "missingness": missing_values(rows, few, names),
-        "sensitivity": sensitivity(rows, MOST_ROWS),
+        "sensitivity": None if sampled else sensitivity(rows, MOST_ROWS),
         "weights": weights_by_class(rows),
         "complete_case": complete_case(few, test, confidence),
-        "coefficients": coefficients(rows, confidence, names),
+        "coefficients": linear,
+        "importance": (
+            None if linear else importance(fresh, names, classifier.alpha)
+        ),
+        "comparison": None if comparison is None else asdict(comparison),
     }  # fmt: skip
     data["cautions"] = cautions(rows, data)
+    data["next"] = next_steps(rows, data)
     return Report(plain(data))
 
 

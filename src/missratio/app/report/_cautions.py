@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from missratio.app.report._rows import LabelledRows
-from missratio.app.report._words import FRAGILE, number, percent
+from missratio.app.report._words import FRAGILE, number, percent, share
 
 FEW_TAIL_ROWS = 10
+MUCH_UNSCORED = 0.1
 MUCH_EXTRAPOLATED = 0.05
 
 Caution = dict[str, str]
@@ -38,6 +39,7 @@ def cautions(rows: LabelledRows, data: dict[str, Any]) -> list[dict[str, str]]:
         *_on_weights(data["weights"]),
         *_on_band(data["missingness"]["profiles"]),
         *_on_power(data["curve"]),
+        *_on_unscored(rows, data["unscored"]),
     ]
     return [{"title": title, "text": text} for title, text in found]
 
@@ -99,8 +101,8 @@ def _on_cap(rows: LabelledRows) -> list[tuple[str, str]]:
     for label in rows.labels:
         heaviest = trust.edges(rows.rows(label))[1]
         seen = heaviest[heaviest > 0.0]
-        share = float(np.mean(seen > trust.cap)) if len(seen) else math.nan
-        shares.append(f"{percent(share)} of class {label}")
+        beyond = float(np.mean(seen > trust.cap)) if len(seen) else math.nan
+        shares.append(f"{percent(beyond)} of class {label}")
     return [
         (
             "Rows out of reach",
@@ -108,6 +110,24 @@ def _on_cap(rows: LabelledRows) -> list[tuple[str, str]]:
             f"{percent(1.0 - 1.0 / trust.cap)} are always classified as "
             f"{rows.controlled}. Of the complete rows here these are "
             f"{' and '.join(shares)}.",
+        )
+    ]
+
+
+def _on_unscored(
+    rows: LabelledRows, unscored: list[dict[str, Any]]
+) -> list[tuple[str, str]]:
+    if max(entry["share"] for entry in unscored) < MUCH_UNSCORED:
+        return []
+    shares = [f"{share(entry['share'])} of {entry['label']}" for entry in unscored]
+    as_observed = rows.classifier.deployment == "as-observed"
+    about = "count as not recognised in" if as_observed else "are left out of"
+    return [
+        (
+            "Rows without a score",
+            f"Of the rows as they were found, {' and '.join(shares)} can't be scored, "
+            f"as values are missing. They are classified as {rows.controlled} whatever "
+            f"they are, and {about} the power on this page.",
         )
     ]
 

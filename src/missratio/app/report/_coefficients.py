@@ -6,26 +6,37 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
+from missratio._blocks import take_rows
 from missratio._typing import FloatArray
 from missratio.app.report._rows import LabelledRows
-from missratio.ratio import JointRatio, NaiveBayesRatio, feature_names
+from missratio.ratio import (
+    JointRatio,
+    NaiveBayesRatio,
+    basis_features,
+    feature_names,
+)
 from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
 MOST_LISTED = 60
+# Standard deviations of a constant, for the mean of it.
+ROUNDING = 1e-12
 DOUBT = "A few rows with large weights decide: intervals may be too short."
 
 
 def coefficients(
-    rows: LabelledRows, confidence: float, columns: list[str]
+    rows: LabelledRows, few: LabelledRows, confidence: float, columns: list[str]
 ) -> dict[str, Any] | None:
-    """The coefficients of a score that is linear in its features.
+    """What a standard deviation more of each feature adds to a score that is linear.
 
     Parameters
     ----------
     rows : LabelledRows
+    few : LabelledRows
+        Fewer of them, to measure standard deviations on.
     confidence : float
         Of the intervals.
     columns : list of str
@@ -34,8 +45,8 @@ def coefficients(
     Returns
     -------
     dict, or None
-        Those largest in size first, and how many are left out; None where the
-        estimator has none.
+        Those largest in size first, and how many are left out, because they are small
+        or because the fit had no data on them; None where the estimator has none.
     """
     estimator = rows.classifier.estimator_
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
@@ -44,36 +55,72 @@ def coefficients(
         values = values[0]
     if values.ndim != 1 or not len(values):
         return None
-    # The score is towards the other class, whichever the estimator has second.
-    values = values * rows.classifier._sign
     names = _names(estimator, last, columns, len(values))
-    order = np.argsort(-np.abs(values), kind="stable")[:MOST_LISTED]
-    reach, doubt = _reach(rows, confidence)
-    reach = None if reach is None else reach[order]
+    spread = _spread(few, len(values))
+    reach, undetermined, doubt = _reach(rows, confidence)
+    spread[list(undetermined)] = 0.0
+    known = np.flatnonzero(spread > 0.0)
+    # The score is towards the other class, whichever the estimator has second.
+    sizes = values * rows.classifier._sign * spread
+    order = known[np.argsort(-np.abs(sizes[known]), kind="stable")][:MOST_LISTED]
+    if reach is not None:
+        reach = (reach * spread)[order]
     return {
         "names": [names[j] for j in order],
-        "values": values[order],
-        "low": None if reach is None else values[order] - reach,
-        "high": None if reach is None else values[order] + reach,
+        "values": sizes[order],
+        "low": None if reach is None else sizes[order] - reach,
+        "high": None if reach is None else sizes[order] + reach,
         "confidence": confidence,
         "doubt": doubt,
-        "left_out": len(values) - len(order),
+        "left_out": len(known) - len(order),
+        "no_data": [names[j] for j in np.flatnonzero(spread == 0.0)],
     }
+
+
+def _spread(rows: LabelledRows, width: int) -> FloatArray:
+    """The standard deviation of each feature that the coefficients are of.
+
+    0 where no row has another value than the rest.
+    """
+    estimator, X = rows.classifier.estimator_, rows.X
+    last = estimator
+    if isinstance(estimator, Pipeline):
+        last = estimator.steps[-1][1]
+        if len(estimator) > 1:
+            X = estimator[:-1].transform(X)
+    if isinstance(last, JointRatio | NaiveBayesRatio):
+        try:
+            X = basis_features(last, X)
+        except ValueError:
+            # A ratio that knows of no missing values takes complete rows alone.
+            X = basis_features(last, take_rows(X, np.flatnonzero(rows.complete)))
+    if issparse(X):
+        X = X.astype(np.float64)
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
+    features = np.asarray(X, dtype=np.float64).reshape(-1, width)
+    known = ~np.isnan(features)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, features, 0.0).sum(axis=0) / count
+    off = np.where(known, features - mean, 0.0)
+    spread = np.sqrt((off**2).sum(axis=0) / count)
+    return np.where(spread > ROUNDING * np.abs(mean), spread, 0.0)
 
 
 def _reach(
     rows: LabelledRows, confidence: float
-) -> tuple[FloatArray | None, str | None]:
-    """Of the coefficients' intervals, and why it may be wrong; None if not to be had.
+) -> tuple[FloatArray | None, list[int], str | None]:
+    """Of the coefficients' intervals, which have no data, and why it may be wrong.
 
-    They can't for other estimators, where the ratio was fitted elsewhere or with sample
-    weights, and where its optimum wasn't reached.
+    There are no intervals for other estimators, where the ratio was fitted elsewhere or
+    with sample weights, and where its optimum wasn't reached.
     """
     classifier = rows.classifier
     ratio = classifier.estimator_
     is_ratio = isinstance(ratio, JointRatio | NaiveBayesRatio)
     if not is_ratio or not hasattr(classifier, "calibration_index_"):
-        return None, None
+        return None, [], None
     kept = np.ones(len(rows.y), dtype=bool)
     kept[classifier.calibration_index_] = False
     fitted = rows.take(np.flatnonzero(kept))
@@ -86,10 +133,10 @@ def _reach(
             )
             reach = known.reach(confidence)
         except (ValueError, np.linalg.LinAlgError):
-            return None, None
+            return None, [], None
     # Which coefficients it is about is said by the ratio's own names for them.
     few = any(isinstance(w.message, UnreliableIntervalWarning) for w in caught)
-    return reach, DOUBT if few else None
+    return reach, list(known.undetermined), DOUBT if few else None
 
 
 def _names(estimator: Any, last: Any, columns: list[str], width: int) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -26,6 +27,83 @@ class Column(NamedTuple):
     name: str
     values: FloatArray | None
     missing: BoolArray
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the features are called, and which columns of a table they come from.
+
+    Parameters
+    ----------
+    features : tuple of str
+    origins : tuple of str
+        The original column of each feature: several of one, where it has categories.
+    blank : tuple of bool
+        Which features say that their column is blank.
+    """
+
+    features: tuple[str, ...]
+    origins: tuple[str, ...]
+    blank: tuple[bool, ...]
+
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[str],
+        origins: Sequence[str] | None = None,
+        blank: Sequence[bool] | None = None,
+    ) -> Names:
+        """Names of features that are columns themselves, unless told otherwise.
+
+        Parameters
+        ----------
+        features : sequence of str
+        origins : sequence of str, optional
+        blank : sequence of bool, optional
+        """
+        return cls(
+            tuple(features),
+            tuple(features if origins is None else origins),
+            (False,) * len(features) if blank is None else tuple(blank),
+        )
+
+    @property
+    def columns(self) -> list[str]:
+        """The original columns, each once."""
+        return list(dict.fromkeys(self.origins))
+
+    def members(self) -> list[list[int]]:
+        """The places of the features of each original column."""
+        places: dict[str, list[int]] = {name: [] for name in self.columns}
+        for j, origin in enumerate(self.origins):
+            places[origin].append(j)
+        return list(places.values())
+
+    def missing(self, X: Any) -> BoolArray:
+        """Which rows lack which original columns; no column of a sparse table.
+
+        Parameters
+        ----------
+        X : array or dataframe of shape (n, d)
+
+        Returns
+        -------
+        ndarray of bool of shape (n, n_columns)
+        """
+        found: list[BoolArray] = []
+        place = {name: k for k, name in enumerate(self.columns)}
+        for j, column in enumerate(columns_of(X, list(self.features))):
+            lost = column.missing
+            if self.blank[j] and column.values is not None:
+                lost = lost | (column.values == 1.0)
+            k = place[self.origins[j]]
+            if k == len(found):
+                found.append(lost)
+            else:
+                found[k] = found[k] | lost
+        if not found:
+            return np.zeros((X.shape[0], 0), dtype=bool)
+        return np.column_stack(found)
 
 
 def columns_of(X: Any, names: list[str]) -> Iterator[Column]:

@@ -6,11 +6,17 @@ from collections.abc import Iterator
 
 from missratio.app.report._drawing import Data, Figure
 from missratio.app.report._level_figures import roc_figure, scores_figure
+from missratio.app.report._missing_figures import (
+    columns_figure,
+    patterns_figure,
+    profile_figure,
+)
 from missratio.app.report._part_figures import (
     coefficients_figure,
     complete_case_figure,
-    profile_figure,
+    importance_figure,
     sensitivity_figure,
+    unscored_figure,
     weights_figure,
 )
 
@@ -26,8 +32,14 @@ def figures(data: Data) -> Iterator[Figure]:
     yield roc_figure(data)
     if data["scores"] is not None:
         yield scores_figure(data)
+    if any(entry["share"] for entry in data["unscored"]):
+        yield unscored_figure(data)
     if data["sensitivity"] is not None:
         yield sensitivity_figure(data["sensitivity"])
+    if data["missingness"]["any"]:
+        yield columns_figure(data)
+    if data["missingness"]["patterns"] is not None:
+        yield patterns_figure(data)
     for k, entry in enumerate(data["missingness"]["profiles"]):
         yield profile_figure(k, entry, data)
     for k, entry in enumerate(data["weights"]):
@@ -37,3 +49,5 @@ def figures(data: Data) -> Iterator[Figure]:
         yield complete_case_figure(data)
     if data["coefficients"] is not None:
         yield coefficients_figure(data["coefficients"])
+    if data["importance"] is not None:
+        yield importance_figure(data["importance"])

@@ -9,6 +9,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
+from missratio.app.report._glossary import GLOSSARY
 from missratio.app.report._summary import (
     complete_case_words,
     error_rows,
@@ -19,7 +20,8 @@ from missratio.app.report._summary import (
     pattern_rows,
     pattern_words,
 )
-from missratio.app.report._words import number, percent, share, span
+from missratio.app.report._tables import histogram_cells, profile_cells, tables
+from missratio.app.report._words import number, percent, share
 
 Data = dict[str, Any]
 
@@ -58,11 +60,14 @@ def render(data: Data) -> str:
         "errors": error_rows(data),
         "levels": levels,
         "odds": odds_rows(data) if data["sensitivity"] else [],
+        "weights": _with_cells(data["weights"]),
         "own": data["curve"]["own"],
         "weighted": any(entry["histogram"] for entry in data["weights"]),
         "complete_case_words": complete_case_words(data),
         "figures": drawn,
-        "span": span,
+        "glossary": GLOSSARY,
+        "phi_drawn": any(p["phi"] for p in data["missingness"]["profiles"]),
+        **tables(data),
         "policy": _policy(library, script),
         # What is not text of the report goes in as it is.
         "style": Markup(style),
@@ -82,6 +87,7 @@ def _sections(data: Data) -> list[tuple[str, str]]:
     every = [
         ("certificate", "Certificate", True),
         ("cautions", "Before you rely on it", data["cautions"]),
+        ("next", "What to do next", data["next"]),
         ("errors", "The two errors", True),
         ("levels", "Other levels", True),
         ("sensitivity", "What if φ is wrong?", data["sensitivity"]),
@@ -90,19 +96,38 @@ def _sections(data: Data) -> list[tuple[str, str]]:
         ("weights", "Weights", True),
         ("complete-case", "Missing values ignored", data["complete_case"]),
         ("coefficients", "Coefficients", data["coefficients"]),
+        ("importance", "Which columns matter", data["importance"]),
+        ("comparison", "Methods compared", data["comparison"]),
+        ("words", "Words", True),
     ]
     return [(key, name) for key, name, there in every if there]
 
 
 def _with_words(missingness: Data) -> Data:
-    classes = [{**k, "words": model_words(k)} for k in missingness["classes"]]
+    classes = [
+        {
+            **k,
+            "words": model_words(k),
+            "failed": [c["sentence"] for c in k["checks"] if c["failed"]],
+            "passed": [c["sentence"] for c in k["checks"] if not c["failed"]],
+        }
+        for k in missingness["classes"]
+    ]
     there = missingness["patterns"] is not None
     return {
         **missingness,
         "classes": classes,
+        "profiles": [{**p, "cells": profile_cells(p)} for p in missingness["profiles"]],
+        "looked_up": any(any(c["looked_up"]) for c in missingness["features"]),
         "pattern_rows": pattern_rows(missingness) if there else [],
         "pattern_words": pattern_words(missingness) if there else [],
     }
+
+
+def _with_cells(weights: list[Data]) -> list[Data]:
+    return [
+        {**entry, "cells": histogram_cells(entry["histogram"])} for entry in weights
+    ]
 
 
 def _script_json(value: Any) -> str:

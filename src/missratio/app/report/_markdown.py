@@ -7,14 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from missratio.app.report._summary import (
+    compared_rows,
+    compared_words,
     complete_case_words,
     error_rows,
     facts,
     level_rows,
+    mixed_words,
     model_words,
     odds_rows,
     pattern_rows,
     pattern_words,
+    thousand_rows,
+)
+from missratio.app.report._tables import (
+    coefficient_cells,
+    importance_cells,
+    missing_cells,
+    weight_cells,
 )
 from missratio.app.report._words import number, share
 
@@ -34,14 +44,17 @@ def render(data: Data) -> str:
     parts = [
         f"# {plain_text(data['title'])}",
         *_certificate(data),
-        *_cautions(data["cautions"]),
+        *_listed("Before you rely on it", data["cautions"]),
+        *_listed("What to do next", data["next"]),
         *_numbers(data),
         *_sensitivity(data),
         *_missing(data["missingness"]),
         *_weights(data),
         *_ignored(data),
         *_coefficients(data["coefficients"]),
-        f"Made by missratio {plain_text(data['model']['version'])}.",
+        *_importance(data["importance"]),
+        *_comparison(data["comparison"]),
+        *_origin(data),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -88,14 +101,34 @@ def _certificate(data: Data) -> list[str]:
     return parts
 
 
-def _cautions(cautions: list[Data]) -> list[str]:
-    if not cautions:
+def _listed(title: str, entries: list[Data]) -> list[str]:
+    if not entries:
         return []
     lines = [
-        f"- **{plain_text(caution['title'])}.** {plain_text(caution['text'])}"
-        for caution in cautions
+        f"- **{plain_text(entry['title'])}.** {plain_text(entry['text'])}"
+        for entry in entries
     ]
-    return ["## Before you rely on it", "\n".join(lines)]
+    return [f"## {title}", "\n".join(lines)]
+
+
+def _thousand(data: Data) -> list[str]:
+    rows = thousand_rows(data)
+    if rows is None:
+        return []
+    model = data["model"]
+    labels = [plain_text(model[name]) for name in ("controlled", "other")]
+    head = ["In truth", *(f"classified as {label}" for label in labels)]
+    return ["### In a thousand rows", _table(head, rows), plain_text(mixed_words(data))]
+
+
+def _unscored(unscored: list[Data]) -> list[str]:
+    if not any(entry["share"] for entry in unscored):
+        return []
+    said = [
+        f"{share(entry['share'])} of class {entry['label']} can't be scored."
+        for entry in unscored
+    ]
+    return ["### Rows that can't be scored", _bullets(said)]
 
 
 def _numbers(data: Data) -> list[str]:
@@ -104,7 +137,7 @@ def _numbers(data: Data) -> list[str]:
         for row in error_rows(data)
     ]
     sources = [
-        f"{row['name']}: from {row['source']}; the interval is {row['method']}."
+        f"{row['name']}: measured on {row['source']}; the interval is {row['method']}."
         for row in error_rows(data)
     ]
     levels = [
@@ -115,6 +148,8 @@ def _numbers(data: Data) -> list[str]:
         "## The two errors",
         _table(["", "Estimate", "Interval", "Confidence", "Rows"], errors),
         _bullets(sources),
+        *_thousand(data),
+        *_unscored(data["unscored"]),
         "## Other levels",
         _table(["α", "Threshold", "Certified error", "Power", "Interval"], levels),
     ]
@@ -157,61 +192,71 @@ def _missing(missingness: Data) -> list[str]:
         f"complete. {model_words(k)}"
         for k in classes
     ]
-    head = ["Feature"]
-    for k in classes:
-        label = plain_text(k["label"])
-        head += [f"Class {label}", "share"]
-    rows = []
-    for feature in missingness["features"]:
-        row = [feature["name"]]
-        for count, part in zip(feature["missing"], feature["share"], strict=True):
-            row += [number(count), share(part)]
-        rows.append(row)
+    cells = missing_cells(missingness)
+    head = [plain_text(title) for title in cells["missing_head"]]
     said += [check["sentence"] for k in classes for check in k["checks"]]
-    parts += [_bullets(said), _table(head, rows)]
+    parts += [_bullets(said), _table(head, cells["missing_cells"])]
     if missingness["left_out"]:
-        parts.append(f"{number(missingness['left_out'])} more features are left out.")
+        parts.append(f"{number(missingness['left_out'])} more columns are left out.")
     return [*parts, *_patterns(missingness)]
 
 
 def _weights(data: Data) -> list[str]:
-    rows = [
-        [
-            f"Class {entry['label']}",
-            number(entry["rows"]),
-            number(entry["observed"]),
-            number(entry["kish"]),
-            number(entry["largest"]),
-            share(entry["heaviest_share"]),
-        ]
-        for entry in data["weights"]
-    ]
-    head = ["", "Rows", "Usable", "Worth", "Largest weight", "On the heaviest 5%"]
-    return ["## Weights", _table(head, rows)]
+    head = ["", "Rows", "Usable", "Effective sample size", "Largest weight"]
+    head.append("On the heaviest 5%")
+    return ["## Weights", _table(head, weight_cells(data))]
 
 
 def _ignored(data: Data) -> list[str]:
     words = complete_case_words(data)
     if not words:
         return []
-    return ["## Had missing values been ignored", *[plain_text(text) for text in words]]
+    return [
+        "## If missing values had been ignored",
+        *[plain_text(text) for text in words],
+    ]
 
 
 def _coefficients(coefficients: Data | None) -> list[str]:
     if coefficients is None:
         return []
-    head = ["Feature", "Coefficient"]
-    rows = [
-        [name, number(value)]
-        for name, value in zip(
-            coefficients["names"], coefficients["values"], strict=True
-        )
-    ]
+    head = ["Feature", "Per standard deviation"]
     if coefficients["low"] is not None:
         head += ["from", "to"]
-        for row, low, high in zip(
-            rows, coefficients["low"], coefficients["high"], strict=True
-        ):
-            row += [number(low), number(high)]
-    parts = ["## Coefficients", _table(head, rows)]
+    parts = ["## Coefficients", _table(head, coefficient_cells(coefficients))]
+    without = coefficients["no_data"]
+    if without:
+        named = plain_text(", ".join(without))
+        parts.append(f"The fit had no data on these: {named}.")
     return [*parts, coefficients["doubt"]] if coefficients["doubt"] else parts
+
+
+def _importance(importance: Data | None) -> list[str]:
+    if importance is None:
+        return []
+    head = ["Column", "Power lost", "from", "to"]
+    return ["## Which columns matter", _table(head, importance_cells(importance))]
+
+
+def _comparison(comparison: Data | None) -> list[str]:
+    if comparison is None:
+        return []
+    head = ["Method", "Power", "Standard error", "Time", "Note"]
+    return [
+        "## Methods compared",
+        compared_words(comparison),
+        _table(head, compared_rows(comparison)),
+    ]
+
+
+def _origin(data: Data) -> list[str]:
+    origin = data["origin"]
+    version = plain_text(data["model"]["version"])
+    lines = [f"Made by missratio {version} on {origin['date']}."]
+    if origin["seed"] is not None:
+        lines.append(f"Seed: {origin['seed']}.")
+    if origin["command"]:
+        lines.append(f"Command: {plain_text(origin['command'])}")
+    if origin["sha256"]:
+        lines.append(f"Table: {plain_text(origin['file'])}, SHA-256 {origin['sha256']}")
+    return ["---", "\n".join(f"- {line}" for line in lines)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import altair as alt
 
 from missratio.app.report._drawing import (
@@ -12,99 +14,12 @@ from missratio.app.report._drawing import (
     Figure,
     colour_of,
     finish,
-    steps,
     values,
 )
-from missratio.app.report._words import number, percent, span
+from missratio.app.report._words import number, percent, share
 
 MOST_BARS = 30
-
-
-def profile_figure(k: int, profile: Data, data: Data) -> Figure:
-    """φ and its band against a feature, before the feature's values."""
-    colour = colour_of(profile["label"], data)
-    edges = profile["edges"]
-    bars, line = _bars(profile), _line(profile)
-    x = alt.X(
-        "x:Q",
-        title=None,
-        scale=alt.Scale(domain=[edges[0], edges[-1]], nice=False),
-        axis=alt.Axis(grid=False, tickCount=5),
-    )
-    y = alt.Y(
-        "y:Q",
-        title="missing",
-        scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(format="~%", values=[0, 0.25, 0.5, 0.75, 1]),
-    )
-    histogram = alt.Chart(values(bars)).encode(x=x, x2="x2:Q", y=y, y2=alt.datum(0))
-    outline = alt.Chart(values(steps(edges, [bar["before"] for bar in bars])))
-    curve = alt.Chart(values(line)).encode(x=x)
-    chart = alt.layer(
-        histogram.mark_rect(
-            color="var(--bars)", stroke="var(--bars)", strokeWidth=0.5
-        ).encode(tooltip=["Values:N", "Observed:N", "Before any was lost:N"]),
-        outline.mark_line(
-            color="var(--muted)", strokeWidth=1, interpolate="step-after"
-        ).encode(x=x, y=y),
-        curve.mark_area(color=colour, opacity=0.2).encode(
-            y=alt.Y("low:Q", title="missing"), y2="high:Q"
-        ),
-        curve.mark_line(color=colour, strokeWidth=2).encode(y=y),
-        curve.mark_point(opacity=0, size=120).encode(
-            y=y, tooltip=["Value:N", "φ:N", "Band:N"]
-        ),
-    )
-    ends = [percent(profile["phi"][0]), percent(profile["phi"][-1])]
-    return Figure(
-        f"figure-profile-{k}",
-        finish(chart),
-        190,
-        f"Probability of being missing against {profile['name']}, class "
-        f"{profile['label']}: {ends[0]} at its smallest values, {ends[1]} at its "
-        "largest.",
-    )
-
-
-def _bars(profile: Data) -> list[Data]:
-    """A feature's values, the tallest bar at three fifths of the figure."""
-    unit = 0.6 / max(*profile["observed"], *profile["reweighted"], 1e-12)
-    return [
-        {
-            "x": left,
-            "x2": right,
-            "y": unit * observed,
-            "before": unit * before,
-            "Values": f"{number(left, 3)} to {number(right, 3)}",
-            "Observed": percent(observed),
-            "Before any was lost": percent(before),
-        }
-        for left, right, observed, before in zip(
-            profile["edges"][:-1],
-            profile["edges"][1:],
-            profile["observed"],
-            profile["reweighted"],
-            strict=True,
-        )
-    ]
-
-
-def _line(profile: Data) -> list[Data]:
-    """φ and its band along a feature."""
-    return [
-        {
-            "x": x,
-            "y": phi,
-            "low": low,
-            "high": high,
-            "Value": number(x, 3),
-            "φ": percent(phi),
-            "Band": span(low, high),
-        }
-        for x, phi, low, high in zip(
-            profile["at"], profile["phi"], profile["low"], profile["high"], strict=True
-        )
-    ]
+MOST_SHUFFLED = 15
 
 
 def sensitivity_figure(curve: Data) -> Figure:
@@ -128,14 +43,22 @@ def sensitivity_figure(curve: Data) -> Figure:
         x=x, tooltip=["Γ:N", "Certified error:N", "Power:N"]
     )
     level = alt.Chart(values([{"y": curve["alpha"]}]))
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(field, title=None, axis=axis, scale=alt.Scale(domain=[0, 1]))
+
     chart = alt.layer(
-        level.mark_rule(color=INK, strokeDash=[3, 3]).encode(y="y:Q"),
-        base.mark_line(color=CONTROLLED, strokeWidth=2, point=True).encode(
-            y=alt.Y("error:Q", title="share", axis=axis)
+        level.mark_rule(color=INK, strokeDash=[3, 3]).encode(y=y("y:Q")),
+        base.mark_line(color=CONTROLLED, strokeWidth=2).encode(y=y("error:Q")),
+        base.mark_point(color=CONTROLLED, filled=True, opacity=1, size=45).encode(
+            y=y("error:Q")
         ),
-        base.mark_line(
-            color=OTHER, strokeWidth=2, strokeDash=[6, 3], point=True
-        ).encode(y=alt.Y("power:Q", title="share", axis=axis)),
+        base.mark_line(color=OTHER, strokeWidth=2, strokeDash=[6, 3]).encode(
+            y=y("power:Q")
+        ),
+        base.mark_point(color=OTHER, filled=True, opacity=1, size=45).encode(
+            y=y("power:Q")
+        ),
     )
     return Figure(
         "figure-sensitivity",
@@ -145,6 +68,40 @@ def sensitivity_figure(curve: Data) -> Figure:
         f"{percent(odds['error'][-1])} where its odds are wrong by a factor of "
         f"{number(odds['amount'][-1], 3)}; and power, from {percent(odds['power'][0])} "
         f"to {percent(odds['power'][-1])}.",
+    )
+
+
+def unscored_figure(data: Data) -> Figure:
+    """Of each class, how many rows have no score, as they were found."""
+    rows = []
+    for entry in data["unscored"]:
+        with_score = 1.0 - entry["share"]
+        rows += [
+            {"class": f"class {entry['label']}", "state": state, "x": part,
+             "Share": share(part)}
+            for state, part in (("scored", with_score), ("no score", entry["share"]))
+        ]  # fmt: skip
+    chart = alt.layer(
+        alt.Chart(values(rows))
+        .mark_bar()
+        .encode(
+            x=alt.X("x:Q", title="share of rows", stack="zero",
+                    scale=alt.Scale(domain=[0, 1]),
+                    axis=alt.Axis(format="~%", tickCount=5)),
+            y=alt.Y("class:N", title=None, sort=None,
+                    axis=alt.Axis(labelLimit=150, ticks=False)),
+            color=alt.Color("state:N", legend=None, sort=None, scale=alt.Scale(
+                domain=["scored", "no score"], range=["var(--bars)", "var(--warn)"])),
+            order=alt.Order("state:N", sort="descending"),
+            tooltip=["class:N", "state:N", "Share:N"],
+        )
+    )  # fmt: skip
+    said = " and ".join(
+        f"{share(entry['share'])} of class {entry['label']}"
+        for entry in data["unscored"]
+    )
+    return Figure(
+        "figure-unscored", finish(chart), 120, f"Rows without a score: {said}."
     )
 
 
@@ -226,38 +183,65 @@ def complete_case_figure(data: Data) -> Figure:
 
 def coefficients_figure(coefficients: Data) -> Figure:
     """The coefficients largest in size, with their intervals."""
-    rows = _coefficient_rows(coefficients)
+    rows = _interval_rows(coefficients, "Coefficient")
+    title = "change of the score for one standard deviation more"
+    return Figure(
+        "figure-coefficients",
+        _interval_chart(rows, title, "Coefficient", alt.Axis(tickCount=5)),
+        60 + 26 * len(rows),
+        f"The {len(rows)} coefficients largest in size, per standard deviation; the "
+        f"first is {rows[0]['name']}, {rows[0]['Coefficient']}. The table below has "
+        "the others."
+        if rows
+        else "No coefficient.",
+    )
+
+
+def importance_figure(importance: Data) -> Figure:
+    """The power lost where a column is shuffled."""
+    rows = _interval_rows(importance, "Power lost", percent)[:MOST_SHUFFLED]
+    axis = alt.Axis(format="~%", tickCount=5)
+    return Figure(
+        "figure-importance",
+        _interval_chart(rows, "power lost", "Power lost", axis),
+        60 + 26 * len(rows),
+        f"The {len(rows)} columns whose shuffling costs most power; the first is "
+        f"{rows[0]['name']}, {rows[0]['Power lost']}. The table below has the others.",
+    )
+
+
+def _interval_chart(rows: list[Data], title: str, told: str, axis: alt.Axis) -> Data:
+    """Points with lines through them, a name each."""
     y = alt.Y(
-        "name:N", title=None, sort=None, axis=alt.Axis(labelLimit=140, ticks=False)
+        "name:N",
+        title=None,
+        sort=[row["name"] for row in rows],
+        axis=alt.Axis(labelLimit=170, ticks=False),
     )
     base = alt.Chart(values(rows)).encode(y=y)
     zero = alt.Chart(values([{"x": 0.0}]))
     chart = alt.layer(
         zero.mark_rule(color="var(--muted)").encode(x="x:Q"),
         base.mark_rule(color=OTHER, strokeWidth=2).encode(
-            x=alt.X("low:Q", title="coefficient"), x2="high:Q"
+            x=alt.X("low:Q", title=title), x2="high:Q"
         ),
         base.mark_point(color=OTHER, filled=True, opacity=1, size=80).encode(
-            x=alt.X("x:Q", title="coefficient", axis=alt.Axis(tickCount=5)),
-            tooltip=[alt.Tooltip("name:N", title="Feature"), "Coefficient:N"],
+            x=alt.X("x:Q", title=title, axis=axis),
+            tooltip=[alt.Tooltip("name:N", title="Feature"), f"{told}:N"],
         ),
     )
-    return Figure(
-        "figure-coefficients",
-        finish(chart),
-        60 + 26 * len(rows),
-        f"The {len(rows)} coefficients largest in size, as in the table below.",
-    )
+    return finish(chart)
 
 
-def _coefficient_rows(coefficients: Data) -> list[Data]:
+def _interval_rows(
+    told: Data, name_of_value: str, words: Callable[[float], str] = number
+) -> list[Data]:
     rows: list[Data] = []
     seen: dict[str, int] = {}
     ends = [
-        coefficients["values"] if end is None else end
-        for end in (coefficients["low"], coefficients["high"])
+        told["values"] if end is None else end for end in (told["low"], told["high"])
     ]
-    every = zip(coefficients["names"], coefficients["values"], *ends, strict=True)
+    every = zip(told["names"], told["values"], *ends, strict=True)
     for name, value, low, high in every:
         # A name that comes twice gets invisible spaces, to be a place of its own.
         seen[name] = seen.get(name, -1) + 1
@@ -267,7 +251,7 @@ def _coefficient_rows(coefficients: Data) -> list[Data]:
                 "x": value,
                 "low": low,
                 "high": high,
-                "Coefficient": number(value),
+                name_of_value: words(value),
             }
         )
     return rows[:MOST_BARS]

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from missratio.app.report._columns import columns_of
+from missratio._blocks import any_by_row
+from missratio._typing import BoolArray
+from missratio.app.report._columns import Names
 from missratio.app.report._rows import LabelledRows
 from missratio.missingness import missingness_patterns
 
@@ -16,7 +18,7 @@ MOST_TESTED = 60
 
 
 def patterns(
-    rows: LabelledRows, few: LabelledRows, names: list[str]
+    rows: LabelledRows, few: LabelledRows, names: Names
 ) -> dict[str, Any] | None:
     """Rows by what is missing of them, the most frequent patterns first.
 
@@ -26,41 +28,44 @@ def patterns(
         Without what was looked up.
     few : LabelledRows
         Fewer of them, to test on.
-    names : list of str
-        Of the features.
+    names : Names
+        Of the features and of their columns.
 
     Returns
     -------
     dict, or None
-        `listed`: for each pattern the columns missing, and rows of each class.
-        `left_out`: how many patterns are not listed. `test`: what Little's test says of
-        each class. None where nothing is missing.
+        `columns`: those of which a value is missing. `listed`: for each pattern the
+        columns missing, and rows of each class. `left_out`: how many patterns are not
+        listed. `test`: what Little's test says of each class. None where nothing is
+        missing.
     """
-    lossy = rows.take(np.flatnonzero(~rows.complete))
-    if not len(lossy.y):
+    missing = names.missing(rows.X)
+    lossy: BoolArray = any_by_row(missing)
+    if not lossy.any():
         return None
-    missing = np.column_stack([c.missing for c in columns_of(lossy.X, names)])
-    found, code = np.unique(missing, axis=0, return_inverse=True)
+    found, code = np.unique(missing[lossy], axis=0, return_inverse=True)
     counts = np.stack(
         [
-            np.bincount(code[lossy.y == label], minlength=len(found))
+            np.bincount(code[rows.y[lossy] == label], minlength=len(found))
             for label in rows.labels
         ]
     )
     found = np.concatenate([np.zeros((1, found.shape[1]), dtype=bool), found])
-    whole = [[np.count_nonzero(rows.complete[rows.index(k)])] for k in rows.labels]
+    whole = [[np.count_nonzero(~lossy[rows.index(k)])] for k in rows.labels]
     counts = np.concatenate([whole, counts], axis=1)
     order = np.argsort(-counts.sum(axis=0), kind="stable")
     totals = [max(1, len(rows.index(label))) for label in rows.labels]
     listed = [
         {
-            "missing": [names[j] for j in np.flatnonzero(found[place])],
+            "missing": [names.columns[j] for j in np.flatnonzero(found[place])],
             "rows": counts[:, place],
             "share": counts[:, place] / totals,
         }
         for place in order[:MOST_LISTED].tolist()
     ]
+    some = np.flatnonzero(missing.any(axis=0))
     return {
+        "columns": [names.columns[j] for j in some],
         "listed": listed,
         "n_patterns": len(order),
         "left_out": max(0, len(order) - MOST_LISTED),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -81,6 +82,22 @@ def power_source(rows: LabelledRows, test: LabelledRows | None, folds: int) -> s
     return "cross-validation" if folds > 1 else "training"
 
 
+class Detected(NamedTuple):
+    """Which rows of the other class are recognised, and rows that are new to a fit.
+
+    Parameters
+    ----------
+    recognised : ndarray of bool of shape (n_levels, n_other)
+    weights : ndarray of shape (n_other,), or None
+    fresh : LabelledRows or None
+        Rows of both classes that their classifier hasn't been fitted on.
+    """
+
+    recognised: BoolArray
+    weights: FloatArray | None
+    fresh: LabelledRows | None
+
+
 def detections(
     rows: LabelledRows,
     test: LabelledRows | None,
@@ -88,7 +105,7 @@ def detections(
     alphas: FloatArray,
     folds: int,
     rng: np.random.Generator,
-) -> tuple[BoolArray, FloatArray | None]:
+) -> Detected:
     """Which rows of the other class are recognised at each level.
 
     Parameters
@@ -97,32 +114,32 @@ def detections(
     threshold, alphas : ndarray of shape (n_levels,)
     folds : int
     rng : Generator
-
-    Returns
-    -------
-    recognised : ndarray of bool of shape (n_levels, n_other)
-    weights : ndarray of shape (n_other,), or None
     """
     source = power_source(rows, test, folds)
     if source == "cross-validation":
         return _cross_validated(rows, alphas, folds, rng)
     measured = test if source == "test" and test is not None else rows
     scores = rows.classifier.score_samples(measured.rows(rows.other))
-    return scores[None] > threshold[:, None], measured.weights(rows.other)
+    return Detected(
+        scores[None] > threshold[:, None],
+        measured.weights(rows.other),
+        None if source == "training" else measured,
+    )
 
 
 def _cross_validated(
     rows: LabelledRows, alphas: FloatArray, folds: int, rng: np.random.Generator
-) -> tuple[BoolArray, FloatArray | None]:
+) -> Detected:
     """Rows of the other class, each scored by a fit that hasn't seen it."""
     other = rows.index(rows.other)
     fold = np.full(len(rows.y), -1)
     fold[other] = rng.permutation(len(other)) % folds
     recognised = np.zeros((len(alphas), len(rows.y)), dtype=bool)
     measured = np.zeros(len(rows.y), dtype=bool)
+    fresh = None
     for k in range(min(folds, len(other))):
-        kept = rows.take(np.flatnonzero(fold != k))
-        refitted = refit(kept)
+        index = np.flatnonzero(fold != k)
+        refitted = refit(rows.take(index))
         if refitted is None:
             continue
         chosen = thresholds(refitted, alphas)["threshold"]
@@ -130,11 +147,15 @@ def _cross_validated(
         measured[left_out] = True
         scores = refitted.score_samples(rows.take(left_out).X)
         recognised[:, left_out] = scores[None] > chosen[:, None]
+        if fresh is None:
+            unseen = np.append(index[refitted.calibration_index_], left_out)
+            fresh = replace(rows.take(unseen), classifier=refitted)
     weights = rows.weights(rows.other)
     kept_rows = measured[other]
-    return (
+    return Detected(
         recognised[:, other[kept_rows]],
         None if weights is None else weights[kept_rows],
+        fresh,
     )
 
 
@@ -173,21 +194,25 @@ def curve(
     confidence: float,
     most: int,
     rng: np.random.Generator,
-) -> dict[str, Any]:
-    """The NP-ROC: what is certified at each level, and the power there."""
+) -> tuple[dict[str, Any], LabelledRows | None]:
+    """The NP-ROC: what is certified at each level, and the power there.
+
+    Beside it rows of both classes that are new to their classifier, where there are
+    some.
+    """
     classifier = rows.classifier
     alphas = levels_of(classifier)
     data = thresholds(classifier, alphas)
     source = power_source(rows, test, folds)
     measured = rows.sampled(most, rng) if source == "cross-validation" else rows
-    recognised, weights = detections(
-        measured, test, data["threshold"], alphas, folds, rng
-    )
-    shares = [share_of(events, weights, confidence) for events in recognised]
+    found = detections(measured, test, data["threshold"], alphas, folds, rng)
+    shares = [
+        share_of(events, found.weights, confidence) for events in found.recognised
+    ]
     for share, threshold in zip(shares, data["threshold"], strict=True):
         if threshold == np.inf:
             share |= {"estimate": 0.0, "low": 0.0, "high": 0.0}
-    return {
+    described = {
         **data,
         "power": [share["estimate"] for share in shares],
         "power_low": [share["low"] for share in shares],
@@ -198,6 +223,7 @@ def curve(
         "source": source,
         "source_words": SOURCES[source],
     }
+    return described, found.fresh
 
 
 def type_i(

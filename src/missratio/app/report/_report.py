@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
-FORMAT = 1
+FORMAT = 2
 FRAME_HEIGHT = 900
 
 

@@ -12,7 +12,11 @@ from scipy.sparse import issparse
 
 from missratio._blocks import take_rows
 from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.classifier import NeymanPearsonClassifier, complete_mask
+from missratio.classifier import (
+    Certificate,
+    NeymanPearsonClassifier,
+    complete_mask,
+)
 from missratio.missingness import Missingness, RowInclusion
 from missratio.weights import complete_row_weight_edges
 
@@ -70,6 +74,12 @@ class LabelledRows:
         rows = cls(classifier, X, labels, share, inclusion, before)
         lost = set(labels[~rows.complete].tolist())
         return replace(rows, lossy=frozenset(lost))
+
+    @property
+    def certificate(self) -> Certificate:
+        """What the classifier guarantees."""
+        certificate: Certificate = self.classifier.certificate_
+        return certificate
 
     @property
     def controlled(self) -> Any:

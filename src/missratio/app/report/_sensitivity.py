@@ -7,11 +7,8 @@ import warnings
 from typing import Any
 
 from missratio.app.report._rows import LabelledRows
-from missratio.app.report._words import number
+from missratio.app.report._words import NO_SLACK, number
 from missratio.classifier import SensitivityCurve, Variation, sensitivity_curve
-
-# Γ up to which a small error in φ undoes the guarantee.
-NO_SLACK = 1.05
 
 
 def sensitivity(rows: LabelledRows, most: int) -> dict[str, Any] | None:

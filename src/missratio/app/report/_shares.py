@@ -38,7 +38,9 @@ def weighted_interval(
         share = float(events.all())
     else:
         variance = float((scaled**2 * (events - share) ** 2).sum())
-        size = min(share * (1.0 - share) / variance, float(len(events)))
+        # One row may have all the weight there is, as far as numbers go.
+        if variance > 0.0:
+            size = min(share * (1.0 - share) / variance, float(len(events)))
     tail, count = (1.0 - confidence) / 2.0, share * size
     low = beta.ppf(tail, count, size - count + 1.0) if share > 0.0 else 0.0
     high = beta.ppf(1.0 - tail, count + 1.0, size - count) if share < 1.0 else 1.0

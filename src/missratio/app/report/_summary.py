@@ -16,29 +16,34 @@ def facts(data: Data) -> list[dict[str, str]]:
     found = [
         {
             "name": "Bound α",
+            "term": "alpha",
             "value": percent(certificate["alpha"]),
             "note": f"with {percent(1.0 - certificate['delta'])} confidence",
         },
         {
             "name": "Type I error",
+            "term": "alpha",
             "value": share(type_i["estimate"]),
             "note": "on test rows" if type_i["source"] == "test" else "estimated",
         },
         {
             "name": "Power",
+            "term": "power",
             "value": share(curve["power"][own]),
             "note": span(curve["power_low"][own], curve["power_high"][own]),
         },
         {
             "name": "Calibration rows",
+            "term": "calibration",
             "value": number(certificate["rows"]),
-            "note": f"worth {number(certificate['effective_rows'])}",
+            "note": f"effective sample size {number(certificate['effective_rows'])}",
         },
     ]
     if certificate["looked_up"]:
         found.append(
             {
                 "name": "Looked up",
+                "term": "",
                 "value": f"{number(certificate['looked_up'])} rows",
                 "note": f"{number(certificate['not_found'])} not found, which count "
                 "as errors",
@@ -49,11 +54,79 @@ def facts(data: Data) -> list[dict[str, str]]:
         found.append(
             {
                 "name": "Sensitivity Γ",
+                "term": "gamma",
                 "value": "> 1000" if gamma is None else number(gamma, 3),
                 "note": "factor by which odds may be wrong",
             }
         )
     return found
+
+
+def thousand_rows(data: Data) -> list[list[str]] | None:
+    """Of a thousand rows of each class, how many are classified as what.
+
+    None where the power is unknown.
+    """
+    error, own = data["type_i"]["estimate"], data["curve"]["own"]
+    power = data["curve"]["power"][own]
+    if power is None:
+        return None
+    model = data["model"]
+    return [
+        [f"1,000 of class {label}", *(number(round(1000 * part)) for part in parts)]
+        for label, parts in (
+            (model["controlled"], (1.0 - error, error)),
+            (model["other"], (1.0 - power, power)),
+        )
+    ]
+
+
+def mixed_words(data: Data) -> str:
+    """What a thousand rows come to, in the mix of the table."""
+    model, error = data["model"], data["type_i"]["estimate"]
+    power = data["curve"]["power"][data["curve"]["own"]]
+    others = model["other_rows"] / max(1, model["rows"])
+    right = round(1000.0 * others * power)
+    wrong = round(1000.0 * (1.0 - others) * error)
+    told = (
+        f"Of 1,000 rows mixed as in this table ({round(1000 * others)} of class "
+        f"{model['other']}), about {right + wrong} are classified as "
+        f"{model['other']}"
+    )
+    if not right + wrong:
+        return f"{told}."
+    return (
+        f"{told}: {right} rightly and {wrong} wrongly, so "
+        f"{share(right / (right + wrong))} of these calls are right."
+    )
+
+
+def compared_rows(comparison: Data) -> list[list[str]]:
+    """The methods that were compared, the best first, as texts."""
+    every = sorted(comparison["candidates"], key=lambda c: -(c["power"] or -1.0))
+    return [
+        [
+            f"{c['name']} (chosen)" if c["name"] == comparison["chosen"] else c["name"],
+            share(c["power"]),
+            share(c["standard_error"]),
+            f"{c['seconds']:.1f} s",
+            c["note"] or "",
+        ]
+        for c in every
+    ]
+
+
+def compared_words(comparison: Data) -> str:
+    """How methods were compared."""
+    return (
+        f"Each method was fitted on training rows alone, {comparison['folds']} times, "
+        "and its power measured on the rows left out, at an error of "
+        f"{percent(comparison['alpha'])}. Rows: "
+        f"{number(comparison['controlled_rows'])} and "
+        f"{number(comparison['other_rows'])} of the two classes. Time: "
+        f"{comparison['seconds']:.0f} of {comparison['budget']:.0f} seconds. These "
+        "powers choose a method; the power to expect is the one further up."
+    )
 
 
 def error_rows(data: Data) -> list[dict[str, str]]:
@@ -131,7 +204,7 @@ def complete_case_words(data: Data) -> list[str]:
         return []
     kept = (
         f"Complete-case analysis uses the {percent(case['kept_share'])} of rows that "
-        "are complete, as if they were a sample of all"
+        "are complete, as if they were a random sample"
     )
     kept += "." if case["refitted"] else ", here to choose the threshold only."
     if not case["certified"]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from missratio.classifier import Certificate
+from missratio.classifier import Certificate, named, rows_of
 
 # Γ below which a small error in φ undoes the guarantee.
 FRAGILE = 1.1
+# And up to which there is none to speak of.
+NO_SLACK = 1.05
 
 
 def percent(value: float | None, digits: int = 3) -> str:
@@ -30,12 +32,19 @@ def span(low: float | None, high: float | None) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number with so many significant digits; thousands are set apart."""
+    """A count exactly, another number with so many significant digits.
+
+    Thousands are set apart by commas, and there are no powers of ten.
+    """
     if value is None:
         return "–"
+    if isinstance(value, int):
+        return f"{value:,}".replace("-", "−")
+    if abs(value) >= 1000.0:
+        return f"{value:,.0f}".replace("-", "−")
     rounded = float(f"{value:.{digits}g}")
-    if abs(rounded) >= 10_000:
-        return f"{rounded:,.0f}".replace(",", "\u202f")
+    if 0.0 < abs(rounded) < 1e-4:
+        return f"{rounded:.{digits + 4}f}".rstrip("0").rstrip(".").replace("-", "−")
     return f"{rounded:g}".replace("-", "−")
 
 
@@ -54,35 +63,38 @@ def certificate_words(certificate: Certificate, other: Any) -> dict[str, Any]:
         `headline`, `guarantee`, `meaning`, `assumptions`, `breaks`, `robustness` and
         `checks`.
     """
-    controlled = certificate.controlled_class
+    rows, name = rows_of(certificate.controlled_class), named(other)
     alpha, sure = percent(certificate.alpha), percent(1.0 - certificate.delta)
+    kind = "complete " if certificate.deployment == "complete" else ""
     if not certificate.certified:
         headline = f"No threshold could be certified at {alpha}."
         guarantee = (
-            f"Every row is given to class {controlled}. So none of its rows is given "
-            f"to class {other} by mistake, and no row of class {other} is recognised."
+            f"Every row is classified as {named(certificate.controlled_class)}. So "
+            f"none of the {rows} is classified as {name} by mistake, and no "
+            f"{rows_of(other)} are recognised."
         )
         meaning = (
             f"With {number(certificate.rows)} calibration rows, "
             f"{number(certificate.observed)} of them usable, no threshold can be "
-            f"shown to keep the error below {alpha} with {sure} confidence. More rows "
-            f"of class {controlled}, or a larger α or δ, would allow one."
+            f"shown to keep the error below {alpha} with {sure} confidence. More "
+            f"{rows}, or a larger α or δ, would allow one."
         )
     else:
         headline = (
-            f"At most {alpha} of class {controlled} is taken for class {other}, "
-            f"with {sure} confidence."
+            f"At most {alpha} of {kind}{rows} are classified as {name}, with {sure} "
+            "confidence."
         )
-        kind = "complete rows" if certificate.deployment == "complete" else "rows"
         guarantee = (
-            f"Of all {kind} of class {controlled} that will ever come from the same "
-            f"source, no more than {alpha} will be given to class {other}."
+            f"This is about all future rows: of every {kind}row from the same source "
+            f"that is {named(certificate.controlled_class)} in truth, no more than "
+            f"{alpha} will be classified as {name}. The chance that this statement is "
+            f"wrong is at most {percent(certificate.delta)}."
         )
         meaning = (
-            f"The {sure} are about the draw of the calibration rows: if the whole "
+            "That chance is over the draw of the calibration rows: if the whole "
             f"analysis were repeated on new data many times, at least {sure} of the "
-            "classifiers would keep this promise. It holds whatever the model, and "
-            "however well it fits."
+            "classifiers would keep the promise. It holds for any method, and however "
+            "well or badly the method fits."
         )
     return {
         "headline": headline,
@@ -101,7 +113,7 @@ def _sentence(text: str) -> str:
 
 def _breaks(certificate: Certificate) -> list[str]:
     """What would break the guarantee, the likeliest first."""
-    label = certificate.controlled_class
+    rows = rows_of(certificate.controlled_class)
     breaks = []
     if certificate.deployment == "as-observed":
         breaks.append(
@@ -122,12 +134,12 @@ def _breaks(certificate: Certificate) -> list[str]:
         )
         breaks.append(f"A wrong account of why values are missing: {wrong}.")
     breaks += [
-        f"Rows of class {label} that come from another source or another time than the "
-        "calibration rows did.",
+        f"{rows[:1].upper()}{rows[1:]} that come from another source or another time "
+        "than the calibration rows did.",
         "Calibration rows that depend on each other, such as several from one patient, "
         "or that were used before: to fit, to choose the model, α or the rule.",
-        "A model or a threshold that is changed afterwards, α on this page among them: "
-        "to change it, calibrate again on fresh rows.",
+        "A model or a threshold that is changed afterwards. That includes choosing "
+        "another α on this page: to change α, calibrate again on fresh rows.",
     ]
     return breaks
 
@@ -138,15 +150,15 @@ def _robustness(certificate: Certificate) -> str | None:
         return None
     if certificate.looked_up:
         return (
-            "No model of φ, the probability of being missing, is assumed: there is "
-            "none that could be wrong."
+            "The guarantee uses no model of φ, the probability of being missing, so no "
+            "such model can be wrong."
         )
     parts = []
     if certificate.missingness_delta:
         parts.append(
-            "Why values are missing was learned from values looked up, and the "
-            "guarantee allows for the error of that: it takes the worst weights within "
-            f"φ's {percent(1.0 - certificate.missingness_delta)} band."
+            "φ was learned, and the guarantee allows for what is not known about it: "
+            "it takes the worst weights within φ's "
+            f"{percent(1.0 - certificate.missingness_delta)} band."
         )
     gamma = certificate.sensitivity
     if gamma is None:
@@ -156,6 +168,9 @@ def _robustness(certificate: Certificate) -> str | None:
             "The odds of being missing may be wrong by more than a factor of 1000 "
             "before it fails (Γ > 1000)."
         )
+    elif gamma < NO_SLACK:
+        exact = "It has no slack: it needs φ to be exact."
+        parts.append("Beyond that it has no slack." if parts else exact)
     else:
         parts.append(
             "The odds of being missing may be wrong by a factor of "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +19,10 @@ from missratio.exceptions import TableError
 
 BLANK = ""
 """The level of a missing category, where that is a level of its own."""
+
+
+def _numbered(row: int) -> str:
+    return f"row {row + 1}"
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class Encoder:
         table: Any,
         first_row: int = 0,
         known: Mapping[str, FloatArray] = MappingProxyType({}),
+        place: Callable[[int], str] = _numbered,
     ) -> FloatArray:
         """The matrix of a table or record batch.
 
@@ -106,6 +111,8 @@ class Encoder:
             The place of its first row, for messages.
         known : mapping from str to ndarray
             Columns of numbers that were read already.
+        place : callable
+            Where a row is, from its number, for messages.
 
         Returns
         -------
@@ -118,22 +125,27 @@ class Encoder:
                 continue
             cells = flat(table.column(column.name))
             if column.levels is None:
-                parts.append(self._numbers(column, cells, first_row))
+                parts.append(
+                    self._numbers(column, cells, lambda row: place(first_row + row))
+                )
             else:
                 parts.extend(self._indicators(column, cells))
         X, infinite = stacked(parts, len(table))
         if infinite:
-            raise self._not_finite(X, infinite[0], first_row)
+            raise self._not_finite(X, infinite[0], lambda row: place(first_row + row))
         return X
 
-    def _numbers(self, column: TableColumn, cells: Any, first_row: int) -> FloatArray:
+    def _numbers(
+        self, column: TableColumn, cells: Any, place: Callable[[int], str]
+    ) -> FloatArray:
         try:
             return self.cells.numbers(cells)
         except NotNumbersError as error:
+            doubt = f" {error.doubt}" if error.doubt else ""
             raise TableError(
-                f"Column {column.name!r} holds numbers: {error.text!r} in row "
-                f"{first_row + error.row + 1} is none. {error.doubt or ''} Correct it, "
-                "or leave it blank if it is missing."
+                f"Column {column.name!r} holds numbers: {error.text!r} in "
+                f"{place(error.row)} is none.{doubt} Correct it, or leave it blank if "
+                "it is missing."
             ) from error
 
     def _indicators(self, column: TableColumn, cells: Any) -> list[FloatArray]:
@@ -141,27 +153,36 @@ class Encoder:
         from pyarrow import compute
 
         assert column.levels is not None
+        levels = column.levels
         texts = self.cells.texts(cells)
-        if BLANK in column.levels:
+        if pyarrow.types.is_boolean(cells.type):
+            # Files spell them as they like: True, TRUE or true.
+            levels = tuple(level.lower() for level in levels)
+        if BLANK in levels:
             texts = compute.fill_null(texts, BLANK)
-        found = compute.index_in(texts, value_set=pyarrow.array(column.levels))
+        found = compute.index_in(texts, value_set=pyarrow.array(levels))
         codes = compute.fill_null(found, -1).to_numpy(zero_copy_only=False)
         unknown = codes < 0
         return [
-            np.where(unknown, np.nan, codes == place)
-            for place in range(1, len(column.levels))
+            np.where(unknown, np.nan, codes == place) for place in range(1, len(levels))
         ]
 
-    def _not_finite(self, X: FloatArray, start: int, first_row: int) -> TableError:
+    def _not_finite(
+        self, X: FloatArray, start: int, place: Callable[[int], str]
+    ) -> TableError:
         """The first infinite cell, which is in a block that begins at a row."""
-        row, place = np.argwhere(np.isinf(X[start:]))[0] + (start, 0)
+        row, j = (np.argwhere(np.isinf(X[start:]))[0] + (start, 0)).tolist()
         return TableError(
-            f"Column {self.encoded_names[place]!r} must be finite: got "
-            f"{X[row, place]} in row {first_row + row + 1}. Correct it, or leave "
-            "it blank if it is missing."
+            f"Column {self.encoded_names[j]!r} must be finite: got {X[row, j]} in "
+            f"{place(row)}. Correct it, or leave it blank if it is missing."
         )
 
-    def check_columns(self, found: Sequence[str], allowed: Sequence[str]) -> None:
+    def check_columns(
+        self,
+        found: Sequence[str],
+        allowed: Sequence[str],
+        remedy: str = "Copy them to the output (--keep), or leave them out (--drop).",
+    ) -> None:
         """Refuse a table that lacks columns, or has others.
 
         Parameters
@@ -170,6 +191,8 @@ class Encoder:
             The columns of the table.
         allowed : sequence of str
             Those that may be there as well.
+        remedy : str
+            What to do about others.
         """
         absent = [name for name in self.names if name not in found]
         if absent:
@@ -183,7 +206,7 @@ class Encoder:
         if extra:
             raise TableError(
                 f"The table has columns that the model doesn't know: {_some(extra)}. "
-                "Copy them to the output (--keep), or leave them out (--drop)."
+                f"{remedy}"
             )
 
 

@@ -1,11 +1,14 @@
 """What the command line does with a table, without the command line."""
 
-from missratio.app.workflow._fit import FittedTable, check_classes, fit_table
+from missratio.app.workflow._budget import budget_words
+from missratio.app.workflow._fit import FittedTable, fit_table
+from missratio.app.workflow._memory import is_large
 from missratio.app.workflow._methods import METHODS
 from missratio.app.workflow._options import FitOptions
 from missratio.app.workflow._phi_file import EXAMPLE, PhiFileError, read_missingness
 from missratio.app.workflow._plan import PlanOptions, plan_table
 from missratio.app.workflow._predict import Predicted, PredictOptions, predict_table
+from missratio.app.workflow._stream import Passes, fit_streamed, read_streamed
 from missratio.app.workflow._watch import Watched, facts_of, watch_table
 
 __all__ = [
@@ -13,16 +16,20 @@ __all__ = [
     "METHODS",
     "FitOptions",
     "FittedTable",
+    "Passes",
     "PhiFileError",
     "PlanOptions",
     "PredictOptions",
     "Predicted",
     "Watched",
-    "check_classes",
+    "budget_words",
     "facts_of",
+    "fit_streamed",
     "fit_table",
+    "is_large",
     "plan_table",
     "predict_table",
     "read_missingness",
+    "read_streamed",
     "watch_table",
 ]

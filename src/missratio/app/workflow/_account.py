@@ -13,7 +13,7 @@ import numpy as np
 from missratio._blocks import rows_with_nan
 from missratio._hints import listed
 from missratio._typing import FloatArray
-from missratio.app.tables import LabelledTable
+from missratio.app.tables import Encoder, LabelledTable
 from missratio.app.workflow._phi_file import read_missingness
 from missratio.exceptions import Message, TableError
 from missratio.learning import QueryPlan, Revealed, learn_missingness
@@ -89,6 +89,7 @@ def lookup_account(
     plan: Path,
     *,
     learn: bool,
+    lines: Sequence[int] | None = None,
 ) -> Account:
     """What was looked up: as data where it is whole rows, else to learn φ from.
 
@@ -103,8 +104,10 @@ def lookup_account(
         Filled in.
     learn : bool
         Whether φ is to be learned from look-ups and table in any case.
+    lines : sequence of int, optional
+        Where each row of the table is in its file.
     """
-    revealed = _read(table, plan)
+    revealed = _read(table, plan, lines)
     try:
         if learn or not revealed.rowwise:
             return _learned_account(table, labels, revealed)
@@ -113,9 +116,9 @@ def lookup_account(
         raise TableError(f"{plan} was refused. {error}") from error
 
 
-def _read(table: LabelledTable, plan: Path) -> Revealed:
+def _read(table: LabelledTable, plan: Path, lines: Sequence[int] | None) -> Revealed:
     try:
-        return QueryPlan.read(plan, table.numeric_frame(), table.y)
+        return QueryPlan.read(plan, table.numeric_frame(), table.y, lines=lines)
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no plan {plan}.") from None
     except ValueError as error:
@@ -264,10 +267,28 @@ def check_blank_categories(
         The two classes.
     models : mapping from label to Missingness
     """
-    categories = set(table.encoder.names[table.encoder.n_numeric :])
-    for label in labels:
+    missing = {label: table.missing_counts(label) for label in labels}
+    check_blanks(table.encoder, missing, models)
+
+
+def check_blanks(
+    encoder: Encoder,
+    missing: Mapping[Any, Mapping[str, int]],
+    models: Mapping[Any, Missingness],
+) -> None:
+    """The same, from what is missing of each class.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    missing : mapping from label to mapping
+        Missing cells of each column.
+    models : mapping from label to Missingness
+    """
+    categories = set(encoder.names[encoder.n_numeric :])
+    for label, columns in missing.items():
         model = models.get(label)
-        blank = [name for name in table.missing_counts(label) if name in categories]
+        blank = [name for name in columns if name in categories]
         if blank and not (model is not None and model.rowwise):
             raise TableError(
                 f"Class {label!r} has blanks in {listed(blank)}, of categories, and φ "

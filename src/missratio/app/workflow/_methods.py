@@ -13,9 +13,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from missratio._hints import did_you_mean, listed
+from missratio.classifier import PowerComparison
 from missratio.exceptions import TableError
 from missratio.imputation import ImputationEnsemble, TiltedImputer
-from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio
+from missratio.ratio import (
+    KLIEP,
+    KLIEPCV,
+    FDivergenceRatio,
+    JointRatio,
+    KernelName,
+    KernelRatio,
+    NaiveBayesRatio,
+)
 
 # A category that only one class has would have an infinite coefficient otherwise.
 INDICATOR_PENALTY = 0.01
@@ -27,6 +36,7 @@ PENALISED_ROWS_PER_COLUMN = 2
 LEAST_PENALISED_ROWS = 50
 # What one imputation makes up, others make up differently, and it averages out.
 IMPUTATIONS = 5
+SITUATIONS = frozenset({"nothing", "rows", "values", "ignored"})
 
 
 @dataclass(frozen=True)
@@ -69,20 +79,33 @@ class Method:
         Which of the situations' `missing`.
     refusal : str
         Why it doesn't with others.
+    compared_for : frozenset of str
+        In which situations "auto" compares it with the others.
     """
 
     summary: str
     make: Callable[[Situation], Any]
-    deals_with: frozenset[str] = frozenset({"nothing", "rows", "values", "ignored"})
+    deals_with: frozenset[str] = SITUATIONS
     refusal: str = ""
+    compared_for: frozenset[str] = SITUATIONS
 
 
 def _kliep(situation: Situation) -> KLIEP:
-    penalty: Any = 0.0
-    if situation.n_indicators:
-        penalty = np.zeros(situation.n_columns)
-        penalty[situation.n_numeric :] = INDICATOR_PENALTY
-    return KLIEP(l2=penalty, missingness=_ignored(situation))
+    return KLIEP(l2=_penalty(situation), missingness=_ignored(situation))
+
+
+def _js(situation: Situation) -> FDivergenceRatio:
+    return FDivergenceRatio(
+        "js", l2=_penalty(situation), missingness=_ignored(situation)
+    )
+
+
+def _penalty(situation: Situation) -> Any:
+    if not situation.n_indicators:
+        return 0.0
+    penalty = np.zeros(situation.n_columns)
+    penalty[situation.n_numeric :] = INDICATOR_PENALTY
+    return penalty
 
 
 def _kliep_cv(situation: Situation) -> KLIEPCV:
@@ -92,6 +115,15 @@ def _kliep_cv(situation: Situation) -> KLIEPCV:
 def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
     penalty = INDICATOR_PENALTY if situation.n_indicators else 0.0
     return NaiveBayesRatio(KLIEP(l2=penalty), missingness=_ignored(situation))
+
+
+def _kernel(method: KernelName) -> Callable[[Situation], KernelRatio]:
+    def make(situation: Situation) -> KernelRatio:
+        return KernelRatio(
+            method, missingness=_ignored(situation), random_state=situation.seed
+        )
+
+    return make
 
 
 def _trees(situation: Situation) -> HistGradientBoostingClassifier:
@@ -114,9 +146,34 @@ METHODS: dict[str, Method] = {
         "the density ratio of all columns jointly (M-KLIEP)",
         _kliep,
     ),
+    "js": Method(
+        "the same by the Jensen-Shannon divergence: logistic regression with balanced "
+        "classes, from complete rows",
+        _js,
+    ),
     "kliep-cv": Method(
-        "the same with a ridge penalty, chosen by cross-validation",
+        "M-KLIEP with a ridge penalty, chosen by cross-validation",
         _kliep_cv,
+    ),
+    "ulsif": Method(
+        "a sum of Gaussian bumps, for ratios that bend, by least squares (uLSIF)",
+        _kernel("ulsif"),
+    ),
+    "rulsif": Method(
+        "the same for the ratio to a mixture of both classes, which is bounded "
+        "(RuLSIF)",
+        _kernel("rulsif"),
+        compared_for=frozenset(),
+    ),
+    "kernel-kliep": Method(
+        "a sum of Gaussian bumps by likelihood (KLIEP as it was published)",
+        _kernel("kliep"),
+        compared_for=frozenset(),
+    ),
+    "kmm": Method(
+        "a sum of Gaussian bumps by kernel mean matching; needs missratio[kmm]",
+        _kernel("kmm"),
+        compared_for=frozenset(),
     ),
     "naive-bayes": Method(
         "a product of one-dimensional density ratios, a column at a time",
@@ -127,6 +184,7 @@ METHODS: dict[str, Method] = {
         lambda _: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         frozenset({"nothing", "rows"}),
         "needs complete rows, and single values are missing",
+        frozenset(),
     ),
     "trees": Method(
         "boosted trees, with weights where rows are missing; they take blanks as such",
@@ -139,13 +197,14 @@ METHODS: dict[str, Method] = {
         frozenset({"nothing", "values"}),
         "draws single values by why they are missing; where whole rows are missing "
         "there is nothing to draw from, and where they are to be ignored no reason",
+        frozenset({"values"}),
     ),
 }
 """By the names that ``--method`` takes."""
 
 
 def choose_method(name: str, situation: Situation) -> tuple[str, str]:
-    """The method to take, and why.
+    """The method to take without a comparison, and why.
 
     Parameters
     ----------
@@ -167,6 +226,52 @@ def choose_method(name: str, situation: Situation) -> tuple[str, str]:
             f"--method {name} {METHODS[name].refusal}. Choose one of {listed(able)}."
         )
     return name, "as asked for"
+
+
+def candidates(situation: Situation, *, ratios_only: bool) -> dict[str, Any]:
+    """The estimators that "auto" compares, what is taken without evidence first.
+
+    Parameters
+    ----------
+    situation : Situation
+    ratios_only : bool
+        Whether it must be a density ratio that has standard errors.
+    """
+    first = _sensible(situation)[0]
+    # Time may run out, and trees are the most unlike a ratio.
+    names = dict.fromkeys([first, "trees", *METHODS])
+    made = {
+        name: METHODS[name].make(situation)
+        for name in names
+        if situation.missing in METHODS[name].compared_for
+    }
+    if ratios_only:
+        made = {
+            name: each
+            for name, each in made.items()
+            if isinstance(each, JointRatio | NaiveBayesRatio)
+        }
+    return made
+
+
+def said_of(comparison: PowerComparison, other: Any) -> str:
+    """Why a method was taken, in a sentence.
+
+    Parameters
+    ----------
+    comparison : PowerComparison
+    other : object
+        The label of the class that isn't controlled.
+    """
+    ranked = comparison.ranked
+    within = f"{len(ranked)} methods compared, in at most {comparison.budget:g} s"
+    if not ranked:
+        return f"as no method could be compared in {comparison.budget:g} s"
+    best = f"which finds {ranked[0].power:.0%} of {other!r} among training rows left "
+    best += f"out in turn, at an error of {100.0 * comparison.alpha:.4g}%"
+    if len(ranked) == 1:
+        return f"{best} ({within})"
+    return f"{best}; {ranked[1].name} comes next with {ranked[1].power:.0%} ({within})"
 
 
 def _sensible(situation: Situation) -> tuple[str, str]:

@@ -38,6 +38,12 @@ class FitOptions:
     seed : int
     standard_errors : bool
         Whether the model is to give standard errors of its scores.
+    versus : str or None
+        The other label where there are more than two, or "rest" for all others.
+    query_budget : str or None
+        Numbers of look-ups a column to try, with commas between.
+    compare_seconds : float
+        How long the method "auto" may compare methods; 0 for no comparison.
     """
 
     controlled: str
@@ -53,6 +59,9 @@ class FitOptions:
     on_infeasible: str = "raise"
     seed: int = 0
     standard_errors: bool = False
+    compare_seconds: float = 60.0
+    versus: str | None = None
+    query_budget: str | None = None
 
     @property
     def ignores(self) -> bool:
@@ -66,6 +75,21 @@ class FitOptions:
             return None
         assert self.missingness is not None
         return Path(self.missingness)
+
+    @property
+    def budgets(self) -> list[int]:
+        """The numbers of look-ups to try."""
+        words = (self.query_budget or "").split(",")
+        try:
+            found = [int(word) for word in words if word.strip()]
+        except ValueError:
+            found = []
+        if self.query_budget is not None and (not found or min(found) < 1):
+            raise ValueError(
+                "--query-budget takes whole numbers with commas between, such as "
+                f"50,100,200: got {self.query_budget!r}."
+            )
+        return found
 
     @property
     def inputs(self) -> list[Path]:
@@ -90,14 +114,21 @@ class FitOptions:
                 )
         for option, number in (("--alpha", self.alpha), ("--delta", self.delta)):
             if not LEAST_LEVEL <= number < 1.0:
+                meant = f" Did you mean {number:g}%?" if 1.0 <= number < 100.0 else ""
                 raise ValueError(
                     f"{option} must lie between 0 and 1, and be {LEAST_LEVEL:g} or "
-                    f"more: got {number}."
+                    f"more: got {number}.{meant}"
                 )
+        _ = self.budgets
         if not 0.0 < self.calibration_size < math.inf:
             raise ValueError(
                 "--calibration-size must be a share between 0 and 1, or a number of "
                 f"rows: got {self.calibration_size}."
+            )
+        if not 0.0 <= self.compare_seconds < math.inf:
+            raise ValueError(
+                "--compare-seconds must be a time in seconds, 0 for no comparison: got "
+                f"{self.compare_seconds}."
             )
         if self.missingness not in (None, LEARN) and self.queries is not None:
             raise ValueError(

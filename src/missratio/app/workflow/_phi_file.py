@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from missratio._files.numbers import canonical
 from missratio._hints import did_you_mean, listed
 from missratio._typing import FloatArray
 from missratio.app.tables import Encoder
@@ -167,10 +168,10 @@ def read_missingness(
     root = _Section(str(path), _parsed(path))
     root.check_keys(["classes"])
     classes = root.section("classes")
-    by_name = {str(label): label for label in labels}
+    by_name = {canonical(label): label for label in labels}
     models = {}
     for key in classes.content:
-        if key not in by_name:
+        if canonical(key) not in by_name:
             hint = did_you_mean(key, by_name)
             raise PhiFileError(
                 f"{path}: the table has no class {key!r}.{hint} It has "
@@ -179,7 +180,7 @@ def read_missingness(
         section = classes.section(key)
         section = _Section(f"{path}, [classes.{key}]", section.content)
         try:
-            models[by_name[key]] = _model(section, encoder)
+            models[by_name[canonical(key)]] = _model(section, encoder)
         except PhiFileError:
             raise
         except ValueError as error:

@@ -20,10 +20,14 @@ from missratio._files.numbers import without_formula
 from missratio._hints import listed
 from missratio._typing import BoolArray, FloatArray
 from missratio.app.modelfile import TableModel
-from missratio.app.tables import check_names
+from missratio.app.tables import check_names, flat, named_columns
+from missratio.app.workflow._measured import Measured
+from missratio.app.workflow._reasons import reasons
+from missratio.app.workflow._writers import BatchWriter
 from missratio.exceptions import TableError, about_file
 
-LABEL, SCORE, ERROR = "label", "score", "standard_error"
+LABEL, SCORE, ERROR, REASON = "label", "score", "standard_error", "reason"
+SUFFIXES = (".csv", ".parquet", ".xlsx")
 
 
 @dataclass
@@ -37,11 +41,14 @@ class Predicted:
         Rows given to the class that isn't controlled.
     unscored : int
         Rows that couldn't be scored and got the controlled class.
+    measured : Measured or None
+        The errors, where the table has labels.
     """
 
     rows: int = 0
     other: int = 0
     unscored: int = 0
+    measured: Measured | None = None
 
     def add(self, scores: FloatArray, above: BoolArray) -> None:
         """Count some more rows."""
@@ -93,38 +100,46 @@ def predict_table(
     source : TableFile
         With the model's columns, in any order. The target may be there.
     out : Path
-        A CSV or Parquet file: the columns kept; `label`; and `score`, null for a row
-        that can't be scored.
+        A CSV, Parquet or Excel file: the columns kept; `label`; `score`, null for a row
+        that can't be scored; and `reason`, why it can't.
     options : PredictOptions
     tick : callable
         Told how many rows were written.
     """
-    keep, force = list(options.keep), options.force
+    keep, force = named_columns(source, options.keep), options.force
+    drop = named_columns(source, options.drop)
     check_writable(out, force=force, inputs=[source.path])
     _check_output(out, keep)
     source.check_header()
     check_names(source, "--keep", keep)
-    check_names(source, "--drop", options.drop)
+    check_names(source, "--drop", drop)
     encoder = model.encoder.with_marks(source.marks)
-    allowed = [model.target, *model.dropped, *keep, *options.drop]
+    allowed = [model.target, *model.dropped, *keep, *drop]
     with about_file(source.path):
         encoder.check_columns(source.names, allowed)
     if options.standard_errors and model.covariance is None:
         raise TableError(
             "The model has no standard errors. Fit it with --standard-errors."
         )
-    needed = list(dict.fromkeys([*keep, *encoder.names]))
-    escapes, done = options.escape_formulas and kind_of(out) == "csv", Predicted()
-    with written_whole(out, force=force) as draft, _Writer(draft) as writer:
+    labelled = model.target in source.names and model.target not in drop
+    needed = list(dict.fromkeys([*keep, *encoder.names, *[model.target] * labelled]))
+    escapes = options.escape_formulas and kind_of(out) == "csv"
+    done = Predicted(measured=Measured() if labelled else None)
+    with written_whole(out, force=force) as draft, BatchWriter(draft) as writer:
         for batch in filter(len, source.batches(needed)):
             with about_file(source.path):
-                X = encoder.encode(batch, done.rows)
+                X = encoder.encode(batch, done.rows, place=source.place)
             scores, above = model.score(X)
             output = _output(model, batch.select(keep), scores, above)
+            why = reasons(encoder, batch, X, scores == -np.inf)
             if options.standard_errors:
                 output = _with_errors(output, model.standard_errors(X))
+            output = _with_reasons(output, why)
             writer.write(_escaped(output) if escapes else output)
             done.add(scores, above)
+            if done.measured is not None:
+                labels = encoder.cells.texts(flat(batch.column(model.target)))
+                done.measured.add(model, labels.to_pylist(), above)
             tick(len(batch))
         if not done.rows:
             raise TableError(f"{source.path} has a header and no rows.")
@@ -132,11 +147,11 @@ def predict_table(
 
 
 def _check_output(out: Path, keep: Sequence[str]) -> None:
-    if out.suffix.lower() not in (".csv", ".parquet"):
+    if out.suffix.lower() not in SUFFIXES:
         raise TableError(
-            f"Predictions are written as .csv or .parquet: got {out.name!r}."
+            f"Predictions are written as .csv, .parquet or .xlsx: got {out.name!r}."
         )
-    taken = [name for name in keep if name in (LABEL, SCORE, ERROR)]
+    taken = [name for name in keep if name in (LABEL, SCORE, ERROR, REASON)]
     if taken:
         raise TableError(
             f"--keep {listed(taken)}: the output has such a column already."
@@ -167,6 +182,12 @@ def _with_errors(output: Any, errors: FloatArray) -> Any:
     return output.append_column(ERROR, pyarrow.array(errors, from_pandas=True))
 
 
+def _with_reasons(output: Any, why: Any) -> Any:
+    import pyarrow
+
+    return output.append_column(REASON, pyarrow.array(why, pyarrow.string()))
+
+
 def _escaped(output: Any) -> Any:
     import pyarrow
 
@@ -182,35 +203,3 @@ def _escaped(output: Any) -> Any:
         for column in output.columns
     ]
     return pyarrow.RecordBatch.from_arrays(columns, names=output.schema.names)
-
-
-class _Writer:
-    """Record batches to a CSV or Parquet file, which is opened by the first."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._kind = path, kind_of(path)
-        self._writer: Any = None
-
-    def __enter__(self) -> _Writer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
-
-    def write(self, batch: Any) -> None:
-        if self._writer is None:
-            self._writer = self._open(batch.schema)
-        self._writer.write_batch(batch)
-
-    def _open(self, schema: Any) -> Any:
-        if self._kind == "csv":
-            from pyarrow import csv
-
-            options = csv.WriteOptions(quoting_style="needed")
-            return csv.CSVWriter(self._path, schema, write_options=options)
-        from pyarrow import parquet
-
-        return parquet.ParquetWriter(
-            self._path, schema, compression="zstd", write_page_checksum=True
-        )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from missratio._files import RegularFile, TableFile, written_whole
+from missratio._files.numbers import canonical
 from missratio._typing import BoolArray, FloatArray
 from missratio.app.modelfile import TableModel
 from missratio.app.tables import check_names
@@ -102,19 +103,19 @@ def _labelled(
     check_names(source, "the target", [model.target])
     encoder = model.encoder.with_marks(source.marks)
     controlled = model.certificate.controlled_class
-    known = {str(label) for label in model.classifier.classes_.tolist()}
+    known = {canonical(label) for label in (*model.classes_.tolist(), *model.rest)}
     with about_file(source.path):
         encoder.check_columns(source.names, [model.target, *model.dropped])
         table = source.read([*encoder.names, model.target])
         labels = encoder.cells.texts(table.column(model.target).combine_chunks())
-        found = labels.to_pylist()
-        strange = sorted({str(label) for label in found} - known)
+        found = [canonical(label) for label in labels.to_pylist()]
+        strange = sorted(set(found) - known)
         if strange:
             raise TableError(
                 f"The labels must be {sorted(known)}: {strange[0]!r} is none of them."
             )
-        X = encoder.encode(table)
-    mine = np.array([label == str(controlled) for label in found], dtype=bool)
+        X = encoder.encode(table, place=source.place)
+    mine = np.array([label == canonical(controlled) for label in found], dtype=bool)
     _, above = model.score(X[mine])
     try:
         weights = model.classifier.row_weights(X[mine], np.full(mine.sum(), controlled))

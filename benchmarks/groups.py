@@ -1,0 +1,174 @@
+"""How often promises to groups, and about precision, are broken, in random settings.
+
+The score is a column, normal in each group and class, so that errors and precision are
+known exactly. Values of the controlled class go missing not at random.
+
+    python benchmarks/groups.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binomtest, norm
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+import missratio as mr
+from missratio.exceptions import NoCertificateError
+
+SEED, REPEATS = 5, 400
+
+
+class FirstColumn(ClassifierMixin, BaseEstimator):
+    """Scores rows by their first column."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Nothing is learned but the labels."""
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        """The column, the larger the more like class 1."""
+        return np.asarray(X)[:, 0]
+
+    def predict(self, X):
+        """The sign."""
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is drawn at random."""
+
+    shifts: np.ndarray
+    shares: np.ndarray
+    rows: int
+    alpha: float
+    delta: float
+    slope: float
+    shared: bool
+    precision: float | None
+
+    @classmethod
+    def draw(cls, number: int) -> Setting:
+        """Setting number so-and-so."""
+        rng = np.random.default_rng([SEED, number])
+        n_groups = int(rng.integers(2, 5))
+        shared = number % 3 > 0
+        return cls(
+            rng.normal(0, 0.7, n_groups),
+            rng.dirichlet(np.full(n_groups, 4.0)),
+            int(rng.integers(1500, 4000)),
+            float(rng.uniform(0.08, 0.25)),
+            float(rng.choice([0.05, 0.1, 0.2])),
+            float(rng.choice([0.0, -1.0, 1.0])),
+            shared,
+            float(rng.uniform(0.4, 0.8)) if number % 3 == 2 else None,
+        )
+
+    def model(self):
+        """φ of the controlled class."""
+        if not self.slope:
+            return None
+        return mr.FunctionMissingness(
+            lambda x: 0.6 / (1.0 + np.exp(-2.0 * self.slope * x[:, 0])), maximum=0.6
+        )
+
+    def fit(self, rng, seed: int, change=lambda classifier: classifier):
+        """Draw rows, fit; the thresholds of groups."""
+        groups = rng.choice(len(self.shifts), self.rows, p=self.shares)
+        y = (rng.random(self.rows) < 0.45).astype(int)
+        X = rng.normal(self.shifts[groups] + 1.8 * y)[:, None]
+        model = self.model()
+        if model is not None:
+            lost = np.flatnonzero(y == 0)
+            X[lost] = mr.corrupt(X[lost], model, random_state=rng)
+        classifier = mr.GroupedNeymanPearsonClassifier(
+            FirstColumn(),
+            self.alpha,
+            self.delta,
+            group_alpha={0: self.alpha} if self.shared else None,
+            threshold="shared" if self.shared else "own",
+            precision=self.precision,
+            prevalence=None if self.precision is None else 0.4,
+            missingness=None if model is None else {0: model},
+            on_infeasible="raise" if self.shared else "reject_all",
+            random_state=seed,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return change(classifier).fit(X, y, groups)
+
+    def broken(self, fitted) -> bool:
+        """Whether a promise is."""
+        places = np.arange(len(self.shifts))
+        limits = np.array(
+            [fitted.thresholds_.get(None, fitted.thresholds_.get(g)) for g in places]
+        )
+        errors = norm.sf(limits - self.shifts)
+        if not self.shared:
+            return bool((errors > self.alpha).any())
+        overall = float(self.shares @ errors)
+        power = float(self.shares @ norm.sf(limits - self.shifts - 1.8))
+        precision = 0.4 * power / (0.4 * power + 0.6 * overall)
+        return (
+            overall > self.alpha
+            or errors[0] > self.alpha
+            or (self.precision is not None and precision < self.precision)
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of so many repeats, those with a certificate and those with a broken promise."""
+
+    setting: Setting
+    repeats: int
+    certified: int
+    broken: int
+
+    @property
+    def p_value(self) -> float:
+        """Of the claim that promises break with probability δ at most."""
+        test = binomtest(self.broken, self.repeats, self.setting.delta, "greater")
+        return float(test.pvalue)
+
+
+def simulate(setting: Setting, repeats: int = REPEATS, change=lambda c: c) -> Outcome:
+    """Fit again and again."""
+    certified = broken = 0
+    for repeat in range(repeats):
+        try:
+            rng = np.random.default_rng([SEED, 1, repeat])
+            fitted = setting.fit(rng, repeat, change)
+        except NoCertificateError:
+            continue
+        certified += 1
+        broken += setting.broken(fitted)
+    return Outcome(setting, repeats, certified, broken)
+
+
+def main() -> None:
+    """Print a line for each setting."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--settings", type=int, default=9)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    asked = parser.parse_args()
+    print("setting  threshold  groups  precision  missing  delta  certified  broken  p")
+    for number in range(asked.settings):
+        found = simulate(Setting.draw(number), asked.repeats)
+        setting = found.setting
+        print(
+            f"{number:7d}  {'shared' if setting.shared else 'own':9s}  "
+            f"{len(setting.shifts):6d}  {setting.precision or 0:9.2f}  "
+            f"{'yes' if setting.slope else 'no':7s}  {setting.delta:5.2f}  "
+            f"{found.certified:9d}  {found.broken / found.repeats:6.3f}  "
+            f"{found.p_value:.2g}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""
+Several classes, several groups, and another population
+=======================================================
+
+One bound on one error is where certificates begin. Here two classes are bounded
+together, then every group, and then the error where a classifier is used instead of
+where its rows came from.
+"""
+
+# %%
+# Three diseases. Rows of the first two must not be taken for anything else: at most 10%
+# and 15% of them. The third has no bound, and its error is made as small as these
+# allow.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+import missratio as mr
+from missratio.evaluation import TradeOffDisplay
+from missratio.exceptions import NoCertificateError
+
+centres = {"sepsis": (0.0, 0.0), "flu": (3.0, 0.4), "cold": (1.6, 2.8)}
+
+
+def draw(n, seed):
+    """Rows of each disease, n of them."""
+    rng = np.random.default_rng(seed)
+    X = np.concatenate([rng.normal(c, 1, (n, 2)) for c in centres.values()])
+    return X, np.repeat(list(centres), n)
+
+
+X, y = draw(1200, 0)
+classifier = mr.MulticlassNeymanPearsonClassifier(
+    LogisticRegression(), alpha={"sepsis": 0.1, "flu": 0.15}, random_state=0
+).fit(X, y)
+print(classifier.certificate_)
+
+# %%
+# On a hundred thousand fresh rows of each disease:
+
+X_new, y_new = draw(100_000, 1)
+predicted = classifier.predict(X_new)
+for label in centres:
+    print(f"{label}: error {np.mean(predicted[y_new == label] != label):.3f}")
+
+# %%
+# Tighter bounds leave no room. The error says what there is room for, and the trade-off
+# shows it: below the orange curve nothing can be certified with these rows.
+
+strict = mr.MulticlassNeymanPearsonClassifier(
+    LogisticRegression(), alpha={"sepsis": 0.05, "flu": 0.05}, random_state=0
+)
+try:
+    strict.fit(X, y)
+except NoCertificateError as error:
+    print(error)
+
+figure, axes = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
+across, up = np.meshgrid(np.linspace(-3, 6, 300), np.linspace(-3, 6, 300))
+grid = classifier.predict(np.column_stack([across.ravel(), up.ravel()]))
+places = np.searchsorted(classifier.classes_, grid).reshape(across.shape)
+axes[0].contourf(across, up, places, levels=[-0.5, 0.5, 1.5, 2.5], alpha=0.3)
+for label, centre in centres.items():
+    axes[0].plot(*centre, "ko")
+    axes[0].annotate(label, centre, xytext=(5, 5), textcoords="offset points")
+axes[0].set_title("bounds of 10% (sepsis) and 15% (flu)")
+TradeOffDisplay.from_estimator(strict, ax=axes[1])
+axes[1].set_title("5% for both: no room")
+
+# %%
+# One threshold for all keeps a promise on average over groups, not in each. A threshold
+# for each group keeps it in each, at δ shared between them.
+
+rng = np.random.default_rng(0)
+
+
+def patients(n, rng):
+    """Rows of two age groups; the old ones look more ill."""
+    group = rng.choice(["young", "old"], n, p=[0.7, 0.3])
+    ill = rng.integers(0, 2, n)
+    rows = rng.normal(size=(n, 2)) + 1.6 * ill[:, None]
+    rows[:, 0] += 0.9 * (group == "old")
+    return rows, ill, group
+
+
+table = patients(6000, rng)
+own = mr.GroupedNeymanPearsonClassifier(
+    LogisticRegression(), alpha=0.1, random_state=0
+).fit(*table)
+shared = mr.GroupedNeymanPearsonClassifier(
+    LogisticRegression(), alpha=0.1, threshold="shared", random_state=0
+).fit(*table)
+print(own.certificate_.to_frame())
+fresh = patients(200_000, rng)
+tables = {"one threshold": shared.group_table(*fresh), "own": own.group_table(*fresh)}
+
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained", sharey=True)
+for ax, (title, shown) in zip(axes, tables.items(), strict=True):
+    place = np.arange(len(shown))
+    ax.bar(place - 0.2, shown["error"], 0.4, label="error")
+    ax.bar(place + 0.2, shown["power"], 0.4, label="power")
+    ax.axhline(0.1, color="0.3", linestyle="--", linewidth=1)
+    ax.set_xticks(place, shown["group"])
+    ax.set_title(title)
+axes[0].legend(frameon=False)
+
+# %%
+# Rows come from one hospital, and the classifier is used in another, where the first
+# column is higher. With `target` the certificate is for that hospital. It assumes that
+# an illness is as likely given the columns in both.
+
+
+def hospital(n, shift, rng):
+    """Rows, and who is ill."""
+    rows = rng.normal(size=(n, 2))
+    rows[:, 0] += shift
+    chance = 1 / (1 + np.exp(0.5 - 2 * rows[:, 0] - rows[:, 1]))
+    return rows, (rng.random(n) < chance).astype(int)
+
+
+X, y = hospital(6000, 0.0, rng)
+shifts = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+errors = {"target left out": [], "target given": []}
+plain = mr.NeymanPearsonClassifier(LogisticRegression(), alpha=0.1, random_state=0)
+plain.fit(X, y)
+for shift in shifts:
+    target, _ = hospital(4000, shift, rng)
+    weighted = mr.NeymanPearsonClassifier(
+        LogisticRegression(), alpha=0.1, random_state=0
+    ).fit(X, y, target=target)
+    rows, ill = hospital(200_000, shift, rng)
+    for name, fitted in (("target left out", plain), ("target given", weighted)):
+        errors[name].append(fitted.predict(rows)[ill == 0].mean())
+print(weighted.certificate_)
+
+figure, ax = plt.subplots(figsize=(5.5, 3.5), layout="constrained")
+for name, found in errors.items():
+    ax.plot(shifts, found, "o-", label=name)
+ax.axhline(0.1, color="0.3", linestyle="--", linewidth=1, label="promised")
+ax.set_xlabel("how much higher the first column is")
+ax.set_ylabel("error where it is used")
+ax.set_ylim(0, None)
+ax.legend(frameon=False)

@@ -1,0 +1,137 @@
+"""Results as a table that prints in a terminal and renders in a notebook."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+WIDTH = 78
+# Longer tables end with how many rows more there are.
+MOST_ROWS = 60
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """A title, facts in pairs, a table and notes.
+
+    Prints as text of 78 columns, and renders as HTML in a notebook.
+
+    Parameters
+    ----------
+    title : str
+    facts : tuple of (str, str)
+        Names with their values.
+    header : tuple of str
+        Of the table; its first column is aligned left, the others right.
+    rows : tuple of tuples of str
+    notes : tuple of str
+    """
+
+    title: str
+    facts: tuple[tuple[str, str], ...] = ()
+    header: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """The summary as text."""
+        heavy, light = "=" * WIDTH, "-" * WIDTH
+        parts = [self.title.center(WIDTH).rstrip(), heavy, *_pairs(self.facts)]
+        if self.rows:
+            parts += [light if self.facts else "", *self._table(light)]
+        lines = [line for line in [*parts, heavy] if line]
+        for note in self.notes:
+            lines += textwrap.wrap(note, WIDTH)
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        """The summary as text."""
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """The summary as HTML, with tables that a screen reader understands."""
+        facts = "".join(
+            f'<tr><th scope="row" style="text-align: left">{escape(name)}</th>'
+            f"<td>{escape(value)}</td></tr>"
+            for name, value in self.facts
+        )
+        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.header)
+        body = "".join(
+            f'<tr><th scope="row" style="text-align: left">{escape(name)}</th>'
+            + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+            + "</tr>"
+            for name, *cells in self._shown()
+        )
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        notes = "".join(f"<p>{escape(note)}</p>" for note in (*self._more, *self.notes))
+        return (
+            f"<div><table><caption>{escape(self.title)}</caption><tbody>{facts}</tbody>"
+            f"</table>{table if self.rows else ''}{notes}</div>"
+        )
+
+    def _shown(self) -> Sequence[tuple[str, ...]]:
+        return self.rows[:MOST_ROWS]
+
+    @property
+    def _more(self) -> list[str]:
+        more = len(self.rows) - MOST_ROWS
+        return [f"… and {more} more"] if more > 0 else []
+
+    def _table(self, line: str) -> list[str]:
+        lines = [self.header, *self._shown()]
+        widths = [max(len(cells[j]) for cells in lines) for j in range(len(lines[0]))]
+        # Names give way to figures where both don't fit.
+        widths[0] = max(8, min(widths[0], WIDTH - sum(widths[1:]) - 2 * len(widths)))
+        set_out = [
+            "  ".join(
+                [
+                    _shortened(cells[0], widths[0]).ljust(widths[0]),
+                    *(
+                        cell.rjust(w)
+                        for cell, w in zip(cells[1:], widths[1:], strict=True)
+                    ),
+                ]
+            ).rstrip()
+            for cells in lines
+        ]
+        return [set_out[0], line, *set_out[1:], *self._more]
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _pairs(facts: Sequence[tuple[str, str]]) -> list[str]:
+    """Facts in two columns, where they are short enough."""
+    cells = [f"{name}: {value}" for name, value in facts]
+    half = WIDTH // 2 - 1
+    lines: list[str] = []
+    waiting = ""
+    for cell in cells:
+        if len(cell) > half:
+            lines += [waiting] if waiting else []
+            waiting = ""
+            lines += textwrap.wrap(cell, WIDTH, subsequent_indent="  ")
+        elif waiting:
+            lines.append(f"{waiting.ljust(half + 2)}{cell}")
+            waiting = ""
+        else:
+            waiting = cell
+    return [*lines, *([waiting] if waiting else [])]
+
+
+def figure(value: Any, digits: int = 4) -> str:
+    """A number with so many significant digits; nothing for what isn't known.
+
+    Examples
+    --------
+    >>> figure(0.123456), figure(float("nan")), figure(12)
+    ('0.1235', '–', '12')
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    return str(value) if isinstance(value, int) else f"{value:.{digits}g}"

@@ -1,0 +1,35 @@
+"""The words that a page explains where it uses them."""
+
+GLOSSARY: dict[str, tuple[str, str]] = {
+    "phi": (
+        "φ, missing probability",
+        "The probability that a value is missing, given the value itself. Each class "
+        "has its own φ.",
+    ),
+    "alpha": (
+        "α, type I error",
+        "The bound on the share of the controlled class that is classified as the "
+        "other class. The certificate says that the error is at most α.",
+    ),
+    "power": (
+        "Power",
+        "The share of the other class's rows that are recognised, that is, classified "
+        "as the other class.",
+    ),
+    "kish": (
+        "Effective sample size",
+        "How many equally weighted rows would be as informative as these weighted "
+        "ones: (Σw)²/Σw², by Kish.",
+    ),
+    "gamma": (
+        "Γ, odds factor",
+        "By what factor the odds φ/(1 − φ) may be wrong, up or down, before the "
+        "certificate fails. Γ = 1 means that φ has to be exact.",
+    ),
+    "calibration": (
+        "Calibration rows",
+        "Rows of the controlled class that were kept from fitting and choose the "
+        "threshold.",
+    ),
+}
+"""By id: the word, and what it means."""

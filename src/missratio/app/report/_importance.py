@@ -1,0 +1,118 @@
+"""Permutation importance: the power that is lost where a column is shuffled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy.sparse import issparse
+
+from missratio._blocks import take_rows
+from missratio._typing import BoolArray, FloatArray
+from missratio.app.report._columns import Names
+from missratio.app.report._rows import LabelledRows
+
+MOST_ROWS = 1500
+# Shuffles in all; more would make a report of a wide table slow.
+MOST_SHUFFLES = 120
+REPEATS = 5
+
+
+def importance(
+    fresh: LabelledRows | None, names: Names, alpha: float
+) -> dict[str, Any] | None:
+    """The power lost at error α where the values of a column are shuffled.
+
+    Every feature of the column is shuffled together, among the rows of both classes,
+    and the threshold is moved so that the (weighted) share α of the controlled class
+    lies above it as before.
+
+    Parameters
+    ----------
+    fresh : LabelledRows or None
+        Rows of both classes that their classifier was not fitted on.
+    names : Names
+        Of the features and of their columns.
+    alpha : float
+
+    Returns
+    -------
+    dict, or None
+        Columns, most important first, with the mean loss and its range over shuffles;
+        None where there are no such rows, or X is sparse.
+    """
+    if fresh is None or issparse(fresh.X):
+        return None
+    rng = np.random.default_rng(0)
+    weights = _weights(fresh)
+    usable = np.flatnonzero(weights > 0.0)
+    kept = [usable[fresh.y[usable] == label] for label in fresh.labels]
+    kept = [rng.permutation(index)[:MOST_ROWS] for index in kept]
+    if not all(map(len, kept)):
+        return None
+    index = np.concatenate(kept)
+    X, is_other = take_rows(fresh.X, index), fresh.y[index] == fresh.other
+    measured = _Power(fresh.classifier, is_other, weights[index], alpha)
+    whole = measured.of(X)
+    members = names.members()[:MOST_SHUFFLES]
+    repeats = int(np.clip(MOST_SHUFFLES // max(len(members), 1), 1, REPEATS))
+    lost = np.array(
+        [
+            [whole - measured.of(_shuffled(X, places, rng)) for _ in range(repeats)]
+            for places in members
+        ]
+    )
+    order = np.argsort(-lost.mean(axis=1), kind="stable")
+    return {
+        "names": [names.columns[j] for j in order],
+        "values": lost.mean(axis=1)[order],
+        "low": lost.min(axis=1)[order],
+        "high": lost.max(axis=1)[order],
+        "power": whole,
+        "rows": len(index),
+        "repeats": repeats,
+    }
+
+
+def _weights(rows: LabelledRows) -> FloatArray:
+    weights = np.ones(len(rows.y))
+    for label in rows.labels:
+        known = rows.weights(label)
+        if known is not None:
+            weights[rows.index(label)] = known
+    return weights
+
+
+def _shuffled(X: Any, places: list[int], rng: np.random.Generator) -> Any:
+    order = rng.permutation(X.shape[0])
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        names = [frame.columns[j] for j in places]
+        shuffled = [frame.get_column(name)[order] for name in names]
+        return frame.with_columns(shuffled).to_native()
+    changed = np.array(X)
+    changed[:, places] = changed[order][:, places]
+    return changed
+
+
+class _Power:
+    """The weighted share of the other class above the controlled class's quantile."""
+
+    def __init__(
+        self, classifier: Any, is_other: BoolArray, weights: FloatArray, alpha: float
+    ) -> None:
+        self.classifier, self.is_other = classifier, is_other
+        self.weights, self.alpha = weights, alpha
+
+    def of(self, X: Any) -> float:
+        scores = self.classifier.score_samples(X)
+        controlled = scores[~self.is_other]
+        order = np.argsort(-controlled, kind="stable")
+        weights = self.weights[~self.is_other][order]
+        above = np.cumsum(weights) / weights.sum()
+        # Of the rows at the threshold none is above it.
+        place = min(int(np.searchsorted(above, self.alpha, "right")), len(order) - 1)
+        threshold = controlled[order[place]]
+        found = scores[self.is_other] > threshold
+        return float(np.average(found, weights=self.weights[self.is_other]))

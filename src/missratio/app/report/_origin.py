@@ -1,0 +1,44 @@
+"""Where a report comes from: when, from which rows, by which command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What is needed to make a report again.
+
+    Parameters
+    ----------
+    command : str, optional
+        As it was typed.
+    file : str, optional
+        The table's name.
+    sha256 : str, optional
+        The digest of the table.
+    """
+
+    command: str | None = None
+    file: str | None = None
+    sha256: str | None = None
+
+    def described(self, classifier: Any) -> dict[str, Any]:
+        """As data, with the time and the classifier's seed.
+
+        Parameters
+        ----------
+        classifier : NeymanPearsonClassifier
+        """
+        seed = classifier.random_state
+        return {
+            "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "seed": int(seed) if isinstance(seed, (int, np.integer)) else None,
+            "command": self.command,
+            "file": self.file,
+            "sha256": self.sha256,
+        }

@@ -1,0 +1,226 @@
+"""A first pass over large Parquet files: kinds, categories, labels, what is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from missratio._files import Cells, NotNumbersError, is_number, is_text, whole_numbers
+from missratio._typing import FloatArray, IntArray
+from missratio.app.tables._columns import MOST_LEVELS, ColumnReader, Misfit
+from missratio.app.tables._encoder import Encoder, TableColumn, flat
+from missratio.app.tables._labelled import Wanted
+from missratio.app.tables._large import RowGroup
+from missratio.exceptions import TableError
+
+# Texts of a column that are counted before it is known that they are too many.
+_COUNTED = 50 * MOST_LEVELS
+
+
+@dataclass
+class ColumnSurvey:
+    """What is known of a column after some batches.
+
+    Parameters
+    ----------
+    texts : Counter
+        How often each text was found; no more are counted than it takes to see that
+        they are too many for categories.
+    n_missing : Counter
+        Missing cells, by the label of their row.
+    misfit : Misfit or None
+        Cells that are no numbers.
+    low, high : float
+        The range of the numbers.
+    """
+
+    texts: Counter[str] = field(default_factory=Counter)
+    n_missing: Counter[str] = field(default_factory=Counter)
+    misfit: Misfit | None = None
+    n_known: int = 0
+    low: float = np.inf
+    high: float = -np.inf
+
+    def add(self, column: Any, cells: Cells, row: int, labels: _Labels) -> None:
+        """Look at another batch."""
+        missing = np.zeros(len(column), dtype=bool)
+        if is_text(column.type):
+            texts = cells.texts(column)
+            missing = texts.is_null().to_numpy(zero_copy_only=False)
+            if len(self.texts) <= _COUNTED:
+                for item in texts.value_counts().to_pylist():
+                    if item["values"] is not None:
+                        self.texts[item["values"]] += item["counts"]
+        try:
+            numbers = cells.numbers(column)
+        except NotNumbersError as error:
+            self._misfit(error, row)
+        else:
+            missing = np.isnan(numbers)
+            self._range(numbers[~missing])
+        self.n_known += int((~missing).sum())
+        labels.count(missing, self.n_missing)
+
+    def _misfit(self, error: NotNumbersError, row: int) -> None:
+        before = self.misfit or Misfit(error.doubt, row + error.row, error.text, 0)
+        self.misfit = Misfit(
+            before.doubt or error.doubt,
+            before.row,
+            before.text,
+            before.n_wrong + error.n_wrong,
+        )
+
+    def _range(self, numbers: FloatArray) -> None:
+        if len(numbers):
+            self.low = min(self.low, float(numbers.min()))
+            self.high = max(self.high, float(numbers.max()))
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The labels of a batch, as codes."""
+
+    codes: IntArray
+    spellings: list[str]
+
+    @classmethod
+    def of(cls, column: Any, cells: Cells) -> _Labels:
+        coded = cells.texts(column).dictionary_encode()
+        codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return cls(codes, coded.dictionary.to_pylist())
+
+    def count(self, chosen: Any, into: Counter[str]) -> None:
+        """Count rows by their labels; those without one count nowhere."""
+        codes = self.codes[chosen]
+        counts = np.bincount(codes[codes >= 0], minlength=len(self.spellings))
+        for spelling, count in zip(self.spellings, counts.tolist(), strict=True):
+            if count:
+                into[spelling] += count
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a first pass found.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    counts : dict from str to int
+        Rows of each label.
+    incomplete : dict from str to int
+        Of these, how many miss a cell.
+    missing : dict from str to dict
+        Missing cells of each column, by label.
+    n_unlabelled : int
+    notes : list of str
+    """
+
+    encoder: Encoder
+    counts: dict[str, int]
+    incomplete: dict[str, int]
+    missing: dict[str, dict[str, int]]
+    n_unlabelled: int
+    notes: list[str]
+
+
+def survey_columns(
+    path: Path,
+    groups: Sequence[RowGroup],
+    schema: Any,
+    wanted: Wanted,
+    on_group: Callable[[], None] = lambda: None,
+) -> Survey:
+    """Read all rows once.
+
+    Parameters
+    ----------
+    path : Path
+        Of the table, for messages.
+    groups : sequence of RowGroup
+    schema : PyArrow schema
+    wanted : Wanted
+    on_group : callable
+        Told that a row group is done.
+    """
+    names = [n for n in schema.names if n != wanted.target and n not in wanted.drop]
+    if not names:
+        raise TableError(f"{path} has no column but the target: bring features.")
+    cells = Cells(tuple(wanted.missing_values))
+    found = {name: ColumnSurvey() for name in names}
+    counts: Counter[str] = Counter()
+    incomplete: Counter[str] = Counter()
+    n_unlabelled = 0
+    usable = [n for n in names if _is_usable(schema.field(n).type)]
+    for group in groups:
+        for row, batch in group.batches([*usable, wanted.target]):
+            labels = _Labels.of(flat(batch.column(wanted.target)), cells)
+            n_unlabelled += int((labels.codes < 0).sum())
+            labels.count(slice(None), counts)
+            gaps = np.zeros(len(batch), dtype=bool)
+            for name in usable:
+                column = flat(batch.column(name))
+                found[name].add(column, cells, group.start + row, labels)
+                gaps |= column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+            labels.count(gaps, incomplete)
+        on_group()
+    reader = ColumnReader(
+        path, lambda row: f"row {row + 1}", cells, wanted.categorical,
+        wanted.blank_level,
+    )  # fmt: skip
+    columns = reader.judged(
+        names, lambda name: _judged(reader, schema.field(name).type, name, found[name])
+    )
+    missing = {
+        label: {
+            name: column.n_missing[label]
+            for name, column in found.items()
+            if column.n_missing[label]
+        }
+        for label in counts
+    }
+    return Survey(
+        Encoder(tuple(columns), cells),
+        dict(counts),
+        {label: incomplete[label] for label in counts},
+        missing,
+        n_unlabelled,
+        reader.notes,
+    )
+
+
+def _is_usable(kind: Any) -> bool:
+    return is_number(kind) or is_text(kind)
+
+
+def _judged(
+    reader: ColumnReader, kind: Any, name: str, found: ColumnSurvey
+) -> TableColumn:
+    """What a column holds, by the rules that hold for tables in memory."""
+    forced = name in reader.categorical
+    reader.check_kind(kind, name)
+    if not found.n_known:
+        raise reader.without_values(name)
+    if forced and is_number(kind):
+        raise TableError(
+            f"column {name!r} is of numbers, and --categorical takes texts where a "
+            "table is read in passes. Make texts of it."
+        )
+    if not forced:
+        if found.misfit is None:
+            if found.low == found.high:
+                raise reader.constant(name, f"{found.low:g}")
+            return TableColumn(name)
+        reader.check_misfit(name, found.misfit, found.n_known)
+    n_missing = sum(found.n_missing.values())
+    return TableColumn(name, reader.levels(found.texts, n_missing, name))
+
+
+def label_values(spellings: Sequence[str]) -> dict[str, Any]:
+    """Labels as a table in memory has them: whole numbers where all of them are."""
+    numbers = whole_numbers(spellings)
+    return dict(zip(spellings, spellings if numbers is None else numbers, strict=True))

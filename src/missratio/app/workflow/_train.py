@@ -1,0 +1,273 @@
+"""A classifier for a table: by the method asked for, or by the best of several."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from missratio._blocks import rows_with_nan
+from missratio._typing import FloatArray
+from missratio.app.tables import LabelledTable
+from missratio.app.workflow._account import Account
+from missratio.app.workflow._methods import (
+    METHODS,
+    Situation,
+    candidates,
+    choose_method,
+    said_of,
+)
+from missratio.app.workflow._options import FitOptions
+from missratio.classifier import (
+    NeymanPearsonClassifier,
+    PowerComparison,
+    PowerSearch,
+)
+from missratio.exceptions import (
+    DataError,
+    Explained,
+    Message,
+    NoCertificateError,
+    TableError,
+)
+from missratio.missingness import Missingness
+from missratio.ratio import JointRatio, NaiveBayesRatio
+from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
+
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A calibrated classifier, and how its method was chosen.
+
+    Parameters
+    ----------
+    classifier : NeymanPearsonClassifier
+    method : str
+    why : str
+        Why the method was taken.
+    comparison : PowerComparison or None
+        Where methods were compared.
+    warnings : list of Message
+    """
+
+    classifier: NeymanPearsonClassifier
+    method: str
+    why: str
+    comparison: PowerComparison | None
+    warnings: list[Message]
+
+
+def train(
+    table: LabelledTable,
+    controlled: Any,
+    account: Account,
+    file: Path,
+    options: FitOptions,
+    step: Step,
+) -> Trained:
+    """Fit and calibrate by the method asked for, or by the best of several.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    controlled : object
+        The label whose error is bounded.
+    account : Account
+        What is done about missing values.
+    file : Path
+        What the table was read from, for messages.
+    options : FitOptions
+    step : callable
+        Told what is done next.
+    """
+    situation = _situation(table, controlled, account, options)
+    method, why = choose_method(options.method, situation)
+    estimator = METHODS[method].make(situation)
+    compares = options.method == "auto" and options.compare_seconds > 0.0
+    if compares:
+        estimator = _search(situation, options, step)
+    else:
+        step(f"Fitting {method} and calibrating")
+    classifier = make_classifier(estimator, controlled, account.models, options)
+    told = _fitted(classifier, table, account, file)
+    if not compares:
+        return Trained(classifier, method, why, None, told)
+    comparison = _settled(classifier)
+    if comparison.ranked:
+        other = classifier.certificate_.other_class
+        method, why = comparison.chosen, said_of(comparison, other)
+    return Trained(classifier, method, why, comparison, told)
+
+
+def _search(situation: Situation, options: FitOptions, step: Step) -> PowerSearch:
+    """The comparison of the methods that deal with a table."""
+    return PowerSearch(
+        candidates(situation, ratios_only=options.standard_errors),
+        alpha=options.alpha,
+        deployment="as-observed" if options.as_observed else "complete",
+        seconds=options.compare_seconds,
+        random_state=options.seed,
+        on_candidate=lambda name: step(f"Comparing methods: {name}"),
+    )
+
+
+def _settled(classifier: NeymanPearsonClassifier) -> PowerComparison:
+    """Put the winner in the search's place: both give the same scores."""
+    search = classifier.estimator_
+    classifier.estimator = search.candidates[search.comparison_.chosen]
+    classifier.estimator_ = search.estimator_
+    comparison: PowerComparison = search.comparison_
+    return comparison
+
+
+def make_classifier(
+    estimator: Any,
+    controlled: Any,
+    models: Mapping[Any, Missingness],
+    options: FitOptions,
+) -> NeymanPearsonClassifier:
+    """The classifier that the options ask for, not fitted.
+
+    Parameters
+    ----------
+    estimator : estimator
+    controlled : object
+    models : mapping from label to Missingness
+    options : FitOptions
+    """
+    return NeymanPearsonClassifier(
+        estimator,
+        alpha=options.alpha,
+        delta=options.delta,
+        missingness=models or None,
+        rule=options.rule,
+        deployment="as-observed" if options.as_observed else "complete",
+        calibration_size=options.calibration_size,
+        controlled_class=controlled,
+        on_infeasible=options.on_infeasible,  # type: ignore[arg-type]
+        random_state=options.seed,
+        odds_factor=options.odds_factor,
+    )
+
+
+def _fitted(
+    classifier: NeymanPearsonClassifier,
+    table: LabelledTable,
+    account: Account,
+    file: Path,
+) -> list[Message]:
+    """Fit to a table, and what was warned of, with its names for the columns."""
+    names = table.encoder.encoded_names
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            classifier.fit(account.X, table.y, inclusion=account.inclusion)
+        except (DataError, NoCertificateError) as error:
+            raise error.named(names).about(file) from error
+        except ValueError as error:
+            doubts = "".join(f" {message}" for message in account.warnings)
+            raise TableError(f"{error}{doubts}") from error
+    return worded(caught, names)
+
+
+def worded(
+    caught: list[warnings.WarningMessage], names: Sequence[str]
+) -> list[Message]:
+    """Warnings with the table's names for the columns.
+
+    Parameters
+    ----------
+    caught : list of WarningMessage
+    names : sequence of str
+    """
+    return [
+        warning.message.named(names)
+        if isinstance(warning, Explained)
+        else Message.plain(str(warning))
+        for warning in (each.message for each in caught)
+    ]
+
+
+def covariance_of(
+    trained: Trained, table: LabelledTable, account: Account
+) -> FloatArray:
+    """The covariance of a ratio's coefficients, from the rows that it was fitted on.
+
+    Parameters
+    ----------
+    trained : Trained
+    table : LabelledTable
+    account : Account
+    """
+    classifier = trained.classifier
+    ratio = classifier.estimator_
+    if not isinstance(ratio, JointRatio | NaiveBayesRatio):
+        raise TableError(
+            f"--standard-errors are for density ratios, and the method is "
+            f"{trained.method}. Choose 'kliep', 'js', 'kliep-cv' or 'naive-bayes'."
+        )
+    fitted = np.ones(len(table.y), dtype=bool)
+    fitted[classifier.calibration_index_] = False
+    is_other = (table.y != classifier.certificate_.controlled_class).astype(int)
+    try:
+        # The report says where intervals may be too short.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnreliableIntervalWarning)
+            # Where φ was learned, it was from these rows and more of the same class.
+            known = ratio_uncertainty(
+                ratio,
+                account.X[fitted],
+                is_other[fitted],
+                inclusion=(
+                    None if account.inclusion is None else account.inclusion[fitted]
+                ),
+                learned_on="same",
+            )
+    except ValueError as error:
+        raise TableError(f"There are no standard errors: {error}") from error
+    return known.covariance
+
+
+def calibration_share(
+    table: LabelledTable, controlled: Any, options: FitOptions
+) -> float:
+    """The share of the controlled class's rows that calibrates.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    controlled : object
+    options : FitOptions
+    """
+    size = options.calibration_size
+    return size if size < 1 else min(size / table.counts[controlled], 0.99)
+
+
+def _situation(
+    table: LabelledTable, controlled: Any, account: Account, options: FitOptions
+) -> Situation:
+    complete = table.counts[controlled] - table.missing.incomplete[controlled]
+    if account.inclusion is not None:
+        whole = ~rows_with_nan(account.X)
+        complete = int(np.count_nonzero(whole & (table.y == controlled)))
+    if options.as_observed:
+        missing = "ignored" if table.has_missing else "nothing"
+    elif account.models:
+        whole_rows = all(model.rowwise for model in account.models.values())
+        missing = "rows" if whole_rows else "values"
+    else:
+        missing = "nothing" if account.inclusion is None else "rows"
+    numeric = table.encoder.n_numeric
+    return Situation(
+        numeric,
+        table.encoder.width - numeric,
+        missing,
+        int((1.0 - calibration_share(table, controlled, options)) * complete),
+        options.seed,
+    )

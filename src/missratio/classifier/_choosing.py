@@ -1,0 +1,261 @@
+"""What is chosen before any certifying row is seen: offsets of classes, and levels.
+
+Held-out rows that take no part in a certificate stand for those to come. Nothing here
+can break a guarantee; what it decides is the power.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from missratio._typing import FloatArray, IntArray
+from missratio.classifier._decisions import (
+    Decision,
+    OrderedDecision,
+    UnorderedDecision,
+)
+from missratio.threshold import binomial_tail
+
+# Offsets that are tried for one class at a time, and how often all are gone through.
+CANDIDATES = 32
+SWEEPS = 4
+# Parts of α that an ordered class may be certified at, to leave later ones room.
+SHARES = (1.0, 0.75, 0.5, 0.25)
+# A choice without room is worse than any with it, whose cost is an error in [0, 1].
+NO_ROOM = 10.0
+# Rows of one class that are looked at: more make no difference to a choice.
+MOST_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class ChoosingRows:
+    """Scored rows of one class.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_classes)
+    weights : ndarray of shape (n_rows,)
+        0 for a row that is missing.
+    """
+
+    scores: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, scores: FloatArray, weights: FloatArray) -> ChoosingRows:
+        """Leave out missing rows."""
+        return cls(scores[weights > 0.0], weights[weights > 0.0])
+
+    @staticmethod
+    def few(index: IntArray) -> IntArray:
+        """Rows to look at, where there are more than enough."""
+        places = np.linspace(0, len(index) - 1, min(len(index), MOST_ROWS))
+        return index[places.astype(np.intp)]
+
+    def share(self, which: Any) -> float:
+        """The weighted share of rows of a kind; 1 where there is no row."""
+        total = float(self.weights.sum())
+        return float(self.weights @ which) / total if total else 1.0
+
+    @property
+    def effective(self) -> float:
+        """How many rows the weights are worth (Kish)."""
+        squares = float((self.weights**2).sum())
+        return float(self.weights.sum()) ** 2 / squares if squares else 0.0
+
+    def threshold(self, scores: FloatArray, share: float) -> float:
+        """The smallest threshold with at most this share above it."""
+        order = np.argsort(-scores)
+        tail = np.cumsum(self.weights[order]) / max(float(self.weights.sum()), 1e-300)
+        place = int(np.searchsorted(tail, share, side="right"))
+        return float(scores[order][min(place, len(scores) - 1)]) if len(scores) else 0.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What there is to choose by.
+
+    Parameters
+    ----------
+    rows : tuple of ChoosingRows
+        By position of the class.
+    levels : mapping from int to float
+        α of each bounded class.
+    certifying : mapping from int to int
+        How many rows, worth as much as one without weights, are to certify it.
+    delta : float
+        Each class's part of δ.
+    """
+
+    rows: tuple[ChoosingRows, ...]
+    levels: Mapping[int, float]
+    certifying: Mapping[int, int]
+    delta: float
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there are rows of every class to choose by."""
+        return all(len(rows.weights) for rows in self.rows)
+
+    def allowed(self, position: int, level: float | None = None) -> float:
+        """The share of wrong rows that should still be certified at a level."""
+        alpha = self.levels[position] if level is None else level
+        n_rows = max(self.certifying[position], 1)
+        return max(binomial_tail(n_rows, alpha, self.delta), 0) / n_rows
+
+    def confusion(self, decision: UnorderedDecision, position: int) -> float:
+        """The share of a bounded class's rows that another bounded class takes."""
+        rows = self.rows[position]
+        return rows.share(decision.scores(rows.scores, position) == np.inf)
+
+    def crowding(self, decision: UnorderedDecision) -> float:
+        """How far bounded classes take each other's room; above 1 there is none.
+
+        The largest ratio of a class's confusion, with its standard error, to what is
+        allowed.
+        """
+        if len(decision.bounded) == 1:
+            return 0.0
+        ratios = []
+        for position in decision.bounded:
+            confused = self.confusion(decision, position)
+            effective = max(self.rows[position].effective, 1.0)
+            error = math.sqrt(max(confused * (1.0 - confused), 0.0) / effective)
+            ratios.append((confused + error) / max(self.allowed(position), 1e-12))
+        return max(ratios)
+
+    def with_thresholds(
+        self, decision: Decision, levels: Mapping[int, float] | None = None
+    ) -> Decision:
+        """Thresholds that should be about those to come."""
+        for position in decision.bounded:
+            rows = self.rows[position]
+            share = self.allowed(position, None if levels is None else levels[position])
+            scores = decision.scores(rows.scores, position)
+            decision = decision.with_threshold(position, rows.threshold(scores, share))
+        return decision
+
+    def mean_error(self, decision: Decision, positions: tuple[int, ...]) -> float:
+        """The mean over some classes of the share of their rows that is wrong."""
+        return float(
+            np.mean(
+                [
+                    rows.share(decision.decide(rows.scores) != position)
+                    for position, rows in enumerate(self.rows)
+                    if position in positions
+                ]
+            )
+        )
+
+    def cost(self, decision: UnorderedDecision) -> float:
+        """The mean error of the free classes, or how crowded the bounded ones are."""
+        crowding = self.crowding(decision)
+        if crowding > 1.0:
+            return NO_ROOM + crowding
+        if not decision.free:
+            return crowding
+        return self.mean_error(self.with_thresholds(decision), decision.free)
+
+
+def choose_offsets(choice: Choice, decision: UnorderedDecision) -> UnorderedDecision:
+    """Offsets with room for all bounds, and with the least error of the free classes.
+
+    One class at a time is given the best of many offsets, until none changes.
+
+    Parameters
+    ----------
+    choice : Choice
+    decision : UnorderedDecision
+        To start from.
+    """
+    best, cost = decision, choice.cost(decision)
+    for _ in range(SWEEPS):
+        before = cost
+        for group in (decision.bounded, decision.free):
+            for position in group[1:]:
+                for offset in candidate_offsets(choice, best, group, position):
+                    tried = replace(best, offsets=best.offsets.copy())
+                    tried.offsets[position] = offset
+                    if (found := choice.cost(tried)) < cost:
+                        best, cost = tried, found
+        if cost == before:
+            break
+    return best
+
+
+def candidate_offsets(
+    choice: Choice, decision: UnorderedDecision, group: tuple[int, ...], position: int
+) -> list[float]:
+    """Offsets of one class that change who wins within its group.
+
+    Halfway between those at which a row changes hands, so that no row is on the border.
+    """
+    others = [other for other in group if other != position]
+    borders = []
+    for member in group:
+        scores = choice.rows[member].scores
+        tilted = scores + decision.offsets
+        borders.append(tilted[:, others].max(axis=1) - scores[:, position])
+    known = np.unique(np.concatenate(borders))
+    if not len(known):
+        return []
+    between = (known[:-1] + known[1:]) / 2.0
+    offsets = np.array([known[0] - 1.0, *between, known[-1] + 1.0])
+    places = np.linspace(0, len(offsets) - 1, min(len(offsets), CANDIDATES))
+    few: list[float] = offsets[places.astype(np.intp)].tolist()
+    return few
+
+
+def choose_levels(choice: Choice, decision: OrderedDecision) -> dict[int, float]:
+    """Levels at which ordered classes are certified: α, or less for an earlier class.
+
+    What a class passes on, later ones have to place: less of it may leave them more
+    room. The mean error of all classes decides.
+
+    Parameters
+    ----------
+    choice : Choice
+    decision : OrderedDecision
+    """
+    levels = dict(choice.levels)
+
+    def cost(tried: Mapping[int, float]) -> float:
+        every = tuple(range(len(choice.rows)))
+        return choice.mean_error(choice.with_thresholds(decision, tried), every)
+
+    best = cost(levels)
+    for _ in range(SWEEPS):
+        before = best
+        # The last step's level has no later class to leave room for.
+        for position in decision.bounded[:-1]:
+            for share in SHARES:
+                tried = {**levels, position: share * choice.levels[position]}
+                if choice.allowed(position, tried[position]) == 0.0:
+                    continue
+                if (found := cost(tried)) < best:
+                    levels, best = tried, found
+        if best == before:
+            break
+    return levels
+
+
+def choose(choice: Choice, decision: Decision) -> tuple[Decision, dict[int, float]]:
+    """How scores become labels, and at which levels classes are certified.
+
+    Parameters
+    ----------
+    choice : Choice
+    decision : Decision
+        Before anything was chosen.
+    """
+    levels = dict(choice.levels)
+    if not choice.is_possible:
+        return decision, levels
+    if isinstance(decision, OrderedDecision):
+        return decision, choose_levels(choice, decision)
+    return choose_offsets(choice, decision), levels

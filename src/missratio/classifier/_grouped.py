@@ -1,0 +1,407 @@
+"""Several promises at once: one for each group, for all rows, and for precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from missratio._seeds import generator
+from missratio._typing import FloatArray, IntArray
+from missratio.classifier._bounded import BoundedClass
+from missratio.classifier._certificate import Certificate
+from missratio.classifier._certify import Promise
+from missratio.classifier._class_scores import Training
+from missratio.classifier._class_table import ClassTable, scorable
+from missratio.classifier._grouped_certificate import GroupedCertificate, KeptPromise
+from missratio.classifier._meta import DEPLOYMENTS, INFEASIBLE, CertifiedClassifier
+from missratio.classifier._models import find_models
+from missratio.classifier._precision import PrecisionPromise
+from missratio.classifier._reading import read_labelled, read_rows
+from missratio.exceptions import NoCertificateError
+from missratio.missingness import Missingness
+from missratio.ratio import check_choice, two_classes
+from missratio.threshold import Rule, check_levels
+
+THRESHOLDS = ("own", "shared")
+CONTROLLED, OTHER = 0, 1
+
+
+class GroupedNeymanPearsonClassifier(CertifiedClassifier):
+    """A classifier that keeps several promises about one class's error together.
+
+    P(some promise is broken) ≤ δ. With a threshold of its own, each group's error on
+    the controlled class is at most its α, whatever the groups' sizes (Mondrian). With a
+    shared threshold, the error over all rows is at most `alpha`, that of each group in
+    `group_alpha` at most its level, and the precision, if asked for, at least
+    `precision`. Each promise has an equal part of δ.
+
+    Parameters
+    ----------
+    estimator : estimator
+        As for `NeymanPearsonClassifier`.
+    alpha : float, default=0.05
+        Bound on the error: of each group, or over all rows if the threshold is shared.
+    delta : float, default=0.05
+        Probability that one or more of the promises may fail.
+    group_alpha : mapping from group to float or None, default=None
+        Bounds on the errors of some groups.
+    threshold : {"own", "shared"}, default="own"
+        Whether each group has a threshold of its own. A shared one is the strictest
+        that any promise needs.
+    precision : float or None, default=None
+        The share of rows classified as the other class that are of that class, at
+        least. Needs a shared threshold and `prevalence`.
+    prevalence : float or None, default=None
+        The share of the other class among rows to be classified.
+    missingness, rule, deployment : as for `NeymanPearsonClassifier`
+    calibration_size : float, default=0.5
+        Share of the controlled class's rows to calibrate with; with `precision` a
+        third of each class's rows, and another third decides how strict to be.
+    controlled_class : object, default=0
+    on_infeasible : {"raise", "reject_all"}, default="raise"
+        What to do where a group's rows are too few to certify a threshold of its own:
+        raise, or give all its rows to the controlled class. The certificate says so.
+    random_state : int, Generator or None, default=None
+
+    Attributes
+    ----------
+    certificate_ : GroupedCertificate
+        `to_frame()` is the table of what each group gets.
+    thresholds_ : dict
+        By group; None is the threshold of all rows where it is shared.
+    groups_ : list
+        The groups that have a threshold, or a promise of their own.
+    classes_ : ndarray of shape (2,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> y, groups = np.repeat([0, 1], 2000), rng.choice(["old", "young"], 4000)
+    >>> X = rng.normal(size=(4000, 1)) + 2.0 * y[:, None] + (groups == "old")[:, None]
+    >>> clf = mr.GroupedNeymanPearsonClassifier(
+    ...     LogisticRegression(), alpha=0.1, random_state=0
+    ... ).fit(X, y, groups)
+    >>> clf.certificate_.to_frame()[["group", "asked", "certified"]]
+       group  asked  certified
+    0    old    0.1       True
+    1  young    0.1       True
+    >>> bool(clf.thresholds_["old"] > clf.thresholds_["young"])
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        alpha: float = 0.05,
+        delta: float = 0.05,
+        group_alpha: Mapping[Any, float] | None = None,
+        threshold: Literal["own", "shared"] = "own",
+        precision: float | None = None,
+        prevalence: float | None = None,
+        missingness: Mapping[Any, Missingness] | None = None,
+        rule: str | Rule = "auto",
+        deployment: Literal["complete", "as-observed"] = "complete",
+        calibration_size: float = 0.5,
+        controlled_class: Any = 0,
+        on_infeasible: Literal["raise", "reject_all"] = "raise",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.alpha = alpha
+        self.delta = delta
+        self.group_alpha = group_alpha
+        self.threshold = threshold
+        self.precision = precision
+        self.prevalence = prevalence
+        self.missingness = missingness
+        self.rule = rule
+        self.deployment = deployment
+        self.calibration_size = calibration_size
+        self.controlled_class = controlled_class
+        self.on_infeasible = on_infeasible
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, groups: ArrayLike) -> Self:
+        """Fit the estimator, and choose thresholds on rows that it hasn't seen.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+            NaN where a value is missing.
+        y : array-like of shape (n_rows,)
+            Two labels, the controlled class among them.
+        groups : array-like of shape (n_rows,)
+            The group of each row.
+
+        Returns
+        -------
+        Self
+            The fitted classifier.
+        """
+        self._check_parameters()
+        X, y = read_labelled(self, X, y)
+        self.classes_ = two_classes(y)
+        members = self._read_groups(groups, X)
+        table = self._table(X, y)
+        rng = generator(self.random_state)
+        # 1. Rows to fit on, to choose by (for precision) and to calibrate on.
+        both = self.precision is not None
+        sizes = (1 / 3, 1 / 3) if both else (0.1, self.calibration_size)
+        bounded = (CONTROLLED, OTHER) if both else (CONTROLLED,)
+        fitted, chosen, held = table.split(bounded, *sizes, rng)
+        # 2. Scores.
+        self.scores_ = Training(table, fitted, None, {}).fit(self.estimator)
+        # 3. A threshold for each promise, on the rows of the controlled class.
+        asked = self._asked(members[table.rows_of(CONTROLLED, held)].tolist())
+        part = self.delta / (len(asked) + both)
+        alpha, precise = self.alpha, None
+        if self.precision is not None and self.prevalence is not None:
+            precise = PrecisionPromise(self.precision, self.prevalence, part)
+            alpha = precise.choose_level(table, chosen, held, self.alpha, self._score)
+        certificates = {
+            group: self._certify(table, held, members, group, level, part, rng)
+            for group, level in {**asked, **({None: alpha} if both else {})}.items()
+        }
+        self._keep(certificates, asked, part)
+        # 4. The precision at that threshold, on rows of the other class.
+        if precise is not None:
+            self._keep_precision(precise, table, held, alpha)
+        return self
+
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> Any:
+        """The other class for rows that score above their threshold.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        groups : array-like of shape (n_rows,), optional
+            Needed where each group has a threshold of its own. Rows of a group that
+            has none get the controlled class.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self, "thresholds_")
+        X = read_rows(self, X, reset=False)
+        limits = np.full(X.shape[0], self.thresholds_.get(None, np.inf))
+        if self.threshold == "own":
+            if groups is None:
+                raise ValueError(
+                    "Each group has a threshold of its own: give groups, one for each "
+                    "row."
+                )
+            members = self._read_groups(groups, X)
+            known = (self.thresholds_.get(group, np.inf) for group in members.tolist())
+            limits = np.array(list(known))
+        above = self._score(X) > limits
+        controlled = int(np.flatnonzero(self.classes_ == self.controlled_class)[0])
+        return self.classes_[np.where(above, 1 - controlled, controlled)]
+
+    def group_table(self, X: Any, y: ArrayLike, groups: ArrayLike) -> Any:
+        """What labelled rows of each group got: shares, not guarantees.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        y, groups : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        dataframe
+            For each group its rows of either class, the error on the controlled class
+            and the power, the share of the other class that is recognised.
+        """
+        predicted = np.asarray(self.predict(X, groups)) != self.controlled_class
+        is_other = np.asarray(y) != self.controlled_class
+        members = self._read_groups(groups, X)
+        names = sorted(set(members.tolist()), key=str)
+        columns: dict[str, list[Any]] = {
+            "group": [str(name) for name in names],
+            "controlled_rows": [],
+            "other_rows": [],
+            "error": [],
+            "power": [],
+        }
+        for name in names:
+            for kind, rows, share in (
+                (~is_other, "controlled_rows", "error"),
+                (is_other, "other_rows", "power"),
+            ):
+                own = kind & (members == name)
+                columns[rows].append(int(own.sum()))
+                columns[share].append(
+                    float(predicted[own].mean()) if own.any() else np.nan
+                )
+        return nw.from_dict(columns, backend="pandas").to_native()
+
+    def _check_parameters(self) -> None:
+        check_levels(self.alpha, self.delta)
+        for level in (self.group_alpha or {}).values():
+            check_levels(level, self.delta)
+        check_choice("threshold", self.threshold, THRESHOLDS)
+        check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
+        check_choice("deployment", self.deployment, DEPLOYMENTS)
+        if self.precision is None:
+            return
+        for name, value in (
+            ("precision", self.precision),
+            ("prevalence", self.prevalence),
+        ):
+            if value is None or not 0.0 < value < 1.0:
+                raise ValueError(
+                    f"{name} must lie strictly between 0 and 1, got {value}: a "
+                    "precision is for a known share of the other class."
+                )
+        if self.threshold != "shared":
+            raise ValueError(
+                "A precision is promised for all rows: set threshold='shared'."
+            )
+
+    def _read_groups(self, groups: ArrayLike, X: Any) -> Any:
+        members = np.asarray(groups, dtype=object)
+        check_consistent_length(X, members)
+        missing = [g is None or g != g for g in members.tolist()]
+        if any(missing):
+            raise ValueError(
+                f"{sum(missing)} row(s) have no group. Give each row one, such as "
+                "'unknown'."
+            )
+        return members
+
+    def _table(self, X: Any, y: Any) -> ClassTable:
+        labels = self.classes_.tolist()
+        if self.controlled_class not in labels:
+            raise ValueError(
+                f"controlled_class={self.controlled_class!r} is not among the classes "
+                f"{labels}. Say which of them is to be controlled."
+            )
+        labels.sort(key=lambda label: label != self.controlled_class)
+        models = find_models(self.missingness, self.estimator, self.classes_)
+        codes = (np.asarray(y) != self.controlled_class).astype(np.intp)
+        return ClassTable(X, codes, labels, models, None, self.deployment)
+
+    def _asked(self, groups: list[Any]) -> dict[Any, float]:
+        """The level of each promise about the error; None stands for all rows."""
+        known = sorted(set(groups), key=str)
+        given = dict(self.group_alpha or {})
+        for group in given:
+            if group not in known:
+                raise ValueError(
+                    f"group_alpha names a group {group!r} that no calibration row is "
+                    f"in. There are {known}."
+                )
+        if self.threshold == "shared":
+            return {None: self.alpha, **given}
+        return {group: given.get(group, self.alpha) for group in known}
+
+    def _certify(
+        self,
+        table: ClassTable,
+        held: IntArray,
+        members: Any,
+        group: Any,
+        level: float,
+        part: float,
+        rng: np.random.Generator,
+    ) -> Certificate:
+        """A threshold for the error of one group, or of all rows."""
+        own = table.rows_of(CONTROLLED, held)
+        if group is not None:
+            own = own[members[own] == group]
+        rest = np.setdiff1d(np.flatnonzero(table.codes == CONTROLLED), held)
+        promise = Promise(
+            alpha=level,
+            delta=part,
+            missingness_delta=None,
+            odds_factor=1.0,
+            rule=self.rule,
+            deployment=self.deployment,
+            on_infeasible="reject_all",
+            controlled=table.labels[CONTROLLED],
+            other=table.labels[OTHER],
+            caps=False,
+        )
+        bounded = BoundedClass(
+            promise,
+            table.labels[CONTROLLED],
+            table.take(own),
+            table.take(rest),
+            table.model(CONTROLLED, own),
+            None,
+        )
+        found, calibration = bounded.certify(self._score, level, rng)
+        if not found.certified and self.on_infeasible == "raise":
+            error = bounded.too_few_rows(calibration, found.rule)
+            where = "" if group is None else f"Group {group!r}: "
+            raise NoCertificateError(
+                f"{where}{error} Or give all its rows to the controlled class: "
+                "on_infeasible='reject_all'."
+            )
+        return found
+
+    def _keep(
+        self,
+        certificates: Mapping[Any, Certificate],
+        asked: Mapping[Any, float],
+        part: float,
+    ) -> None:
+        """Thresholds, and the promises as a table."""
+        thresholds = {
+            group: found.threshold if found.certified else np.inf
+            for group, found in certificates.items()
+        }
+        self.groups_ = [group for group in asked if group is not None]
+        if self.threshold == "shared":
+            thresholds = {None: max(thresholds.values())}
+        self.thresholds_ = thresholds
+        promises = tuple(
+            KeptPromise(
+                "error",
+                group,
+                asked[group],
+                found.error_bound if found.certified else 0.0,
+                found.estimated_error,
+                found.rows,
+                part,
+                thresholds.get(group, thresholds.get(None, np.inf)),
+            )
+            for group, found in certificates.items()
+        )
+        self.certificate_ = GroupedCertificate(
+            self.delta,
+            self.threshold == "shared",
+            promises,
+            tuple(certificates.values()),
+            self.prevalence if self.precision is not None else None,
+        )
+
+    def _keep_precision(
+        self, precise: PrecisionPromise, table: ClassTable, held: IntArray, alpha: float
+    ) -> None:
+        threshold = self.thresholds_[None]
+        kept = precise.keep(table, held, threshold, alpha, self._score, self.rule)
+        before = self.certificate_
+        self.certificate_ = GroupedCertificate(
+            before.delta,
+            before.shared,
+            (*before.promises, kept),
+            before.certificates,
+            before.prevalence,
+        )
+
+    def _score(self, X: Any) -> FloatArray:
+        """How much more a row is like the other class; −∞ where it has no score."""
+        scores = self.scores_.of(X, scorable(X, self.deployment))
+        margin = scores[:, OTHER] - scores[:, CONTROLLED]
+        return np.where(np.isnan(margin), -np.inf, margin)

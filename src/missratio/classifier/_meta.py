@@ -1,0 +1,75 @@
+"""What every certified classifier does alike, around its estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+
+from missratio.classifier._scores import complete_mask
+from missratio.missingness import Missingness, RowInclusion
+
+DEPLOYMENTS = ("complete", "as-observed")
+INFEASIBLE = ("raise", "reject_all")
+
+
+class CertifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A classifier around an estimator, that is calibrated on rows of its own."""
+
+    estimator: Any
+    missingness: Mapping[Any, Missingness] | None
+    deployment: str
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Fit parameters go to the estimator.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=mapping)
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """NaN and sparse tables where the estimator takes them."""
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = (
+            inner.input_tags.allow_nan or self.missingness is not None
+        )
+        return tags
+
+    def _drawn(self, inclusion: ArrayLike | None, X: Any) -> RowInclusion | None:
+        """By what draw rows are there; None where that isn't asked for."""
+        if inclusion is None:
+            return None
+        if self.deployment != "complete":
+            raise ValueError(
+                "inclusion is for deployment='complete': rows as they are observed are "
+                "calibrated as they are. Leave it out, and the answers too."
+            )
+        return RowInclusion.of(inclusion, complete_mask(X), X.shape[1])
+
+
+def check_factor(name: str, factor: float) -> None:
+    """Refuse a factor that odds, or a ratio, can't be wrong by."""
+    if not 1.0 <= factor < np.inf:
+        raise ValueError(f"{name} must be 1 or more, and finite: got {factor}.")
+
+
+def weighed_twice(label: Any) -> ValueError:
+    """A class has a model of missingness, and look-ups too."""
+    return ValueError(
+        f"Class {label!r} has a missingness model and inclusion probabilities: its "
+        "rows can't be weighed twice. Leave out one of them."
+    )

@@ -1,0 +1,364 @@
+"""Neyman-Pearson classification of several classes: their errors bounded together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn import get_config
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from missratio._seeds import generator
+from missratio._typing import FloatArray
+from missratio.classifier._asked import Asked
+from missratio.classifier._bounded import BoundedClass
+from missratio.classifier._calibration import Calibration
+from missratio.classifier._certificate import Certificate, percent
+from missratio.classifier._certify import Promise
+from missratio.classifier._choosing import Choice, ChoosingRows, choose
+from missratio.classifier._class_scores import Training
+from missratio.classifier._class_table import ClassTable, scorable
+from missratio.classifier._decisions import Decision, UnorderedDecision
+from missratio.classifier._meta import (
+    DEPLOYMENTS,
+    CertifiedClassifier,
+    check_factor,
+    weighed_twice,
+)
+from missratio.classifier._models import find_models
+from missratio.classifier._multiclass_certificate import MulticlassCertificate
+from missratio.classifier._reading import read_labelled, read_rows
+from missratio.classifier._trade_off import TradeOff, trade_offs
+from missratio.exceptions import Message, NoCertificateError
+from missratio.missingness import Missingness
+from missratio.ratio import check_choice
+from missratio.rows import as_source
+from missratio.threshold import Rule
+
+# Below +∞ and above every score.
+LARGEST = float(np.finfo(np.float64).max)
+
+
+class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
+    """A classifier that keeps the errors of several classes below their own α.
+
+    P(for some k: P(predicted ≠ k | class k) > α_k) ≤ δ for unordered classes; with
+    `order`, the same for P(predicted is less severe than k | class k). The errors that
+    are not bounded are made as small as the bounds allow.
+
+    Rows are split in three. On the first part an estimator is fitted; on the second it
+    is chosen how scores become labels; on the third each bounded class gets one
+    threshold, from its own rows, by a rule for one threshold at its part δ/m of δ. The
+    guarantee holds whatever the estimator, and however well it does.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier of several classes with `predict_proba` or `decision_function`; or
+        one of two classes, such as a density ratio, which is then fitted to each class
+        and the largest.
+    alpha : mapping from class to float
+        The bound on each class's error. Classes left out are not bounded. With `order`
+        all classes but the last have one.
+    delta : float, default=0.05
+        Probability that one or more of the bounds may fail, over the draw of the
+        calibration rows.
+    order : sequence of classes or None, default=None
+        The classes, the most severe first, where only errors in favour of a less severe
+        class are bounded. None for unordered classes.
+    missingness : mapping from class to Missingness or None, default=None
+        Why values are missing, as for `NeymanPearsonClassifier`.
+    rule : str or Rule, default="auto"
+        As for `NeymanPearsonClassifier`.
+    deployment : {"complete", "as-observed"}, default="complete"
+        Rows to be classified are complete, and one with a missing value gets the
+        most severe class, or the first in `alpha`; or they lose values as the
+        calibration rows did, and are scored as they are. The latter needs no φ.
+    calibration_size : float, default=0.4
+        Share of each bounded class's rows that its threshold is chosen with.
+    choice_size : float, default=0.2
+        Share of each class's rows that decide how scores become labels.
+    random_state : int, Generator or None, default=None
+        For the split, and for rules that draw.
+    odds_factor : float, default=1.0
+        The guarantee is to hold even if the odds of being missing are wrong by this
+        factor, either way.
+
+    Attributes
+    ----------
+    certificate_ : MulticlassCertificate
+        What is guaranteed, and under which assumptions; `certificate_[label]` is that
+        of one class.
+    trade_offs_ : tuple of TradeOff
+        What each pair of bounded classes leaves each other, the tightest first. There
+        after a fit that found no room, too. Empty for ordered classes.
+    scores_ : ClassScores
+        The fitted estimators.
+    decision_ : UnorderedDecision or OrderedDecision
+        Offsets and thresholds.
+    calibrations_ : dict
+        What each threshold was chosen from.
+    calibration_index_, choice_index_ : ndarray of int
+        Rows that thresholds were chosen with, and those that decided before.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> centres = {"flu": (0, 0), "cold": (3, 0), "well": (1, 3)}
+    >>> X = np.concatenate([rng.normal(c, 1, (900, 2)) for c in centres.values()])
+    >>> y = np.repeat(list(centres), 900)
+    >>> clf = mr.MulticlassNeymanPearsonClassifier(
+    ...     LogisticRegression(), alpha={"flu": 0.1, "cold": 0.15}, random_state=0
+    ... ).fit(X, y)
+    >>> [each.error_bound <= each.alpha for each in clf.certificate_.certificates]
+    [True, True]
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        alpha: Mapping[Any, float],
+        delta: float = 0.05,
+        order: Sequence[Any] | None = None,
+        missingness: Mapping[Any, Missingness] | None = None,
+        rule: str | Rule = "auto",
+        deployment: Literal["complete", "as-observed"] = "complete",
+        calibration_size: float = 0.4,
+        choice_size: float = 0.2,
+        random_state: Any = None,
+        odds_factor: float = 1.0,
+    ) -> None:
+        self.estimator = estimator
+        self.alpha = alpha
+        self.delta = delta
+        self.order = order
+        self.missingness = missingness
+        self.rule = rule
+        self.deployment = deployment
+        self.calibration_size = calibration_size
+        self.choice_size = choice_size
+        self.random_state = random_state
+        self.odds_factor = odds_factor
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        inclusion: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
+        """Fit the estimator, choose how scores become labels, and calibrate.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+            NaN where a value is missing.
+        y : array-like of shape (n_rows,)
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            Where values were looked up, the probability with which each row or entry is
+            there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
+            nothing about why values are missing.
+        **params : dict
+            Such as `sample_weight`, for the estimator's fit; calibration has none.
+
+        Returns
+        -------
+        Self
+            The fitted classifier.
+
+        Raises
+        ------
+        NoCertificateError
+            Where there are too few rows, or the bounds leave each other no room.
+        """
+        if as_source(X, y) is not None:
+            raise TypeError(
+                "Rows that are read block by block can't be split in three. Bring them "
+                "into memory, or bound one error with NeymanPearsonClassifier."
+            )
+        X, y = read_labelled(self, X, y)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        asked = Asked(self.alpha, self.delta, self.order, self.classes_.tolist())
+        self._check_parameters(asked)
+        models = find_models(self.missingness, self.estimator, self.classes_)
+        if get_config()["enable_metadata_routing"]:
+            params = process_routing(self, "fit", **params).estimator.fit
+        drawn = self._drawn(inclusion, X)
+        table = ClassTable(X, codes, asked.labels, models, drawn, self.deployment)
+        rng = generator(self.random_state)
+        # 1. Three parts; what can be known to be impossible is said now.
+        fitted, self.choice_index_, self.calibration_index_ = table.split(
+            asked.positions, self.choice_size, self.calibration_size, rng
+        )
+        bounded = self._bounded(table, asked)
+        for each in bounded.values():
+            each.refuse_too_few_rows()
+        # 2. Scores of every class.
+        given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
+        self.scores_ = Training(table, fitted, given, params).fit(self.estimator)
+        # 3. How they become labels, chosen on the second part.
+        choice = self._choice(table, asked, bounded)
+        decision, levels = choose(choice, asked.undecided())
+        self.trade_offs_: tuple[TradeOff, ...] = ()
+        if isinstance(decision, UnorderedDecision) and choice.is_possible:
+            self.trade_offs_ = trade_offs(choice, decision, asked.labels)
+        # 4. A threshold for each bounded class, on the third part.
+        self._certify(decision, levels, bounded, rng)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The classes of rows.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self, "certificate_")
+        return self.classes_[self.decision_.decide(self.class_scores(X))]
+
+    def class_scores(self, X: Any) -> FloatArray:
+        """The estimators' log-scores of each class, up to a common term.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            NaN for a row that can't be scored: under deployment "complete" one with a
+            missing value.
+        """
+        check_is_fitted(self, "scores_")
+        return self._class_scores(read_rows(self, X, reset=False))
+
+    def _check_parameters(self, asked: Asked) -> None:
+        asked.check()
+        check_choice("deployment", self.deployment, DEPLOYMENTS)
+        check_factor("odds_factor", self.odds_factor)
+
+    def _bounded(self, table: ClassTable, asked: Asked) -> dict[int, BoundedClass]:
+        """The bounded classes: rows that calibrate, and the others."""
+        found = {}
+        calibrates = np.zeros(len(table.codes), dtype=bool)
+        calibrates[self.calibration_index_] = True
+        for position in asked.positions:
+            label = asked.labels[position]
+            own = table.codes == position
+            held = np.flatnonzero(own & calibrates)
+            by_design = table.by_design(np.flatnonzero(own))
+            if by_design and label in (table.models or {}):
+                raise weighed_twice(label)
+            promise = Promise(
+                alpha=self.alpha[label],
+                delta=asked.part,
+                missingness_delta=None,
+                odds_factor=self.odds_factor,
+                rule=self.rule,
+                deployment=self.deployment,
+                on_infeasible="reject_all",
+                controlled=label,
+                other=asked.wrong(label),
+                caps=False,
+            )
+            found[position] = BoundedClass(
+                promise,
+                asked.fallback,
+                table.take(held),
+                table.take(np.flatnonzero(own & ~calibrates)),
+                table.model(position, held),
+                table.drawn.take(held) if by_design and table.drawn else None,
+            )
+        return found
+
+    def _choice(
+        self, table: ClassTable, asked: Asked, bounded: Mapping[int, BoundedClass]
+    ) -> Choice:
+        """The rows to choose by, and what those to calibrate on are worth."""
+        rows, worth = [], {}
+        for position in range(len(asked.labels)):
+            index = table.rows_of(position, self.choice_index_)
+            few = ChoosingRows.few(index)
+            weights = table.weights(position, few)
+            scores = self._class_scores(table.take(few))
+            rows.append(ChoosingRows.of(scores, weights))
+            if position in bounded:
+                share = rows[-1].effective / max(len(few), 1)
+                worth[position] = round(share * bounded[position].n_rows)
+        return Choice(tuple(rows), asked.levels, worth, asked.part)
+
+    def _class_scores(self, X: Any) -> FloatArray:
+        return self.scores_.of(X, scorable(X, self.deployment))
+
+    def _certify(
+        self,
+        decision: Decision,
+        levels: Mapping[int, float],
+        bounded: Mapping[int, BoundedClass],
+        rng: np.random.Generator,
+    ) -> None:
+        """One threshold after the other, the most severe class's first."""
+        certificates, self.calibrations_ = [], {}
+        for position in decision.bounded:
+            each, fixed = bounded[position], decision
+
+            def score(
+                X: Any, fixed: Decision = fixed, position: int = position
+            ) -> FloatArray:
+                return fixed.scores(self._class_scores(X), position)
+
+            certificate, calibration = each.certify(score, levels[position], rng)
+            if not certificate.certified:
+                raise self._without_certificate(each, certificate, calibration)
+            decision = decision.with_threshold(position, certificate.threshold)
+            certificates.append(certificate)
+            self.calibrations_[each.label] = calibration
+        self.decision_ = decision
+        self.certificate_ = MulticlassCertificate(
+            self.delta,
+            tuple(certificates),
+            None if self.order is None else tuple(self.order),
+            self.classes_.tolist()[decision.fallback],
+        )
+
+    def _without_certificate(
+        self, each: BoundedClass, certificate: Certificate, calibration: Calibration
+    ) -> NoCertificateError:
+        """Why a class has no threshold, and what to do."""
+        crowded = [trade for trade in self.trade_offs_ if each.label in trade.labels]
+        if not crowded or not (calibration.sample.values == np.inf).any():
+            return each.too_few_rows(calibration, certificate.rule)
+        return NoCertificateError(
+            Message(
+                "{sentence} In fact, {share} of {rows} calibration rows of class "
+                "{label!r} are taken for another bounded class.",
+                label=each.label,
+                remedies=(
+                    "raise one of the levels",
+                    "bound fewer classes",
+                    "bring more rows",
+                    "take an estimator that tells these classes apart",
+                    "draw trade_offs_ (TradeOffDisplay) to see what there is room for",
+                ),
+                facts={
+                    "sentence": crowded[0].sentence,
+                    "share": percent(calibration.sample.estimated_error(LARGEST)),
+                    "rows": each.n_rows,
+                },
+            )
+        )

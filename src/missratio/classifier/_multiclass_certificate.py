@@ -1,0 +1,117 @@
+"""What several thresholds guarantee together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from missratio.classifier._certificate import (
+    NO_SLACK,
+    Certificate,
+    named,
+    percent,
+    rows_of,
+)
+
+
+@dataclass(frozen=True)
+class MulticlassCertificate:
+    """The guarantee P(some class's error is above its α) ≤ δ.
+
+    Each class has a certificate of its own at its part of δ; together they fail with
+    the sum of these parts at most, however they depend on each other.
+
+    Parameters
+    ----------
+    delta : float
+    certificates : tuple of Certificate
+        One for each bounded class, in the order in which thresholds were chosen. Its
+        `other_class` lists the classes that a row of it must not get.
+    order : tuple or None
+        The classes, the most severe first, where they are ordered.
+    fallback : object
+        The class of a row that can't be scored.
+    """
+
+    delta: float
+    certificates: tuple[Certificate, ...]
+    order: tuple[Any, ...] | None
+    fallback: Any
+
+    def __getitem__(self, label: Any) -> Certificate:
+        """The certificate of one class."""
+        for certificate in self.certificates:
+            if certificate.controlled_class == label:
+                return certificate
+        known = [each.controlled_class for each in self.certificates]
+        raise KeyError(f"{label!r} has no certificate: {known} have.")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on, each thing once."""
+        every = (text for each in self.certificates for text in each.assumptions)
+        return tuple(dict.fromkeys(every))
+
+    @property
+    def sensitivity(self) -> float | None:
+        """Γ of the class with the least; None where none is missing not at random."""
+        known = [each.sensitivity for each in self.certificates]
+        return min((x for x in known if x is not None), default=None)
+
+    @property
+    def valid_while(self) -> str:
+        """Until when the certificate holds."""
+        return (
+            "as long as rows of each bounded class come from the law that its "
+            "calibration rows came from, and neither the model nor a threshold is "
+            "changed"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as plain data; a number that isn't finite is None."""
+        return {
+            "delta": self.delta,
+            "order": None if self.order is None else list(self.order),
+            "fallback": self.fallback,
+            "valid_while": self.valid_while,
+            "classes": [each.to_dict() for each in self.certificates],
+        }
+
+    def __str__(self) -> str:
+        """The certificate in words."""
+        lines = [
+            f"With probability {percent(1 - self.delta)} over the calibration rows, "
+            "all of this holds together:",
+            *(f"- {self._promise(each)}" for each in self.certificates),
+            "It assumes:",
+            *(f"- {assumption}." for assumption in self.assumptions),
+            *self._on_missingness(),
+            f"It holds {self.valid_while}.",
+        ]
+        return "\n".join(lines)
+
+    def _promise(self, each: Certificate) -> str:
+        kind = "complete " if each.deployment == "complete" else ""
+        as_they_are = "" if kind else ", as they are observed,"
+        wrong = "another class"
+        if self.order is not None:
+            wrong = " or ".join(named(label) for label in each.other_class)
+        size = f"{each.rows} calibration rows"
+        if each.observed < each.rows:
+            size += f", {each.observed} of them complete"
+        return (
+            f"At most {percent(each.alpha)} of {kind}{rows_of(each.controlled_class)}"
+            f"{as_they_are} are classified as {wrong} (estimated "
+            f"{percent(each.estimated_error)}, bound {percent(each.error_bound)}; rule "
+            f"{each.rule!r}, {size}, delta {each.delta:.3g})."
+        )
+
+    def _on_missingness(self) -> list[str]:
+        if self.sensitivity is None:
+            return []
+        if self.sensitivity < NO_SLACK:
+            return ["It has no slack: it needs φ to be exact."]
+        return [
+            "It still holds if the odds of being missing are wrong by a factor of up "
+            f"to Γ = {self.sensitivity:.3g}, either way."
+        ]

@@ -1,0 +1,115 @@
+"""Two samples of which rows or entries may be missing, and what complete rows weigh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from missratio._blocks import take_rows
+from missratio._typing import FloatArray, IntArray
+from missratio.missingness import Missingness
+from missratio.ratio import check_widths
+from missratio.rows import check_inclusion, check_missingness, class_model
+from missratio.weights import complete_row_weights
+
+Inclusion = tuple[ArrayLike | None, ArrayLike | None] | None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows of one sample.
+
+    Parameters
+    ----------
+    given : array-like or dataframe of shape (n_rows, n_columns)
+        As the user has them.
+    table : ndarray of shape (n_rows, n_columns)
+    weights : ndarray of shape (n_rows,)
+        1/P(complete), and 0 for a row with a missing value.
+    inclusion : ndarray, or None
+        Probabilities by design.
+    """
+
+    given: Any
+    table: FloatArray
+    weights: FloatArray
+    inclusion: FloatArray | None
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def take(self, chosen: IntArray) -> Any:
+        """Some rows, as the user has them."""
+        return take_rows(self.given, chosen)
+
+
+def read_samples(
+    X1: Any, X0: Any, missingness: Any, inclusion: Inclusion
+) -> tuple[Sample, Sample]:
+    """The numerator's and the denominator's sample, checked."""
+    check_missingness(missingness, [0, 1])
+    given = (None, None) if inclusion is None else inclusion
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise TypeError(
+            "inclusion must be a tuple of the numerator's and the denominator's "
+            f"probabilities, either of them None; got {type(inclusion).__name__}."
+        )
+    samples = [
+        _read(X, label, class_model(missingness, label), each)
+        for X, label, each in ((X1, 1, given[0]), (X0, 0, given[1]))
+    ]
+    check_widths(samples[0].table, samples[1].table)
+    return samples[0], samples[1]
+
+
+def _read(X: Any, label: int, model: Any, inclusion: ArrayLike | None) -> Sample:
+    table = np.asarray(X, dtype=np.float64)
+    if table.ndim != 2 or not len(table):
+        raise ValueError(
+            f"X{label} must be a table of rows and columns, got shape {table.shape}."
+        )
+    if np.isinf(table).any():
+        raise ValueError(f"X{label} has infinities: drop them, or mark them NaN.")
+    if inclusion is None:
+        weights = complete_row_weights(table, model)
+        known = None
+    elif model is not None:
+        raise ValueError(
+            f"Sample X{label} has a missingness model and inclusion probabilities: its "
+            "rows can't be weighed twice. Leave out the one or the other."
+        )
+    else:
+        known = check_inclusion(inclusion, table)
+        product = known if known.ndim == 1 else known.prod(axis=1)
+        weights = np.zeros(len(table))
+        np.divide(1.0, product, out=weights, where=product > 0.0)
+    if np.count_nonzero(weights) < 2:
+        raise ValueError(
+            f"X{label} has {np.count_nonzero(weights)} complete row(s) of "
+            f"{len(table)}; at least 2 are needed."
+        )
+    return Sample(X, table, weights, known)
+
+
+def missing_alike(missingness: Any, inclusion: Inclusion) -> bool:
+    """Whether both samples lose values for the same reason, as far as is known."""
+    if inclusion is not None and any(each is not None for each in inclusion):
+        return False
+    if not isinstance(missingness, Mapping):
+        return True
+    return _same(missingness.get(1), missingness.get(0))
+
+
+def _same(own: Missingness | None, other: Missingness | None) -> bool:
+    if own is other:
+        return True
+    if type(own) is not type(other) or not is_dataclass(own):
+        return False
+    return all(
+        np.array_equal(getattr(own, each.name), getattr(other, each.name))
+        for each in fields(own)
+    )

@@ -1,0 +1,130 @@
+"""Mixture proportions by maximum likelihood: a convex problem on the simplex."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
+
+from missratio._typing import FloatArray
+from missratio.solver._result import Status
+
+# Of the Hessian's mean diagonal: components that are the same would make it singular.
+RIDGE = 1e-10
+SHRINK = 0.5
+SUFFICIENT = 1e-4
+MOST_HALVINGS = 40
+# No row's likelihood falls by more than this at once.
+LEAST_LEFT = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureSolution:
+    """Where a solve ended.
+
+    Parameters
+    ----------
+    proportions : ndarray of shape (n_components,)
+        Not negative, with sum one.
+    gap : float
+        The likelihood is at most this much below its maximum: the largest derivative
+        towards a component, which is zero at the optimum.
+    n_iter : int
+    status : Status
+    """
+
+    proportions: FloatArray
+    gap: float
+    n_iter: int
+    status: Status
+
+
+def mixture_proportions(
+    likelihood: FloatArray,
+    weights: FloatArray,
+    start: FloatArray | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+) -> MixtureSolution:
+    """Maximise Σ w_i log Σ_k L_ik π_k over the simplex, by Newton's steps.
+
+    Each step minimises the second-order model over proportions that are not negative,
+    in the components that matter, and is cut back until the likelihood rises.
+
+    Parameters
+    ----------
+    likelihood : ndarray of shape (n_rows, n_components)
+        L, not negative, with something positive in every row.
+    weights : ndarray of shape (n_rows,)
+        w, with sum one.
+    start : ndarray of shape (n_components,), optional
+        Where to begin; equal proportions by default.
+    tol : float
+        The gap at which to stop.
+    max_iter : int
+    """
+    n_components = likelihood.shape[1]
+    found = np.full(n_components, 1.0 / n_components) if start is None else start
+    mixed = likelihood @ found
+    status, gap, n_iter = Status.OUT_OF_ITERATIONS, np.inf, 0
+    for n_iter in range(max_iter + 1):
+        # 1. The derivative towards each component; none is positive at the optimum.
+        pull = likelihood.T @ (weights / mixed) - 1.0
+        gap = float(pull.max())
+        if gap <= tol:
+            status = Status.CONVERGED
+            break
+        if n_iter == max_iter:
+            break
+        # 2. Newton's step among components that are there or wanted.
+        among = np.flatnonzero((found > 0.0) | (pull > 0.0))
+        part = likelihood[:, among]
+        target = _newton_target(part, weights / mixed**2, found[among], pull[among])
+        step = target - found[among]
+        # 3. Back until the likelihood rises, by enough of what the slope promises.
+        moved = _line_search(
+            mixed, part @ step, weights, float(pull[among] @ step), step
+        )
+        if moved is None:
+            status = Status.STALLED
+            break
+        found = found.copy()
+        found[among] = np.maximum(found[among] + moved * step, 0.0)
+        # The likelihood is largest at sum one.
+        found /= found.sum()
+        mixed = likelihood @ found
+    return MixtureSolution(found, gap, n_iter, status)
+
+
+def _newton_target(
+    part: FloatArray, curvature: FloatArray, found: FloatArray, pull: FloatArray
+) -> FloatArray:
+    """Minimise the second-order model of −Σ w log Lπ + Σ π over π ≥ 0."""
+    scaled = part * np.sqrt(curvature)[:, None]
+    hessian = scaled.T @ scaled
+    hessian.flat[:: len(hessian) + 1] += RIDGE * hessian.trace() / len(hessian)
+    upper = np.linalg.cholesky(hessian).T
+    right = solve_triangular(upper, hessian @ found + pull, trans="T")
+    target: FloatArray = nnls(upper, right)[0]
+    return target
+
+
+def _line_search(
+    mixed: FloatArray,
+    change: FloatArray,
+    weights: FloatArray,
+    slope: float,
+    step: FloatArray,
+) -> float | None:
+    """How far to go, of 1, ½, ¼ and so on; None where nothing is gained."""
+    length, total = 1.0, step.sum()
+    for _ in range(MOST_HALVINGS):
+        after = mixed + length * change
+        if (after > LEAST_LEFT * mixed).all():
+            gain = weights @ np.log(after / mixed) - length * total
+            if gain >= SUFFICIENT * length * slope > 0.0:
+                return length
+        length *= SHRINK
+    return None

@@ -1,0 +1,164 @@
+"""ONNX files give the same labels as the classifiers that they were made of."""
+
+import json
+
+import numpy as np
+import pytest
+from optional_packages import optional
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+import missratio as mr
+from missratio.app.export import CantExportError
+from missratio.exceptions import DestinationError
+
+pd = optional("pandas")
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+
+def draw(n=2000, seed=0, missing=0.0, grid=0.0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    X = rng.normal(size=(n, 4)) + y[:, None] * [1.0, 0.5, 0.0, -0.5]
+    if grid:
+        X = np.round(X / grid) * grid
+    X[rng.random(X.shape) < missing] = np.nan
+    return X, y
+
+
+def run(path, X):
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = runtime.InferenceSession(path, options)
+    return session.run(None, {"X": np.asarray(X, dtype=np.float64)})
+
+
+def classifier(estimator, **kwargs):
+    return mr.NeymanPearsonClassifier(estimator, alpha=0.1, random_state=0, **kwargs)
+
+
+ESTIMATORS = [
+    LogisticRegression(),
+    make_pipeline(StandardScaler(), LogisticRegression()),
+    RidgeClassifier(),
+    LinearSVC(),
+    mr.KLIEP(),
+    mr.NaiveBayesRatio(mr.KLIEP()),
+    mr.FDivergenceRatio("js"),
+    HistGradientBoostingClassifier(max_iter=30, random_state=0),
+    DecisionTreeClassifier(min_samples_leaf=20, random_state=0),
+    RandomForestClassifier(20, min_samples_leaf=5, random_state=0),
+    ExtraTreesClassifier(20, min_samples_leaf=5, random_state=0),
+]
+
+
+@pytest.mark.parametrize("grid", [0.0, 0.5])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_labels_are_the_same_and_incomplete_rows_get_the_controlled_class(
+    estimator, grid, tmp_path
+):
+    fitted = classifier(estimator).fit(*draw(grid=grid))
+    path = mr.export_onnx(fitted, tmp_path / "model.onnx")
+    X, _ = draw(20_000, seed=1, missing=0.02, grid=grid)
+    label, score = run(path, X)
+    np.testing.assert_array_equal(label, fitted.predict(X))
+    np.testing.assert_allclose(score, fitted.score_samples(X), rtol=1e-9, atol=1e-9)
+    assert 0.02 < label.mean() < 0.9
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        HistGradientBoostingClassifier(max_iter=20, random_state=0),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+def test_a_million_rows(estimator, tmp_path):
+    fitted = classifier(estimator).fit(*draw(5000))
+    path = mr.export_onnx(fitted, tmp_path / "model.onnx")
+    X, _ = draw(1_000_000, seed=1, missing=0.001)
+    assert np.array_equal(run(path, X)[0], fitted.predict(X))
+
+
+def test_trees_take_blanks_as_observed(tmp_path):
+    trees = HistGradientBoostingClassifier(max_iter=30, random_state=0)
+    fitted = classifier(trees, deployment="as-observed").fit(*draw(missing=0.2))
+    path = mr.export_onnx(fitted, tmp_path / "model.onnx")
+    X, _ = draw(20_000, seed=1, missing=0.2)
+    label, _ = run(path, X)
+    np.testing.assert_array_equal(label, fitted.predict(X))
+    assert label[np.isnan(X).any(axis=1)].any()
+
+
+def test_labels_that_are_texts_and_what_goes_with_the_file(tmp_path):
+    X, y = draw()
+    frame = pd.DataFrame(X, columns=["age", "pulse", "sugar", "iron"])
+    names = np.array(["well", "sick"])[y]
+    fitted = classifier(LogisticRegression(), controlled_class="well")
+    fitted.fit(frame, names)
+    path = mr.export_onnx(fitted, tmp_path / "model.onnx")
+    label, _ = run(path, X)
+    np.testing.assert_array_equal(label.astype(str), fitted.predict(frame))
+    facts = {each.key: each.value for each in onnx.load(path).metadata_props}
+    assert json.loads(facts["columns"]) == list(frame.columns)
+    assert facts["certificate"].startswith("At most 10%")
+    with pytest.raises(DestinationError):
+        mr.export_onnx(fitted, path)
+    mr.export_onnx(fitted, path, force=True)
+
+
+def test_where_nothing_was_certified_all_rows_get_the_controlled_class(tmp_path):
+    fitted = classifier(LogisticRegression(), on_infeasible="reject_all")
+    fitted.fit(*draw(60))
+    assert fitted.threshold_ == np.inf
+    path = mr.export_onnx(fitted, tmp_path / "model.onnx")
+    assert not run(path, draw(100)[0])[0].any()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "match"),
+    [
+        (GaussianNB(), "GaussianNB can't be exported.*neither linear"),
+        (GradientBoostingClassifier(n_estimators=2), "GradientBoostingClassifier"),
+        (make_pipeline(MinMaxScaler(), LogisticRegression()), "MinMaxScaler"),
+        (mr.KLIEP("polynomial", l2=0.1), "KLIEP can't.*PolynomialBasis"),
+        (
+            HistGradientBoostingClassifier(
+                max_iter=5, categorical_features=[0], random_state=0
+            ),
+            "splits by categories",
+        ),
+    ],
+)
+def test_what_cant_be_exported_is_named(estimator, match, tmp_path):
+    X, y = draw()
+    X[:, 0] = np.clip(np.round(X[:, 0]) + 3, 0, 6)
+    fitted = classifier(estimator).fit(X, y)
+    with pytest.raises(CantExportError, match=match):
+        mr.export_onnx(fitted, tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_caps_and_other_classifiers_are_refused(tmp_path):
+    X, y = draw(4000)
+    phi = mr.LogisticMissingness([-2.0, -30, -30, -30], [1.0, 0, 0, 0])
+    X[y == 0] = mr.corrupt(X[y == 0], phi, random_state=0)
+    capped = classifier(mr.KLIEP(), missingness={0: phi}, rule="counting").fit(X, y)
+    assert capped.calibration_.trust.cap is not None
+    with pytest.raises(CantExportError, match="cap can't be exported"):
+        mr.export_onnx(capped, tmp_path / "model.onnx")
+    with pytest.raises(CantExportError, match="LogisticRegression can't"):
+        mr.export_onnx(LogisticRegression(), tmp_path / "model.onnx")

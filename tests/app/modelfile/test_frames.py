@@ -1,0 +1,140 @@
+"""A model made by the command line predicts dataframes, as the command does files."""
+
+import csv
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from optional_packages import optional
+from typer.testing import CliRunner
+
+import missratio as mr
+from missratio.app.cli import app
+from missratio.exceptions import TableError
+
+pd = optional("pandas")
+pl = optional("polars")
+
+
+def run(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("frames")
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    """A model of numbers, categories and yes-or-no, some of them blank."""
+    rng = np.random.default_rng(0)
+    n = 800
+    sick = np.arange(n) % 2 == 1
+    with (folder / "t.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["id", "pulse", "ward", "smokes", "state"])
+        for i in range(n):
+            ward = rng.choice(["east", "west", ""])
+            pulse = (
+                ""
+                if rng.uniform() < 0.1
+                else f"{rng.normal(80 + 20 * sick[i], 10):.1f}"
+            )
+            smokes = bool(rng.uniform() < 0.3 + 0.4 * sick[i])
+            writer.writerow(
+                [f"P{i}", pulse, ward, smokes, ["well", "sick"][int(sick[i])]]
+            )
+    run("fit", folder / "t.csv", "--target", "state", "--controlled", "well", "--alpha",
+        0.2, "--drop", "id", "--missingness", "ignore", "--method", "trees", "--out",
+        folder / "m.skops", "-q")  # fmt: skip
+    return mr.load_model(folder / "m.skops")
+
+
+ROWS = {
+    "ward": ["west", None, "north", "east"],
+    "smokes": [True, False, True, False],
+    "pulse": [120.0, 60.0, 120.0, np.nan],
+}
+FRAMES = {
+    "pandas": pd.DataFrame(ROWS),
+    "pandas categories": pd.DataFrame(ROWS).astype({"ward": "category"}),
+    "pandas nullable": pd.DataFrame(ROWS).convert_dtypes(),
+    "texts": pd.DataFrame(
+        {
+            "pulse": ["120", "60.0", " 120 ", "NA"],
+            "ward": [" west", "", "north", "east"],
+            "smokes": ["True", "False", "True", "False"],
+        }
+    ),
+    "polars": pl.DataFrame(ROWS, strict=False),
+    "polars categories": pl.DataFrame(ROWS, strict=False).with_columns(
+        pl.col("ward").cast(pl.Categorical)
+    ),
+    "pyarrow": pa.table(ROWS),
+    "with the target": pd.DataFrame(ROWS).assign(state="well", id=range(4)),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_dataframes_of_every_kind_are_read_alike(model, kind):
+    labels, expected = model.predict(FRAMES[kind]), model.predict(FRAMES["pandas"])
+    assert labels.tolist() == expected.tolist()
+    np.testing.assert_array_equal(
+        model.score_samples(FRAMES[kind]), model.score_samples(FRAMES["pandas"])
+    )
+
+
+def test_rows_get_the_label_that_they_should(model):
+    labels = model.predict(FRAMES["pandas"])
+    assert labels.tolist()[:3] == ["sick", "well", "well"]
+    scores, distance = (
+        f(FRAMES["pandas"]) for f in (model.score_samples, model.decision_function)
+    )
+    # A ward that was never seen can't be scored; a blank one and a blank pulse can.
+    assert np.isneginf(scores).tolist() == [False, False, True, False]
+    assert ((distance > 0) == (labels == "sick")).all()
+    assert model.classes_.tolist() == ["sick", "well"]
+    assert set(model.feature_names_in_) == set(ROWS)
+
+
+def test_files_and_dataframes_agree(model, folder):
+    out = folder / "p.csv"
+    run("predict", folder / "m.skops", folder / "t.csv", "--out", out, "-q", "--force")
+    found, frame = pd.read_csv(out), pd.read_csv(folder / "t.csv")
+    assert model.predict(frame).tolist() == found["label"].tolist()
+    np.testing.assert_allclose(model.score_samples(frame), found["score"])
+
+
+MISTAKES = {
+    "array": (np.zeros((2, 3)), TypeError, "give a dataframe"),
+    "absent": (FRAMES["pandas"].rename(columns={"pulse": "puls"}), TableError,
+               "lacks 'pulse'. Did you mean 'puls'"),
+    "extra": (FRAMES["pandas"].assign(age=3), TableError,
+              "doesn't know: 'age'. Leave them out, such as by X"),
+    "text": (FRAMES["pandas"].assign(pulse="high"), TableError,
+             "'pulse' holds numbers: 'high' in row 1"),
+    "infinite": (FRAMES["pandas"].assign(pulse=np.inf), TableError, "must be finite"),
+    "doubled": (pa.table([[1.0], [2.0]], names=["a", "a"]), Exception, "a"),
+    "mixed": (FRAMES["pandas"].assign(ward=["a", 1, 2.0, None]), TableError,
+              "several kinds"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_named(model, mistake):
+    frame, error, match = MISTAKES[mistake]
+    with pytest.raises(error) as caught:
+        model.predict(frame)
+    assert match in str(caught.value)
+
+
+def test_without_a_threshold_everything_is_controlled(model, folder):
+    run("fit", folder / "t.csv", "--target", "state", "--controlled", "well", "--alpha",
+        0.001, "--drop", "id", "--missingness", "ignore", "--method", "trees", "--out",
+        folder / "none.skops", "-q", "--on-infeasible", "reject_all")  # fmt: skip
+    none = mr.load_model(folder / "none.skops")
+    assert set(none.predict(FRAMES["pandas"])) == {"well"}
+    assert np.isneginf(none.decision_function(FRAMES["pandas"])).all()

@@ -1,0 +1,125 @@
+"""Promises to groups, and about precision."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import missratio as mr
+from missratio.classifier._upper_bound import error_bound_at
+from missratio.exceptions import NoCertificateError
+from missratio.threshold import BinomialRule, CalibrationSample, binomial_bound
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import groups as simulation
+
+
+def draw(n=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    y, groups = (
+        rng.choice([0, 1], n),
+        rng.choice(["old", "young", "tiny"], n, p=[0.5, 0.49, 0.01]),
+    )
+    X = rng.normal(size=(n, 2)) + 2.0 * y[:, None] + 0.8 * (groups == "old")[:, None]
+    return X, y, groups
+
+
+def classifier(**kwargs):
+    given = {"alpha": 0.1, "random_state": 0, "on_infeasible": "reject_all", **kwargs}
+    return mr.GroupedNeymanPearsonClassifier(LogisticRegression(), **given)
+
+
+def test_each_group_gets_a_threshold_and_a_line_of_its_own():
+    fitted = classifier().fit(*draw())
+    table = fitted.certificate_.to_frame().set_index("group")
+    assert table.loc["old", "certified"]
+    assert table.loc["young", "bound"] <= 0.1
+    assert table["delta"].sum() == pytest.approx(0.05)
+    # Too few rows: said, and nothing is given to the other class there.
+    assert not table.loc["tiny", "certified"]
+    X, y, groups = draw(40_000, seed=1)
+    shown = fitted.group_table(X, y, groups).set_index("group")
+    assert (shown["error"] <= 0.1).all()
+    assert shown.loc["tiny", "power"] == 0.0
+    assert shown.loc["old", "power"] > 0.4
+    assert "too few for 10%" in str(fitted.certificate_)
+    assert fitted.certificate_.to_dict()["promises"][0]["kind"] == "error"
+
+
+def test_too_few_rows_of_a_group_raise_by_default():
+    with pytest.raises(NoCertificateError, match=r"Group 'tiny'.*reject_all"):
+        classifier(on_infeasible="raise").fit(*draw())
+
+
+def test_rows_of_an_unknown_group_get_the_controlled_class():
+    X, y, groups = draw()
+    fitted = classifier().fit(X, y, groups)
+    assert not fitted.predict(X, np.full(len(y), "new")).any()
+
+
+def test_a_shared_threshold_is_the_strictest_that_a_promise_needs():
+    X, y, groups = draw()
+    one = classifier(threshold="shared").fit(X, y, groups)
+    two = classifier(threshold="shared", group_alpha={"old": 0.05}).fit(X, y, groups)
+    assert two.thresholds_[None] > one.thresholds_[None]
+    predicted, old = two.predict(X), (groups == "old") & (y == 0)
+    assert predicted[old].mean() < 0.06
+    assert two.groups_ == ["old"]
+
+
+def test_precision_is_kept_at_the_prevalence_it_is_for():
+    X, y, groups = draw(9000)
+    kwargs = {"threshold": "shared", "prevalence": 0.2}
+    fitted = classifier(precision=0.8, **kwargs).fit(X, y, groups)
+    promise = fitted.certificate_.promises[-1]
+    assert promise.kind == "precision"
+    assert promise.bound >= 0.8
+    X, y, groups = draw(40_000, seed=1)
+    predicted = fitted.predict(X)
+    error, power = predicted[y == 0].mean(), predicted[y == 1].mean()
+    assert 0.2 * power / (0.2 * power + 0.8 * error) >= promise.bound
+    assert "At least" in str(fitted.certificate_)
+    with pytest.raises(NoCertificateError, match=r"precision of 0\.999 can't be"):
+        classifier(precision=0.999, **kwargs).fit(*draw(3000))
+
+
+def test_the_bound_at_a_threshold_is_clopper_and_pearsons_for_complete_rows():
+    scores = np.random.default_rng(0).normal(size=200)
+    sample = CalibrationSample.build(scores)
+    above = int((scores > 1.0).sum())
+    found = error_bound_at(sample, BinomialRule(), 1.0, 0.05)
+    assert found == pytest.approx(binomial_bound(200, above, 0.05), abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "match"),
+    [
+        ({"precision": 0.5}, "prevalence must lie"),
+        ({"precision": 0.5, "prevalence": 0.1}, "threshold='shared'"),
+        ({"threshold": "both"}, "threshold"),
+        ({"group_alpha": {"odd": 0.1}}, "names a group 'odd'"),
+        ({"controlled_class": 7}, "not among the classes"),
+    ],
+)
+def test_what_is_not_sound_is_refused(kwargs, match):
+    with pytest.raises(ValueError, match=match):
+        classifier(**kwargs).fit(*draw(400))
+
+
+def test_rows_without_a_group_are_refused_and_groups_are_needed():
+    X, y, groups = draw(400)
+    fitted = classifier().fit(X, y, groups)
+    with pytest.raises(ValueError, match="give groups"):
+        fitted.predict(X)
+    without = groups.astype(object)
+    without[3] = None
+    with pytest.raises(ValueError, match="have no group"):
+        classifier().fit(X, y, without)
+
+
+def test_promises_are_kept_in_a_short_simulation():
+    found = simulation.simulate(simulation.Setting.draw(2), repeats=30)
+    assert found.certified > 20
+    assert found.p_value > 1e-3

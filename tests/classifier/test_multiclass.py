@@ -1,0 +1,272 @@
+"""Several bounds together: what decides, what is certified, and what is refused."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from optional_packages import optional
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+import missratio as mr
+from missratio.classifier._choosing import Choice, ChoosingRows, choose_offsets
+from missratio.classifier._decisions import ordered, unordered
+from missratio.exceptions import NoCertificateError
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import multiclass as simulation
+
+pd = optional("pandas")
+
+CENTRES = {"flu": (0, 0), "cold": (3, 0), "well": (1, 3)}
+
+
+def draw(n=900, seed=0, centres=CENTRES):
+    rng = np.random.default_rng(seed)
+    X = np.concatenate([rng.normal(c, 1, (n, 2)) for c in centres.values()])
+    return X, np.repeat(list(centres), n)
+
+
+def classifier(alpha, estimator=None, **kwargs):
+    return mr.MulticlassNeymanPearsonClassifier(
+        estimator or LogisticRegression(), alpha=alpha, random_state=0, **kwargs
+    )
+
+
+class TestDecisions:
+    scores = np.random.default_rng(0).normal(size=(500, 4))
+
+    @pytest.mark.parametrize("bounded", [(0,), (2, 1), (3, 0, 1), (0, 1, 2, 3)])
+    def test_a_row_of_a_bounded_class_is_wrong_exactly_above_its_threshold(
+        self, bounded
+    ):
+        decision = unordered(4, bounded)
+        rng = np.random.default_rng(1)
+        decision.offsets[:] = rng.normal(size=4)
+        for position in bounded:
+            decision = decision.with_threshold(position, rng.normal())
+        if not decision.free:
+            decision.thresholds[:] = 0.0
+        decided = decision.decide(self.scores)
+        for position in bounded:
+            above = (
+                decision.scores(self.scores, position) > decision.thresholds[position]
+            )
+            assert_array_equal(above, decided != position)
+
+    def test_ordered_rows_are_under_classified_exactly_above_their_threshold(self):
+        decision = ordered([2, 0, 3, 1])
+        for position in decision.bounded:
+            decision = decision.with_threshold(position, 0.3)
+        place = np.argsort([2, 0, 3, 1])[decision.decide(self.scores)]
+        for k, position in enumerate(decision.bounded):
+            above = decision.scores(self.scores, position) > 0.3
+            assert_array_equal(above, place > k)
+
+    def test_another_threshold_does_not_touch_a_class_s_scores(self):
+        decision = unordered(4, (0, 1))
+        moved = decision.with_threshold(0, -5.0)
+        assert_array_equal(
+            decision.scores(self.scores, 1), moved.scores(self.scores, 1)
+        )
+
+    def test_rows_without_scores_fall_back(self):
+        nothing = np.full((1, 4), np.nan)
+        for decision in (unordered(4, (2, 1)), ordered([2, 0, 1, 3])):
+            assert decision.decide(nothing).tolist() == [2]
+            assert decision.scores(nothing, 2).tolist() == [-np.inf]
+        # It is an error of the other bounded class, and says so.
+        assert unordered(4, (2, 1)).scores(nothing, 1).tolist() == [np.inf]
+        assert ordered([2, 0, 1, 3]).scores(nothing, 0).tolist() == [-np.inf]
+
+
+def test_offsets_make_room_where_there_is_some():
+    """Without an offset class 1 takes nearly all of class 0's rows."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for k in range(3):
+        distance = (rng.normal(4 * k, 1, 400)[:, None] - 4 * np.arange(3)) ** 2
+        scores = -distance / 2
+        scores[:, 1] += 9.0
+        rows.append(ChoosingRows(scores, np.ones(400)))
+    choice = Choice(tuple(rows), {0: 0.1, 1: 0.1}, {0: 400, 1: 400}, 0.025)
+    before = unordered(3, (0, 1))
+    after = choose_offsets(choice, before)
+    assert choice.crowding(before) > 5
+    assert choice.crowding(after) < 1
+    assert choice.cost(after) < 0.1
+
+
+TWO = {"flu": 0.1, "cold": 0.15}
+ORDERED = {"alpha": {"flu": 0.1, "cold": 0.1}, "order": ["flu", "cold", "well"]}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "kwargs"),
+    [
+        (LogisticRegression(), {"alpha": {"flu": 0.1}}),
+        (LogisticRegression(), {"alpha": TWO}),
+        (LogisticRegression(), {"alpha": {"flu": 0.2, "cold": 0.2, "well": 0.2}}),
+        (LogisticRegression(), ORDERED),
+        (mr.KLIEP(l2=0.01), {"alpha": {"flu": 0.1}}),
+        (mr.KLIEP(l2=0.01), ORDERED),
+    ],
+)
+def test_bounds_are_kept_on_new_rows(estimator, kwargs):
+    X, y = draw()
+    fitted = classifier(estimator=estimator, **kwargs).fit(X, y)
+    X, y = draw(20_000, seed=1)
+    predicted = fitted.predict(X)
+    for certificate in fitted.certificate_.certificates:
+        label = certificate.controlled_class
+        wrong = np.isin(predicted[y == label], certificate.other_class).mean()
+        assert wrong <= certificate.alpha
+        assert certificate.delta == pytest.approx(0.05 / len(kwargs["alpha"]))
+        assert abs(wrong - certificate.estimated_error) < 0.05
+
+
+def test_one_bounded_class_of_two_is_neyman_pearson_classification():
+    X, y = draw(centres={"flu": (0, 0), "cold": (2, 0)})
+    several = classifier({"flu": 0.1}).fit(X, y)
+    assert len(several.choice_index_) == 0
+    X, y = draw(20_000, seed=1, centres={"flu": (0, 0), "cold": (2, 0)})
+    predicted = several.predict(X)
+    assert 0.05 < np.mean(predicted[y == "flu"] != "flu") <= 0.1
+    one = several.calibrations_["flu"]
+    assert one.rule.select(one.sample, 0.1, 0.05).rule == "binomial"
+
+
+def test_a_dataframe_and_trees_that_take_nan_as_observed():
+    X, y = draw()
+    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
+    fitted = classifier({"flu": 0.2}, trees, deployment="as-observed").fit(frame, y)
+    assert set(fitted.predict(frame)) <= set(y)
+    assert "as they are observed" in str(fitted.certificate_)
+
+
+def test_parts_are_disjoint_and_calibration_rows_are_of_bounded_classes():
+    X, y = draw(300)
+    fitted = classifier({"flu": 0.2}).fit(X, y)
+    held, chosen = set(fitted.calibration_index_), set(fitted.choice_index_)
+    assert not held & chosen
+    assert set(y[list(held)]) == {"flu"}
+    assert len(held) == 120
+    assert len(chosen) == 180
+
+
+def test_without_room_the_error_says_what_there_is_room_for():
+    X, y = draw(centres={"A": (0, 0), "B": (1.2, 0), "C": (0, 4)})
+    unlucky = classifier({"A": 0.05, "B": 0.05})
+    with pytest.raises(NoCertificateError, match="leave no room: at least 0") as told:
+        unlucky.fit(X, y)
+    assert "trade_offs_" in str(told.value)
+    trade = unlucky.trade_offs_[0]
+    assert trade.labels == ("A", "B")
+    assert not trade.has_room
+    level = 1.3 * trade.least_factor * 0.05
+    assert 0.05 < level < 1
+    kept = classifier({"A": level, "B": level}).fit(X, y)
+    assert kept.trade_offs_[0].has_room
+    # What one of them needs if the other keeps its own.
+    least = trade.least_level(1)
+    classifier({"A": 0.06, "B": min(1.1 * least, 0.99)}).fit(X, y)
+
+
+def test_too_few_rows_are_refused_before_anything_is_fitted():
+    class Never(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            raise AssertionError("fitted")
+
+    X, y = draw(60)
+    with pytest.raises(NoCertificateError, match="24 rows would calibrate, and rule"):
+        classifier({"flu": 0.05, "cold": 0.1}, Never()).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "error", "match"),
+    [
+        ({"alpha": {"flo": 0.1}}, ValueError, "names a class 'flo'.*flu"),
+        ({"alpha": {}}, TypeError, "must map classes"),
+        ({"alpha": 0.1}, TypeError, "must map classes"),
+        ({"alpha": {"flu": 1.5}}, ValueError, "strictly between"),
+        ({"alpha": {"flu": 0.1}, "order": ["flu", "cold"]}, ValueError, "each class"),
+        (
+            {"alpha": {"flu": 0.1}, "order": ["flu", "cold", "well"]},
+            ValueError,
+            "each class but the last",
+        ),
+        ({"alpha": {"flu": 0.1}, "choice_size": 0.7}, ValueError, "leave some rows"),
+        ({"alpha": {"flu": 0.1}, "deployment": "sparse"}, ValueError, "deployment"),
+        ({"alpha": {"flu": 0.1}, "odds_factor": 0.5}, ValueError, "odds_factor"),
+    ],
+)
+def test_what_is_not_sound_is_refused(kwargs, error, match):
+    with pytest.raises(error, match=match):
+        classifier(**kwargs).fit(*draw(100))
+
+
+def test_missing_values_without_a_reason_are_refused():
+    X, y = draw(200)
+    X[np.flatnonzero(y == "cold")[::2]] = np.nan
+    with pytest.raises(mr.exceptions.UnexplainedMissingError):
+        classifier({"cold": 0.2}).fit(X, y)
+
+
+def test_a_model_and_look_ups_of_one_class_are_refused():
+    X, y = draw(200)
+    inclusion = np.ones(len(y))
+    X[0], inclusion[0] = np.nan, 0.0
+    models = {"cold": mr.StepMissingness([1.0, 0.0], 0.0, 0.5)}
+    models["flu"] = models["cold"]
+    with pytest.raises(ValueError, match="weighed twice"):
+        classifier({"flu": 0.2}, missingness=models).fit(X, y, inclusion=inclusion)
+
+
+def test_the_certificate_as_data_and_in_words():
+    X, y = draw()
+    alpha = {"flu": 0.1, "cold": 0.1}
+    found = classifier(alpha, order=["flu", "cold", "well"]).fit(X, y).certificate_
+    assert "'flu' rows are classified as 'cold' or 'well'" in str(found)
+    assert found["cold"].other_class == ("well",)
+    assert found.to_dict()["classes"][0]["alpha"] == 0.1
+    with pytest.raises(KeyError, match="has no certificate"):
+        found["well"]
+
+
+def test_it_clones_and_repeats():
+    X, y = draw(400)
+    first = classifier({"flu": 0.1, "cold": 0.2})
+    again = clone(first).fit(X, y).predict(X)
+    assert_array_equal(first.fit(X, y).predict(X), again)
+
+
+def test_models_of_missingness_reach_a_ratio_under_the_users_labels():
+    rng = np.random.default_rng(0)
+    X, y = draw(1500)
+    models = {
+        label: mr.LogisticMissingness([-1.0 - c[0], -50.0], [1.0, 0.0])
+        for label, c in CENTRES.items()
+    }
+    for label, model in models.items():
+        X[y == label] = mr.corrupt(X[y == label], model, random_state=rng)
+    for estimator, own in (
+        (mr.KLIEP(l2=0.01), models),
+        (mr.KLIEP(l2=0.01, missingness=models), None),
+    ):
+        fitted = classifier({"flu": 0.25}, estimator, missingness=own)
+        fitted.fit(X, y)
+        X_new, y_new = draw(20_000, seed=2)
+        assert np.mean(fitted.predict(X_new)[y_new == "flu"] != "flu") <= 0.25
+        assert fitted.certificate_.sensitivity >= 1.0
+        assert "needs φ" in str(fitted.certificate_) or "Γ" in str(fitted.certificate_)
+
+
+def test_bounds_hold_together_in_a_short_simulation():
+    found = simulation.simulate(simulation.Setting.draw(0), repeats=40)
+    assert found.certified > 30
+    assert found.p_value > 1e-3

@@ -1,0 +1,225 @@
+"""The candidate with the most power is taken, and the certificate stays valid."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+import missratio as mr
+from missratio.classifier import PowerSearch
+from missratio.classifier._comparison import measured_power
+
+ALPHA, DELTA = 0.1, 0.1
+
+
+class Column(ClassifierMixin, BaseEstimator):
+    """Scores rows by one of their columns."""
+
+    def __init__(self, place=0):
+        self.place = place
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return X[:, self.place]
+
+
+class Refuses(Column):
+    def fit(self, X, y, sample_weight=None):
+        raise ValueError("No optimum. Bring other rows.")
+
+
+def two_columns(n=600, seed=0):
+    """The second column tells the classes apart better than the first."""
+    rng = np.random.default_rng(seed)
+    Z0, Z1 = rng.normal(size=(n, 2)), rng.normal([0.5, 2.0], 1.0, (n, 2))
+    return np.concatenate([Z0, Z1]), np.repeat([0, 1], n)
+
+
+def test_power_is_the_share_above_the_threshold_that_alpha_of_the_rest_is_above():
+    scores = np.array([0.0, 1.0, 2.0, 3.0, 2.5, 0.5, 3.5, -np.inf])
+    is_other = np.array([False] * 4 + [True] * 4)
+    ones = np.ones(8)
+    assert measured_power(scores, is_other, ones, 0.25)[0] == 0.5
+    assert measured_power(scores, is_other, ones, 0.24)[0] == 0.25
+    # A row of weight 3 counts as three rows, in either class.
+    heavy = np.array([3.0, 1, 1, 1, 1, 1, 3, 1])
+    times = np.repeat(np.arange(8), heavy.astype(int))
+    for alpha in (0.1, 0.2, 0.4):
+        weighted = measured_power(scores, is_other, heavy, alpha)[0]
+        repeated = measured_power(scores[times], is_other[times], ones[times], alpha)
+        assert weighted == pytest.approx(repeated[0])
+
+
+def test_a_class_without_weight_has_no_power():
+    scores, is_other = np.arange(4.0), np.array([False, False, True, True])
+    for weights in ([0.0, 0, 1, 1], [1.0, 1, 0, 0]):
+        assert measured_power(scores, is_other, np.array(weights), 0.1) == (None, None)
+
+
+def test_the_candidate_with_most_power_is_taken():
+    X, y = two_columns()
+    search = PowerSearch({"weak": Column(0), "strong": Column(1)}, ALPHA).fit(X, y)
+    comparison = search.comparison_
+    assert comparison.chosen == "strong"
+    assert search.estimator_.place == 1
+    truth = {name: norm.sf(norm.isf(ALPHA) - m) for name, m in
+             (("weak", 0.5), ("strong", 2.0))}  # fmt: skip
+    for each in comparison.candidates:
+        assert each.power == pytest.approx(truth[each.name], abs=0.1)
+        assert 0.0 < each.standard_error < 0.03
+    assert [each.name for each in comparison.ranked] == ["strong", "weak"]
+
+
+def test_of_equal_candidates_the_first_is_taken():
+    X, y = two_columns()
+    assert PowerSearch({"a": Column(1), "b": Column(1)}).fit(
+        X, y
+    ).comparison_.chosen == ("a")
+
+
+def test_missing_rows_are_weighted_back():
+    """Complete cases would favour a column that is good only where little is lost."""
+    rng = np.random.default_rng(0)
+    n = 4000
+    # Rows of class 1 with a large first value are lost, those that the first column
+    # finds. Among all rows it has more power than the second.
+    Z0, Z1 = rng.normal(size=(n, 2)), rng.normal([1.5, 1.2], 1.0, (n, 2))
+    phi = mr.LogisticMissingness(-4.0, [2.5, 0.0], rowwise=True)
+    X = np.concatenate([Z0, mr.corrupt(Z1, phi, rng)])
+    y = np.repeat([0, 1], n)
+    candidates = {"first": Column(0), "second": Column(1)}
+    for found, models in (("first", {1: phi}), ("second", None)):
+        search = PowerSearch(candidates, ALPHA, missingness=models, random_state=0)
+        assert search.fit(X, y).comparison_.chosen == found
+
+
+def test_rows_as_observed_count_as_they_are():
+    rng = np.random.default_rng(1)
+    X, y = two_columns(1000)
+    X[rng.uniform(size=2000) < 0.7, 1] = np.nan
+    trees = HistGradientBoostingClassifier(max_iter=10, random_state=0)
+    search = PowerSearch(
+        {"second": Column(1), "trees": trees}, ALPHA, deployment="as-observed"
+    )
+    comparison = search.fit(X, y).comparison_
+    assert comparison.chosen == "trees"
+    # Rows without the second column can't be scored by it.
+    assert comparison.candidates[0].power < 0.35
+
+
+def test_looked_up_rows_count_by_their_probability():
+    X, y = two_columns(1000)
+    inclusion = np.ones(len(y))
+    lost = np.flatnonzero((y == 0) & (X[:, 1] > 0.5))
+    drawn = lost[::4]
+    inclusion[lost] = 0.0
+    inclusion[drawn] = len(drawn) / len(lost)
+    Z = X.copy()
+    Z[np.setdiff1d(lost, drawn), 1] = np.nan
+    search = PowerSearch({"second": Column(1)}, ALPHA)
+    found = search.fit(Z, y, inclusion=inclusion).comparison_.candidates[0].power
+    naive = PowerSearch({"second": Column(1)}, ALPHA).fit(Z, y)
+    truth = norm.sf(norm.isf(ALPHA) - 2.0)
+    assert found == pytest.approx(truth, abs=0.06)
+    assert naive.comparison_.candidates[0].power > found + 0.05
+
+
+def test_a_candidate_that_fails_says_why_and_another_is_taken():
+    X, y = two_columns()
+    search = PowerSearch({"refuses": Refuses(), "column": Column(1)}).fit(X, y)
+    failed, taken = search.comparison_.candidates
+    assert failed.power is None
+    assert failed.note == "it can't be fitted: No optimum"
+    assert search.comparison_.chosen == taken.name == "column"
+
+
+def test_where_no_candidate_can_be_measured_the_first_is_fitted_and_raises():
+    X, y = two_columns()
+    with pytest.raises(ValueError, match="No optimum"):
+        PowerSearch({"refuses": Refuses()}).fit(X, y)
+
+
+def test_time_cuts_candidates_but_not_the_first(monkeypatch):
+    X, y = two_columns()
+    clock = itertools.count(step=1.0)
+    monkeypatch.setattr("time.process_time", lambda: next(clock))
+    names = {name: Column(1) for name in "abcd"}
+    comparison = PowerSearch(names, seconds=4.0).fit(X, y).comparison_
+    first, *others = comparison.candidates
+    assert first.power is not None
+    assert {each.power for each in others} == {None}
+    assert others[-1].note == "there was no time left for it"
+    assert comparison.budget == 4.0
+
+
+def test_only_so_many_rows_are_compared_on_and_all_are_fitted():
+    X, y = two_columns(400)
+    search = PowerSearch({"kliep": mr.KLIEP()}, most_rows=100, random_state=0).fit(X, y)
+    assert (search.comparison_.controlled_rows, search.comparison_.other_rows) == (
+        100, 100,
+    )  # fmt: skip
+    assert search.estimator_.coef_ == pytest.approx(mr.KLIEP().fit(X, y).coef_)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "labels", "match"),
+    [({}, [0, 1], "no candidates"), ({"a": Column()}, ["a", "b"], "labels 0 and 1")],
+)
+def test_bad_input_is_refused(candidates, labels, match):
+    X, y = two_columns()
+    with pytest.raises(ValueError, match=match):
+        PowerSearch(candidates).fit(X, np.array(labels)[y])
+
+
+def test_the_classifier_scores_as_the_winner_does():
+    X, y = two_columns()
+    search = PowerSearch({"weak": Column(0), "strong": Column(1)}, ALPHA)
+    clf = mr.NeymanPearsonClassifier(search, ALPHA, random_state=0).fit(X, y)
+    alone = mr.NeymanPearsonClassifier(Column(1), ALPHA, random_state=0).fit(X, y)
+    assert clf.threshold_ == alone.threshold_
+    assert (clf.predict(X) == alone.predict(X)).all()
+    assert (search.fit(X, y).predict(X) == (X[:, 1] > 0)).all()
+
+
+def true_error(X, y, seed, candidates, *, peeks):
+    """P(score > threshold) in class 0, for the candidate taken."""
+    taken = PowerSearch(candidates, ALPHA, random_state=seed, folds=2)
+    if not peeks:
+        clf = mr.NeymanPearsonClassifier(taken, ALPHA, DELTA, random_state=seed)
+        return norm.sf(clf.fit(X, y).threshold_)
+    # Broken: each candidate is calibrated, and the one that then finds most is taken.
+    fits = [
+        mr.NeymanPearsonClassifier(each, ALPHA, DELTA, random_state=seed).fit(X, y)
+        for each in candidates.values()
+    ]
+    best = max(fits, key=lambda clf: clf.predict(X[y == 1]).mean())
+    return norm.sf(best.threshold_)
+
+
+def violations(times, *, peeks, d=6):
+    """In how many of some tables the true error is above α."""
+    count = 0
+    candidates = {str(j): Column(j) for j in range(d)}
+    for seed in range(times):
+        rng = np.random.default_rng(seed)
+        X = np.concatenate([rng.normal(size=(120, d)), rng.normal(0.5, 1, (40, d))])
+        y = np.repeat([0, 1], [120, 40])
+        count += true_error(X, y, seed, candidates, peeks=peeks) > ALPHA
+    return count
+
+
+@pytest.mark.filterwarnings("ignore::missratio.classifier.NoPowerWarning")
+@pytest.mark.parametrize(
+    ("times", "broken"),
+    [(30, 20), pytest.param(400, 100, marks=pytest.mark.validity)],
+)
+def test_the_certificate_holds_whichever_is_taken(times, broken):
+    assert violations(times, peeks=False) <= binom.ppf(0.999, times, DELTA)
+    # Choosing by calibration rows is caught.
+    assert violations(broken, peeks=True) > binom.ppf(0.999, broken, DELTA)

@@ -1,0 +1,101 @@
+"""Estimated divergences: values known from normal laws, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from missratio import (
+    KLIEP,
+    KernelRatio,
+    StepMissingness,
+    corrupt,
+    estimate_divergence,
+)
+
+PHI = StepMissingness([1.0], 0.5, 0.6)
+
+
+def true_divergences(mean, deviation):
+    """Of N(mean, deviation²) from N(0, 1)."""
+
+    def mixed(x):
+        p1, p0 = norm.pdf(x, mean, deviation), norm.pdf(x)
+        return p1 * np.log(2 * p1 / (p1 + p0)) + p0 * np.log(2 * p0 / (p1 + p0))
+
+    return {
+        "kl": -np.log(deviation) + (deviation**2 + mean**2) / 2 - 0.5,
+        "js": quad(mixed, -9, 9)[0] / 2,
+        "pearson": quad(
+            lambda x: norm.pdf(x, mean, deviation) ** 2 / norm.pdf(x), -9, 9
+        )[0]
+        - 1,
+    }
+
+
+@pytest.mark.parametrize("divergence", ["kl", "js", "pearson"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_divergences_of_normal_laws(divergence, missing):
+    rng = np.random.default_rng(0)
+    X1, X0 = rng.normal(0.6, 0.8, (3000, 1)), rng.normal(0, 1, (3000, 1))
+    truth = true_divergences(0.6, 0.8)[divergence]
+    missingness = {1: PHI} if missing else None
+    if missing:
+        X1 = corrupt(X1, PHI, random_state=0)
+    found = estimate_divergence(
+        X1, X0, divergence, missingness=missingness, random_state=0
+    )
+    assert abs(found.estimate - truth) < 4 * found.standard_error
+    assert found.standard_error < 0.2 * truth
+    assert found.interval[0] < found.estimate < found.interval[1]
+    if missing:
+        ignored = estimate_divergence(
+            X1, X0, divergence, missingness="ignore", random_state=0
+        )
+        assert abs(ignored.estimate - truth) > 4 * ignored.standard_error
+
+
+def test_a_shift_of_both_samples_changes_nothing():
+    rng = np.random.default_rng(1)
+    X1, X0 = rng.normal(0.5, 1, (400, 2)), rng.normal(0, 1, (400, 2))
+    one = estimate_divergence(X1, X0, estimator=KLIEP(), random_state=0)
+    two = estimate_divergence(X1 + 5, X0 + 5, estimator=KLIEP(), random_state=0)
+    assert one.estimate == pytest.approx(two.estimate, rel=1e-6)
+
+
+def test_equal_laws_have_no_divergence():
+    rng = np.random.default_rng(2)
+    X1, X0 = rng.normal(size=(2, 500, 2))
+    found = estimate_divergence(X1, X0, "js", random_state=0)
+    assert abs(found.estimate) < 0.02
+
+
+def test_inclusion_by_design_weighs_rows():
+    rng = np.random.default_rng(3)
+    Z1, X0 = rng.normal(0.6, 1, (2000, 1)), rng.normal(0, 1, (2000, 1))
+    X1 = corrupt(Z1, PHI, random_state=0)
+    inclusion = np.where(np.isnan(X1[:, 0]), 0.0, 1.0 - PHI.missing_probability(Z1))
+    one = estimate_divergence(
+        X1, X0, estimator=KLIEP(), inclusion=(inclusion, None), random_state=0
+    )
+    two = estimate_divergence(
+        X1, X0, estimator=KLIEP(), missingness={1: PHI}, random_state=0
+    )
+    assert one.estimate == pytest.approx(two.estimate)
+    assert one.standard_error == pytest.approx(two.standard_error)
+
+
+def test_what_is_refused():
+    rng = np.random.default_rng(4)
+    X1, X0 = rng.normal(0, 1, (40, 1)), rng.normal(0, 1, (40, 1))
+    with pytest.raises(ValueError, match="one of"):
+        estimate_divergence(X1, X0, "hellinger")
+    with pytest.raises(ValueError, match="confidence"):
+        estimate_divergence(X1, X0, confidence=1.0)
+    with pytest.raises(ValueError, match="cv=5"):
+        estimate_divergence(X1[:3], X0)
+    bounded = KernelRatio("ulsif", random_state=0)
+    with pytest.raises(ValueError, match="not finite"):
+        estimate_divergence(
+            np.concatenate([X1, X1 + 30]), X0, estimator=bounded, random_state=0
+        )

@@ -1,0 +1,191 @@
+"""The two-sample test: exactness, what it refuses, and a smoke run of its level."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from optional_packages import optional
+
+from missratio import (
+    KLIEP,
+    LogisticMissingness,
+    StepMissingness,
+    corrupt,
+    ratio_test,
+)
+from missratio.comparison._ratio_test import _kernel_divergences, _permuted, _perturbed
+from missratio.comparison._samples import missing_alike, read_samples
+
+pd = optional("pandas")
+
+ROWS = StepMissingness([1.0, 0.0], 0.0, 0.6)
+OTHER = StepMissingness([0.0, -1.0], 0.5, 0.5)
+
+
+def normals(n, seed, scale=1.0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(0, scale, (n, 2)), rng.normal(0, 1, (n, 2))
+
+
+def test_the_p_value_is_one_plus_b_over_one_plus_the_resamples():
+    X1, X0 = normals(30, 0)
+    found = ratio_test(X1, X0, n_resamples=19, random_state=0)
+    assert found.method == "permutation"
+    assert found.n_resamples == 19
+    assert round(found.p_value * 20, 9) in range(1, 21)
+
+
+def test_a_permuted_contrast_is_a_difference_of_weighted_means():
+    weights = [np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0])]
+    values = np.array([1.0, 10.0, 100.0, 1000.0, 10_000.0])
+    own, permuted = _permuted(weights, 200, np.random.default_rng(0))
+    together = np.concatenate(weights)
+    expected = {
+        round(
+            np.average(values[list(c)], weights=together[list(c)])
+            - np.average(np.delete(values, c), weights=np.delete(together, c)),
+            6,
+        )
+        for c in map(list, combinations(range(5), 3))
+    }
+    assert set(np.round(permuted @ values, 6)) == expected
+    assert round((own @ values)[0], 6) in expected
+
+
+def test_perturbed_contrasts_have_the_variance_of_weighted_means():
+    rng = np.random.default_rng(1)
+    weights = [rng.uniform(1, 5, 40), rng.uniform(1, 2, 60)]
+    values = rng.normal(size=100)
+    _, drawn = _perturbed(weights, 20_000, rng)
+    contrasts = drawn @ values
+    variance = 0.0
+    for w, v in zip(weights, (values[:40], values[40:]), strict=True):
+        share = w / w.sum()
+        variance += (share**2 @ (v - share @ v) ** 2) / 1.0
+    assert contrasts.mean() == pytest.approx(0.0, abs=4 * contrasts.std() / 141)
+    # A little more, since a row pulls its class's mean towards itself.
+    assert 1.0 < contrasts.var() / variance < 1.12
+
+
+def test_the_statistic_does_not_depend_on_the_units_of_columns():
+    X1, X0 = normals(60, 2, scale=1.4)
+    scale = np.array([1e3, 1e-3])
+    one = ratio_test(X1, X0, n_resamples=99, random_state=0)
+    two = ratio_test(X1 * scale, X0 * scale, n_resamples=99, random_state=0)
+    assert one.p_value == two.p_value
+    assert one.statistic == pytest.approx(two.statistic)
+
+
+def test_constant_missingness_is_complete_rows():
+    X1, X0 = normals(100, 3, scale=1.3)
+    half = StepMissingness([1.0, 0.0], -1e6, 0.5)
+    X1, X0 = (corrupt(X, half, random_state=i) for i, X in enumerate((X1, X0)))
+    one = ratio_test(
+        X1, X0, missingness={0: half, 1: half}, n_resamples=99, random_state=0
+    )
+    two = ratio_test(X1, X0, missingness="ignore", n_resamples=99, random_state=0)
+    assert one == two
+
+
+def test_which_method_is_taken():
+    same = LogisticMissingness([0.0, 0.0], [1.0, 1.0])
+    equal = LogisticMissingness([0.0, 0.0], [1.0, 1.0])
+    assert missing_alike(None, None)
+    assert missing_alike("ignore", None)
+    assert missing_alike({0: same, 1: same}, None)
+    assert missing_alike({0: same, 1: equal}, None)
+    assert not missing_alike({0: same}, None)
+    assert not missing_alike({0: ROWS, 1: OTHER}, None)
+    assert not missing_alike(None, (np.ones(3), None))
+
+
+def test_permutation_is_refused_where_it_is_not_exact():
+    X1, X0 = normals(80, 4)
+    X1 = corrupt(X1, ROWS, random_state=0)
+    with pytest.raises(ValueError, match="not exact"):
+        ratio_test(X1, X0, missingness={1: ROWS}, method="permutation")
+    with pytest.raises(ValueError, match="permutation"):
+        ratio_test(X1, X0, KLIEP(), missingness={1: ROWS})
+    found = ratio_test(X1, X0, missingness={1: ROWS}, n_resamples=99, random_state=0)
+    assert found.method == "bootstrap"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "exact"}, "one of"),
+        ({"n_resamples": 0}, "n_resamples"),
+        ({"inclusion": np.ones(5)}, "tuple"),
+        ({"missingness": {2: ROWS}}, "classes are"),
+    ],
+)
+def test_bad_parameters_are_refused(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        ratio_test(*normals(20, 5), **options)
+
+
+def test_bad_tables_are_refused():
+    X1, X0 = normals(20, 6)
+    with pytest.raises(ValueError, match="NaN"):
+        ratio_test(np.where(X1 > 1, np.nan, X1), X0)
+    with pytest.raises(ValueError, match="infinities"):
+        ratio_test(np.where(X1 > 1, np.inf, X1), X0)
+    with pytest.raises(ValueError, match="columns"):
+        ratio_test(X1, X0[:, :1])
+    with pytest.raises(ValueError, match="complete row"):
+        ratio_test(np.full((5, 2), np.nan), X0, missingness="ignore")
+
+
+def test_an_estimator_of_ones_own_and_a_dataframe():
+    X1, X0 = normals(60, 7)
+    frames = [pd.DataFrame(X, columns=["a", "b"]) for X in (X1 + 0.8, X0)]
+    found = ratio_test(*frames, KLIEP(l2=0.01), n_resamples=39, random_state=0)
+    assert found.p_value == 1 / 40
+    assert 0.0 < found.divergence < np.log(2.0)
+
+
+def test_inclusion_by_design_weighs_rows():
+    X1, X0 = normals(400, 8)
+    probability = 1.0 - ROWS.missing_probability(X1)
+    X1 = corrupt(X1, ROWS, random_state=1)
+    inclusion = np.where(np.isnan(X1[:, 0]), 0.0, probability)
+    by_design = ratio_test(
+        X1, X0, inclusion=(inclusion, None), n_resamples=99, random_state=0
+    )
+    by_model = ratio_test(X1, X0, missingness={1: ROWS}, n_resamples=99, random_state=0)
+    assert by_design == by_model
+    ignored = ratio_test(X1, X0, missingness="ignore", n_resamples=99, random_state=0)
+    assert ignored.p_value == 0.01 < by_model.p_value
+
+
+def rejections(rng, n_tests, n, missing, scale=1.0, level=0.1):
+    """How often the test rejects at a level, and where φ differs by class."""
+    found = 0
+    for _ in range(n_tests):
+        X1, X0 = rng.normal(0, scale, (n, 2)), rng.normal(0, 1, (n, 2))
+        missingness = None
+        if missing:
+            missingness = {1: ROWS, 0: OTHER}
+            X1 = corrupt(X1, ROWS, random_state=rng)
+            X0 = corrupt(X0, OTHER, random_state=rng)
+        found += (
+            ratio_test(
+                X1, X0, missingness=missingness, n_resamples=59, random_state=rng
+            ).p_value
+            <= level
+        )
+    return found
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_smoke_run_of_level_and_power(missing):
+    rng = np.random.default_rng(9)
+    assert rejections(rng, 40, 60, missing) <= 9
+    assert rejections(rng, 10, 150, missing, scale=1.6) >= 8
+
+
+def test_a_difference_in_law_shows_at_some_width():
+    samples = read_samples(*normals(80, 10, scale=2.0), None, None)
+    found = _kernel_divergences(samples, "permutation", 50, np.random.default_rng(0))
+    assert found.shape == (51, 5)
+    assert (found[0] > found[1:].max(axis=0)).any()

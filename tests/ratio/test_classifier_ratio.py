@@ -1,0 +1,162 @@
+"""Classifiers as ratios, and importance weights."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from missratio import (
+    KLIEP,
+    ClassifierRatio,
+    FDivergenceRatio,
+    KernelRatio,
+    NaiveBayesRatio,
+    NeymanPearsonClassifier,
+    StepMissingness,
+    corrupt,
+    density_ratio,
+)
+
+PHI = StepMissingness([1.0], 0.3, 0.8)
+
+
+def shifted(n1=400, n0=900, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(1, 1, (n1, 1)), rng.normal(0, 1, (n0, 1))
+
+
+def test_logistic_regression_is_the_jensen_shannon_ratio():
+    X1, X0 = shifted()
+    plain = LogisticRegression(C=np.inf, tol=1e-10)
+    ours = density_ratio(X1, X0, ClassifierRatio(plain))
+    known = density_ratio(X1, X0, FDivergenceRatio("js"))
+    at = np.linspace(-2, 3, 11)[:, None]
+    np.testing.assert_allclose(
+        ours.predict_log_ratio(at), known.predict_log_ratio(at), atol=1e-4
+    )
+
+
+def test_the_number_of_rows_of_a_class_does_not_matter():
+    X1, X0 = shifted()
+    estimator = ClassifierRatio(LogisticRegression(C=np.inf))
+    once = density_ratio(X1, X0, estimator)
+    thrice = density_ratio(np.repeat(X1, 3, axis=0), X0, estimator)
+    assert thrice.predict_log_ratio([[1.0]]) == pytest.approx(
+        once.predict_log_ratio([[1.0]]), abs=1e-4
+    )
+
+
+def test_weights_for_missing_rows_reach_a_pipeline():
+    Z1, Z0 = shifted(4000, 4000)
+    X1 = corrupt(Z1, PHI, random_state=0)
+    inner = make_pipeline(StandardScaler(), LogisticRegression(C=np.inf))
+    fitted = density_ratio(X1, Z0, ClassifierRatio(inner), missingness={1: PHI})
+    slope = np.diff(fitted.predict_log_ratio([[0.0], [1.0]]))
+    assert slope == pytest.approx(1.0, abs=0.12)
+    ignored = density_ratio(X1, Z0, ClassifierRatio(inner), missingness="ignore")
+    assert np.diff(ignored.predict_log_ratio([[0.0], [1.0]])) < 0.7
+
+
+def test_boosted_trees_are_a_ratio_and_calibration_tames_them():
+    rng = np.random.default_rng(1)
+    X1, X0 = rng.normal(0.5, 1, (400, 2)), rng.normal(0, 1, (400, 2))
+    trees = HistGradientBoostingClassifier(max_iter=40, random_state=0)
+    fresh = rng.normal(0.5, 1, (4000, 2)), rng.normal(0, 1, (4000, 2))
+    X, y = np.concatenate(fresh), np.repeat([1, 0], 4000)
+    plain = density_ratio(X1, X0, ClassifierRatio(trees))
+    tamed = density_ratio(X1, X0, ClassifierRatio(trees, calibration="sigmoid", cv=2))
+    assert tamed.score(X, y) > plain.score(X, y) + 0.02
+    assert tamed.score(X, y) > 0.0
+
+
+def test_a_machine_without_probabilities_needs_calibration():
+    X1, X0 = shifted()
+    with pytest.raises(TypeError, match="calibration"):
+        density_ratio(X1, X0, ClassifierRatio(LinearSVC()))
+    fitted = density_ratio(X1, X0, ClassifierRatio(LinearSVC(), calibration="sigmoid"))
+    assert fitted.predict_ratio([[2.0]]) > 2.0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options", "message"),
+    [
+        (KNeighborsClassifier(), {}, "sample_weight"),
+        (Perceptron(), {"calibration": "platt"}, "one of"),
+    ],
+)
+def test_what_can_not_be_a_ratio_is_refused(estimator, options, message):
+    with pytest.raises(ValueError, match=message):
+        density_ratio(*shifted(), ClassifierRatio(estimator, **options))
+
+
+def test_a_neyman_pearson_classifier_hands_it_the_missingness():
+    Z1, Z0 = shifted(800, 800)
+    X = np.concatenate([corrupt(Z0, PHI, random_state=1), Z1])
+    y = np.repeat([0, 1], 800)
+    classifier = NeymanPearsonClassifier(
+        ClassifierRatio(LogisticRegression(C=np.inf)),
+        alpha=0.2,
+        missingness={0: PHI},
+        random_state=0,
+    ).fit(X, y)
+    slope = np.diff(classifier.estimator_.predict_log_ratio([[0.0], [1.0]]))
+    assert slope == pytest.approx(1.0, abs=0.35)
+
+
+EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": "weights are scaled to their mean",
+}
+
+
+@parametrize_with_checks(
+    [ClassifierRatio()],
+    expected_failed_checks=lambda _: EXPECTED,
+    xfail_strict=False,
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+# Importance weights.
+
+
+@pytest.mark.parametrize("estimator", [KLIEP(), KernelRatio("kliep", random_state=0)])
+def test_importance_weights_move_the_denominators_mean(estimator):
+    X1, X0 = shifted(3000, 3000)
+    fitted = density_ratio(X1, X0, estimator)
+    weights = fitted.importance_weights(X0)
+    assert weights.sum() == pytest.approx(3000)
+    assert np.average(X0[:, 0], weights=weights) == pytest.approx(1.0, abs=0.12)
+    clipped = fitted.importance_weights(X0, clip=2.0)
+    assert clipped.sum() == pytest.approx(3000)
+    assert np.ptp(clipped) < np.ptp(weights)
+
+
+@pytest.mark.parametrize(
+    "estimator", [KLIEP(), NaiveBayesRatio(), KernelRatio("kliep", random_state=0)]
+)
+def test_importance_weights_make_up_for_missing_rows_of_the_denominator(estimator):
+    Z1, Z0 = shifted(6000, 6000)
+    X0 = corrupt(Z0, PHI, random_state=3)
+    fitted = density_ratio(Z1, X0, estimator, missingness={0: PHI})
+    weights = fitted.importance_weights(X0)
+    gone = np.isnan(X0[:, 0])
+    assert not weights[gone].any()
+    assert weights.sum() == pytest.approx(6000)
+    mean = np.average(X0[~gone, 0], weights=weights[~gone])
+    assert mean == pytest.approx(1.0, abs=0.12)
+
+
+def test_importance_weights_refuse_what_they_can_not_scale():
+    X1, X0 = shifted(50, 50)
+    fitted = density_ratio(X1, X0, KLIEP())
+    with pytest.raises(ValueError, match="clip"):
+        fitted.importance_weights(X0, clip=0.0)
+    known = density_ratio(X1, corrupt(X0, PHI, random_state=0), missingness={0: PHI})
+    with pytest.raises(ValueError, match="sum to"):
+        known.importance_weights(np.full((3, 1), np.nan))

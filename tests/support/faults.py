@@ -1,0 +1,396 @@
+"""Every command with a fault at each of its writes, and killed again and again.
+
+Run by itself, it tries all of them and says what it found:
+
+    python tests/support/faults.py faults
+    python tests/support/faults.py kills --times 200
+
+A small C library that is loaded before all others (failing.c) counts what changes files
+in the folder of a command: opening to write, writing, renaming, linking, fsync and the
+like. In one run after another the first, second, third … of them fails. Whatever fails,
+a command must end with a message and no traceback, leave what it read as it was, and
+leave each of its outputs as it was before or as it should be. Run again without a
+fault, it must give what it gives without one.
+"""
+
+import argparse
+import ctypes
+import importlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SHIM = Path(__file__).with_name("failing.c")
+MARK = "-missratio-draft"
+OK, FAULT = 0, 70
+LONG = ("fit", "report", "reproduce", "predict", "query")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, what it writes, and what must be there before it.
+
+    Parameters
+    ----------
+    words : tuple of str
+        The command line; `--force` is added where outputs are replaced.
+    outputs : tuple of str
+        Files that it writes, whose content says whether the run was right.
+    free : tuple of str
+        Files that it writes whose content tells the time.
+    forces : bool
+        Whether it has the option `--force`.
+    """
+
+    words: tuple[str, ...]
+    outputs: tuple[str, ...]
+    free: tuple[str, ...] = ()
+    forces: bool = True
+
+
+_TABLE = ("t.csv", "--target", "y", "--controlled", "0", "--quiet")
+_FIT = ("fit", *_TABLE, "--alpha", "0.3", "--missingness", "ignore")
+_EXPERIMENT = ("naive_bayes", "--runs", "2", "--jobs", "1")
+COMMANDS = {
+    "fit": Command((*_FIT, "--method", "kliep", "--out", "new.skops"), ("new.skops",)),
+    "sign": Command(
+        (*_FIT, "--method", "kliep", "--sign", "key.pem", "--out", "new.skops"),
+        ("new.skops",),
+        ("new.skops.sig",),
+    ),
+    "example": Command(("fit", "--example"), ("missingness.toml",), forces=False),
+    "predict": Command(
+        ("predict", "m.skops", "t.csv", "--quiet", "--out", "p.csv"), ("p.csv",)
+    ),
+    "predict-parquet": Command(
+        ("predict", "m.skops", "t.csv", "--quiet", "--out", "p.parquet"),
+        ("p.parquet",),
+    ),
+    "report": Command(
+        ("report", "m.skops", "--quiet", "--out", "r.html"), ("r.html",)
+    ),
+    "report-markdown": Command(
+        ("report", "m.skops", "--quiet", "--out", "r.md"), ("r.md",)
+    ),
+    "query": Command(
+        ("query", *_TABLE, "--per-feature", "5", "--out", "plan.csv"), ("plan.csv",)
+    ),
+    "query-workbook": Command(
+        ("query", *_TABLE, "--per-feature", "5", "--out", "plan.xlsx"), ("plan.xlsx",)
+    ),
+    "query-parquet": Command(
+        ("query", *_TABLE, "--per-feature", "5", "--out", "plan.parquet"),
+        ("plan.parquet",),
+    ),
+    "watch": Command(
+        ("watch", "m.skops", "whole.csv", "--state", "s.json", "--figure", "w.png",
+         "--quiet"),
+        ("s.json", "w.png"),
+        forces=False,
+    ),
+    "reproduce": Command(
+        ("reproduce", *_EXPERIMENT, "--out", "out"),
+        ("out/results.json", "out/naive_bayes.parquet"),
+        ("out/summary.md", "out/summary.html", "out/run.json"),
+        forces=False,
+    ),
+}  # fmt: skip
+
+
+def prepare(folder):
+    """Write what the commands read."""
+    import numpy as np
+    from cryptography.hazmat.primitives import serialization as keys
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 2
+    X = rng.normal(size=(240, 2)) + 1.2 * y[:, None]
+    lost = rng.uniform(size=X.shape) < 0.1
+    for name, cells in (("t.csv", np.where(lost, np.nan, X)), ("whole.csv", X)):
+        rows = [
+            ",".join("" if np.isnan(cell) else f"{cell:.4f}" for cell in row)
+            for row in cells
+        ]
+        lines = [f"{row},{label}" for row, label in zip(rows, y, strict=True)]
+        (folder / name).write_text("\n".join(["a,b,y", *lines]) + "\n")
+    private, plain = Ed25519PrivateKey.generate(), keys.NoEncryption()
+    pem = private.private_bytes(keys.Encoding.PEM, keys.PrivateFormat.PKCS8, plain)
+    (folder / "key.pem").write_bytes(pem)
+
+
+def content(path):
+    """What a file says, without when it was written or where that was in memory."""
+    if not path.exists():
+        return None
+    if path.suffix == ".skops":
+        from missratio.app.modelfile import ModelFileError, load_table_model
+
+        with suppress(ModelFileError):
+            model = load_table_model(path)
+            coef = model.classifier.estimator_.coef_.tolist()
+            return model.report, repr(model.certificate), coef
+    elif path.suffix == ".xlsx":
+        with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if "docProps" not in name]
+            return {name: archive.read(name) for name in names}
+    return path.read_bytes()
+
+
+class Runs:
+    """Runs commands, each in a process of its own that has everything loaded.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they run; emptied before each trial.
+    """
+
+    def __init__(self, folder):
+        self.folder = folder / "run"
+        self._sound, self._said = folder / "sound", folder / "said.txt"
+        self._shim = ctypes.CDLL(None)
+        self._sound.mkdir()
+        prepare(self._sound)
+        self.reset()
+        words = (*_FIT, "--method", "kliep", "--out", "m.skops")
+        assert self.run(words)[0] == OK, self.said
+        shutil.copy(self.folder / "m.skops", self._sound)
+
+    def reset(self):
+        """Have the inputs there, and nothing else."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(self._sound, self.folder)
+
+    def inputs(self):
+        """What the commands read, as it is now."""
+        names = [path.name for path in self._sound.iterdir()]
+        return {name: (self.folder / name).read_bytes() for name in names}
+
+    @property
+    def said(self):
+        return self._said.read_text(errors="replace")
+
+    def run(self, words, fail=0, kill=0, seconds=0.0, loaded=None):
+        """Run a command; its status, operations and time. A kill is a status below 0.
+
+        Parameters
+        ----------
+        words : sequence of str
+        fail, kill : int
+            The number of the operation that fails, or before which it is killed.
+        seconds : float
+            After which it is killed.
+        loaded : Path, optional
+            Where to note the modules that it has loaded.
+        """
+        began = time.monotonic()
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            self._child(words, fail, kill, seconds, loaded, writer)
+        os.close(writer)
+        with os.fdopen(reader) as stream:
+            count = int(stream.read() or 0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return status, count, time.monotonic() - began
+
+    def _child(self, words, fail, kill, seconds, loaded, writer):
+        os.chdir(self.folder)
+        output = os.open(self._said, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        sys.argv = ["missratio", *words]
+        if seconds:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+        status = 99
+        try:
+            from missratio.app.cli import app
+
+            self._shim.watch_folder(str(self.folder).encode(), fail, kill)
+            app(list(words))
+        except SystemExit as leave:
+            status = int(leave.code or 0)
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            count = self._shim.operations()
+            self._shim.watch_folder(b"", 0, 0)
+            with suppress(OSError):
+                sys.stdout.flush()
+            if loaded is not None:
+                loaded.write_text("\n".join(sys.modules))
+            os.write(writer, str(count).encode())
+            os._exit(status)
+
+
+@dataclass
+class Trial:
+    """One command, tried with and without something there to replace."""
+
+    runs: Runs
+    name: str
+    replaces: bool
+    problems: list[str] = field(default_factory=list)
+    refused: int = 0
+
+    def __post_init__(self):
+        self.command = COMMANDS[self.name]
+        self.words = list(self.command.words)
+        if self.replaces and self.command.forces:
+            self.words.append("--force")
+        self._begin()
+        loaded = self.runs.folder / "loaded"
+        status, self.count, self.seconds = self.runs.run(self.words, loaded=loaded)
+        assert status == OK, self.runs.said
+        for module in loaded.read_text().split():
+            if module != "__main__":
+                with suppress(Exception):
+                    importlib.import_module(module)
+        self._begin()
+        status, self.count, self.seconds = self.runs.run(self.words)
+        self.inputs = self.runs.inputs()
+        self.after = self._contents(self.command.outputs)
+
+    def _begin(self):
+        self.runs.reset()
+        # What is replaced is a file of the same kind that says something else.
+        for name in (*self.command.outputs, *self.command.free):
+            if self.replaces and self.command.forces:
+                (self.runs.folder / name).write_bytes(b"what was there before")
+        self.before = self._contents(self.command.outputs)
+
+    def _contents(self, names):
+        return {name: content(self.runs.folder / name) for name in names}
+
+    def fault(self, place):
+        """Let one operation fail."""
+        self._begin()
+        status, _, _ = self.runs.run(self.words, fail=place)
+        self.refused += status != OK
+        self._check(f"fault at {place}", status, drafts=False)
+        self._again(f"after a fault at {place}")
+
+    def kill(self, rng):
+        """Kill it at a moment, or before an operation, drawn at random."""
+        self._begin()
+        if rng.random() < 0.5:
+            when = {"seconds": max(1e-3, rng.uniform(0.0, 1.05) * self.seconds)}
+        else:
+            when = {"kill": rng.randint(1, self.count)}
+        status, _, _ = self.runs.run(self.words, **when)
+        self.refused += status < 0
+        self._check(f"killed at {when}", status, drafts=True)
+        self._again(f"after a kill at {when}")
+
+    def _check(self, when, status, drafts):
+        said = self.runs.said
+        if status in (FAULT, 99) or "Traceback" in said:
+            self.problems.append(f"{when}: status {status}: {said[-2000:]}")
+        if self.runs.inputs() != self.inputs:
+            self.problems.append(f"{when}: an input was changed")
+        for name, found in self._contents(self.command.outputs).items():
+            if found not in (self.before[name], self.after[name]):
+                self.problems.append(f"{when}: {name} is neither old nor new")
+            if status == OK and found != self.after[name]:
+                self.problems.append(f"{when}: {name} isn't new, and nothing was said")
+        left = list(self.runs.folder.rglob(f"*{MARK}*"))
+        if left and not drafts:
+            self.problems.append(f"{when}: {left[0].name} was left")
+
+    def _again(self, when):
+        """Run it again: nothing that was left behind may change what it gives."""
+        words = list(self.command.words)
+        if self.command.forces:
+            words.append("--force")
+        if self.name == "example" and (self.runs.folder / "missingness.toml").exists():
+            return
+        status, _, _ = self.runs.run(words)
+        if status != OK or self._contents(self.command.outputs) != self.after:
+            self.problems.append(f"{when}: run again: {status}: {self.runs.said}")
+
+
+def build(folder):
+    """Compile the library that fails."""
+    library = folder / "failing.so"
+    call = ["cc", "-O2", "-shared", "-fPIC", "-o", library, SHIM, "-ldl"]
+    subprocess.run(call, check=True, capture_output=True)
+    return library
+
+
+def main():
+    """Try the commands, and leave with status 1 where something was lost."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kinds", nargs="+", choices=["faults", "kills"])
+    parser.add_argument("--commands", nargs="*")
+    parser.add_argument("--times", type=int, default=200, help="kills of each command")
+    parser.add_argument("--every", type=int, default=1, help="which faults are tried")
+    parser.add_argument("--last", type=int, help="so many faults, from the end")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        if "MISSRATIO_FAULTS" not in os.environ:
+            one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+            told = {"LD_PRELOAD": str(build(folder)), "MISSRATIO_FAULTS": "1", **one}
+            call = [sys.executable, *sys.argv]
+            sys.exit(subprocess.run(call, env={**os.environ, **told}).returncode)
+        sys.exit(try_all(asked, Runs(folder)))
+
+
+def try_all(asked, runs):
+    """Try the commands that were asked for; 1 where there were problems."""
+    rng, problems = random.Random(asked.seed), 0
+    names = asked.commands or (LONG if asked.kinds == ["kills"] else list(COMMANDS))
+    for name in names:
+        for replaces in [False, True] if COMMANDS[name].forces else [False]:
+            trial = Trial(runs, name, replaces)
+            for kind in asked.kinds:
+                problems += _try(trial, kind, asked, rng)
+    return min(problems, 1)
+
+
+def _try(trial, kind, asked, rng):
+    """One command by one kind of trouble, and a line about it."""
+    trial.problems, trial.refused, began = [], 0, time.monotonic()
+    if kind == "faults":
+        places = range(1, trial.count + 1, asked.every)[-(asked.last or 0) :]
+        for place in places:
+            trial.fault(place)
+    else:
+        places = range(asked.times // (2 if trial.command.forces else 1))
+        for _ in places:
+            trial.kill(rng)
+    facts = {
+        "command": trial.name,
+        "kind": kind,
+        "replaces": trial.replaces,
+        "operations": trial.count,
+        "tried": len(places),
+        "failed or killed": trial.refused,
+        "problems": len(trial.problems),
+        "seconds": round(time.monotonic() - began, 1),
+    }
+    print(json.dumps(facts), flush=True)
+    for problem in trial.problems[:5]:
+        print(f"  {problem}", flush=True)
+    return len(trial.problems)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Long fits tell scikit-learn's callbacks how far they are, and fit the same."""
+
+import numpy as np
+import pytest
+
+import missratio as mr
+from missratio.classifier import PowerSearch
+
+pytest.importorskip("sklearn.callback")
+
+
+class Recorder:
+    """Notes what it is told."""
+
+    def __init__(self):
+        self.seen = []
+
+    def setup(self, estimator, context):
+        self.seen.append("setup")
+
+    def teardown(self, estimator, context):
+        self.seen.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context):
+        self.seen.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(self, estimator, context):
+        self.seen.append(f"end {context.task_name}")
+
+
+def table():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (90, 2)), rng.normal(1, 1, (90, 2))])
+    return X, np.repeat([0, 1], 90)
+
+
+CANDIDATES = {"a": mr.KLIEP(), "b": mr.KLIEP(l2=1.0)}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "task", "times"),
+    [
+        (mr.KLIEPCV(cv=3, random_state=0), "fold", 3),
+        (PowerSearch(CANDIDATES, folds=2, random_state=0), "candidate", 2),
+    ],
+)
+def test_every_task_is_told_once_and_the_fit_is_the_same(estimator, task, times):
+    X, y = table()
+    alone = estimator.fit(X, y).decision_function(X)
+    recorder = Recorder()
+    told = estimator.set_callbacks(recorder).fit(X, y).decision_function(X)
+    np.testing.assert_array_equal(told, alone)
+    tasks = [f"begin {task}", f"end {task}"] * times
+    assert recorder.seen == ["setup", "begin fit", *tasks, "end fit", "teardown"]
+
+
+def test_callbacks_are_torn_down_where_a_fit_fails():
+    X, y = table()
+    recorder = Recorder()
+    ratio = mr.KLIEPCV(cv=3, l2_grid=[0.0], random_state=0).set_callbacks(recorder)
+    with pytest.raises(ValueError, match=r"one of the cv=3 folds|strengths"):
+        ratio.fit(np.concatenate([X[:90] * 0.0, X[90:]]), y)
+    assert "teardown" in recorder.seen or not recorder.seen
+
+
+def test_a_classifier_keeps_its_estimators_callbacks():
+    X, y = table()
+    recorder = Recorder()
+    ratio = mr.KLIEPCV(cv=3, random_state=0).set_callbacks(recorder)
+    mr.NeymanPearsonClassifier(ratio, 0.3, random_state=0).fit(X, y)
+    assert recorder.seen.count("end fold") == 3

@@ -1,0 +1,78 @@
+"""Summaries print within a terminal, render in a notebook, and hold the figures."""
+
+import numpy as np
+import pytest
+
+import missratio as mr
+from missratio._summary import WIDTH, Summary
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    Z1, Z0 = rng.normal(0.5, 1, (500, 2)), rng.normal(0, 1, (500, 2))
+    phi = mr.LogisticMissingness(-1.0, [0.5, 0.0])
+    X = np.concatenate([mr.corrupt(Z1, phi, rng), Z0])
+    y = np.repeat([1, 0], 500)
+    return mr.KLIEP(missingness={1: phi}).fit(X, y), X, y, phi
+
+
+def test_a_ratio_shows_its_coefficients_and_rows(fitted):
+    ratio = fitted[0]
+    text = str(ratio.summary())
+    for value in ratio.coef_:
+        assert f"{value:.5g}" in text
+    size = ratio.effective_sample_size_[1]
+    assert f"rows of 1: 500 ({size.observed} observed)" in text
+    assert "converged: yes" in text
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+@pytest.mark.filterwarnings("ignore::missratio.uncertainty.UnreliableIntervalWarning")
+def test_an_uncertainty_shows_errors_and_intervals(fitted):
+    ratio, X, y, _ = fitted
+    known = mr.ratio_uncertainty(ratio, X, y)
+    lines = str(known.summary(level=0.9)).splitlines()
+    frame = known.summary_frame(level=0.9)
+    for row in frame.itertuples():
+        (line,) = (line for line in lines if line.startswith(f"{row.feature} "))
+        shown = [float(cell) for cell in line.split()[1:6]]
+        expected = [row.coefficient, row.standard_error, row.z, row.lower, row.upper]
+        assert shown == pytest.approx(expected, rel=1e-3)
+        assert line.endswith("(!)") != row.reliable
+    assert any("0.05" in line and "0.95" in line for line in lines)
+
+
+def test_a_certificate_shows_its_figures_and_assumptions(fitted):
+    _, X, y, phi = fitted
+    clf = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), 0.2, missingness={1: phi}, controlled_class=1, random_state=0
+    ).fit(X, y)
+    certificate = clf.certificate_
+    text = " ".join(str(certificate.summary()).split())
+    assert "alpha: 0.2" in text
+    assert f"calibration rows: {certificate.rows}" in text
+    for assumption in certificate.assumptions:
+        assert assumption in text
+    assert repr(certificate.summary()) == str(certificate.summary())
+
+
+def test_names_are_escaped_and_tables_are_read_out():
+    page = Summary("<b>", (("a", "1 < 2"),), ("x", "y"), (("<i>", "3"),))._repr_html_()
+    assert "<b>" not in page
+    assert "<i>" not in page
+    assert "1 &lt; 2" in page
+    assert '<th scope="col">y</th>' in page
+
+
+def test_long_tables_and_names_are_cut_where_they_are_seen():
+    rows = tuple((f"{'column ' * 20}{i}", "1.5", "2.5") for i in range(100))
+    text = str(Summary("t", (), ("feature", "a", "b"), rows))
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert "… and 40 more" in text
+    assert "…" in text.splitlines()[5]
+
+
+def test_a_ratio_that_isnt_fitted_has_no_summary():
+    with pytest.raises(ValueError, match="not fitted"):
+        mr.KLIEP().summary()

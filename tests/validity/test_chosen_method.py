@@ -1,0 +1,58 @@
+"""Certificates hold where the method was chosen by a comparison."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import missratio as mr
+from missratio.app.workflow._methods import Situation, candidates
+from missratio.classifier import PowerSearch
+
+pytestmark = pytest.mark.validity
+
+RUNS, ALPHA, DELTA = 60, 0.15, 0.1
+
+
+def setting(rng):
+    """Two normal classes in a few columns, φ of the controlled one, and its size."""
+    d = int(rng.integers(2, 5))
+    shift, spread = rng.normal(0.8, 0.4, d), rng.uniform(0.6, 1.8, d)
+    phi = mr.LogisticMissingness(rng.uniform(-3, -1.5, d), rng.uniform(-0.8, 0.8, d))
+    return d, shift, spread, phi, int(rng.integers(200, 400))
+
+
+@pytest.mark.parametrize("missing", ["nothing", "values", "ignored"])
+def test_the_guarantee_holds_for_the_method_that_is_chosen(missing):
+    rng = np.random.default_rng(["nothing", "values", "ignored"].index(missing))
+    failures, chosen = 0, set()
+    for run in range(RUNS):
+        d, shift, spread, phi, n = setting(rng)
+        fresh, Z0 = rng.normal(size=(20_000, d)), rng.normal(size=(n, d))
+        if missing != "nothing":
+            Z0 = mr.corrupt(Z0, phi, rng)
+        if missing == "ignored":
+            fresh = mr.corrupt(fresh, phi, rng)
+        X = np.concatenate([Z0, rng.normal(shift, spread, (n, d))])
+        made = candidates(Situation(d, 0, missing, n // 2, run), ratios_only=False)
+        # Slow, and chosen as the others are.
+        made.pop("imputed-trees", None)
+        deployment = "as-observed" if missing == "ignored" else "complete"
+        clf = mr.NeymanPearsonClassifier(
+            PowerSearch(made, ALPHA, deployment=deployment, folds=2, random_state=run),
+            ALPHA,
+            DELTA,
+            missingness={0: phi} if missing == "values" else None,
+            deployment=deployment,
+            on_infeasible="reject_all",
+            random_state=run,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            clf.fit(X, np.repeat([0, 1], n))
+        failures += clf.predict(fresh).mean() > ALPHA
+        chosen.add(clf.estimator_.comparison_.chosen)
+    assert failures <= binom.ppf(0.999, RUNS, DELTA)
+    # Settings differ enough for the choice to matter.
+    assert len(chosen) >= 3

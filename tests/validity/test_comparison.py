@@ -1,0 +1,61 @@
+"""Level and power of the two-sample test, and coverage of divergences' intervals.
+
+The simulation is that of the page on methods in the docs.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import comparison_validity
+
+pytestmark = [
+    pytest.mark.validity,
+    pytest.mark.filterwarnings(
+        "ignore::missratio.exceptions.WeightConcentrationWarning"
+    ),
+]
+
+
+def noise(level, n):
+    """Three binomial standard deviations."""
+    return 3.0 * np.sqrt(level * (1.0 - level) / n)
+
+
+@pytest.mark.parametrize("missing", ["nothing", "alike", "differently", "lopsided"])
+def test_the_level_holds(missing):
+    found = comparison_validity.p_values(1, 500, missing)
+    for level in (0.05, 0.1, 0.2):
+        assert (found <= level).mean() <= level + noise(level, 500)
+        # And isn't given away.
+        assert (found <= level).mean() >= level / 3.0
+
+
+@pytest.mark.parametrize("missing", ["nothing", "alike", "differently"])
+def test_the_test_has_power(missing):
+    found = comparison_validity.p_values(2, 150, missing, change=0.4)
+    assert (found <= 0.1).mean() > 0.5
+
+
+@pytest.mark.parametrize("broken", ["permutation", "ignore"])
+def test_broken_tests_are_caught(broken):
+    found = comparison_validity.p_values(3, 200, "lopsided", broken=broken)
+    assert (found <= 0.05).mean() > 0.05 + noise(0.05, 200)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("divergence", ["kl", "js", "pearson"])
+def test_intervals_hold_the_truth(divergence, missing):
+    held, bias = comparison_validity.coverage(4, 150, divergence, missing)
+    # Pearson's divergence is a mean of squares, with a long tail.
+    slack = 0.05 if divergence == "pearson" else 0.02
+    assert held > 0.95 - slack - noise(0.95, 150)
+    assert abs(bias) < 0.5
+
+
+def test_intervals_of_complete_cases_are_caught():
+    held, _ = comparison_validity.coverage(5, 100, "kl", True, broken="ignore")
+    assert held < 0.8

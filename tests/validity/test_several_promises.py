@@ -1,0 +1,112 @@
+"""Bounds on several classes, and promises to groups, hold together.
+
+Settings are drawn at random from a seed; rows lose values in several ways. Variants
+that are broken on purpose are caught.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from missratio.classifier._decisions import UnorderedDecision
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import groups
+import multiclass
+import target
+
+pytestmark = pytest.mark.validity
+
+# Of all settings together one in a hundred correct ones would fail.
+SURE = 0.01 / 30
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_classes_keep_their_bounds_together(number):
+    found = multiclass.simulate(multiclass.Setting.draw(number), repeats=40)
+    assert found.p_value > SURE
+
+
+def test_settings_of_classes_are_various_and_most_are_certified():
+    settings = [multiclass.Setting.draw(number) for number in range(10)]
+    assert {setting.kind for setting in settings} == set(multiclass.KINDS)
+    assert {setting.is_ordered for setting in settings} == {True, False}
+    assert {len(setting.alpha) for setting in settings} >= {1, 2, 3}
+
+
+def without_confusion(self, class_scores, position):
+    """Forgets the rows that another bounded class takes."""
+    _, _, margin = self.contest(class_scores)
+    return margin
+
+
+def test_forgetting_what_bounded_classes_take_of_each_other_is_caught(monkeypatch):
+    setting = replace(
+        multiclass.Setting.draw(3),
+        kind="complete",
+        centres=np.array([[0.0, 0.0], [1.5, 0.0], [0.0, 2.5]]),
+        n_rows=(900, 900, 900),
+        alpha={0: 0.1, 1: 0.1},
+        is_ordered=False,
+    )
+    monkeypatch.setattr(UnorderedDecision, "scores", without_confusion)
+    assert multiclass.simulate(setting, repeats=30).p_value < SURE
+
+
+def test_leaving_out_weights_is_caught():
+    setting = replace(
+        multiclass.Setting.draw(1),
+        kind="rows",
+        centres=np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 4.0]]),
+        n_rows=(1000, 600, 600),
+        alpha={0: 0.1},
+        is_ordered=False,
+        slope=1.5,
+    )
+    kept = multiclass.simulate(setting, repeats=30)
+    assert kept.p_value > SURE
+
+    def unweighted(classifier):
+        return classifier.set_params(missingness=None, deployment="as-observed")
+
+    assert multiclass.simulate(setting, 30, unweighted).p_value < SURE
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_groups_are_kept_their_promises(number):
+    found = groups.simulate(groups.Setting.draw(number), repeats=50)
+    assert found.certified > 25
+    assert found.p_value > SURE
+
+
+def test_one_threshold_for_all_rows_breaks_what_groups_were_promised():
+    setting = groups.Setting.draw(0)
+
+    class Pooled:
+        """Each group gets the threshold that all rows together need."""
+
+        def __init__(self, classifier):
+            self.inner = classifier.set_params(threshold="shared")
+
+        def fit(self, X, y, members):
+            return self.inner.fit(X, y, members)
+
+    assert not setting.shared
+    assert groups.simulate(setting, 30, Pooled).p_value < SURE
+
+
+@pytest.mark.parametrize("way", ["known", "learned"])
+@pytest.mark.parametrize("number", range(4))
+def test_another_population_is_kept_its_promise(number, way):
+    found = target.simulate(target.Setting.draw(number), way, repeats=60)
+    assert found.certified > 50
+    assert found.p_value > SURE
+
+
+def test_leaving_the_target_out_is_caught():
+    setting = replace(target.Setting.draw(0), shift=np.array([0.8, 0.3]))
+    assert target.simulate(setting, "known", 30).p_value > SURE
+    assert target.simulate(setting, "left out", 30).p_value < SURE

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 
 import numpy as np
@@ -16,7 +15,9 @@ from sklearn.neural_network import MLPClassifier
 
 import missratio as mr
 
-N_ROWS, N_FRESH, REPEATS = 1000, 10_000, 3
+N_ROWS, N_FRESH, REPEATS = 1000, 10_000, 2
+# Least squares gives ratios of zero, which no logarithm forgives: 1% for all.
+FLOOR = np.log(0.01)
 RATIOS = {
     "SubspaceRatio": mr.SubspaceRatio(random_state=0),
     'KernelRatio("ulsif")': mr.KernelRatio(random_state=0),
@@ -32,9 +33,9 @@ RATIOS = {
 }
 SETTINGS = [
     (50, "shift and spread"),
-    (50, "shift"),
-    (100, "shift and spread"),
     (2, "bimodal"),
+    (100, "shift and spread"),
+    (50, "shift"),
 ]
 
 
@@ -61,6 +62,7 @@ def true_log_ratio(X: np.ndarray, kind: str) -> np.ndarray:
 
 def js(score1: np.ndarray, score0: np.ndarray) -> float:
     """The divergence that scores account for; at most that of the laws."""
+    score1, score0 = np.maximum(score1, FLOOR), np.maximum(score0, FLOOR)
     found = log_expit(score1).mean() + log_expit(-score0).mean()
     return float(found / 2.0 + np.log(2.0))
 
@@ -71,14 +73,11 @@ def main() -> None:
     print("|---" * (3 + len(RATIOS)) + "|")
     for d, kind in SETTINGS:
         found = np.zeros((REPEATS, len(RATIOS) + 1))
-        seconds = np.zeros(len(RATIOS))
         for repeat in range(REPEATS):
             rng = np.random.default_rng(repeat)
             rows, fresh = draw(rng, N_ROWS, d, kind), draw(rng, N_FRESH, d, kind)
             for i, ratio in enumerate(RATIOS.values()):
-                begin = time.perf_counter()
                 fitted = mr.density_ratio(*rows, ratio)
-                seconds[i] += (time.perf_counter() - begin) / REPEATS
                 found[repeat, i] = js(*map(fitted.predict_log_ratio, fresh))
             found[repeat, -1] = js(*(true_log_ratio(X, kind) for X in fresh))
         cells = [f"{v:.3f}" for v in found.mean(axis=0)]

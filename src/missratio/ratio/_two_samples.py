@@ -28,8 +28,8 @@ def density_ratio(
         Rows from p1, NaN where a value is missing.
     X0 : array-like or dataframe of shape (n_denominator_rows, n_columns)
         Rows from p0. Large arrays are used where they lie, without a copy.
-    estimator : KLIEP, FDivergenceRatio, ObjectiveRatio or NaiveBayesRatio, optional
-        How to estimate; it is cloned. ``KLIEP()`` by default.
+    estimator : ratio estimator, optional
+        How to estimate, such as `KernelRatio`; it is cloned. ``KLIEP()`` by default.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing, in the numerator (1) and the denominator (0); None
         leaves the estimator's own.

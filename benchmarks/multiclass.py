@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 import missratio as mr
 
 KINDS = ("complete", "rows", "entries", "look-ups", "as observed")
-SEED, REPEATS, TEST_ROWS = 11, 300, 10_000
+SEED, REPEATS, TEST_ROWS = 11, 300, 50_000
 
 
 class Centroids(ClassifierMixin, BaseEstimator):
@@ -41,7 +41,9 @@ class Centroids(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X):
-        """Squared distances, over observed columns."""
+        """Squared distances, over observed columns, up to a term of the row's."""
+        if not np.isnan(X).any():
+            return X @ self.means_.T - 0.5 * (self.means_**2).sum(axis=1)
         return -0.5 * np.nansum((X[:, None, :] - self.means_) ** 2, axis=2)
 
     def predict(self, X):

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from missratio.app.cli import app
 
 MOST_GROWTH = 0.05
-METHODS = ("kliep", "kliep-cv", "naive-bayes", "logistic", "hgb")
+METHODS = ("kliep", "kliep-cv", "naive-bayes", "trees")
 
 
 def megabytes():
@@ -33,7 +33,7 @@ def megabytes():
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def write_table(path, seed, rows=2000):
+def write_table(path, seed, rows=500):
     rng = np.random.default_rng(seed)
     y = np.arange(rows) % 2
     X = rng.normal(size=(rows, 4)) + 0.8 * y[:, None]

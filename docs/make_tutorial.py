@@ -37,7 +37,7 @@ def draw(n_well, n_sick, first, rng):
 def write(file, names, values, state):
     """A table with blanks where values are missing."""
     with (FOLDER / file).open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
+        writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(NAMES)
         for name, row, label in zip(names, values, state, strict=True):
             cells = ["" if np.isnan(cell) else f"{cell:g}" for cell in row]
@@ -59,7 +59,7 @@ def answer(records):
         with (Path(folder) / "plan.csv").open(newline="", encoding="utf-8") as stream:
             plan = list(csv.DictReader(stream))
     with (FOLDER / "answers.csv").open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, plan[0])
+        writer = csv.DictWriter(stream, plan[0], lineterminator="\n")
         writer.writeheader()
         for place, line in enumerate(plan):
             value = records[line["id"]][NAMES.index(line["feature"]) - 1]

@@ -73,7 +73,7 @@ def test_api_page_lists_every_public_name():
         if name != "simulations"
     }
     assert called | functions | data <= set(listed)
-    assert len(called) <= 45
+    assert len(called) <= 50
 
 
 def test_every_rule_is_explained():

@@ -32,7 +32,8 @@ from missratio.exceptions import TableError
 xlsxwriter = optional("xlsxwriter")
 
 INPUTS = int(os.environ.get("MISSRATIO_FUZZ", "2000"))
-SECONDS = 30
+# Of computing, and of waiting: a machine may have other things to do.
+SECONDS, WAITING = 30, 600
 MOST_MEGABYTES = 500
 
 TOKENS = [
@@ -218,16 +219,22 @@ def in_time():
     def stop(*_):
         raise TimeoutError(f"More than {SECONDS} s for one input.")
 
-    if not hasattr(signal, "SIGALRM"):
+    if not hasattr(signal, "setitimer"):
         yield
         return
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
+    timers = {
+        signal.SIGPROF: (signal.ITIMER_PROF, SECONDS),
+        signal.SIGALRM: (signal.ITIMER_REAL, WAITING),
+    }
+    before = {number: signal.signal(number, stop) for number in timers}
+    for timer, seconds in timers.values():
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for number, (timer, _) in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 def megabytes():

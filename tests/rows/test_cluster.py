@@ -9,7 +9,7 @@ import pytest
 import missratio as mr
 from missratio import engine
 from missratio.ratio import _build
-from missratio.rows import _streamed
+from missratio.rows import LabelledBlock, _streamed
 from missratio.rows._cluster import hold, of_collection
 
 distributed = pytest.importorskip("distributed")
@@ -121,3 +121,58 @@ def test_bad_rows_are_named_by_partition(cluster):
         mr.KLIEP().fit(collections(X, y)[0], collections(X, y, 500)[1])
     with pytest.raises(TypeError, match="must be a Dask collection"):
         mr.KLIEP().fit(collections(X, y)[0], y)
+
+
+def test_predictions_map_over_partitions(cluster):
+    frames = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    X, y = labelled(4000)
+    table = pandas.DataFrame(X, columns=list("abc"), index=np.arange(4000)[::-1])
+    label = np.where(y == 1, "sick", "well")
+    classifier = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), alpha=0.2, controlled_class="well", random_state=0
+    ).fit(table, label)
+    frame = frames.from_pandas(table, npartitions=3, sort=False)
+    found = classifier.predict(frame)
+    assert found.npartitions == 3
+    series = found.compute()
+    assert (series.index == table.index).all()
+    np.testing.assert_array_equal(series, classifier.predict(table))
+    ratio = mr.KLIEP().fit(X, y)
+    rows = da.from_array(X, chunks=(1500, 2))
+    for method in ("predict", "predict_ratio", "predict_log_ratio"):
+        lazy = getattr(ratio, method)(rows)
+        assert lazy.numblocks == (3,)
+        np.testing.assert_array_equal(lazy.compute(), getattr(ratio, method)(X))
+
+
+@pytest.mark.usefixtures("blockwise")
+def test_files_that_workers_read_themselves(cluster, tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    X, y = labelled()
+    for i in range(3):
+        part = slice(2000 * i, 2000 * (i + 1))
+        columns = {f"x{j}": X[part, j] for j in range(N_COLUMNS)}
+        table = pa.table({**columns, "y": y[part]})
+        pq.write_table(table, tmp_path / f"{i}.parquet", row_group_size=500)
+    source = mr.scan_parquet(tmp_path, target="y")
+    here = mr.KLIEP().fit(source).coef_.copy()
+    there = source.on(cluster)
+    np.testing.assert_array_equal(mr.KLIEP().fit(there).coef_, here)
+    cluster.restart()
+    np.testing.assert_array_equal(mr.KLIEP().fit(source.on(cluster)).coef_, here)
+
+
+def test_rows_that_are_lost_for_good_are_a_clear_error(cluster):
+    X, y = labelled(2000)
+    blocks = [
+        LabelledBlock(X[i : i + 500], y[i : i + 500], i, f"partition {i // 500}")
+        for i in range(0, 2000, 500)
+    ]
+    # Scattered values have no recipe.
+    parts = cluster.scatter(blocks)
+    source = hold(cluster, parts, ("a", "b", "c"), 2000)
+    assert mr.KLIEP().fit(source).converged_
+    cluster.restart()
+    with pytest.raises(RuntimeError, match=r"can't be computed again.*fit again"):
+        mr.KLIEP().fit(source)

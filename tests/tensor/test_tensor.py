@@ -157,6 +157,57 @@ def test_array_api_strict():
     )
 
 
+def test_cupy_arrays_are_fitted_where_they_lie():
+    cupy = pytest.importorskip("cupy")
+    X, y = labelled(sort=False, n_rows=2000)
+    expected = mr.KLIEP().fit(X, y)
+    found = mr.KLIEP().fit(cupy.asarray(X), cupy.asarray(y))
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=2e-8)
+
+
+@pytest.mark.usefixtures("as_device")
+def test_coefficients_are_saved_on_the_host():
+    import pickle
+
+    from skops import io as skops_io
+
+    X, y = labelled(sort=True, n_rows=2000)
+    fitted = mr.KLIEP().fit(torch.as_tensor(X), torch.as_tensor(y))
+    # As array-API dispatch leaves them.
+    fitted.coef_ = torch.as_tensor(fitted.coef_)
+    found = pickle.loads(pickle.dumps(fitted)).coef_
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_array_equal(found, fitted.coef_.numpy())
+    objects = skops_io.dumps(fitted)
+    assert not [
+        name for name in skops_io.get_untrusted_types(data=objects) if "torch" in name
+    ]
+
+
+def test_a_device_s_memory_says_how_many_rows_fit(monkeypatch):
+    class Device:
+        type = "cuda"
+
+        def __str__(self):
+            return "cuda:0"
+
+    class Tensor:
+        device, shape = Device(), (1000, 8)
+
+        def element_size(self):
+            return 4
+
+    monkeypatch.setattr(_arrays, "on_device", lambda X: X)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (0, 80_000))
+    with (
+        pytest.raises(MemoryError, match=r"cuda:0 .* about 2000 rows fit.*scan_parq"),
+        _arrays.within_memory(Tensor()),
+    ):
+        raise torch.OutOfMemoryError
+    with pytest.raises(KeyError), _arrays.within_memory(Tensor()):
+        raise KeyError
+
+
 KERNEL = """
 import numpy as np, torch
 from missratio.tensor._fused import tilted_sums

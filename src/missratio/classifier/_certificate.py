@@ -148,9 +148,9 @@ class Certificate:
         if not self.certified:
             return (
                 f"No threshold could be certified at alpha={self.alpha:g}, "
-                f"delta={self.delta:g} from {self.rows} calibration rows: every row is "
-                f"classified as {named(self.controlled_class)}, so the error is 0 and "
-                "the power is 0."
+                f"delta={self.delta:g} from {self.rows:,} calibration rows: every row "
+                f"is classified as {named(self.controlled_class)}, so the error is 0 "
+                "and the power is 0."
             )
         kind = "complete " if self.deployment == "complete" else ""
         as_they_are = "" if kind else ", as they are observed,"
@@ -161,7 +161,7 @@ class Certificate:
             f"classified as {other} (with probability {percent(1 - self.delta)} over "
             "the calibration rows).",
             f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
-            f"{self.rows} calibration rows{self._on_size()}. The estimated error is "
+            f"{self.rows:,} calibration rows{self._on_size()}. The estimated error is "
             f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),
@@ -177,9 +177,9 @@ class Certificate:
             return ""
         size = self.effective_rows
         # No powers of ten, however many rows there are.
-        shown = f"{size:.4g}" if size < 1000.0 else f"{size:.0f}"
+        shown = f"{size:.4g}" if size < 1000.0 else f"{size:,.0f}"
         return (
-            f", of which {self.observed} are complete (effective sample size {shown})"
+            f", of which {self.observed:,} are complete (effective sample size {shown})"
         )
 
     def _on_missingness(self) -> list[str]:

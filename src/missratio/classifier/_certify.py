@@ -139,7 +139,7 @@ class Promise:
             other_class=self.other,
             deployment=self.deployment,
             rows=sample.n_rows,
-            observed=sample.n_observed,
+            observed=sample.n_known,
             effective_rows=sample.effective_rows,
             threshold=np.inf,
             estimated_error=0.0,
@@ -185,7 +185,7 @@ class Promise:
         return make_rule(rule, training=known, complete=is_complete)
 
     def _target_rule(self) -> Rule:
-        """The rule for weights that needn't average to one."""
+        """The rule for weights that may not average to one."""
         if isinstance(self.rule, Rule):
             return self.rule
         check_choice("rule", self.rule, ("auto", TargetRule.name))

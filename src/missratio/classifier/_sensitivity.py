@@ -118,7 +118,7 @@ def sensitivity_curve(
     factors: Sequence[float] = FACTORS,
     slopes: Sequence[float] = SLOPES,
 ) -> SensitivityCurve:
-    """What the certificate would be if φ were another.
+    """What the certificate would be with another φ.
 
     Parameters
     ----------

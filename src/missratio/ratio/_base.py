@@ -28,6 +28,7 @@ from missratio.rows import (
     MemorySource,
     RowBlock,
     Unweighted,
+    by_partition,
     check_inclusion,
     class_model,
 )
@@ -68,6 +69,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     def predict_log_ratio(self, X: Any) -> FloatArray:
         """Evaluate log r̂."""
 
+    @by_partition
     def predict_ratio(self, X: Any) -> FloatArray:
         """The estimated density ratio r̂ = p̂1/p̂0 at each row.
 
@@ -141,6 +143,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         """
         return self.predict_log_ratio(X)
 
+    @by_partition
     def predict(self, X: Any) -> Any:
         """The class with the larger density; the denominator for a row with NaN.
 

@@ -46,6 +46,7 @@ from missratio.rows import (
     ClassRows,
     MemorySource,
     WeightCheck,
+    by_partition,
     check_missingness,
     only_columns,
     warn_if_contradicted,
@@ -58,6 +59,7 @@ from missratio.tensor import (
     like,
     on_device,
     on_host,
+    within_memory,
 )
 from missratio.weights import SampleSize
 
@@ -124,18 +126,26 @@ class JointRatio(ReadingRatio):
         Self
             The fitted estimator.
         """
-        classes = classes_elsewhere(
-            self, X, y, sample_weight=sample_weight, inclusion=inclusion
-        )
-        if classes is None:
-            read = self._read(X, given(y), sample_weight, inclusion, reset=True)
-            classes = self._both_classes(read, fit=True)
-        problem, solution = self._fit_rows(*classes)
+        with within_memory(X):
+            classes = classes_elsewhere(
+                self, X, y, sample_weight=sample_weight, inclusion=inclusion
+            )
+            if classes is None:
+                read = self._read(X, given(y), sample_weight, inclusion, reset=True)
+                classes = self._both_classes(read, fit=True)
+            problem, solution = self._fit_rows(*classes)
         self._warn_of_weights(problem, *classes, stacklevel=2)
         report_status(*solution.worst, type(self).__name__, stacklevel=2)
         if get_config()["array_api_dispatch"] and is_tensor(X):
             self.coef_ = like(X, self.coef_)
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is saved: coefficients on the host, wherever they were learned."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        if is_tensor(state.get("coef_")):
+            state["coef_"] = as_numpy(state["coef_"])
+        return state
 
     def _fit_two_samples(self, X1: Any, X0: Any) -> Self:
         """Fit two tables, the numerator's and the denominator's, where they lie."""
@@ -307,6 +317,7 @@ class JointRatio(ReadingRatio):
         """Whether the score is log r, rather than r."""
         return True
 
+    @by_partition
     def predict_log_ratio(self, X: Any) -> FloatArray:
         """The logarithm of the estimated density ratio, log r̂ = θ̂ᵀf(z) − log N̂.
 

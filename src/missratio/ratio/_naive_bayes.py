@@ -24,6 +24,7 @@ from missratio.ratio._joint import (
 from missratio.ratio._kliep import KLIEP
 from missratio.ratio._reading import MissingnessParameter
 from missratio.ratio._streamed import classes_elsewhere
+from missratio.rows import by_partition
 from missratio.solver import Status
 from missratio.weights import SampleSize
 
@@ -201,6 +202,7 @@ class NaiveBayesRatio(BaseRatio):
         names, places = self._column_names(), np.flatnonzero(chosen).tolist()
         return {"columns": tuple(places), "names": tuple(names[j] for j in places)}
 
+    @by_partition
     def predict_log_ratio(self, X: Any) -> FloatArray:
         """The logarithm of the estimated density ratio, Σ_j log r̂_j(z_j).
 

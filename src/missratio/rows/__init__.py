@@ -5,6 +5,7 @@ from missratio.rows._cluster import of_files
 from missratio.rows._contradiction import warn_if_contradicted
 from missratio.rows._labelled import LabelledBlock, LabelledSource, as_source
 from missratio.rows._parquet import ParquetSource, scan_parquet
+from missratio.rows._partitions import by_partition
 from missratio.rows._source import (
     BLOCK_ELEMENTS,
     MemorySource,
@@ -24,6 +25,7 @@ from missratio.rows._weighing import (
     check_inclusion,
     check_missingness,
     class_model,
+    joint_weight,
     only_columns,
     weights_of_features,
 )
@@ -49,10 +51,12 @@ __all__ = [
     "as_source",
     "as_weighing",
     "block_count",
+    "by_partition",
     "check_inclusion",
     "check_missingness",
     "class_model",
     "class_rows",
+    "joint_weight",
     "merge_sums",
     "of_files",
     "only_columns",

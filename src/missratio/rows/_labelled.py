@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from missratio._typing import FloatArray
+from missratio.rows._partitions import is_collection
 
 _Result = TypeVar("_Result")
 
@@ -103,7 +104,7 @@ def as_source(X: Any, y: Any) -> LabelledSource | None:
                 "y must be left out where X is a source: that has its labels with it."
             )
         return X
-    if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):
+    if is_collection(X):
         from missratio.rows._cluster import of_collection
 
         return of_collection(X, y)

@@ -40,7 +40,7 @@ def frozen_newton(
     """Minimise one smooth function with a Hessian that is kept over several steps.
 
     It is brought up to date by BFGS, and evaluated anew where it doesn't serve. Where
-    a step with a true Hessian is in vain, damped steps follow (`newton`).
+    a step with a true Hessian fails, damped steps follow (`newton`).
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def frozen_newton(
         if status != Status.RUNNING:
             return state.solution(status)
 
-        # 2. Try a step. If it is in vain, that may be the approximate Hessian's fault.
+        # 2. Try a step. If it fails, that may be the approximate Hessian's fault.
         there = evaluate(state.theta + state.step, second_order=state.refresh)
         noise = ROUNDING * precision * np.maximum(1.0, np.abs(state.here.value))
         least = SUFFICIENT_DECREASE if state.exact else LEAST_SERVED

@@ -10,6 +10,7 @@ from missratio.tensor._arrays import (
     like,
     on_device,
     on_host,
+    within_memory,
 )
 from missratio.tensor._sample import TensorSample
 from missratio.tensor._source import TensorSource, labelled_tensor, tensor_classes
@@ -25,4 +26,5 @@ __all__ = [
     "on_device",
     "on_host",
     "tensor_classes",
+    "within_memory",
 ]

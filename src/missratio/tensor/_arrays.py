@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+
+# A fit takes, beside a tensor's rows, a pilot's and some numbers for each row.
+PART_FOR_ROWS = 0.8
 
 
 def is_tensor(X: Any) -> bool:
@@ -61,3 +66,34 @@ def check_rows(X: Any, n_columns: int, *, allow_nan: bool) -> None:
     if bool(odd.any()):
         what = "infinity" if allow_nan else "NaN or infinity"
         raise ValueError(f"Input X contains {what}. Replace it by numbers.")
+
+
+@contextmanager
+def within_memory(X: Any) -> Iterator[None]:
+    """Say how many rows fit, where a fit of a tensor runs out of a device's memory."""
+    tensor = on_device(X)
+    if tensor is None:
+        yield
+        return
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        n_rows, n_columns = tensor.shape
+        raise MemoryError(
+            f"The memory of {tensor.device} doesn't suffice for a fit of {n_rows} rows "
+            f"× {n_columns} columns{_most_rows(tensor)}. Bring fewer rows, or leave "
+            "them on the host: fit X.cpu(), or files by scan_parquet(…)."
+        ) from error
+
+
+def _most_rows(X: Any) -> str:
+    """How many rows a device has memory for, where it says how much it has."""
+    import torch
+
+    if X.device.type != "cuda":
+        return ""
+    _, memory = torch.cuda.mem_get_info(X.device)
+    rows = int(PART_FOR_ROWS * memory / (X.shape[1] * X.element_size()))
+    return f": about {rows} rows fit into its {memory / 1e9:.0f} GB"

@@ -168,7 +168,7 @@ def test_messages_about_a_table_name_its_file(run, arguments, table):
     run(*arguments)
     new = table.with_name("new.csv")
     for content, message in {
-        "p,q\n1,x\n": "'x' in row 1 is none",
+        "p,q\n1,x\n": "'x' in line 2 is none",
         "p,q\n1,inf\n": "must be finite",
         "p\n1\n": "lacks 'q'",
     }.items():

@@ -36,7 +36,7 @@ def test_sections(report):
         "What if φ is wrong?",
         "What is missing",
         "Weights",
-        "Had missing values been ignored",
+        "If missing values had been ignored",
         "Coefficients",
     ]
 

@@ -66,6 +66,7 @@ def render(data: Data) -> str:
         "complete_case_words": complete_case_words(data),
         "figures": drawn,
         "glossary": GLOSSARY,
+        "phi_drawn": any(p["phi"] for p in data["missingness"]["profiles"]),
         **tables(data),
         "policy": _policy(library, script),
         # What is not text of the report goes in as it is.

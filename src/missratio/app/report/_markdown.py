@@ -211,7 +211,10 @@ def _ignored(data: Data) -> list[str]:
     words = complete_case_words(data)
     if not words:
         return []
-    return ["## Had missing values been ignored", *[plain_text(text) for text in words]]
+    return [
+        "## If missing values had been ignored",
+        *[plain_text(text) for text in words],
+    ]
 
 
 def _coefficients(coefficients: Data | None) -> list[str]:

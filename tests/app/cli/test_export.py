@@ -1,0 +1,36 @@
+"""missratio export: a model file in, an ONNX file out."""
+
+import json
+
+import numpy as np
+import pytest
+
+import missratio as mr
+
+pytestmark = pytest.mark.needs("onnx", "onnxruntime")
+
+
+def test_the_file_gives_the_labels_of_the_model(run, fit):
+    import onnxruntime
+
+    model, _ = fit()
+    file = model.with_name("model.onnx")
+    told = json.loads(run("export", model, "--onnx", file, "--json").stdout)
+    loaded = mr.load_model(model)
+    assert told["columns"] == list(loaded.encoder.encoded_names)
+    X = np.random.default_rng(0).normal(80, 20, (500, len(told["columns"])))
+    X[::7, 0] = np.nan
+    label, _ = onnxruntime.InferenceSession(file).run(None, {"X": X})
+    controlled = loaded.certificate.controlled_class
+    expected = np.where(loaded.score(X)[1], loaded.other_class, controlled)
+    np.testing.assert_array_equal(label.astype(str), expected.astype(str))
+    again = run("export", model, "--onnx", file, status=1)
+    assert "--force" in again.stderr
+
+
+def test_what_cant_be_exported_is_named(run, fit):
+    model, _ = fit("--method", "imputed-trees")
+    file = model.with_name("model.onnx")
+    result = run("export", model, "--onnx", file, status=1)
+    assert "ImputationEnsemble can't be exported" in result.stderr
+    assert not file.exists()

@@ -1,6 +1,7 @@
 """What the table teaches of φ: errors, bands, tests, and power on data sets.
 
-python benchmarks/learning_table.py [slopes] [right] [wrong] [ctg] [weather] [speed]
+python benchmarks/learning_table.py [slopes] [right] [band] [wrong] [ctg] [weather]
+                                    [speed]
 """
 
 from __future__ import annotations
@@ -55,6 +56,16 @@ def right(repeats: int) -> bool:
     return good
 
 
+def band(repeats: int) -> bool:
+    """With no look-up, 90% bands miss some of φ in 10% of tables at most."""
+    total = 10 * repeats
+    missed = sum(
+        not right_form(seed, 0.1, look_ups=False).covered for seed in range(total)
+    )
+    print(f"band, no look-up: {missed} of {total} miss some of φ (10% allowed)")
+    return binomtest(missed, total, 0.1, "greater").pvalue > 1e-3
+
+
 def wrong(repeats: int) -> bool:
     """Tables whose φ is no logistic function of the value are warned of."""
     every = True
@@ -106,7 +117,7 @@ def speed(repeats: int) -> bool:
     return min(wall, processor / 2.0) <= 10.0
 
 
-PARTS = {"slopes": slopes, "right": right, "wrong": wrong, "ctg": ctg,
+PARTS = {"slopes": slopes, "right": right, "band": band, "wrong": wrong, "ctg": ctg,
          "weather": weather, "speed": speed}  # fmt: skip
 
 

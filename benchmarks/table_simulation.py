@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
@@ -16,6 +16,8 @@ from scipy.stats import norm, t
 import missratio as mr
 from missratio import datasets
 from missratio.learning import LearnedMissingness, MissingnessWarning
+from missratio.missingness import looked_up_terms
+from missratio.weights import inverse_probability_weights
 
 LAWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "normal": lambda x: x,
@@ -121,10 +123,12 @@ class Outcome:
     p_values: dict[tuple[str, str], list[float]]
 
 
-def right_form(seed: int, delta: float = 0.05) -> Outcome:
+def right_form(seed: int, delta: float = 0.05, *, look_ups: bool = True) -> Outcome:
     """Learn a logistic φ, and look at its band and its tests."""
     rng = np.random.default_rng([1, seed])
     setting = Setting.draw(rng)
+    if not look_ups:
+        setting = replace(setting, n_revealed=0)
     Z = rows_of(setting.n, setting.d, setting.rho, setting.law, rng)
     slopes = rng.uniform(-1.5, 1.5, setting.d) / Z.std(axis=0)
     share = rng.uniform(0.15, 0.7, setting.d)
@@ -146,11 +150,10 @@ def right_form(seed: int, delta: float = 0.05) -> Outcome:
 # Wrong forms
 
 
-def wrong_form(
-    form: str, law: str, m: int, seed: int, *, from_table: bool = True
-) -> LearnedMissingness:
-    """A table of 3,000 rows and five columns whose φ isn't a logistic one."""
-    rng = np.random.default_rng([2, seed])
+def lossy_table(
+    form: str, law: str, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """3,000 rows of five columns, as they are seen and in truth."""
     Z = rows_of(3000, 5, 0.6, law, rng)
     rank = Z.argsort(axis=0).argsort(axis=0) / len(Z)
     scaled = (Z - Z.mean(axis=0)) / Z.std(axis=0)
@@ -166,8 +169,50 @@ def wrong_form(
         "another column": expit(0.5 * scaled + 0.8 * np.roll(scaled, 1, 1) - 0.4),
         "together": expit(0.8 * scaled - 0.4),
     }[form]
-    X = np.where(chance < phi, np.nan, Z)
+    return np.where(chance < phi, np.nan, Z), Z
+
+
+def wrong_form(
+    form: str, law: str, m: int, seed: int, *, from_table: bool = True
+) -> LearnedMissingness:
+    """What is learned of such a table, whose φ needn't be a logistic one."""
+    rng = np.random.default_rng([2, seed])
+    X, Z = lossy_table(form, law, rng)
     return learn(X, look_up(X, Z, m, rng), from_table=from_table)
+
+
+def mean_errors(form: str, law: str, m: int, repeats: int) -> dict[str, float]:
+    """Root mean square errors of columns' means, in standard deviations."""
+    squares: dict[str, list[float]] = {}
+    for seed in range(repeats):
+        rng = np.random.default_rng([4, seed])
+        X, Z = lossy_table(form, law, rng)
+        revealed = look_up(X, Z, m, rng)
+        assert revealed is not None
+        missing, found = np.isnan(X), ~np.isnan(revealed)
+        shares = found.sum(axis=0) / np.maximum(missing.sum(axis=0), 1)
+        inclusion = np.where(missing, np.where(found, shares, 0.0), 1.0)
+        filled = np.where(found, revealed, X)
+        means = {"complete cases": np.nanmean(X, axis=0)}
+        for name, model in (
+            ("look-ups teach φ", learn(X, revealed, from_table=False)),
+            ("the table teaches φ", learn(X, None)),
+        ):
+            weights = inverse_probability_weights(X, model.as_known())
+            values = np.where(missing, 0.0, X)
+            means[name] = (weights * values).sum(axis=0) / weights.sum(axis=0)
+        means["look-ups as data"] = np.array(
+            [
+                looked_up_terms(
+                    filled[:, [j]], inclusion[:, j], np.delete(filled, j, axis=1)
+                ).mean()
+                for j in range(X.shape[1])
+            ]
+        )
+        for name, mean in means.items():
+            error = (mean - Z.mean(axis=0)) / Z.std(axis=0)
+            squares.setdefault(name, []).append(float((error**2).mean()))
+    return {name: float(np.sqrt(np.mean(each))) for name, each in squares.items()}
 
 
 # Data sets, with missingness that is made as in the paper's first experiment

@@ -3,7 +3,10 @@
 Two normal classes with three columns; in the controlled class the first column goes
 missing by a logistic φ, or by a step that no logistic φ can follow. 160 look-ups.
 
-    python benchmarks/three_ways.py [--repeats 20]
+    python benchmarks/three_ways.py [--repeats 20] [--means]
+
+With --means, errors of columns' means instead: five columns that go missing by several
+forms of φ, 50 look-ups a column.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import warnings
 
 import numpy as np
 from scipy.special import expit
+from table_simulation import mean_errors
 
 from missratio import (
     KLIEP,
@@ -78,11 +82,25 @@ def one(phi, seed):
     return found
 
 
+def show_means(repeats: int) -> None:
+    """Errors of means by the four ways to them, in standard deviations."""
+    for law in ("normal", "lognormal"):
+        for form in ("logistic", "step", "tail", "U"):
+            errors = mean_errors(form, law, 50, repeats)
+            shown = ", ".join(f"{name} {error:.3f}" for name, error in errors.items())
+            print(f"{law}, {form}: {shown}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=20)
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--means", action="store_true")
+    options = parser.parse_args()
+    repeats = options.repeats
     warnings.simplefilter("ignore")
+    if options.means:
+        show_means(repeats)
+        return
     print("true φ    way                error   above α  power")
     for kind, phi in PHI.items():
         runs = [one(phi, seed) for seed in range(repeats)]

@@ -173,3 +173,100 @@ def test_a_saved_classifier_keeps_its_look_ups(tmp_path):
     np.testing.assert_array_equal(again.predict(full), clf.predict(full))
     chosen = again.calibration_.select([0.1, 0.3])
     assert chosen == clf.calibration_.select([0.1, 0.3])
+
+
+def related(n_rows, n_drawn, seed, correlation=0.9):
+    """Columns that tell much of each other; high rows lose one of them."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1], n_rows)
+    common = rng.normal(size=(2 * n_rows, 1))
+    full = np.sqrt(correlation) * common
+    full = full + np.sqrt(1 - correlation) * rng.normal(size=(2 * n_rows, 3))
+    full += y[:, None]
+    score = full.mean(axis=1)
+    gone = (rng.uniform(size=len(y)) < 1 / (1 + np.exp(1.0 - 1.5 * score))) & (y == 0)
+    mask = np.zeros(full.shape, dtype=bool)
+    mask[np.arange(len(y)), rng.integers(3, size=len(y))] = gone
+    # Some rows lose two values.
+    mask[gone & (rng.uniform(size=len(y)) < 0.3), 0] = True
+    rows = rng.permutation(np.flatnonzero(gone))
+    drawn = rows[:n_drawn]
+    X, inclusion = np.where(mask, np.nan, full), np.where(mask, 0.0, 1.0)
+    X[drawn] = full[drawn]
+    inclusion[drawn] = np.where(mask[drawn], n_drawn / len(rows), 1.0)
+    return X, y, inclusion
+
+
+def test_observed_columns_set_low_rows_aside():
+    powers = []
+    for seed in range(6):
+        X, y, inclusion = related(2000, 150, seed)
+        by_entry = classifier().fit(X, y, inclusion=inclusion)
+        lookups = by_entry.calibration_.sample.lookups
+        assert lookups.predicted
+        assert len(lookups.incomplete) == 2
+        by_row = classifier().fit(X, y, inclusion=inclusion.min(axis=1))
+        assert len(by_row.calibration_.sample.lookups.incomplete) == 1
+        assert by_entry.certificate_.looked_up == by_row.certificate_.looked_up
+        found = [np.mean(clf.predict(X[y == 1]) == 1) for clf in (by_entry, by_row)]
+        powers.append(found)
+    assert np.diff(np.mean(powers, axis=0))[0] < 0.0
+
+
+def test_the_draw_has_no_part_in_what_is_predicted_low():
+    X, y, inclusion = related(1500, 150, 0)
+    clf = classifier().fit(X, y, inclusion=inclusion)
+    # Whatever lost values are, the strata of the calibration rows are the same.
+    other = X.copy()
+    held = np.zeros(len(y), dtype=bool)
+    held[clf.calibration_index_] = True
+    changed = held[:, None] & (inclusion < 1.0) & (inclusion > 0.0)
+    other[changed] -= 3.0
+    again = classifier().fit(other, y, inclusion=inclusion)
+    for name in ("incomplete", "stratum"):
+        np.testing.assert_array_equal(
+            getattr(again.calibration_.sample.lookups, name),
+            getattr(clf.calibration_.sample.lookups, name),
+        )
+
+
+def test_columns_that_say_nothing_leave_one_stratum():
+    X, y, inclusion = related(1500, 150, 0, correlation=0.0)
+    rng = np.random.default_rng(0)
+    lost = (inclusion < 1.0).any(axis=1)
+    # Of rows that lost anything nothing was observed.
+    inclusion[lost] = inclusion[lost].min(axis=1, keepdims=True)
+    X[lost & (inclusion[:, 0] == 0.0)] = np.nan
+    X[lost & (inclusion[:, 0] > 0.0)] = rng.normal(
+        size=((lost & (inclusion[:, 0] > 0.0)).sum(), 3)
+    )
+    clf = classifier().fit(X, y, inclusion=inclusion)
+    assert not clf.calibration_.sample.lookups.predicted
+
+
+def test_rows_not_found_are_not_counted_as_complete():
+    X, y, inclusion, _ = looked_up(600, 150, lost=0.1)
+    clf = classifier().fit(X, y, inclusion=inclusion)
+    held = clf.calibration_index_
+    complete = ~np.isnan(X[held]).any(axis=1)
+    assert clf.certificate_.not_found > 0
+    assert clf.certificate_.observed == complete.sum()
+
+
+def test_one_class_may_have_a_model_and_the_other_look_ups():
+    X, y, inclusion, _ = looked_up(800, 120, slope=1.0)
+    lost = np.isnan(X[:, 0]) | (inclusion < 1.0)
+    other = y == 1
+    phi = mr.LogisticMissingness([-1.0, -np.inf], [1.0, 0.0])
+    entries = np.ones(X.shape)
+    entries[other, 0] = inclusion[other]
+    entries[~other, 0] = np.where(lost[~other], 0.0, 1.0)
+    table = X.copy()
+    table[~other & lost, 0] = np.nan
+    clf = mr.NeymanPearsonClassifier(
+        mr.KLIEP(l2=0.01), alpha=0.2, delta=0.1, random_state=0, missingness={0: phi}
+    )
+    clf.fit(table, y, inclusion=entries)
+    assert clf.certificate_.rule != "look-ups"
+    assert clf.certificate_.certified
+    assert true_error(clf) < 0.2

@@ -8,6 +8,7 @@ from scipy.stats import chi2
 
 from missratio.learning._evidence import Evidence, fit_evidence
 from missratio.learning._learned import _outline
+from missratio.learning._outline import outline
 from missratio.learning._precision import inverse_information
 from missratio.learning._region import LookupCriterion, _directions
 
@@ -161,3 +162,29 @@ def test_directions_are_unit_vectors_each_with_its_opposite(width):
         assert np.abs(directions + direction).max(axis=1).min() < 1e-12
     assert (_directions(width) == directions).all()
     assert np.abs(directions.mean(axis=0)).max() < 1e-12
+
+
+def test_a_region_of_two_parts_is_outlined_whole():
+    def distance(points):
+        level, slope = points.T
+        valley = np.minimum((slope - 1.0) ** 2, (slope + 1.5) ** 2)
+        # It bends: the level goes along with the slope.
+        return valley / 0.01 + (level - 0.3 * slope) ** 2 / 0.04
+
+    points = outline(distance, np.array([0.3, 1.0]), np.array([0.2, 0.1]), 4.0)
+    for slope in (1.0, -1.5):
+        part = points[np.abs(points[:, 1] - slope) < 0.5]
+        assert part[:, 1].min() == pytest.approx(slope - 0.2, abs=0.05)
+        assert part[:, 1].max() == pytest.approx(slope + 0.2, abs=0.05)
+        middle = part[np.abs(part[:, 1] - slope) < 0.02]
+        if len(middle):
+            assert middle[:, 0].min() == pytest.approx(0.3 * slope - 0.4, abs=0.05)
+            assert middle[:, 0].max() == pytest.approx(0.3 * slope + 0.4, abs=0.05)
+    assert not ((points[:, 1] > -1.2) & (points[:, 1] < 0.7)).any()
+
+
+def test_where_nothing_is_possible_there_is_no_outline():
+    points = outline(
+        lambda points: np.full(len(points), 9.0), np.zeros(2), np.ones(2), 4.0
+    )
+    assert points.shape == (0, 2)

@@ -175,3 +175,11 @@ def test_a_wrong_form_is_warned_of_in_every_table(form, law):
 def test_slopes_from_the_table_are_twice_as_good_as_50_look_ups():
     errors = table.slope_errors(20_000, 10, 0.5, 3)
     assert errors["none"] <= 0.5 * errors["50 looked up"]
+
+
+def test_bands_of_the_table_alone_hold_as_often_as_they_say():
+    missed = sum(
+        not table.right_form(1000 + seed, 0.1, look_ups=False).covered
+        for seed in range(250)
+    )
+    assert binomtest(missed, 250, 0.1, "greater").pvalue > 1e-3

@@ -76,3 +76,22 @@ def test_standard_errors_agree_with_the_bootstrap(losing, queried, estimator):
         ratios.append(found / expected)
     # The spread of 300 draws is known to 5 %, of five tables' mean to 2.5 %.
     np.testing.assert_allclose(np.mean(ratios, axis=0), 1.0, atol=0.12)
+
+
+@pytest.mark.parametrize("place", range(16))
+def test_intervals_that_cover_too_seldom_are_called_unreliable(place):
+    setting = ratio_coverage.random_settings(16, seed=6)[place]
+    try:
+        outcome = ratio_coverage.simulate(setting, 100, jobs=1)
+    except ValueError as refusal:
+        # Too few complete rows for a joint fit: there are no intervals to call so.
+        assert "needs more than" in str(refusal)  # noqa: PT017
+        return
+    claimed = outcome.held[:, ratio_coverage.CLAIMED]
+    sure = outcome.reliable
+    if sure.sum() >= 20:
+        # 0.90, less three binomial deviations.
+        least = 0.90 - 3.0 * np.sqrt(0.09 / sure.sum())
+        assert claimed[sure].mean(axis=0).min() > least
+    if claimed.mean(axis=0).min() < 0.85:
+        assert sure.mean() < 0.3

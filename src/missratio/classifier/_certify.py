@@ -139,7 +139,7 @@ class Promise:
             other_class=self.other,
             deployment=self.deployment,
             rows=sample.n_rows,
-            observed=sample.n_observed,
+            observed=sample.n_known,
             effective_rows=sample.effective_rows,
             threshold=np.inf,
             estimated_error=0.0,

@@ -49,7 +49,9 @@ class CertifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         )
         return tags
 
-    def _drawn(self, inclusion: ArrayLike | None, X: Any) -> RowInclusion | None:
+    def _drawn(
+        self, inclusion: ArrayLike | None, X: Any, y: Any
+    ) -> RowInclusion | None:
         """By what draw rows are there; None where that isn't asked for."""
         if inclusion is None:
             return None
@@ -58,7 +60,7 @@ class CertifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "inclusion is for deployment='complete': rows as they are observed are "
                 "calibrated as they are. Leave it out, and the answers too."
             )
-        return RowInclusion.of(inclusion, complete_mask(X), X.shape[1])
+        return RowInclusion.of(inclusion, complete_mask(X), X.shape[1], y)
 
 
 def check_factor(name: str, factor: float) -> None:

@@ -194,7 +194,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         models = find_models(self.missingness, self.estimator, self.classes_)
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
-        drawn = self._drawn(inclusion, X)
+        drawn = self._drawn(inclusion, X, y)
         table = ClassTable(X, codes, asked.labels, models, drawn, self.deployment)
         rng = generator(self.random_state)
         # 1. Three parts; what can be known to be impossible is said now.

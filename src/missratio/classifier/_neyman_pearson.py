@@ -34,6 +34,7 @@ from missratio.classifier._meta import (
     weighed_twice,
 )
 from missratio.classifier._models import calibration_model, find_models
+from missratio.classifier._predicted import with_low_stratum
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._streamed import as_table, hold_out
@@ -505,14 +506,26 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         """Choose the threshold on the calibration rows of the table fitted on."""
         held = np.zeros(len(is_other), dtype=bool)
         held[self.calibration_index_] = True
-        rows = np.flatnonzero(held)
+        chosen = np.flatnonzero(held)
+        others = np.flatnonzero(~held & ~is_other)
+        rows, training = take_rows(X, chosen), take_rows(X, others)
+        own = None
+        if drawn is not None:
+            own = with_low_stratum(
+                drawn.take(chosen),
+                rows,
+                drawn.take(others),
+                training,
+                self._score,
+                self.alpha,
+            )
         self._calibrate(
-            take_rows(X, rows),
-            take_rows(X, np.flatnonzero(~held & ~is_other)),
+            rows,
+            training,
             lambda: take_rows(X, np.flatnonzero(is_other)),
             missingness,
             rng or generator(self.random_state),
-            None if drawn is None else drawn.take(rows),
+            own,
         )
 
     def _learn_target(
@@ -558,10 +571,10 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         missingness: Mapping[Any, Missingness] | None,
     ) -> RowInclusion | None:
         """By what draw rows are there; None where that isn't asked for."""
-        drawn, controlled = self._drawn(inclusion, X), self._controlled()
+        drawn, controlled = self._drawn(inclusion, X, y), self._controlled()
         if drawn is not None and controlled in (missingness or {}):
             of_class = np.flatnonzero(np.asarray(y) == controlled)
-            if drawn.take(of_class).by_design:
+            if drawn.take(of_class).looked_up:
                 raise weighed_twice(controlled)
         return drawn
 
@@ -575,7 +588,9 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         drawn: RowInclusion | None = None,
     ) -> None:
         model = None
-        by_design = drawn is not None and drawn.by_design
+        # Where the class has a model, that explains what is missing.
+        explained = self._controlled() in (missingness or {})
+        by_design = drawn is not None and drawn.by_design and not explained
         if self.deployment == "complete" and not by_design:
             model = calibration_model(X0, missingness, self._controlled())
         checks: tuple[MissingnessCheck, ...] = ()

@@ -144,7 +144,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
         drawn = None
         if given is not None:
-            drawn = RowInclusion.of(given, complete_mask(X), X.shape[1])
+            drawn = RowInclusion.of(given, complete_mask(X), X.shape[1], labels)
         rows = _Rows(X, labels, self.missingness, given, drawn, params)
         self.comparison_ = self._compared(rows)
         best = self.candidates[self.comparison_.chosen]

@@ -51,7 +51,9 @@ class ScoredRows:
         if self.inclusion is not None:
             drawn = self.inclusion
             scores = np.where(drawn.found, self.scores, np.nan)
-            return looked_up_sample(scores, drawn.probability, drawn.strata)
+            return looked_up_sample(
+                scores, drawn.probability, drawn.strata, predicted=drawn.predicted
+            )
         if trust.model is None and trust.target is None:
             return CalibrationSample.build(self.scores)
         bound = trust.bound(self.rows.shape[1])

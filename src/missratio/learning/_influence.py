@@ -59,6 +59,9 @@ def influence_of(model: LearnedMissingness) -> Influence:
         theta = model._thetas[j]
         size = len(theta)
         share[j] = np.exp(evidence.sampling_offset)
+        if not evidence.n_revealed:
+            # Of the table alone: how its rows move φ isn't kept.
+            continue
         inverse[j, :size, :size] = inverse_information(evidence, theta)
         variance[j, :size, :size] = _variance(evidence, theta)
     return Influence(share, inverse, variance)

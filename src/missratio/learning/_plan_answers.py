@@ -101,11 +101,10 @@ class Revealed:
         -------
         X_filled : ndarray or dataframe of shape (n_rows, n_features)
             NaN where a value is missing still.
-        inclusion : ndarray of shape (n_rows,) or (n_rows, n_features)
-            By row where rows were drawn, by entry otherwise: 1 where observed, m/M
-            where looked up, 0 where missing still. What was drawn and not found has the
-            probability of those found, and NaN in `X_filled`: a ratio leaves it out, a
-            certificate counts it as an error.
+        inclusion : ndarray of shape (n_rows, n_features)
+            1 where observed, m/M where looked up, 0 where missing still. What was drawn
+            and not found has the probability of those found, and NaN in `X_filled`: a
+            ratio leaves it out, a certificate counts it as an error.
         """
         return fill_table(self, X)
 

@@ -126,9 +126,22 @@ def draw(
     place, column = np.nonzero(cells.missing[rows])
     if budget is not None:
         prices = np.bincount(place, minlength=len(rows))
-        kept = _affordable(prices, source[order], budget)[place]
+        affordable = _affordable(prices, source[order], budget)
+        _refuse_nothing(affordable, prices)
+        kept = affordable[place]
         place, column = place[kept], column[kept]
     return Drawn(rows[place], column, rank[place])
+
+
+def _refuse_nothing(affordable: BoolArray, prices: IntArray) -> None:
+    """Refuse a budget that pays for no row, because rows miss more values than that."""
+    if not affordable.any():
+        raise ValueError(
+            f"The budget pays for no row: the first one drawn misses {prices[0]} "
+            f"values, and rows {prices.mean():.1f} on average. To leave it out for "
+            "that would be no fair draw. Raise the budget, or ask for single values "
+            "(goal='ratio')."
+        )
 
 
 def _affordable(

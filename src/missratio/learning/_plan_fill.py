@@ -34,8 +34,9 @@ def fill_table(revealed: Revealed, X: Any) -> tuple[Any, FloatArray]:
             "plan was made: the same rows and columns, and the same cells missing."
         )
     if revealed.rowwise:
-        found, inclusion = _by_row(revealed, cells.missing)
+        found, by_row = _by_row(revealed, cells.missing)
         answered = found[:, None] & cells.missing
+        inclusion = np.where(cells.missing, by_row[:, None], 1.0)
     else:
         answered, inclusion = _by_entry(revealed, cells.missing)
     values = np.array(as_numeric_array(X), dtype=np.float64)

@@ -21,6 +21,7 @@ may exceed its value at the estimate by as much as a χ² may.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -33,6 +34,7 @@ from missratio._typing import FloatArray
 from missratio.learning._coordinates import Coordinates
 from missratio.learning._evidence import Evidence, fit_evidence
 from missratio.learning._logistic import LARGEST_SCORE
+from missratio.learning._outline import outline
 from missratio.learning._precision import lookup_covariance
 from missratio.learning._shadow import ShadowEvidence
 
@@ -44,10 +46,19 @@ FARTHEST = 2.0**10
 PROFILE_STEPS = 50
 # Standard errors up to which a likelihood is looked up in a table.
 TABULATED = 12.0
+# From so many rows on the moments' spread at a point tells whether it is possible.
+FEWEST_ROWS = 8.0
 
 
 class Criterion(Protocol):
     """How far standardised parameters are from the best, as a χ²."""
+
+    @property
+    def convex(self) -> bool:
+        """Whether regions of it have one part, seen as a whole from the estimate."""
+
+    def freedom(self, points: FloatArray) -> FloatArray:
+        """From how many rows of equal part the distances of points are known."""
 
     @property
     def coordinates(self) -> Coordinates:
@@ -84,14 +95,16 @@ def boundary(
     Returns
     -------
     ndarray of shape (n_points, n_parameters)
-        Corrected (α, β), on rays into all directions.
+        Corrected (α, β), on rays into all directions; and, of a region that may bend
+        or have parts that no ray meets, slope by slope (`outline`).
     """
     width = len(theta)
     at_estimate = float(criterion(theta[None])[0])
     limit = float(chi2.ppf(1.0 - delta, width))
     # A penalised estimate may lie outside a small region, which is made to reach it.
     limit = limit + at_estimate if from_estimate else max(limit, at_estimate)
-    root = np.linalg.cholesky(np.linalg.inv(precision))
+    covariance = np.linalg.inv(precision)
+    root = np.linalg.cholesky(covariance)
     rays = np.sqrt(limit) * _directions(width) @ root.T
     # 1. Go out on every ray until it has left the region.
     near, far = np.zeros(len(rays)), np.ones(len(rays))
@@ -106,8 +119,23 @@ def boundary(
         near, far = np.where(within, middle, near), np.where(within, far, middle)
         if (far - near <= 1e-4 * far).all():
             break
-    points = criterion.corrected(theta + far[:, None] * rays)
-    return criterion.coordinates.restore(points)
+    points = theta + far[:, None] * rays
+    if width == 2 and not criterion.convex:
+        errors = np.sqrt(np.diagonal(covariance))
+        points = np.concatenate(
+            [points, outline(_supported(criterion), theta, errors, limit)]
+        )
+    return criterion.coordinates.restore(criterion.corrected(points))
+
+
+def _supported(criterion: Criterion) -> Callable[[FloatArray], FloatArray]:
+    """The distance of points that enough rows speak of, infinite elsewhere."""
+
+    def distance(points: FloatArray) -> FloatArray:
+        few = criterion.freedom(points) < FEWEST_ROWS
+        return np.where(few, np.inf, criterion(points))
+
+    return distance
 
 
 @dataclass(frozen=True)
@@ -120,6 +148,7 @@ class LookupCriterion:
     """
 
     evidence: Evidence
+    convex = True
 
     @cached_property
     def coordinates(self) -> Coordinates:
@@ -135,6 +164,10 @@ class LookupCriterion:
     def __call__(self, points: FloatArray) -> FloatArray:
         """The fall at points."""
         return self._fall(points)[0]
+
+    def freedom(self, points: FloatArray) -> FloatArray:
+        """The number of values looked up."""
+        return np.full(len(points), self.evidence.revealed_mass)
 
     def corrected(self, points: FloatArray) -> FloatArray:
         """(α, β) at which points (a, β) are stationary in u."""
@@ -171,6 +204,7 @@ class TableCriterion:
 
     shadow: ShadowEvidence
     evidence: Evidence
+    convex = False
 
     @property
     def coordinates(self) -> Coordinates:
@@ -183,6 +217,10 @@ class TableCriterion:
         kept = slice(self.evidence.n_revealed, None)
         values = self.evidence.values[:, kept]
         return self.coordinates.design(values)[1:], self.evidence.mass[kept]
+
+    def freedom(self, points: FloatArray) -> FloatArray:
+        """Of the moments' spread."""
+        return self.shadow.freedom(self.corrected(points))
 
     def corrected(self, points: FloatArray) -> FloatArray:
         """(α, β) of (τ, β)."""

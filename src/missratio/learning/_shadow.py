@@ -25,6 +25,8 @@ from missratio.learning._evidence import KEPT_ROWS, group_starts
 PRIOR_DEVIATION = 1.4
 LARGEST_LOG_ODDS = 50.0
 RIDGE = 1e-10
+# Below so many degrees of freedom nothing would ever be ruled out.
+LEAST_FREEDOM = 30.0
 MAX_STEPS = 100
 ROUNDS = 4
 
@@ -147,7 +149,11 @@ class ShadowEvidence:
         """The moments' distance from 0 at points, Anderson and Rubin's statistic.
 
         At the true parameters it is χ² in the limit, with a degree of freedom for each
-        instrument, however weak these are.
+        instrument, however weak these are. Where a few rows with large odds make most
+        of the moments' spread, that is estimated from as few: the statistic T is then
+        about Hotelling's T² with ν degrees of freedom, Kish's number of rows by their
+        part in the spread (30 at least), and (ν − k + 1)·log(1 + T/ν) has the same tail
+        as a χ² (for two instruments exactly).
 
         Parameters
         ----------
@@ -156,12 +162,33 @@ class ShadowEvidence:
         """
         odds = self.odds(points)
         moments = self.moments(odds)
+        inverse = self._inverse(odds)
+        statistic = np.einsum("pi,pij,pj->p", moments, inverse, moments)
+        freedom = np.maximum(self._freedom(odds, inverse), LEAST_FREEDOM)
+        width = inverse.shape[-1]
+        return np.asarray((freedom - width + 1.0) * np.log1p(statistic / freedom))
+
+    def freedom(self, points: FloatArray) -> FloatArray:
+        """From how many rows of equal part the moments' spread is known, at points."""
+        odds = self.odds(points)
+        return self._freedom(odds, self._inverse(odds))
+
+    def _inverse(self, odds: FloatArray) -> FloatArray:
+        """That of the moments' spread."""
         spread = self.spread(odds)
         # Far out one row outweighs all others, and the sum over rows has rank one.
         ridge = RIDGE * np.trace(spread, axis1=-2, axis2=-1)[:, None, None]
-        regular = spread + ridge * np.eye(spread.shape[-1])
-        solved = np.linalg.solve(regular, moments[..., None])[..., 0]
-        return np.asarray((moments * solved).sum(axis=-1))
+        return np.asarray(np.linalg.inv(spread + ridge * np.eye(spread.shape[-1])))
+
+    def _freedom(self, odds: FloatArray, inverse: FloatArray) -> FloatArray:
+        """From how many rows of equal part the spread is estimated, at points."""
+        size = inverse.shape[-1]
+        flat = inverse.reshape(len(inverse), -1)
+        parts = odds**2 * (flat @ self.squares.reshape(len(self.sums), -1).T)
+        lost = flat @ self.missing_square.ravel()
+        n_lost = self.missing_sum[0] ** 2 / max(self.missing_square[0, 0], 1e-300)
+        found = (parts**2) @ (1.0 / self.counts) + lost**2 / max(n_lost, 1.0)
+        return np.asarray(np.maximum(size**2 / np.maximum(found, 1e-300), float(size)))
 
     def information(self, theta: FloatArray) -> FloatArray:
         """JᵀΩ⁻¹J at standardised parameters: of the table alone, without the prior."""

@@ -8,8 +8,8 @@ from missratio.missingness._check import (
     refuse_contradiction,
     warn_of_contradiction,
 )
-from missratio.missingness._inclusion import RowInclusion
-from missratio.missingness._looked_up_means import LookedUpMeans, looked_up_means
+from missratio.missingness._inclusion import RowInclusion, drawn_whole
+from missratio.missingness._looked_up_terms import looked_up_terms
 from missratio.missingness.base import Missingness
 from missratio.missingness.by_name import NamedMissingness
 from missratio.missingness.corruption import corrupt
@@ -27,7 +27,6 @@ __all__ = [
     "FunctionMissingness",
     "LittleTest",
     "LogisticMissingness",
-    "LookedUpMeans",
     "Missingness",
     "MissingnessCheck",
     "MissingnessContradictionError",
@@ -38,7 +37,8 @@ __all__ = [
     "RowInclusion",
     "StepMissingness",
     "corrupt",
-    "looked_up_means",
+    "drawn_whole",
+    "looked_up_terms",
     "missingness_check",
     "missingness_patterns",
     "refuse_contradiction",

@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 from missratio._blocks import any_by_row
 from missratio._typing import BoolArray, FloatArray, IntArray
 
+# Shares of the same draw may differ by so much.
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class RowInclusion:
@@ -25,18 +28,31 @@ class RowInclusion:
         where all were.
     found : ndarray of bool of shape (n_rows,)
         Whether a row is complete now. One that was drawn and isn't was not found.
+    lost : ndarray of bool of shape (n_rows, n_columns), or None
+        Which entries were missing before any was looked up, where that is known.
+    predicted : bool
+        Whether the strata were made by predicted scores, the low ones second.
     """
 
     probability: FloatArray
     strata: IntArray | None
     found: BoolArray
+    lost: BoolArray | None = None
+    predicted: bool = False
 
     @classmethod
-    def of(cls, inclusion: ArrayLike, complete: BoolArray, width: int) -> RowInclusion:
+    def of(
+        cls,
+        inclusion: ArrayLike,
+        complete: BoolArray,
+        width: int,
+        labels: ArrayLike | None = None,
+    ) -> RowInclusion:
         """Rows by the probabilities of rows or of their entries.
 
-        Entries are drawn column by column, so rows that miss the same columns are
-        equally likely to be looked up in all of them: these are the strata.
+        Where entries were drawn column by column, rows that miss the same columns are
+        equally likely to be looked up in all of them: these are the strata. Where rows
+        were drawn whole (`drawn_whole`), all of a class were.
 
         Parameters
         ----------
@@ -45,6 +61,8 @@ class RowInclusion:
             Which rows have no missing value once the answers are filled in.
         width : int
             The number of columns.
+        labels : array-like of shape (n_rows,), optional
+            The classes, each of which was drawn from by itself; None for a single one.
         """
         given = np.asarray(inclusion, dtype=np.float64)
         n_rows = len(complete)
@@ -59,14 +77,21 @@ class RowInclusion:
                 "observed, the share looked up where it was looked up, 0 where it is "
                 "missing still."
             )
-        strata = None
-        if given.ndim == 2:
-            drawn = given < 1.0
-            patterns, strata = np.unique(drawn, axis=0, return_inverse=True)
-            strata = strata if len(patterns) > 2 else None
-            given = np.where(any_by_row(given == 0.0), 0.0, given.prod(axis=1))
-        _check(given, complete)
-        return cls(given, strata, complete)
+        if given.ndim == 1:
+            _check(given, complete)
+            return cls(given, None, complete)
+        lost = given < 1.0
+        by_row, strata = np.empty(n_rows), np.zeros(n_rows, dtype=np.intp)
+        classes = np.zeros(n_rows) if labels is None else np.asarray(labels)
+        for label in np.unique(classes):
+            rows = np.flatnonzero(classes == label)
+            by_row[rows] = row_probability(given[rows])
+            own = np.zeros(len(rows), dtype=np.intp)
+            if not drawn_whole(given[rows]):
+                own = np.unique(lost[rows], axis=0, return_inverse=True)[1]
+            strata[rows] = strata.max(initial=0) + 1 + own
+        _check(by_row, complete)
+        return cls(by_row, strata, complete, lost)
 
     @property
     def weights(self) -> FloatArray:
@@ -81,10 +106,52 @@ class RowInclusion:
         """Whether any row was drawn, or left out."""
         return bool((self.probability < 1.0).any())
 
+    @property
+    def looked_up(self) -> bool:
+        """Whether any row was drawn: what is missing still says nothing of a draw."""
+        return bool(((self.probability > 0.0) & (self.probability < 1.0)).any())
+
     def take(self, rows: IntArray) -> RowInclusion:
         """That of some rows."""
         strata = None if self.strata is None else self.strata[rows]
-        return RowInclusion(self.probability[rows], strata, self.found[rows])
+        lost = None if self.lost is None else self.lost[rows]
+        return RowInclusion(
+            self.probability[rows], strata, self.found[rows], lost, self.predicted
+        )
+
+
+def drawn_whole(inclusion: FloatArray) -> bool:
+    """Whether the rows of a class were drawn whole, by the entries' probabilities.
+
+    Then all missing entries of a row were drawn or none, with the same probability for
+    every row. Where columns were drawn from one by one, some row that misses two was
+    drawn for one of them only, but for accidents among very few rows.
+
+    Parameters
+    ----------
+    inclusion : ndarray of shape (n_rows, n_columns)
+        Of the rows of one class.
+    """
+    lost = inclusion < 1.0
+    least = inclusion.min(axis=1, initial=1.0)
+    most = inclusion.max(axis=1, where=lost, initial=0.0)
+    if (most != least)[any_by_row(lost)].any():
+        return False
+    drawn = most[most > 0.0]
+    return bool(np.ptp(drawn) <= ROUNDING) if len(drawn) else True
+
+
+def row_probability(inclusion: FloatArray) -> FloatArray:
+    """How likely rows of a class were to be there as a whole, by their entries.
+
+    Parameters
+    ----------
+    inclusion : ndarray of shape (n_rows, n_columns)
+    """
+    least = inclusion.min(axis=1, initial=1.0)
+    if drawn_whole(inclusion):
+        return np.asarray(least)
+    return np.where(least == 0.0, 0.0, inclusion.prod(axis=1))
 
 
 def _check(probability: FloatArray, complete: BoolArray) -> None:

@@ -8,13 +8,23 @@ amount that makes it least noisy: regression estimation, as in survey sampling.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 
 from missratio._threads import one_blas_thread, share
 from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.rows import ClassRows, RowBlock, only_columns, weighted_sums
+from missratio.missingness import looked_up_terms
+from missratio.rows import (
+    ClassRows,
+    KnownWeights,
+    RowBlock,
+    joint_weight,
+    only_columns,
+    weighted_sums,
+)
 
 # A block of rows with its controls fits the processor's cache.
 BLOCK_ROWS = 4096
@@ -24,12 +34,14 @@ FOLDS = 5
 def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
     """Add to a class's rows the adjusted terms whose means estimate E f.
 
-    Only where normalize="regression" and single entries are missing: whole rows leave
-    nothing to regress on but the weights themselves, which Hájek's division does.
+    Only where single entries are missing: whole rows leave nothing to regress on but
+    the weights themselves, which Hájek's division does. Entries that were looked up are
+    adjusted by predictions from the other columns (`looked_up_terms`), whatever
+    normalisation but Horvitz and Thompson's; others where normalize="regression".
 
-    A feature of column j is adjusted by (W_j − 1)·{1, W_k z_k} for all other columns
-    k, one of two columns j and k by (W_j − 1)·{1, W_k, W_k z_k, W_k z_k²} and the same
-    with j and k exchanged, and one of more columns by its own weight less one.
+    There, a feature of column j is adjusted by (W_j − 1)·{1, W_k z_k} for all other
+    columns k, one of two columns j and k by (W_j − 1)·{1, W_k, W_k z_k, W_k z_k²} and
+    the same with j and k exchanged, and one of more columns by its own weight less one.
 
     Parameters
     ----------
@@ -37,9 +49,13 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
     required : ndarray of bool of shape (n_features, n_columns)
         The columns that each feature needs.
     """
-    if rows.normalize != "regression" or not rows.weighing.corrects:
+    if not (rows.weighing.by_entry and rows.weighing.corrects):
         return rows
-    if not rows.weighing.by_entry:
+    if isinstance(rows.weighing, KnownWeights) and rows.weighing.by_design:
+        return (
+            rows if rows.normalize == "horvitz-thompson" else _by_draw(rows, required)
+        )
+    if rows.normalize != "regression":
         return rows
     # Observed at all? What is not has no mean, adjusted or not.
     rows.feature_sums(only_columns(required))
@@ -59,6 +75,54 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
     with one_blas_thread(features.size) as threads:
         share(work, _same_columns(required), threads)
     return replace(rows, adjusted=adjusted)
+
+
+def _by_draw(rows: ClassRows, required: BoolArray) -> ClassRows:
+    """Terms of features whose columns were looked up by lot."""
+    rows.feature_sums(only_columns(required))
+    block = rows.source.block(0, rows.n_rows)
+    weights = rows.all_weights()
+    assert weights is not None
+    inclusion = np.zeros(weights.shape)
+    np.divide(1.0, weights, out=inclusion, where=weights > 0.0)
+    adjusted = np.empty(block.features.shape)
+    for group in _same_columns(required):
+        columns = np.flatnonzero(required[group[0]])
+        seen = np.asarray((weights[:, columns] > 0.0).all(axis=1, keepdims=True))
+        features = np.where(seen, block.features[:, group], np.nan)
+        if len(columns) == 1:
+            others = np.delete(block.rows, columns[0], axis=1)
+            with about_column(rows, int(columns[0])):
+                adjusted[:, group] = looked_up_terms(
+                    features, inclusion[:, columns[0]], others, block.weights
+                )
+            continue
+        weight = joint_weight(weights[:, columns], whole=rows.drawn_whole)
+        adjusted[:, group] = _hajek_terms(features, weight, block.weights)
+    return replace(rows, adjusted=adjusted)
+
+
+def _hajek_terms(
+    features: FloatArray, weight: FloatArray, own: FloatArray | None
+) -> FloatArray:
+    """Terms whose mean is ΣWf/ΣW, and whose spread is that of this estimate."""
+    own = np.ones(len(weight)) if own is None else own
+    seen = weight > 0.0
+    mean = np.average(features[seen], axis=0, weights=(own * weight)[seen])
+    scale = own.sum() / float((own * weight).sum())
+    terms = np.broadcast_to(mean, features.shape).copy()
+    terms[seen] += scale * weight[seen, None] * (features[seen] - mean)
+    return terms
+
+
+@contextmanager
+def about_column(rows: ClassRows, column: int) -> Iterator[None]:
+    """Errors that say which class and column they are about."""
+    try:
+        yield
+    except ValueError as error:
+        name = column if rows.names is None else rows.names[column]
+        raise ValueError(f"Class {rows.label!r}, column {name!r}: {error}") from error
 
 
 def _same_columns(required: BoolArray) -> list[IntArray]:

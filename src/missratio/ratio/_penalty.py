@@ -151,9 +151,10 @@ def mean_covariance(
         if weights is None:
             change = (block.features - mean) / divisor
             return change if own is None else own * change
-        weights = weights_of_features(weights, columns) if weights.ndim == 2 else (
-            weights[:, None]
-        )  # fmt: skip
+        if weights.ndim == 2:
+            weights = weights_of_features(weights, columns, whole=rows.drawn_whole)
+        else:
+            weights = weights[:, None]
         combined = weights if own is None else weights * own
         values = np.where(combined > 0.0, block.features, mean)
         if rows.self_normalised:

@@ -25,6 +25,7 @@ from missratio.rows._weighing import (
     check_inclusion,
     check_missingness,
     class_model,
+    joint_weight,
     only_columns,
     weights_of_features,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "check_missingness",
     "class_model",
     "class_rows",
+    "joint_weight",
     "merge_sums",
     "of_files",
     "only_columns",

@@ -24,6 +24,7 @@ from missratio.rows._weighing import (
     KnownWeights,
     Unweighted,
     Weighing,
+    joint_weight,
     weights_of_features,
 )
 from missratio.weights import SampleSize, warn_if_concentrated, worst_case_sample_size
@@ -122,7 +123,7 @@ class ClassRows:
         """The same over the rows of a block."""
         weights = self.weigh(block)
         if weights is not None and weights.ndim == 2:
-            weights = weights_of_features(weights, required)
+            weights = weights_of_features(weights, required, whole=self.drawn_whole)
         with np.errstate(over="ignore", invalid="ignore"):
             found = weighted_sums(block.features, weights, block.weights, origin)
         if not np.isfinite(found.sums.sum()):
@@ -259,7 +260,7 @@ class ClassRows:
         else:
             return product
         with np.errstate(over="ignore"):
-            product[complete] = entries.prod(axis=1)
+            product[complete] = joint_weight(entries, whole=self.drawn_whole)
         if not np.isfinite(product).all():
             row = self.source.row_number(block.start + int(product.argmax()))
             raise ValueError(
@@ -281,14 +282,23 @@ class ClassRows:
             if weights is None:
                 return len(block.rows)
             if weights.ndim == 2 and required is not None:
-                weights = weights_of_features(weights, required)[:, 0]
+                weights = weights_of_features(
+                    weights, required, whole=self.drawn_whole
+                )[:, 0]
             return weights.T
 
         found = self.source.fold(work, _weights_or_ones)
         return None if isinstance(found, int) else np.ascontiguousarray(found.T)
 
+    @property
+    def drawn_whole(self) -> bool:
+        """Whether entries of a row were drawn together, so that one weight counts."""
+        return isinstance(self.weighing, KnownWeights) and self.weighing.whole
+
     def known(self) -> ClassRows:
         """The same with its weights written down, for many passes over few rows."""
+        if isinstance(self.weighing, KnownWeights):
+            return self
         weights = self.all_weights()
         if weights is None:
             return replace(self, weighing=Unweighted())

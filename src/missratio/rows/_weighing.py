@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from missratio._blocks import any_by_row
 from missratio._typing import BoolArray, FloatArray, IntArray
-from missratio.missingness import Missingness
+from missratio.missingness import Missingness, drawn_whole
 from missratio.rows._source import RowBlock
 
 ClassModel = Missingness | Literal["ignore"] | None
@@ -102,11 +102,18 @@ class KnownWeights(Weighing):
         0 where missing.
     maximum : float, or None
     corrects : bool
+    by_design : bool
+        Whether they are one over the probabilities of a draw.
+    whole : bool
+        Whether the missing entries of a row were drawn together, so that several are
+        there with the probability of one.
     """
 
     weights: FloatArray
     maximum: float | None = None
     corrects: bool = True
+    by_design: bool = False
+    whole: bool = False
 
     @property
     def by_entry(self) -> bool:  # type: ignore[override]
@@ -147,10 +154,14 @@ def as_weighing(
             f"Class {label!r} has a missingness model and inclusion probabilities: its "
             "rows can't be weighed twice. Leave out the one or the other."
         )
+    if inclusion.ndim == 2 and (inclusion == inclusion[:, :1]).all():
+        # Rows that are there or not as a whole.
+        inclusion = inclusion[:, 0]
     seen = inclusion > 0.0
     weights = np.zeros(inclusion.shape)
     np.divide(1.0, inclusion, out=weights, where=seen)
-    return KnownWeights(weights)
+    whole = inclusion.ndim == 2 and drawn_whole(inclusion)
+    return KnownWeights(weights, by_design=True, whole=whole)
 
 
 def check_inclusion(inclusion: ArrayLike, X: FloatArray) -> FloatArray:
@@ -242,15 +253,19 @@ def check_missingness(missingness: Any, labels: Any) -> None:
 
 
 def weights_of_features(
-    weights: FloatArray, required: BoolArray | IntArray
+    weights: FloatArray, required: BoolArray | IntArray, *, whole: bool = False
 ) -> FloatArray:
     """Each feature's weight: the product over the columns that it needs.
+
+    Where entries of a row were drawn together, the largest of them or 0.
 
     Parameters
     ----------
     weights : ndarray of shape (..., n_columns)
     required : ndarray of bool of shape (n_features, n_columns), or of int (n_features,)
         The columns that each feature needs, or the only one.
+    whole : bool
+        As of `KnownWeights`.
 
     Returns
     -------
@@ -259,11 +274,30 @@ def weights_of_features(
     if required.ndim == 1:
         own = np.array_equal(required, np.arange(weights.shape[-1]))
         return weights if own else weights[..., required]
+    if whole:
+        parts = [joint_weight(weights[..., needed], whole=True) for needed in required]
+        return np.stack(parts, axis=-1)
     product = np.ones((*weights.shape[:-1], len(required)))
     for j, needed in enumerate(required):
         for column in np.flatnonzero(needed):
             product[..., j] *= weights[..., column]
     return product
+
+
+def joint_weight(weights: FloatArray, *, whole: bool) -> FloatArray:
+    """What a row's entries weigh together, over the last axis.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (..., n_columns)
+        0 where missing.
+    whole : bool
+        As of `KnownWeights`.
+    """
+    if not whole:
+        return np.asarray(weights.prod(axis=-1))
+    seen = (weights > 0.0).all(axis=-1)
+    return np.where(seen, weights.max(axis=-1, initial=1.0), 0.0)
 
 
 def only_columns(required: BoolArray) -> BoolArray | IntArray:

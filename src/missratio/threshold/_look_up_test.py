@@ -34,9 +34,14 @@ is the binomial rule.
 
 With two strata of incomplete rows, drawn with different probabilities, Σ k_s·M_s/m_s
 takes the place of k, and the largest probability over all ways to divide b that of the
-hypergeometric one. Beyond that, bets take over (`largest_tail`): they need E[1/q·drawn]
-= 1 alone, and drawing without replacement only makes their capital smaller, because the
-indicators of a simple random sample are negatively associated.
+hypergeometric one. The weights are free. Where rows of the second stratum are there
+because the columns that they do have predict low scores, one of them above C counts
+twice. Nearly none is, and the worst division is then the one that puts all b into the
+first stratum, which is smaller than all incomplete rows together and better known.
+
+Beyond two strata, bets take over (`largest_tail`): they need E[1/q·drawn] = 1 alone,
+and drawing without replacement only makes their capital smaller, because the indicators
+of a simple random sample are negatively associated.
 """
 
 from __future__ import annotations
@@ -118,15 +123,29 @@ class OneStratum(Law):
 
 
 class TwoStrata(Law):
-    """Two of them: Σ k_s·M_s/m_s, at the worst way to divide B among the strata."""
+    """Two of them: Σ k_s·M_s/m_s, at the worst way to divide B among the strata.
+
+    Parameters
+    ----------
+    first, second : tuple of int
+        Size of a stratum, and how many were drawn.
+    highest : int
+    surprise : float
+        By how much more a row of the second stratum counts than it stands for.
+    """
 
     def __init__(
-        self, first: tuple[int, int], second: tuple[int, int], highest: int
+        self,
+        first: tuple[int, int],
+        second: tuple[int, int],
+        highest: int,
+        surprise: float = 1.0,
     ) -> None:
         # A stratum of which nothing was looked up may lie above as a whole.
         self.pairs = (first, second)
         self.tops = [min(size, highest + 1) for size, _ in self.pairs]
         self.worth = [size / drawn if drawn else 0.0 for size, drawn in self.pairs]
+        self.worth[1] *= surprise
         self.most = [
             min(drawn, top)
             for (_, drawn), top in zip(self.pairs, self.tops, strict=True)

@@ -28,11 +28,15 @@ class LookUps:
         Incomplete rows, whether looked up or not, of strata 1, 2, …
     not_found : int
         How many of the drawn ones were not found.
+    predicted : bool
+        Whether there are two strata because rows of the second were predicted to score
+        low, so that one of them that doesn't is a surprise.
     """
 
     stratum: IntArray
     incomplete: IntArray
     not_found: int = 0
+    predicted: bool = False
 
     def check(self, n_observed: int) -> None:
         """Refuse look-ups that can't be those of so many observed rows."""
@@ -294,6 +298,11 @@ class CalibrationSample:
     def n_observed(self) -> int:
         """How many rows are observed."""
         return len(self.values)
+
+    @property
+    def n_known(self) -> int:
+        """How many of these are complete: those drawn and not found left out."""
+        return self.n_observed - (self.lookups.not_found if self.lookups else 0)
 
     @cached_property
     def n_scored(self) -> int:

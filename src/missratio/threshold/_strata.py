@@ -22,12 +22,20 @@ from missratio.threshold._look_up_test import (
 from missratio.threshold._rules import Rule, Selection, bisect_tail
 from missratio.threshold._sample import CalibrationSample, LookUps
 
+# What one of the rows that were predicted to score low counts for, if it doesn't: more
+# than its share, so that the worst way to divide rows above puts them elsewhere. By
+# simulation, the power grows with it up to here.
+SURPRISE = 2.0
 # Beyond so many operations two strata are bet on instead.
 LARGEST_PRODUCT = 10**8
 
 
 def looked_up_sample(
-    scores: ArrayLike, inclusion: ArrayLike, strata: ArrayLike | None = None
+    scores: ArrayLike,
+    inclusion: ArrayLike,
+    strata: ArrayLike | None = None,
+    *,
+    predicted: bool = False,
 ) -> CalibrationSample:
     """Calibration rows of which incomplete ones were looked up by lot.
 
@@ -43,6 +51,9 @@ def looked_up_sample(
         Of the incomplete rows; what is given for complete ones is not looked at. Rows
         must have been drawn with equal probability within each. None takes all rows
         for one stratum, which they are if all probabilities are the same.
+    predicted : bool, default=False
+        Whether the strata are two, the second of rows that were predicted to score low
+        by what was known of them before the draw.
 
     Returns
     -------
@@ -72,7 +83,7 @@ def looked_up_sample(
     incomplete = np.bincount(stratum, minlength=n_strata + 1)[1:]
     observed = probability > 0.0
     lost = int(np.isnan(values[observed]).sum())
-    lookups = LookUps(stratum[observed], incomplete, lost)
+    lookups = LookUps(stratum[observed], incomplete, lost, predicted)
     worth = np.ones(n_strata + 1)
     np.divide(incomplete, lookups.drawn, out=worth[1:], where=lookups.drawn > 0)
     seen = values[observed]
@@ -96,8 +107,10 @@ def _checked_strata(probability: FloatArray, strata: ArrayLike | None) -> IntArr
         if len(drawn) > 1 and drawn[-1] - drawn[0] > 1e-9:
             raise ValueError(
                 f"Rows were drawn with {len(drawn)} different probabilities, from "
-                f"{drawn[0]:.3g} to {drawn[-1]:.3g}: say by strata from which part of "
-                "the incomplete rows each was drawn, those not drawn included."
+                f"{drawn[0]:.3g} to {drawn[-1]:.3g}, and nothing says from which part "
+                "of the incomplete rows each was drawn. Give a classifier inclusion by "
+                "entry, as revealed.fill does, and looked_up_sample the strata, those "
+                "of rows that were not drawn included."
             )
         stratum[incomplete] = 1
         return stratum
@@ -226,7 +239,8 @@ def make_test(
     if len(pairs) < 2:
         law = OneStratum(*(pairs[0] if pairs else (0, 0)), highest)
     elif len(pairs) == 2:
-        two = TwoStrata(pairs[0], pairs[1], highest)
+        surprise = SURPRISE if sample.lookups.predicted else 1.0
+        two = TwoStrata(pairs[0], pairs[1], highest, surprise)
         if two.cost > LARGEST_PRODUCT:
             return None
         law = two

@@ -9,14 +9,16 @@ import numpy as np
 
 from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.learning import Influence, LearnedMissingness, influence_of
-from missratio.rows import ClassRows, RowBlock, weights_of_features
+from missratio.rows import ClassRows, RowBlock, joint_weight, weights_of_features
 from missratio.uncertainty._expansion import Means
 
 # A row that has all of the weight can't be left out: no row counts for more than this.
 LARGEST_LEVERAGE = 0.99
 
 
-def weights_of(means: Means, block: RowBlock, weights: FloatArray | None) -> FloatArray:
+def weights_of(
+    means: Means, block: RowBlock, weights: FloatArray | None, *, whole: bool = False
+) -> FloatArray:
     """Of shape (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
     if weights is None:
         weights = np.ones((len(block.rows), 1))
@@ -25,11 +27,11 @@ def weights_of(means: Means, block: RowBlock, weights: FloatArray | None) -> Flo
     elif means.by_feature:
         # Where there is an intercept, its mean of ones has no weights.
         needed = means.mask[means.mask.any(axis=1)]
-        weights = weights_of_features(weights, needed)
+        weights = weights_of_features(weights, needed, whole=whole)
         lacking = len(means.mask) - len(needed)
         weights = np.pad(weights, ((0, 0), (0, lacking)), constant_values=1.0)
     else:
-        weights = weights[:, means.mask[0]].prod(axis=1, keepdims=True)
+        weights = joint_weight(weights[:, means.mask[0]], whole=whole)[:, None]
     return weights if block.weights is None else weights * block.weights[:, None]
 
 
@@ -173,7 +175,7 @@ class ClassMeans:
         """The weights that each mean has, of shape (n_rows, n_means)."""
         found = []
         for _, means in self.factors:
-            own = weights_of(means, block, weights)
+            own = weights_of(means, block, weights, whole=self.rows.drawn_whole)
             found.append(np.broadcast_to(own, (len(own), len(means.mean))))
         return _beside(found)
 
@@ -183,7 +185,9 @@ class ClassMeans:
         def work(block: RowBlock) -> list[FloatArray]:
             weights = self.rows.weigh(block)
             return [
-                weights_of(means, block, weights).sum(axis=0)
+                weights_of(means, block, weights, whole=self.rows.drawn_whole).sum(
+                    axis=0
+                )
                 for _, means in self.factors
             ]
 
@@ -219,7 +223,8 @@ class ClassMeans:
                 u = np.pad(terms, ((0, 0), (0, len(means.mean) - terms.shape[1])))
                 share, lever = each, each
             else:
-                share = weights_of(means, block, weights) / total
+                whole = self.rows.drawn_whole
+                share = weights_of(means, block, weights, whole=whole) / total
                 u, leverage = means.rows(features[:, place])
                 lever = share if leverage is None else share * leverage[:, None]
             change = share * (u - means.mean if hajek else u)

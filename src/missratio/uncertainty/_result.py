@@ -37,6 +37,7 @@ from missratio.uncertainty._intervals import (
     RatioUncertainty,
     UnreliableIntervalWarning,
 )
+from missratio.uncertainty._tail import FEWEST_EXPECTED, expected_in_tail
 
 LEARNED_ON = ("auto", "same", "other")
 BOOTSTRAP = (
@@ -144,12 +145,18 @@ def ratio_uncertainty(
                 learned, found.get(own.label) == "same", _to_results(means, size)
             )
         undetermined = _undetermined(ratio, rows)
+        in_tail = min(
+            expected_in_tail(own, class_model(missingness_of(ratio), own.label))
+            for own in (rows.numerator, rows.denominator)
+        )
     uncertainty = RatioUncertainty(
         ratio,
         _positive(spread.covariance),
         found,
         np.minimum(spread.by_rows, spread.by_weights),
-        (spread.by_rows >= FEWEST_BY_ROWS) & (spread.by_weights >= FEWEST_BY_WEIGHTS),
+        (spread.by_rows >= FEWEST_BY_ROWS)
+        & (spread.by_weights >= FEWEST_BY_WEIGHTS)
+        & (in_tail >= FEWEST_EXPECTED),
         undetermined,
     )
     _warn_if_unreliable(uncertainty)
@@ -182,10 +189,10 @@ def _warn_if_unreliable(uncertainty: RatioUncertainty) -> None:
     ]
     if few:
         parts.append(
-            f"{listed(few)}: a few rows with large weights decide, and intervals may "
-            "be too short, since rows as heavy that were not observed would have moved "
-            "the estimate. Bring more rows, or look up missing values where φ is close "
-            "to 1."
+            f"{listed(few)}: a few rows with large weights decide, or would if they "
+            "had been observed. Intervals may be too short, since such rows would have "
+            "moved the estimate. Bring more rows, or look up missing values where φ is "
+            "close to 1."
         )
     if parts:
         warnings.warn(" ".join(parts), UnreliableIntervalWarning, stacklevel=3)

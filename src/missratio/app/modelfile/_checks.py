@@ -237,7 +237,7 @@ def _check_calibration(classifier: Any) -> None:
             sample.check()
     certificate, sample = classifier.certificate_, calibration.sample
     require(
-        (sample.n_rows, sample.n_observed) == (certificate.rows, certificate.observed),
+        (sample.n_rows, sample.n_known) == (certificate.rows, certificate.observed),
         "its certificate is for other rows",
     )
     if sample.n_observed:

@@ -127,7 +127,7 @@ class LabelledRows:
         """By what draw rows are there as a whole; None where none was looked up."""
         if self.inclusion is None:
             return None
-        return RowInclusion.of(self.inclusion, self.complete, self.X.shape[1])
+        return RowInclusion.of(self.inclusion, self.complete, self.X.shape[1], self.y)
 
     @cached_property
     def complete(self) -> BoolArray:

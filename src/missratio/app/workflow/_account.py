@@ -34,7 +34,7 @@ class Account:
     X : ndarray of shape (n_rows, n_encoded)
         The table, with the values looked up in it where these are data.
     models : dict from label to Missingness
-    inclusion : ndarray of shape (n_rows,), optional
+    inclusion : ndarray of shape (n_rows, n_columns), optional
         With what probability each row is in X as a whole, where rows were looked up.
     revealed : Revealed, optional
         What was looked up.
@@ -143,11 +143,12 @@ def _data_account(
     table: LabelledTable, labels: Sequence[Any], controlled: Any, revealed: Revealed
 ) -> Account:
     """Rows that were looked up, as rows that were drawn with a known probability."""
-    filled, inclusion = revealed.fill(table.numeric_frame())
-    X = table.X.copy()
+    filled, numeric = revealed.fill(table.numeric_frame())
+    X, inclusion = table.X.copy(), np.ones(table.X.shape)
+    inclusion[:, : numeric.shape[1]] = numeric
     for place, name in enumerate(filled.column_names):
         X[:, place] = filled.column(name).to_numpy()
-    drawn = (inclusion > 0.0) & rows_with_nan(table.X)
+    drawn = (inclusion.min(axis=1) > 0.0) & rows_with_nan(table.X)
     found = drawn & ~rows_with_nan(X)
     parts: list[str] = []
     models: dict[Any, Missingness] = {}

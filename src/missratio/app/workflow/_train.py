@@ -91,8 +91,10 @@ def train(
     estimator = METHODS[method].make(situation)
     compares = options.method == "auto" and options.compare_seconds > 0.0
     if compares:
-        estimator = _search(situation, options, step)
+        estimator = _search(situation, account.models, options, step)
     else:
+        if options.standard_errors:
+            _check_standard_errors(estimator, account.models, method)
         step(f"Fitting {method} and calibrating")
     classifier = make_classifier(estimator, controlled, account.models, options)
     told = _fitted(classifier, table, account, file)
@@ -105,10 +107,46 @@ def train(
     return Trained(classifier, method, why, comparison, told)
 
 
-def _search(situation: Situation, options: FitOptions, step: Step) -> PowerSearch:
+def _check_standard_errors(
+    estimator: Any, models: Mapping[Any, Missingness], method: str
+) -> None:
+    """Refuse what there will be no standard errors of, before it is fitted."""
+    if not isinstance(estimator, JointRatio | NaiveBayesRatio):
+        raise TableError(
+            f"--standard-errors are for density ratios, and the method is {method}. "
+            "Choose 'kliep', 'js', 'kliep-cv' or 'naive-bayes'."
+        )
+    if _moves_with_phi(estimator, models):
+        raise TableError(
+            f"--standard-errors and --method {method} don't go together where φ is "
+            "learned: its means are adjusted by regression, and move with φ in ways "
+            "that the formula doesn't have. Choose 'kliep' or 'naive-bayes', or leave "
+            "out --standard-errors."
+        )
+
+
+def _moves_with_phi(estimator: Any, models: Mapping[Any, Missingness]) -> bool:
+    """Whether means are adjusted by regression on weights of a learned φ."""
+    learned = any(model.learned and not model.rowwise for model in models.values())
+    return learned and getattr(estimator, "normalize", None) == "regression"
+
+
+def _search(
+    situation: Situation,
+    models: Mapping[Any, Missingness],
+    options: FitOptions,
+    step: Step,
+) -> PowerSearch:
     """The comparison of the methods that deal with a table."""
+    compared = candidates(situation, ratios_only=options.standard_errors)
+    if options.standard_errors:
+        compared = {
+            name: each
+            for name, each in compared.items()
+            if not _moves_with_phi(each, models)
+        }
     return PowerSearch(
-        candidates(situation, ratios_only=options.standard_errors),
+        compared,
         alpha=options.alpha,
         deployment="as-observed" if options.as_observed else "complete",
         seconds=options.compare_seconds,
@@ -207,11 +245,6 @@ def covariance_of(
     """
     classifier = trained.classifier
     ratio = classifier.estimator_
-    if not isinstance(ratio, JointRatio | NaiveBayesRatio):
-        raise TableError(
-            f"--standard-errors are for density ratios, and the method is "
-            f"{trained.method}. Choose 'kliep', 'js', 'kliep-cv' or 'naive-bayes'."
-        )
     fitted = np.ones(len(table.y), dtype=bool)
     fitted[classifier.calibration_index_] = False
     is_other = (table.y != classifier.certificate_.controlled_class).astype(int)

@@ -89,7 +89,7 @@ class KernelRatio(CompleteRowsRatio):
     Attributes
     ----------
     sigma_, l2_ : float
-        The width and the strength chosen; l2_ is inf for the ratio of one.
+        The width and the strength chosen; ``l2_`` is inf for the ratio of one.
     centers_ : ndarray of shape (n_centers, n_columns)
     heights_ : ndarray of shape (n_centers,)
         θ̂.

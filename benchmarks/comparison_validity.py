@@ -173,6 +173,8 @@ def main() -> None:
         found = p_values(0, given.tests, "lopsided", broken=broken)
         shares = " | ".join(f"{(found <= level).mean():.1%}" for level in LEVELS)
         print(f"| lopsided | are one | {broken}, wrongly | {shares} |", flush=True)
+    if not given.intervals:
+        return
     print(
         "\n| divergence | missing | intervals hold | bias / s.e. |\n|---|---|---|---|"
     )

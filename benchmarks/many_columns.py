@@ -33,9 +33,8 @@ RATIOS = {
 }
 SETTINGS = [
     (50, "shift and spread"),
+    (50, "shift and spread, rotated"),
     (2, "bimodal"),
-    (100, "shift and spread"),
-    (50, "shift"),
 ]
 
 
@@ -45,17 +44,27 @@ def draw(rng: np.random.Generator, n: int, d: int, kind: str) -> tuple:  # type:
         X1[:, 0] = np.where(rng.random(n) < 0.5, -1.2, 1.2) + 0.5 * X1[:, 0]
         return X1, X0
     X1[:, 0] += 0.8
-    if kind == "shift and spread":
+    if kind.startswith("shift and spread"):
         X1[:, 1] *= 0.5
+    if kind.endswith("rotated"):
+        X1, X0 = X1 @ rotation(d), X0 @ rotation(d)
     return X1, X0
+
+
+def rotation(d: int) -> np.ndarray:
+    """So that no column is one of the directions in which the laws differ."""
+    rows = np.random.default_rng(0).normal(size=(d, d))
+    return np.linalg.qr(rows)[0]
 
 
 def true_log_ratio(X: np.ndarray, kind: str) -> np.ndarray:
     if kind == "bimodal":
         bumps = [-((X[:, 0] - side) ** 2) / 0.5 for side in (-1.2, 1.2)]
         return np.logaddexp(*bumps) + X[:, 0] ** 2 / 2
+    if kind.endswith("rotated"):
+        X = X @ rotation(X.shape[1]).T
     found = 0.8 * X[:, 0] - 0.32
-    if kind == "shift and spread":
+    if kind.startswith("shift and spread"):
         found = found + np.log(2) - 1.5 * X[:, 1] ** 2
     return found
 

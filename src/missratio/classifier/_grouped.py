@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import narwhals.stable.v2 as nw
@@ -391,14 +392,8 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
     ) -> None:
         threshold = self.thresholds_[None]
         kept = precise.keep(table, held, threshold, alpha, self._score, self.rule)
-        before = self.certificate_
-        self.certificate_ = GroupedCertificate(
-            before.delta,
-            before.shared,
-            (*before.promises, kept),
-            before.certificates,
-            before.prevalence,
-        )
+        promises = (*self.certificate_.promises, kept)
+        self.certificate_ = replace(self.certificate_, promises=promises)
 
     def _score(self, X: Any) -> FloatArray:
         """How much more a row is like the other class; −∞ where it has no score."""

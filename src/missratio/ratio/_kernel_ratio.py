@@ -32,6 +32,7 @@ L2_COUNT = {"ulsif": 9, "rulsif": 9, "kmm": 2}
 # Bumps whose heights may be negative can be wide: the wider, the closer to a plane,
 # which is what many columns need. Bumps that only add up can't.
 WIDER = {"ulsif": 4.0, "rulsif": 4.0, "kliep": 1.0, "kmm": 1.0}
+WIDTHS = {"ulsif": 8, "rulsif": 8, "kliep": 6, "kmm": 6}
 # Rows that are scored at once.
 BLOCK_ROWS = 4096
 
@@ -66,9 +67,10 @@ class KernelRatio(CompleteRowsRatio):
     centers : int or array-like of shape (n_centers, n_columns), default=100
         How many distinct complete rows to draw as centres, half of them from each
         sample and by their weights, or the centres themselves.
-    sigma_grid : int or array-like, default=8
+    sigma_grid : int, array-like or None, default=None
         Widths to try, in units of the scaled columns, or how many: over the quantiles
-        of the distances between rows and centres.
+        of the distances between rows and centres. None tries 8 for least squares, and
+        6 for the others, whose widths span less.
     l2_grid : int, array-like or None, default=None
         Ridge strengths to try, or how many: from 10 to 10⁻⁶ times the one at which the
         penalty curves the loss as much as the rows do. None tries 9 for least squares
@@ -87,7 +89,7 @@ class KernelRatio(CompleteRowsRatio):
     Attributes
     ----------
     sigma_, l2_ : float
-        The width and the strength chosen; l2_ is inf for the ratio of one.
+        The width and the strength chosen; ``l2_`` is inf for the ratio of one.
     centers_ : ndarray of shape (n_centers, n_columns)
     heights_ : ndarray of shape (n_centers,)
         θ̂.
@@ -138,7 +140,7 @@ class KernelRatio(CompleteRowsRatio):
         method: KernelName = "ulsif",
         missingness: MissingnessParameter = None,
         centers: Any = 100,
-        sigma_grid: Any = 8,
+        sigma_grid: Any = None,
         l2_grid: Any = None,
         alpha: float = 0.1,
         max_ratio: float = 1000.0,
@@ -161,7 +163,8 @@ class KernelRatio(CompleteRowsRatio):
         self._check_parameters()
         rng = generator(self.random_state)
         bumps = Bumps.around(tables, self.centers, self.scale, rng)
-        widths = bumps.widths(tables, self.sigma_grid, WIDER[self.method], rng)
+        grid = WIDTHS[self.method] if self.sigma_grid is None else self.sigma_grid
+        widths = bumps.widths(tables, grid, WIDER[self.method], rng)
         trial = _Trial.of(tables, bumps, self._folds(tables, rng))
         candidates = [
             each for sigma in widths for each in self._candidates(trial, float(sigma))

@@ -28,9 +28,15 @@ def test_the_file_gives_the_labels_of_the_model(run, fit):
     assert "--force" in again.stderr
 
 
-def test_what_cant_be_exported_is_named(run, fit):
-    model, _ = fit("--method", "imputed-trees")
+def test_what_cant_be_exported_is_named(run, fit, monkeypatch):
+    from missratio.app.export import CantExportError, _export
+
+    def refuse(estimator):
+        raise CantExportError(f"{type(estimator).__name__} can't be exported to ONNX.")
+
+    model, _ = fit()
+    monkeypatch.setattr(_export, "read_estimator", refuse)
     file = model.with_name("model.onnx")
-    result = run("export", model, "--onnx", file, status=1)
-    assert "ImputationEnsemble can't be exported" in result.stderr
+    result = run("export", model, "--onnx", file, status=2)
+    assert "KLIEP can't be exported" in result.stderr
     assert not file.exists()

@@ -1,6 +1,7 @@
 """A signature tells who wrote a model, where the digest only tells damage."""
 
 import subprocess
+import sys
 from shutil import which
 
 import pytest
@@ -87,3 +88,9 @@ def test_openssl_agrees(signed, keys):
         capture_output=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_without_cryptography_it_is_said_what_to_install(signed, keys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    with pytest.raises(ModuleNotFoundError, match=r"missratio\[sign\]"):
+        mr.save_model(mr.load_model(signed), signed, force=True, sign_with=keys[0])

@@ -411,3 +411,25 @@ def test_a_plain_skops_file_is_refused(saved):
     del members[HEADER]
     write(saved, members, sealed=False)
     refused(saved, "missratio didn't write it")
+
+
+def test_a_header_that_is_none_is_refused(saved):
+    members = members_of(saved)
+    for header in (b"{", b"[1]", b"[" * 10**5):
+        write(saved, {**members, HEADER: header}, sealed=False)
+        refused(saved, f"Its {HEADER} is damaged")
+
+
+def test_a_model_without_versions_is_refused(saved):
+    change_header(saved, versions=None)
+    refused(saved, "which versions wrote it")
+
+
+def test_a_file_larger_than_models_are_is_not_read(saved, monkeypatch):
+    monkeypatch.setattr(mr.app.modelfile._archive, "MOST_BYTES", 1000)
+    refused(saved, "more than 1000 bytes")
+
+
+def test_a_classifier_alone_has_no_report_to_show(saved):
+    with pytest.raises(mr.app.modelfile.ModelFileError, match="saved from Python"):
+        mr.app.modelfile.load_table_model(saved)

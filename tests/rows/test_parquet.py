@@ -226,3 +226,9 @@ def test_digits_do_not_depend_on_the_number_of_threads(tmp_path):
     coef = mr.KLIEP().fit(source).coef_.copy()
     with single_threaded():
         np.testing.assert_array_equal(mr.KLIEP().fit(source).coef_, coef)
+
+
+def test_cross_validation_needs_rows_in_memory(tmp_path):
+    write(tmp_path, *labelled())
+    with pytest.raises(TypeError, match=r"KLIEPCV needs all rows in memory"):
+        mr.KLIEPCV().fit(mr.scan_parquet(tmp_path, target="y"))

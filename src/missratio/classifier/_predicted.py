@@ -24,6 +24,7 @@ from missratio.missingness.arrays import as_numeric_array
 EXPECTED_ABOVE = 0.3
 # With fewer low rows, or a smaller share of them, one stratum has more power.
 FEWEST_ROWS = 10
+FEWEST_DRAWN = 6
 LEAST_SHARE = 1.0 / 3.0
 FEWEST_TRAINING = 30
 # Kinds of incomplete rows beyond which predictions would take long.
@@ -102,7 +103,7 @@ def _low(above: FloatArray, looked_up: BoolArray) -> BoolArray | None:
     low = np.zeros(len(above), dtype=bool)
     low[order[expected <= EXPECTED_ABOVE]] = True
     enough = low.sum() >= max(FEWEST_ROWS, LEAST_SHARE * len(above))
-    seen = (low & looked_up).any() and (~low & looked_up).any()
+    seen = min((low & looked_up).sum(), (~low & looked_up).sum()) >= FEWEST_DRAWN
     return low if enough and seen and (~low).sum() >= FEWEST_ROWS else None
 
 

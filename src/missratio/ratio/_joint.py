@@ -94,6 +94,9 @@ class JointRatio(ReadingRatio):
     standard_error_: FloatArray | None
     weight_check_: dict[Any, WeightCheck]
 
+    # Whether rows that are read block by block are refused.
+    _needs_memory = False
+
     @abstractmethod
     def _objective(self) -> Objective:
         """The objective to minimise."""

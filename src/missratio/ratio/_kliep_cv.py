@@ -101,6 +101,8 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
     l2_: float
     cv_results_: dict[str, Any]
 
+    _needs_memory = True
+
     def __init__(
         self,
         basis: Any = "linear",

@@ -72,6 +72,12 @@ def classes_elsewhere(
     labelled, tensor = as_source(X, y), on_device(X)
     if labelled is None and tensor is None:
         return None
+    if labelled is not None and ratio._needs_memory:
+        raise TypeError(
+            f"{type(ratio).__name__} needs all rows in memory, and these are read "
+            "block by block. Choose the penalty on some rows in memory, and fit all of "
+            "them by KLIEP(l1=…, l2=…)."
+        )
     for name, value in not_taken.items():
         if value is not None:
             raise ValueError(

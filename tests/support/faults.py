@@ -33,7 +33,7 @@ SHIM = Path(__file__).with_name("failing.c")
 MARK = "-missratio-draft"
 OK, FAULT = 0, 70
 LONG = ("fit", "report", "reproduce", "predict", "query")
-# Loaded once, and not by every process.
+
 HEAVY = (
     "missratio.app.workflow", "missratio.app.modelfile", "missratio.app.report",
     "pyarrow.csv", "pyarrow.parquet", "skops.io",
@@ -142,7 +142,9 @@ def content(path):
         with suppress(ModelFileError):
             model = load_table_model(path)
             coef = model.classifier.estimator_.coef_.tolist()
-            return model.report, repr(model.certificate), coef
+            report = json.loads(model.report)
+            del report["origin"]
+            return report, repr(model.certificate), coef
     elif path.suffix == ".xlsx":
         with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if "docProps" not in name]

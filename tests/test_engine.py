@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from missratio import engine
-from missratio._threads import _limit, one_blas_thread, share
+from missratio._base.threads import _limit, one_blas_thread, share
 from missratio.engine import RowSample, Sample
 from missratio.moments import Parameters, accumulate
 from missratio.objective import Term

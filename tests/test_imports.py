@@ -34,25 +34,14 @@ PATH = [
     "theory",
     "datasets",
 ]
-BASE = {
-    "_blocks",
-    "_files",
-    "_hints",
-    "_seeds",
-    "_callbacks",
-    "_summary",
-    "_typing",
-    "_threads",
-}
-BASE |= {"exceptions"}
+BASE = {"_base", "_files", "exceptions"}
 ALLOWED = {
     **{part: set() for part in BASE},
     **{part: {*BASE, *PATH[:place]} for place, part in enumerate(PATH)},
     "solver": {*BASE, *PATH[: PATH.index("engine")]},
 }
-ALLOWED["_blocks"] = {"_threads", "_typing"}
-ALLOWED["exceptions"] = {"_hints"}
-ALLOWED["_files"] = {"_hints", "_typing", "exceptions"}
+ALLOWED["exceptions"] = {"_base"}
+ALLOWED["_files"] = {"_base", "exceptions"}
 ALLOWED["datasets"] = {*BASE, "missingness"}
 # What stands on the path's end: an application may use all of it.
 ALLOWED["reproduce"] = {*BASE, *PATH, "datasets", "solver"}
@@ -99,7 +88,7 @@ FILES = sorted(file for file in ROOT.rglob("*.py") if part_of(file) in ALLOWED)
 
 def test_every_part_of_the_path_was_found():
     found = {part_of(file) for file in FILES}
-    assert found >= {"_typing", "solver", *PATH[: PATH.index("ratio") + 1]}
+    assert found >= {"_base", "solver", *PATH[: PATH.index("ratio") + 1]}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
-from missratio._typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier import NeymanPearsonClassifier
 from missratio.learning import MissingnessWarning, learn_missingness, plan_queries
 from missratio.missingness import (

@@ -19,7 +19,7 @@ from demonstration._experiments import (
     Outcome,
 )
 from demonstration._tables import half_width, percent
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 
 
 def figure(

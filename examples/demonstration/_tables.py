@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from demonstration._experiments import CALIBRATIONS, METHODS, Calibrated, Outcome
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 
 
 def percent(share: float) -> str:

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from missratio._threads import one_blas_thread, share
-from missratio._typing import FloatArray, IntArray
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import FloatArray, IntArray
 from missratio.moments import merge_all
 from missratio.rows import ClassRows, RowBlock, Unweighted, block_count
 

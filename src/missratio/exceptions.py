@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from sklearn.exceptions import ConvergenceWarning
 
-from missratio._hints import listed
+from missratio._base.hints import listed
 
 __all__ = [
     "DataError",

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.objective import Term
 
 # From this many features on BLAS's symmetric product, of one array instead of two,

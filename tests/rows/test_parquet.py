@@ -219,7 +219,7 @@ class TestErrors:
 
 @pytest.mark.usefixtures("blockwise")
 def test_digits_do_not_depend_on_the_number_of_threads(tmp_path):
-    from missratio._threads import single_threaded
+    from missratio._base.threads import single_threaded
 
     X, y = labelled()
     source = mr.scan_parquet(write(tmp_path / "t", X, y), target="y")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.typing import BoolArray, FloatArray
 from missratio._files.numbers import (
     BLANKS,
     DoubtfulNumberError,
@@ -17,7 +18,6 @@ from missratio._files.numbers import (
     decimal_marks,
     parse_number,
 )
-from missratio._typing import BoolArray, FloatArray
 
 _USUAL = ("", "NA", "NaN", "nan", "null", "NULL")
 _DECIMAL_COMMA = r"^[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?$"

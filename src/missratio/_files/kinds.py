@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from missratio._hints import listed
+from missratio._base.hints import listed
 from missratio.exceptions import TableError
 
 CSV = (".csv", ".tsv", ".txt")

@@ -11,12 +11,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from missratio._base.hints import listed
 from missratio._files.delimited import csv_batches, csv_lines, find_dialect
 from missratio._files.kinds import RegularFile, kind_of
 from missratio._files.numbers import Mark
 from missratio._files.pages import PageError, check_pages
 from missratio._files.workbooks import formulas_without_result, read_sheet
-from missratio._hints import listed
 from missratio.exceptions import TableError
 
 BATCH_ROWS = 2**16

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
+from missratio._base.hints import listed
 from missratio._files.kinds import RegularFile
-from missratio._hints import listed
 from missratio.exceptions import TableError
 
 MOST_UNPACKED = 2**28

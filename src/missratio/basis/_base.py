@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from missratio._typing import BoolArray, FloatArray, Names
+from missratio._base.typing import BoolArray, FloatArray, Names
 
 # A block of rows with its features fits the processor's cache: 4 MiB of float64.
 _BLOCK_ENTRIES = 2**19

@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._typing import FloatArray, IntArray, Names
+from missratio._base.typing import FloatArray, IntArray, Names
 from missratio.basis._base import Basis
 from missratio.basis._polynomial import column_number
 

@@ -14,10 +14,10 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._hints import did_you_mean
-from missratio._seeds import generator
-from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray, Names
+from missratio._base.hints import did_you_mean
+from missratio._base.seeds import generator
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import BoolArray, FloatArray, Names
 from missratio.basis._base import Basis, complete_rows
 
 # Enough rows for a median that is steady to a few per cent.

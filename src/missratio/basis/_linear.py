@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._typing import Names
+from missratio._base.typing import Names
 from missratio.basis._base import Basis
 
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._hints import did_you_mean, listed
-from missratio._typing import FloatArray, Names
+from missratio._base.hints import did_you_mean, listed
+from missratio._base.typing import FloatArray, Names
 from missratio.basis._base import Basis, row_blocks
 
 # The factors of a product, as ascending column numbers: z0² z1 is (0, 0, 1).

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from missratio._hints import did_you_mean, listed
+from missratio._base.hints import did_you_mean, listed
 from missratio.basis._base import Basis
 from missratio.basis._gaussian import GaussianBasis
 from missratio.basis._linear import LinearBasis

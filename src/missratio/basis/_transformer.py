@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._typing import BoolArray, FloatArray, Names
+from missratio._base.typing import BoolArray, FloatArray, Names
 from missratio.basis._base import Basis, complete_rows
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._typing import Names
+from missratio._base.typing import Names
 from missratio.basis._base import Basis
 from missratio.basis._resolve import as_basis
 

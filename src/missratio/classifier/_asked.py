@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from missratio._hints import did_you_mean
+from missratio._base.hints import did_you_mean
 from missratio.classifier._decisions import Decision, ordered, unordered
 from missratio.threshold import check_levels
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._cautions import warn_of_repeated_rows
 from missratio.classifier._certificate import Certificate, assumptions, tested

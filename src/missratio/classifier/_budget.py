@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier._reading import read_labelled
 from missratio.learning import LearnedMissingness

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.missingness.arrays import as_numeric_array
 
 # So many rows of the other class tell whether any is recognised.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from missratio._summary import Summary, figure
+from missratio._base.summary import Summary, figure
 from missratio.classifier._target import TargetRatio
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness, MissingnessCheck

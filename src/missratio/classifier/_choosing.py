@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._decisions import (
     Decision,
     OrderedDecision,

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from missratio._blocks import in_double, take_rows
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.blocks import in_double, take_rows
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier._class_table import ClassTable, Models
 from missratio.classifier._scores import score_rows
 from missratio.classifier._training import fit_estimator, missingness_parameters

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from missratio._blocks import take_rows
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.blocks import take_rows
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier._models import calibration_model
 from missratio.classifier._scores import complete_mask
 from missratio.missingness import Missingness, RowInclusion

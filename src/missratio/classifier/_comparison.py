@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)

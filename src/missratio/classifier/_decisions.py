@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import logsumexp
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

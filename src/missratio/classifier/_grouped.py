@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from missratio._seeds import generator
-from missratio._typing import FloatArray, IntArray
+from missratio._base.seeds import generator
+from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._bounded import BoundedClass
 from missratio.classifier._certificate import Certificate
 from missratio.classifier._certify import Promise

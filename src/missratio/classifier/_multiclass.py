@@ -12,8 +12,8 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._seeds import generator
-from missratio._typing import FloatArray
+from missratio._base.seeds import generator
+from missratio._base.typing import FloatArray
 from missratio.classifier._asked import Asked
 from missratio.classifier._bounded import BoundedClass
 from missratio.classifier._calibration import Calibration

@@ -16,9 +16,9 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from missratio._blocks import take_rows
-from missratio._seeds import generator
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.blocks import take_rows
+from missratio._base.seeds import generator
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.classifier._cautions import (
     MOST_ROWS,
     warn_of_repeated_rows,

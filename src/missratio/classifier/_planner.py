@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.classifier._calibration import Calibration
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.threshold import (

@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._blocks import take_rows
-from missratio._callbacks import CallbackSupportMixin, told
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.blocks import take_rows
+from missratio._base.callbacks import CallbackSupportMixin, told
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier._comparison import (
     CandidatePower,
     PowerComparison,

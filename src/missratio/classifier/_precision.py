@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._choosing import ChoosingRows
 from missratio.classifier._class_table import ClassTable
 from missratio.classifier._grouped_certificate import KeptPromise

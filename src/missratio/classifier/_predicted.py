@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.missingness import RowInclusion
 from missratio.missingness.arrays import as_numeric_array
 

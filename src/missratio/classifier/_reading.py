@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from missratio._blocks import take_rows
+from missratio._base.blocks import take_rows
 from missratio.ratio import check_no_infinity
 
 _ROUNDING = 1e-9

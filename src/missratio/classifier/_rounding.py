@@ -21,8 +21,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from missratio._blocks import take_rows
-from missratio._typing import FloatArray, IntArray
+from missratio._base.blocks import take_rows
+from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness.arrays import as_frame
 
 # How many calibration rows are scored again: near the threshold, and all over.

@@ -7,8 +7,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from missratio._blocks import in_double, rows_with_nan, take_rows
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.blocks import in_double, rows_with_nan, take_rows
+from missratio._base.typing import BoolArray, FloatArray
 
 
 def complete_mask(X: Any) -> BoolArray:

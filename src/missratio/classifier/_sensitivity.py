@@ -21,8 +21,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._blocks import take_rows
-from missratio._typing import FloatArray
+from missratio._base.blocks import take_rows
+from missratio._base.typing import FloatArray
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier._reading import check_same_rows, read_labelled
 from missratio.classifier._trust import ScoredRows, Trust

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.rows import LabelledBlock, LabelledSource
 
 _Result = TypeVar("_Result")

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from missratio._blocks import take_rows
-from missratio._typing import FloatArray
+from missratio._base.blocks import take_rows
+from missratio._base.typing import FloatArray
 from missratio.classifier._scores import complete_mask
 from missratio.ratio import KLIEP, stack_samples
 

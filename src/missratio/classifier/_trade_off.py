@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.classifier._choosing import Choice, candidate_offsets
 from missratio.classifier._decisions import UnorderedDecision
 from missratio.threshold import binomial_bound

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from missratio._blocks import take_rows
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.blocks import take_rows
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import DataError
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import JointRatio, NaiveBayesRatio, weight_parameter

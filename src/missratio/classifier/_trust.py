@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.classifier._target import TargetRatio
 from missratio.missingness import Missingness, RowInclusion
 from missratio.threshold import CalibrationSample, looked_up_sample

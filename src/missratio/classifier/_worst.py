@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.learning import LearnedMissingness
 from missratio.missingness import LogisticMissingness
 from missratio.missingness.arrays import as_numeric_array

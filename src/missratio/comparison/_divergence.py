@@ -11,9 +11,9 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils import check_scalar
 
-from missratio._blocks import take_rows
-from missratio._seeds import generator as seeded
-from missratio._typing import FloatArray, IntArray
+from missratio._base.blocks import take_rows
+from missratio._base.seeds import generator as seeded
+from missratio._base.typing import FloatArray, IntArray
 from missratio.comparison._samples import Inclusion, Sample, read_samples
 from missratio.objective import Divergence, JensenShannon, KullbackLeibler, Pearson
 from missratio.ratio import KLIEP, MissingnessParameter, stack_samples

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_scalar
 
-from missratio._blocks import take_rows
-from missratio._seeds import generator
-from missratio._threads import one_blas_thread
-from missratio._typing import FloatArray
+from missratio._base.blocks import take_rows
+from missratio._base.seeds import generator
+from missratio._base.threads import one_blas_thread
+from missratio._base.typing import FloatArray
 from missratio.comparison._divergence import fit_some
 from missratio.comparison._samples import (
     Inclusion,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._blocks import take_rows
-from missratio._typing import FloatArray, IntArray
+from missratio._base.blocks import take_rows
+from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness import Missingness
 from missratio.ratio import check_widths
 from missratio.rows import check_inclusion, check_missingness, class_model

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from missratio._base.hints import did_you_mean, listed
 from missratio._files import write_whole
-from missratio._hints import did_you_mean, listed
 from missratio.datasets._download import download
 
 ENVIRONMENT = "MISSRATIO_DATA"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.datasets._files import DataHome, read_file
 from missratio.datasets._table import (
     LoadedDataset,

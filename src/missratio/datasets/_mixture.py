@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from missratio._threads import one_blas_thread
-from missratio._typing import FloatArray
+from missratio._base.threads import one_blas_thread
+from missratio._base.typing import FloatArray
 
 Rng = np.random.Generator | np.random.RandomState
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from missratio._threads import one_blas_thread
-from missratio._typing import FloatArray, IntArray
+from missratio._base.threads import one_blas_thread
+from missratio._base.typing import FloatArray, IntArray
 from missratio.datasets._mixture import GaussianMixture, Rng
 from missratio.missingness import Missingness
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import Bunch
 
-from missratio._hints import listed
-from missratio._typing import FloatArray, IntArray
+from missratio._base.hints import listed
+from missratio._base.typing import FloatArray, IntArray
 
 Variant = Literal["corrected", "published"]
 VARIANTS: tuple[Variant, ...] = ("corrected", "published")

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._hints import listed
+from missratio._base.hints import listed
 from missratio.datasets._mixture import GaussianMixture
 from missratio.datasets._simulation import Simulation
 from missratio.missingness import StepMissingness

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._blocks import take_rows
+from missratio._base.blocks import take_rows
 from missratio.classifier import complete_mask
 from missratio.evaluation._np_roc import NPROC, np_roc
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import beta
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.classifier import NeymanPearsonClassifier
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit, logsumexp
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.classifier import Certificate
 from missratio.evaluation._metrics import Interval
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 
 GRID = 200
 GRID_TWO = 60

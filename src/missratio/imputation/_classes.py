@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from missratio._blocks import any_by_row
-from missratio._typing import BoolArray, IntArray
+from missratio._base.blocks import any_by_row
+from missratio._base.typing import BoolArray, IntArray
 from missratio.missingness import Missingness
 from missratio.missingness.arrays import listed
 from missratio.rows import check_missingness

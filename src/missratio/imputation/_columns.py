@@ -9,8 +9,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from missratio._hints import did_you_mean
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.hints import did_you_mean
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.missingness.arrays import as_frame, as_numeric_array, listed
 
 Categories = tuple[Any, ...]

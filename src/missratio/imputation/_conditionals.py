@@ -15,7 +15,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.imputation._donors import Donors
 from missratio.imputation._levels import NumericLevels
 from missratio.imputation._noise import Noise

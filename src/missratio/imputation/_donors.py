@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from missratio._typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.imputation._levels import NumericLevels
 from missratio.imputation._noise import Noise
 

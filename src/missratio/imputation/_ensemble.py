@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 
 
 def _has(method: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtri
 
-from missratio._typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 
 _TAIL = 1e-9
 _TIED_SHARE = 0.1

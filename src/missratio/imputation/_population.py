@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from missratio._typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.imputation._columns import Columns, category_codes
 from missratio.imputation._levels import CategoricalLevels, Levels, NumericLevels
 from missratio.missingness import Missingness

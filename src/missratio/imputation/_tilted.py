@@ -15,10 +15,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from missratio._blocks import any_by_row
-from missratio._seeds import entropy
-from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.blocks import any_by_row
+from missratio._base.seeds import entropy
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.imputation._chain import Chain, ChainOptions, impute_chain, redraw_chain
 from missratio.imputation._classes import Models, columns_missing, incomplete_classes
 from missratio.imputation._columns import Columns

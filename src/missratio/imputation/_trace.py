@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.imputation._chain import Chain
 
 _PANELS_A_ROW = 4

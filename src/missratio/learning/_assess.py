@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning._checks import (
     LEVEL,
     Check,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.learning._checks import LEVEL, Check
 from missratio.learning._coordinates import Coordinates
 from missratio.learning._learned import LearnedMissingness

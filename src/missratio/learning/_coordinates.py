@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 
 
 @dataclass(frozen=True)

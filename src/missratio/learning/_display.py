@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from missratio._hints import did_you_mean
-from missratio._typing import FloatArray
+from missratio._base.hints import did_you_mean
+from missratio._base.typing import FloatArray
 from missratio.learning._learned import LearnedMissingness
 from missratio.missingness import Missingness
 from missratio.missingness.arrays import as_numeric_array

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning._coordinates import Coordinates
 from missratio.learning._logistic import LogisticBatch
 from missratio.solver import Status

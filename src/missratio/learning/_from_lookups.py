@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from missratio._blocks import any_by_row
-from missratio._typing import FloatArray
+from missratio._base.blocks import any_by_row
+from missratio._base.typing import FloatArray
 from missratio.learning._evidence import Evidence, Fits, fit_evidence
 from missratio.missingness.arrays import check_no_partial_row, listed
 

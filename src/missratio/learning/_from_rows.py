@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from missratio._blocks import any_by_row
-from missratio._typing import FloatArray
+from missratio._base.blocks import any_by_row
+from missratio._base.typing import FloatArray
 from missratio.learning._evidence import Evidence
 from missratio.learning._from_table import TableFit, lookups_of
 from missratio.learning._instruments import predict_columns

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning._evidence import Evidence
 from missratio.learning._instruments import (
     efficient_instruments,

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.learning._evidence import Evidence
 from missratio.learning._lookup_tests import form_test, ranks_in_laws
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from missratio._blocks import any_by_row
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.blocks import any_by_row
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.learning._evidence import KEPT_ROWS, Evidence
 from missratio.learning._learned import LearnedMissingness
 from missratio.learning._precision import inverse_information

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit
 
-from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning._scores import ScoredTable
 
 FOLDS = 5

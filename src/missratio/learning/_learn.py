@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from missratio._hints import did_you_mean
-from missratio._typing import FloatArray, IntArray
+from missratio._base.hints import did_you_mean
+from missratio._base.typing import FloatArray, IntArray
 from missratio.learning._assess import (
     assess_features,
     concluded,

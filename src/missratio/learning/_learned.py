@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.learning._checks import Check
 from missratio.learning._evidence import Evidence
 from missratio.learning._goodness import GoodnessOfFit, goodness_of_fit

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.solver import Evaluation, Solution, newton
 
 TOLERANCE = 1e-7

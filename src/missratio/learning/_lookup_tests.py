@@ -15,7 +15,7 @@ from scipy.special import expit
 from scipy.stats import chi2
 from scipy.stats import t as student
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.learning._evidence import Evidence
 
 DEGREES = (2, 3, 4)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 
 Distance = Callable[[FloatArray], FloatArray]
 

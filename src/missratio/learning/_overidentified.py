@@ -17,7 +17,7 @@ from numpy.polynomial import legendre
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 LARGEST_LOG_ODDS = 50.0
 RANKED = 4096

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from missratio._typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.learning._plan_answers import Revealed, as_native, read_answers
 from missratio.learning._plan_cells import (
     cell_word,

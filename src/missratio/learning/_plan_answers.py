@@ -9,6 +9,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from missratio._base.hints import did_you_mean, listed
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.numbers import (
     canonical,
     decimal_marks,
@@ -16,8 +18,6 @@ from missratio._files.numbers import (
     parse_number,
     parse_position,
 )
-from missratio._hints import did_you_mean, listed
-from missratio._typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import TableError
 from missratio.learning._plan_cells import MissingCells, cell_word, table_word
 from missratio.learning._plan_fill import fill_table

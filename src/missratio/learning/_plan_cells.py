@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from missratio._base.hints import listed
+from missratio._base.typing import BoolArray, IntArray
 from missratio._files.numbers import canonical, is_null
-from missratio._hints import listed
-from missratio._typing import BoolArray, IntArray
 from missratio.missingness.arrays import (
     as_frame,
     as_numeric_array,

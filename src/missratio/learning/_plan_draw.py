@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from missratio._blocks import any_by_row
+from missratio._base.blocks import any_by_row
+from missratio._base.typing import BoolArray, IntArray
 from missratio._files.numbers import canonical
-from missratio._typing import BoolArray, IntArray
 from missratio.learning._plan_cells import MissingCells, stream
 from missratio.missingness.corruption import RandomState
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from missratio._blocks import any_by_row
-from missratio._hints import listed
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.blocks import any_by_row
+from missratio._base.hints import listed
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning._plan_cells import MissingCells
 from missratio.missingness.arrays import as_frame, as_numeric_array
 

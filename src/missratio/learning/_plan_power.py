@@ -18,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from missratio._blocks import any_by_row
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.blocks import any_by_row
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning._plan_cells import MissingCells
 from missratio.threshold import LookUpRule, looked_up_sample
 

@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from missratio._hints import did_you_mean, listed
+from missratio._base.hints import did_you_mean, listed
 from missratio.learning._plan import QueryPlan
 from missratio.learning._plan_cells import (
     MissingCells,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.learning._coordinates import Coordinates
 from missratio.learning._evidence import Evidence
 from missratio.learning._shadow import ShadowEvidence

@@ -30,7 +30,7 @@ import numpy as np
 from scipy.special import expit, ndtri, xlogy
 from scipy.stats import chi2, qmc
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.learning._coordinates import Coordinates
 from missratio.learning._evidence import Evidence, fit_evidence
 from missratio.learning._logistic import LARGEST_SCORE

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from missratio._typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.learning._coordinates import Coordinates
 from missratio.learning._evidence import KEPT_ROWS, group_starts
 

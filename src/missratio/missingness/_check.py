@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.missingness._evidence import WeightEvidence
 from missratio.missingness.arrays import (
     as_numeric_array,

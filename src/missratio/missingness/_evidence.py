@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 
 _BETS = np.geomspace(3e-4, 0.95, 14)
 _PENALTIES = -np.log1p(-_BETS) - _BETS

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._blocks import any_by_row
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.blocks import any_by_row
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 # Shares of the same draw may differ by so much.
 ROUNDING = 1e-9

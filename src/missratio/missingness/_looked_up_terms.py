@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 
 FOLDS = 5
 # With fewer looked-up rows a slope costs more than it can bring.

@@ -12,8 +12,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from missratio._blocks import any_by_row, rows_with_nan
-from missratio._typing import FloatArray
+from missratio._base.blocks import any_by_row, rows_with_nan
+from missratio._base.typing import FloatArray
 
 BLOCK_ENTRIES = 2**18
 """Entries of a block of rows: 2 MiB of float64, which fits the cache."""

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._blocks import rows_with_nan
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.blocks import rows_with_nan
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.missingness.arrays import (
     as_numeric_array,
     check_no_partial_row,

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._hints import did_you_mean, listed
-from missratio._typing import FloatArray
+from missratio._base.hints import did_you_mean, listed
+from missratio._base.typing import FloatArray
 from missratio.missingness.base import Missingness
 from missratio.missingness.logistic import LogisticMissingness
 

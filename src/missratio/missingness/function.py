@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.missingness.arrays import read_only_parameter
 from missratio.missingness.base import Missingness
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.missingness.arrays import (
     as_numeric_array,
     common_width,

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.stats import chi2
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness.arrays import as_frame, as_numeric_array, float_blocks
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.missingness.arrays import common_width, read_only_parameter
 from missratio.missingness.base import Missingness
 

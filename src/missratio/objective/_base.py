@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

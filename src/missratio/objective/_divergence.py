@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit, log_expit
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.objective._base import Combination, Expectations, Objective, Term
 
 Link = Literal["log", "identity"]

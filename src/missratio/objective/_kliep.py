@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.objective._base import Combination, Expectations, Objective, Term
 
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import looked_up_terms
 from missratio.rows import (
     ClassRows,

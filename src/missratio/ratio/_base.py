@@ -18,8 +18,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from missratio._summary import Summary
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.summary import Summary
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.exceptions import NoFiniteOptimumWarning, NotSolvedWarning
 from missratio.missingness import Missingness
 from missratio.missingness.arrays import text_columns_named

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from missratio._blocks import any_by_row
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.blocks import any_by_row
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.engine import Sample
 from missratio.missingness import Missingness

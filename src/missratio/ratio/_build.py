@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from missratio._typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.basis import Basis
 from missratio.engine import HELD_ELEMENTS, AnySample, RowSample
 from missratio.objective import Objective

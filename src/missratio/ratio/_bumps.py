@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_array, check_scalar
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.ratio._complete import TwoTables, WeightedTable
 
 # Enough rows for quantiles that are steady to a few per cent.

@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.exceptions import DataError, Message, Remedy
 from missratio.ratio._base import BaseRatio
 from missratio.ratio._parts import (

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.ratio._base import check_choice
 from missratio.ratio._complete import CompleteRowsRatio, TwoTables
 from missratio.ratio._reading import MissingnessParameter

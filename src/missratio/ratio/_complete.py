@@ -14,8 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._threads import one_blas_thread
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.threads import one_blas_thread
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.ratio._base import given
 from missratio.ratio._build import CompleteRows
 from missratio.ratio._reading import ReadingRatio

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from missratio._typing import Names
+from missratio._base.typing import Names
 from missratio.basis import Basis
 
 

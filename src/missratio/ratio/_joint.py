@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._threads import one_blas_thread
-from missratio._typing import FloatArray
+from missratio._base.threads import one_blas_thread
+from missratio._base.typing import FloatArray
 from missratio.basis import LinearBasis, as_basis
 from missratio.objective import Objective
 from missratio.ratio._adjusted import adjust

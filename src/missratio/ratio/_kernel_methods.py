@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.solver import Status, mixture_proportions, quadratic_program
 
 # Fits along the way are compared, not kept.

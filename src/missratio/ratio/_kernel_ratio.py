@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.utils import check_scalar
 
-from missratio._seeds import generator
-from missratio._typing import FloatArray, IntArray
+from missratio._base.seeds import generator
+from missratio._base.typing import FloatArray, IntArray
 from missratio.ratio._base import check_choice, report_status
 from missratio.ratio._bumps import Bumps, gaussian
 from missratio.ratio._complete import CompleteRowsRatio, TwoTables

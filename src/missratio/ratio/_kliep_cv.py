@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state, check_scalar
 
-from missratio._callbacks import CallbackSupportMixin, told
-from missratio._typing import FloatArray, IntArray
+from missratio._base.callbacks import CallbackSupportMixin, told
+from missratio._base.typing import FloatArray, IntArray
 from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
 from missratio.ratio._base import SolverName
 from missratio.ratio._joint import Fallback, JointRatio

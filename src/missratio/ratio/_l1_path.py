@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_scalar
 
-from missratio._threads import one_blas_thread
-from missratio._typing import FloatArray
+from missratio._base.threads import one_blas_thread
+from missratio._base.typing import FloatArray
 from missratio.ratio._base import given
 from missratio.ratio._joint import Backend
 from missratio.ratio._kliep import KLIEP

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis
 from missratio.exceptions import Message, NoFiniteOptimumWarning, NotSolvedWarning
 from missratio.ratio._base import BaseRatio, given

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.ratio._adjusted import adjust
 from missratio.ratio._joint import JointRatio
 from missratio.ratio._naive_bayes import NaiveBayesRatio

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.ratio._base import check_penalty
 from missratio.rows import (
     ClassRows,

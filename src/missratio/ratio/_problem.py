@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.engine import BLOCK_ELEMENTS, AnySample, RowSample
 from missratio.moments import Link, Parameters, Sums, accumulate, dot
 from missratio.objective import Expectations, KLIEPObjective, Objective

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
 
-from missratio._blocks import in_double
-from missratio._typing import FloatArray
+from missratio._base.blocks import in_double
+from missratio._base.typing import FloatArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.missingness import Missingness
 from missratio.ratio._base import BaseRatio, ReadRows, check_no_infinity

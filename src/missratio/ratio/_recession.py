@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from missratio._typing import BoolArray
+from missratio._base.typing import BoolArray
 from missratio.solver import Solution, Status, newton_direction
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
-from missratio._threads import one_blas_thread, share
-from missratio._typing import FloatArray
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import FloatArray
 from missratio.engine import Sample
 from missratio.ratio._problem import RatioProblem
 from missratio.ratio._recession import far_out

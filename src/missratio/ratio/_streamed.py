@@ -10,7 +10,7 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.missingness import Missingness
 from missratio.ratio._each_column import EachColumnBasis

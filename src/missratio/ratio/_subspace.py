@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_scalar
 
-from missratio._seeds import generator
-from missratio._typing import FloatArray, IntArray
+from missratio._base.seeds import generator
+from missratio._base.typing import FloatArray, IntArray
 from missratio.ratio._complete import CompleteRowsRatio, TwoTables, WeightedTable
 from missratio.ratio._kernel_methods import LeastSquares
 from missratio.ratio._kernel_ratio import KernelRatio

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._summary import Summary, figure
+from missratio._base.summary import Summary, figure
 
 
 def summarize(ratio: Any) -> Summary:

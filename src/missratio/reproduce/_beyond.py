@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.basis import PolynomialBasis
 from missratio.imputation import ImputationEnsemble, TiltedImputer
 from missratio.missingness import LogisticMissingness

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize.elementwise import find_root
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.reproduce._experiment import Conditions, Procedure
 from missratio.reproduce._scores import METHODS, Draws
 from missratio.reproduce._simulated import Simulated, certified_excess

@@ -13,8 +13,8 @@ from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
-from missratio._threads import single_threaded
-from missratio._typing import FloatArray
+from missratio._base.threads import single_threaded
+from missratio._base.typing import FloatArray
 from missratio.reproduce._experiment import Conditions, Experiment, fits_of
 from missratio.reproduce._registry import EXPERIMENTS
 from missratio.reproduce._results import Result

@@ -10,8 +10,8 @@ from typing import Literal, Protocol
 import numpy as np
 from scipy.special import ndtri
 
-from missratio._hints import did_you_mean, listed
-from missratio._typing import FloatArray
+from missratio._base.hints import did_you_mean, listed
+from missratio._base.typing import FloatArray
 
 Variant = Literal["published", "corrected"]
 VARIANTS: tuple[Variant, ...] = ("published", "corrected")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.reproduce._boundary import Boundary
 from missratio.reproduce._experiment import (
     CC_KLIEP,

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning import learn_missingness
 from missratio.missingness import LogisticMissingness, Missingness
 from missratio.ratio import KLIEP, NaiveBayesRatio

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from missratio import datasets
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.reproduce._experiment import Conditions, Procedure, fits_of
 from missratio.reproduce._fits import certified_threshold
 from missratio.reproduce._methods import METHODS, RunBatch

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from missratio._base.hints import listed
 from missratio._files import write_whole
-from missratio._hints import listed
 from missratio.exceptions import DestinationError, Message, Remedy
 from missratio.reproduce._execute import Plan, Runner
 from missratio.reproduce._experiment import (

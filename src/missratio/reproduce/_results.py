@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.reproduce._experiment import Conditions, Experiment
 from missratio.reproduce._published import MeanCurve, overlap, published_curves
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import LogisticMissingness, corrupt
 
 

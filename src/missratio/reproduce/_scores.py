@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.basis import PolynomialBasis
 from missratio.datasets import Simulation
 from missratio.datasets._simulation import spread_points

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.datasets import Simulation
 from missratio.reproduce._experiment import Conditions, Procedure
 from missratio.reproduce._fits import certified_threshold

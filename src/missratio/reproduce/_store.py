@@ -14,8 +14,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 import missratio
+from missratio._base.typing import FloatArray
 from missratio._files import write_whole
-from missratio._typing import FloatArray
 from missratio.reproduce._experiment import Conditions
 
 FOLDER = ".tasks"

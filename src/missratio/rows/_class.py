@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from missratio._blocks import rows_with_nan
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.blocks import rows_with_nan
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import Message
 from missratio.rows._refusals import refuse_infinity, refuse_nan
 from missratio.rows._source import (

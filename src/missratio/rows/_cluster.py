@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.rows._labelled import LabelledBlock, LabelledSource
 
 _Result = TypeVar("_Result")

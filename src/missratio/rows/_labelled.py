@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.rows._partitions import is_collection
 
 _Result = TypeVar("_Result")

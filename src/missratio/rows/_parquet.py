@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from missratio._threads import one_blas_thread, share
-from missratio._typing import FloatArray
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import FloatArray
 from missratio.rows._labelled import LabelledBlock, LabelledSource
 
 if TYPE_CHECKING:

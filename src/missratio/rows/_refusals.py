@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from missratio._typing import BoolArray
+from missratio._base.typing import BoolArray
 from missratio.exceptions import Message, Remedy, UnexplainedMissingError
 from missratio.rows._source import RowBlock, Source
 

@@ -13,8 +13,8 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 # Numbers of a block: its temporaries stay in a core's cache.
 BLOCK_ELEMENTS = 131_072

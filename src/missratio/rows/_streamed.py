@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.rows._class import ClassRows, Normalization, merge_sums
 from missratio.rows._labelled import LabelledBlock, LabelledSource
 from missratio.rows._source import MemorySource, RowBlock

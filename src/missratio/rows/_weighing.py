@@ -10,8 +10,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._blocks import any_by_row
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.blocks import any_by_row
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import Missingness, drawn_whole
 from missratio.rows._source import RowBlock
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.solver._result import Evaluate, Solution, Status
 
 FINEST_TOL = 1e-6

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.solver._newton import (
     RELATIVE_FLOOR,
     ROUNDING,

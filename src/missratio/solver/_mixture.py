@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.solver._result import Status
 
 # Of the Hessian's mean diagonal: components that are the same would make it singular.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dposv as posv
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.solver._result import Evaluate, Evaluation, Solution, Status
 
 SUFFICIENT_DECREASE = 1e-4

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.solver._large import frozen_newton
 from missratio.solver._newton import newton
 from missratio.solver._proximal import proximal_newton

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.linalg.lapack import dposv as posv
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.solver._result import Evaluate, Evaluation, Solution, Status, ending
 
 SUFFICIENT_DECREASE = 1e-4

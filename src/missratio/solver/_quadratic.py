@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.solver._result import Status
 
 

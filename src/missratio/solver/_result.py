@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 
 class Status(IntEnum):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 
 if TYPE_CHECKING:
     import torch

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.moments import Link, Parameters, Sums, merge_all
 from missratio.objective import KLIEPObjective, Term
 from missratio.tensor import _fused

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.missingness import LogisticMissingness, StepMissingness
 from missratio.rows import (
     ClassRows,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from missratio._hints import did_you_mean
+from missratio._base.hints import did_you_mean
 from missratio.threshold._bets import Doubt
 from missratio.threshold._betting import (
     BettingRule,

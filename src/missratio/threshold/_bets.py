@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.threshold._sample import CalibrationSample
 
 # Capital must never reach zero: bets stay below the largest possible by this factor.

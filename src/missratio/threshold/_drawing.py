@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import bdtr, poch
 from scipy.stats import binom
 
-from missratio._typing import IntArray
+from missratio._base.typing import IntArray
 from missratio.threshold._rules import (
     Rule,
     Selection,

@@ -54,7 +54,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import gammaln
 from scipy.stats import binom
 
-from missratio._typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 
 # The part of δ that g never falls below: keeps rounding in far tails out of the test.
 FLOOR = 1e-5

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import bdtr, bdtrik, betaincinv, xlogy
 from scipy.stats import binom
 
-from missratio._typing import IntArray
+from missratio._base.typing import IntArray
 from missratio.threshold._sample import CalibrationSample
 
 BoundUse = Literal["needed", "given", "used", "unused"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 PILOT_VALUES = 500
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.threshold._bets import largest_tail, mixture
 from missratio.threshold._look_up_test import (
     ExactTest,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning import Influence, LearnedMissingness, influence_of
 from missratio.rows import ClassRows, RowBlock, joint_weight, weights_of_features
 from missratio.uncertainty._expansion import Means

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.objective import Expectations, KLIEPObjective, Objective, Term
 from missratio.ratio import Factor, RatioProblem, WeightedMean
 

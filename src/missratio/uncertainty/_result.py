@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._threads import one_blas_thread
-from missratio._typing import FloatArray, IntArray
+from missratio._base.threads import one_blas_thread
+from missratio._base.typing import FloatArray, IntArray
 from missratio.learning import LearnedMissingness, was_learned_from
 from missratio.missingness.arrays import listed
 from missratio.ratio import (

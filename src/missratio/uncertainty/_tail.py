@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.missingness import Missingness
 from missratio.rows import ClassModel, ClassRows
 

@@ -5,8 +5,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._blocks import rows_with_nan
-from missratio._typing import FloatArray
+from missratio._base.blocks import rows_with_nan
+from missratio._base.typing import FloatArray
 from missratio.missingness import Missingness
 from missratio.missingness.arrays import (
     as_numeric_array,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.exceptions import Message, WeightConcentrationWarning
 from missratio.weights._checks import checked_row_weights, checked_weights
 

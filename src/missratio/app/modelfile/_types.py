@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from missratio._hints import listed
+from missratio._base.hints import listed
 
 # Written by their names, so that none of them is loaded to read a file that is refused.
 _OBJECTS = (

@@ -10,8 +10,8 @@ from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
-from missratio._blocks import take_rows
-from missratio._typing import FloatArray
+from missratio._base.blocks import take_rows
+from missratio._base.typing import FloatArray
 from missratio.app.report._rows import LabelledRows
 from missratio.ratio import (
     JointRatio,

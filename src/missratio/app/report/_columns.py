@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import issparse
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 
 
 class Column(NamedTuple):

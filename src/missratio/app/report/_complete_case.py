@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.app.report._performance import refit
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._shares import share_of

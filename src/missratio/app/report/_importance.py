@@ -8,8 +8,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import issparse
 
-from missratio._blocks import take_rows
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.blocks import take_rows
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.report._columns import Names
 from missratio.app.report._rows import LabelledRows
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import IntArray
+from missratio._base.typing import IntArray
 from missratio.app.report._columns import Names
 from missratio.app.report._patterns import patterns
 from missratio.app.report._profiles import band_delta, profiles_of, revealed_values

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from missratio._blocks import any_by_row
-from missratio._typing import BoolArray
+from missratio._base.blocks import any_by_row
+from missratio._base.typing import BoolArray
 from missratio.app.report._columns import Names
 from missratio.app.report._rows import LabelledRows
 from missratio.missingness import missingness_patterns

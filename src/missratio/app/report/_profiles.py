@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.report._columns import Column, columns_of
 from missratio.app.report._rows import LabelledRows
 from missratio.missingness import Missingness

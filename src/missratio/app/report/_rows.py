@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
-from missratio._blocks import take_rows
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.blocks import take_rows
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier import (
     Certificate,
     NeymanPearsonClassifier,

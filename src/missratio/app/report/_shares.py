@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.evaluation import Interval, exact_interval
 from missratio.weights import effective_sample_size
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.app.report._rows import LabelledRows
 from missratio.weights import (
     WeightConcentrationWarning,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.hints import did_you_mean
 from missratio._files.numbers import canonical
-from missratio._hints import did_you_mean
 from missratio.app.tables._labelled import LabelledTable
 from missratio.exceptions import TableError
 

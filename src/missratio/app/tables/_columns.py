@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from missratio._base.hints import did_you_mean, listed
+from missratio._base.typing import FloatArray
 from missratio._files import Cells, NotNumbersError, is_number, is_text
-from missratio._hints import did_you_mean, listed
-from missratio._typing import FloatArray
 from missratio.app.tables._encoder import BLANK, TableColumn, flat
 from missratio.exceptions import TableError
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.hints import did_you_mean, listed
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import FloatArray
 from missratio._files import Cells, NotNumbersError
 from missratio._files.numbers import Mark
-from missratio._hints import did_you_mean, listed
-from missratio._threads import one_blas_thread, share
-from missratio._typing import FloatArray
 from missratio.app.tables._missing import BLOCK_ROWS
 from missratio.exceptions import TableError
 

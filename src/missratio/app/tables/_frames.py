@@ -8,7 +8,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from missratio._hints import listed
+from missratio._base.hints import listed
 from missratio.exceptions import TableError
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from missratio._base.typing import FloatArray, IntArray
 from missratio._files import Cells, TableFile, is_number, is_text, whole_numbers
-from missratio._typing import FloatArray, IntArray
 from missratio.app.tables._columns import (
     ColumnReader,
     Header,

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from missratio._threads import one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.tables._encoder import Encoder, flat
 from missratio.exceptions import TableError
 from missratio.rows import LabelledBlock, LabelledSource

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missratio._blocks import rows_with_nan
-from missratio._threads import one_blas_thread, share
-from missratio._typing import FloatArray, IntArray
+from missratio._base.blocks import rows_with_nan
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import FloatArray, IntArray
 
 # Numbers that people write for a value that isn't there.
 _SENTINELS = [sign * (10.0**digits - 1.0) for digits in range(2, 7) for sign in (-1, 1)]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.typing import FloatArray, IntArray
 from missratio._files import Cells, NotNumbersError, is_number, is_text, whole_numbers
-from missratio._typing import FloatArray, IntArray
 from missratio.app.tables._columns import MOST_LEVELS, ColumnReader, Misfit
 from missratio.app.tables._encoder import Encoder, TableColumn, flat
 from missratio.app.tables._labelled import Wanted

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from missratio._blocks import rows_with_nan
-from missratio._hints import listed
-from missratio._typing import FloatArray
+from missratio._base.blocks import rows_with_nan
+from missratio._base.hints import listed
+from missratio._base.typing import FloatArray
 from missratio.app.tables import Encoder, LabelledTable
 from missratio.app.workflow._phi_file import read_missingness
 from missratio.exceptions import Message, TableError

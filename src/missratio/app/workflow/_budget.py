@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from missratio._typing import FloatArray
+from missratio._base.typing import FloatArray
 from missratio.classifier import NeymanPearsonClassifier, QueryBudget, query_budget
 from missratio.exceptions import TableError
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.typing import BoolArray
 from missratio._files.numbers import canonical
-from missratio._typing import BoolArray
 from missratio.app.modelfile import TableModel
 from missratio.evaluation import exact_interval
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from missratio._hints import did_you_mean, listed
+from missratio._base.hints import did_you_mean, listed
 from missratio.classifier import PowerComparison
 from missratio.exceptions import TableError
 from missratio.imputation import ImputationEnsemble, TiltedImputer

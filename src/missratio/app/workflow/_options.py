@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from missratio._hints import did_you_mean, listed
+from missratio._base.hints import did_you_mean, listed
 
 IGNORE = "ignore"
 LEARN = "learn"

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.hints import did_you_mean, listed
+from missratio._base.typing import FloatArray
 from missratio._files.numbers import canonical
-from missratio._hints import did_you_mean, listed
-from missratio._typing import FloatArray
 from missratio.app.tables import Encoder
 from missratio.exceptions import TableError
 from missratio.missingness import (

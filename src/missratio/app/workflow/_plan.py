@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from missratio._hints import did_you_mean, listed
+from missratio._base.hints import did_you_mean, listed
 from missratio.app.tables import LabelledTable
 from missratio.exceptions import TableError
 from missratio.learning import QueryPlan, plan_queries

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.hints import listed
+from missratio._base.typing import BoolArray, FloatArray
 from missratio._files import (
     TableFile,
     check_writable,
@@ -17,8 +19,6 @@ from missratio._files import (
     written_whole,
 )
 from missratio._files.numbers import without_formula
-from missratio._hints import listed
-from missratio._typing import BoolArray, FloatArray
 from missratio.app.modelfile import TableModel
 from missratio.app.tables import check_names, flat, named_columns
 from missratio.app.workflow._measured import Measured

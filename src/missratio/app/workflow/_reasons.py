@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from missratio._typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.tables import Encoder, flat
 
 TOO_RARE = "rows like it go missing too often for a certified score"

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.hints import did_you_mean, listed
 from missratio._files.numbers import canonical
-from missratio._hints import did_you_mean, listed
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.report import LabelledRows, Origin, Report, describe
 from missratio.app.tables import (

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from missratio._blocks import rows_with_nan
-from missratio._typing import FloatArray
+from missratio._base.blocks import rows_with_nan
+from missratio._base.typing import FloatArray
 from missratio.app.tables import LabelledTable
 from missratio.app.workflow._account import Account
 from missratio.app.workflow._methods import (

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.typing import BoolArray, FloatArray
 from missratio._files import RegularFile, TableFile, written_whole
 from missratio._files.numbers import canonical
-from missratio._typing import BoolArray, FloatArray
 from missratio.app.modelfile import TableModel
 from missratio.app.tables import check_names
 from missratio.evaluation import TypeIErrorMonitor

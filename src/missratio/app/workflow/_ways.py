@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from missratio._blocks import rows_with_nan
-from missratio._hints import listed
+from missratio._base.blocks import rows_with_nan
+from missratio._base.hints import listed
 from missratio.app.tables import LabelledTable, Wanted
 from missratio.app.workflow._account import (
     loses_whole_rows,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
-from missratio._summary import WIDTH, Summary
+from missratio._base.summary import WIDTH, Summary
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from missratio._threads import THREADED_ELEMENTS, one_blas_thread, share
-from missratio._typing import BoolArray, FloatArray, IntArray
+from missratio._base.threads import THREADED_ELEMENTS, one_blas_thread, share
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 _SHORT_ROW = 32
 # Elements of a block of rows: half a megabyte, which fits a core's cache.

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from optional_packages import optional
 
-from missratio._blocks import rows_with_nan, take_rows
+from missratio._base.blocks import rows_with_nan, take_rows
 
 pd = optional("pandas")
 

@@ -11,7 +11,9 @@ their records never came back. Complete records alone then promise too much.
 # The table is scikit-learn's: 569 women of Wisconsin, 357 of them with a benign lump
 # (Street, Wolberg and Mangasarian, 1993). It is complete. We lose records of benign
 # lumps ourselves, so that the truth is known: seven in ten of those with a worst area
-# above 600 square pixels.
+# above 600 square pixels. This loss is chosen to show the effect. Of seven that were
+# tried, smooth (logistic) ones left the weighted classifier a power of 13 to 45%, and
+# under one of them the complete records kept their promise.
 
 import matplotlib.pyplot as plt
 import numpy as np

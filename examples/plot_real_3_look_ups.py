@@ -34,7 +34,9 @@ print(f"{(y == 'normal').sum()} normal and {(y == 'suspect').sum()} suspect rows
 # %%
 # Half of the rows are set aside complete, to measure on. In the other half a normal
 # child's first value gets lost, likelier where it is high *and* the last column is low:
-# that is no logistic function of the value itself, so a model of φ would be wrong.
+# that is no logistic function of the value itself, so a model of φ would be wrong. The
+# loss is strong on purpose: a milder one, tried before, put the error of the complete
+# rows just at α.
 
 rng = np.random.default_rng(0)
 past, fresh, y_past, y_fresh = train_test_split(

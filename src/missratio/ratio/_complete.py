@@ -24,7 +24,9 @@ from missratio.rows import (
     KnownWeights,
     Normalization,
     WeightSums,
+    effective_size,
     warn_if_contradicted,
+    warn_of_concentration,
 )
 from missratio.weights import SampleSize
 
@@ -132,7 +134,7 @@ class CompleteRowsRatio(ReadingRatio):
         tables = TwoTables(*(WeightedTable.of(complete) for complete in found))
         sums = [complete.sums for complete in found]
         self.effective_sample_size_ = {
-            rows.label: rows.size(each)
+            rows.label: effective_size(rows, each)
             for rows, each in zip(classes, sums, strict=True)
         }
         with one_blas_thread(read.table.size):
@@ -194,5 +196,5 @@ class CompleteRowsRatio(ReadingRatio):
 
 def _warn_of_weights(rows: ClassRows, sums: WeightSums, stacklevel: int) -> None:
     """Warn where a few rows carry a class's weight, or the rows contradict φ."""
-    rows.warn_if_concentrated(sums, None, lambda: (), stacklevel + 1)
+    warn_of_concentration(rows, sums, None, lambda: (), stacklevel + 1)
     warn_if_contradicted(rows, True, stacklevel + 1)

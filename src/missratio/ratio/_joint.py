@@ -32,6 +32,7 @@ from missratio.ratio._checks import (
     read_two_samples,
     stack_samples,
 )
+from missratio.ratio._on_device import predict_tensor
 from missratio.ratio._parts import JointProblem, JointSolution
 from missratio.ratio._penalty import (
     PENALTY_WEIGHTS,
@@ -48,13 +49,14 @@ from missratio.rows import (
     WeightCheck,
     by_partition,
     check_missingness,
+    effective_size,
     only_columns,
     warn_if_contradicted,
+    warn_of_concentration,
 )
 from missratio.solver import Status
 from missratio.tensor import (
     as_numpy,
-    check_rows,
     is_tensor,
     like,
     on_device,
@@ -243,7 +245,7 @@ class JointRatio(ReadingRatio):
             (denominator, problem.denominator, apart),
         ):
             required = columns if by_feature else None
-            rows.warn_if_concentrated(sums, required, names, stacklevel + 1)
+            warn_of_concentration(rows, sums, required, names, stacklevel + 1)
             warn_if_contradicted(rows, not by_feature, stacklevel + 1)
 
     def _choose_problem(
@@ -305,7 +307,9 @@ class JointRatio(ReadingRatio):
         self.converged_ = bool((solution.status == Status.CONVERGED).all())
         self.objective_value_ = solution.value
         found = ((numerator, problem.numerator), (denominator, problem.denominator))
-        self.effective_sample_size_ = {r.label: r.size(sums) for r, sums in found}
+        self.effective_sample_size_ = {
+            rows.label: effective_size(rows, sums) for rows, sums in found
+        }
         self.weight_check_ = {
             rows.label: sums.check() for rows, sums in found if rows.weighing.corrects
         }
@@ -335,7 +339,7 @@ class JointRatio(ReadingRatio):
             NaN for a row that has a missing value.
         """
         if (tensor := on_device(X)) is not None:
-            found: FloatArray = self._predict_tensor(tensor)
+            found: FloatArray = predict_tensor(self, tensor)
             return found
         X = on_host(X)
         features = self._evaluate_basis(X, self._read_rows(X))
@@ -344,16 +348,6 @@ class JointRatio(ReadingRatio):
             return score
         with np.errstate(divide="ignore"):
             return np.log(np.maximum(score, 0.0))
-
-    def _predict_tensor(self, X: Any) -> Any:
-        """The log ratios of a tensor's rows, on its device."""
-        check_is_fitted(self)
-        check_rows(X, self.n_features_in_, allow_nan=self._allows_nan())
-        features = X
-        if type(self.basis_) is not LinearBasis:
-            features = like(X, self._evaluate_basis(as_numpy(X), as_numpy(X)))
-        score = features @ like(X, as_numpy(self.coef_)) + float(self.intercept_)
-        return score if self._is_log_linear() else score.clamp(min=0.0).log()
 
     def score(
         self,

@@ -1,9 +1,11 @@
 """Where rows come from, and what they weigh."""
 
-from missratio.rows._class import ClassRows, Normalization, merge_sums, single_sums
+from missratio.rows._class import ClassRows, Normalization
 from missratio.rows._cluster import of_files
 from missratio.rows._contradiction import warn_if_contradicted
+from missratio.rows._found import effective_size, single_sums, warn_of_concentration
 from missratio.rows._labelled import LabelledBlock, LabelledSource, as_source
+from missratio.rows._merging import merge_sums
 from missratio.rows._parquet import ParquetSource, scan_parquet
 from missratio.rows._partitions import by_partition
 from missratio.rows._source import (
@@ -56,6 +58,7 @@ __all__ = [
     "check_missingness",
     "class_model",
     "class_rows",
+    "effective_size",
     "joint_weight",
     "merge_sums",
     "of_files",
@@ -64,6 +67,7 @@ __all__ = [
     "single_sums",
     "survey",
     "warn_if_contradicted",
+    "warn_of_concentration",
     "weighted_sums",
     "weights_of_features",
     "with_features",

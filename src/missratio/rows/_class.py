@@ -10,13 +10,12 @@ import numpy as np
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.exceptions import Message
+from missratio.rows._merging import first_found, merge_sums, weights_or_ones
 from missratio.rows._refusals import refuse_infinity, refuse_nan
 from missratio.rows._source import (
     BLOCK_ELEMENTS,
     MemorySource,
     RowBlock,
-    concatenated,
 )
 from missratio.rows._summary import WeightSums, weighted_sums
 from missratio.rows._weighing import (
@@ -27,7 +26,6 @@ from missratio.rows._weighing import (
     joint_weight,
     weights_of_features,
 )
-from missratio.weights import SampleSize, warn_if_concentrated, worst_case_sample_size
 
 Normalization = Literal["hajek", "horvitz-thompson", "regression"]
 
@@ -175,9 +173,7 @@ class ClassRows:
         """
         few = self.every(1 + self.n_rows // 256)
         for rows in (few, self):
-            found, values = rows.source.fold(
-                rows._first_observed(columns), _first_found
-            )
+            found, values = rows.source.fold(rows._first_observed(columns), first_found)
             if found.all():
                 break
         return values
@@ -221,7 +217,7 @@ class ClassRows:
         product of the probabilities, and weighs the product of its entries' weights.
         """
         found = self.source.fold(
-            self._block_row_weights, _weights_or_ones, self._elements
+            self._block_row_weights, weights_or_ones, self._elements
         )
         weights = None if isinstance(found, int) else found
         if weights is not None and not self.weighing.by_entry:
@@ -287,7 +283,7 @@ class ClassRows:
                 )[:, 0]
             return weights.T
 
-        found = self.source.fold(work, _weights_or_ones)
+        found = self.source.fold(work, weights_or_ones)
         return None if isinstance(found, int) else np.ascontiguousarray(found.T)
 
     @property
@@ -339,60 +335,6 @@ class ClassRows:
             self, source=source, weighing=KnownWeights(weights), adjusted=None
         )
 
-    # What was found in the rows.
-
-    def size(self, sums: WeightSums) -> SampleSize:
-        """The effective size, of the feature with the least where they differ."""
-        worst = int(np.argmin(sums.kish))
-        observed = int(sums.count[worst])
-        if not self.weighing.corrects:
-            largest = 1.0 - observed / self.n_rows
-        elif self.weighing.maximum is not None:
-            largest = self.weighing.maximum
-        else:
-            largest = max(0.0, 1.0 - 1.0 / sums.largest[worst])
-        worst_case = worst_case_sample_size(self.n_rows, largest)
-        if not self.weighing.corrects:
-            worst_case = float(observed)
-        return SampleSize(self.n_rows, observed, float(sums.kish[worst]), worst_case)
-
-    def warn_if_concentrated(
-        self,
-        sums: WeightSums,
-        required: BoolArray | IntArray | None,
-        names: Callable[[], Any],
-        stacklevel: int,
-    ) -> None:
-        """Warn where a few rows carry the weight, once, for the worst feature.
-
-        The sums tell where that can be; only there the weights are looked at again.
-        """
-        worst = int(np.argmax(sums.squares / sums.total**2 * sums.count))
-        few = max(1, sums.count[worst] // 20)
-        # The most that so many rows can weigh together, given the largest, and Σw².
-        most = min(few * sums.largest[worst], np.sqrt(few * sums.squares[worst]))
-        if most < sums.total[worst] / 2.0:
-            return
-        if not isinstance(self.source, MemorySource):
-            # Those of the rows drawn into memory tell as much.
-            drawn = self.every(1)
-            drawn.warn_if_concentrated(sums, required, names, stacklevel + 1)
-            return
-        about = Message("Class {label!r}", label=self.label)
-        if required is None:
-            weights = self.whole_row_weights()
-        else:
-            weights = self.all_weights(required[[worst]])
-            if self.weighing.by_entry:
-                about = Message(
-                    "Class {label!r}, feature {columns}",
-                    label=self.label,
-                    columns=(worst,),
-                    names=(str(names()[worst]),),
-                )
-        if weights is not None:
-            warn_if_concentrated(weights, about, stacklevel=stacklevel + 1)
-
     # What is refused.
 
     def _check_any(self, count: FloatArray) -> None:
@@ -421,38 +363,3 @@ class ClassRows:
         self.check_no_infinity(block)
         if isinstance(self.weighing, Unweighted) and np.isnan(block.rows).any():
             refuse_nan(self.source, self.label, self.names, self.where)
-
-
-def _weights_or_ones(parts: Sequence[FloatArray | int]) -> FloatArray | int:
-    """Merge weights of blocks; a number stands for so many ones."""
-    if all(isinstance(part, int) for part in parts):
-        return sum(part for part in parts if isinstance(part, int))
-    shape = next(part.shape[:-1] for part in parts if not isinstance(part, int))
-    arrays = [
-        np.ones((*shape, part)) if isinstance(part, int) else part for part in parts
-    ]
-    merged: FloatArray = concatenated(arrays)
-    return merged
-
-
-def merge_sums(parts: Sequence[WeightSums]) -> WeightSums:
-    """Merge blocks of which some may have one weight for all features."""
-    widths = {part.count.shape[-1] for part in parts}
-    if len(widths) > 1:
-        parts = [part.spread(max(widths)) for part in parts]
-    return WeightSums.merged(parts)
-
-
-def _first_found(
-    parts: Sequence[tuple[BoolArray, FloatArray]],
-) -> tuple[BoolArray, FloatArray]:
-    found, values = parts[0]
-    for also, others in parts[1:]:
-        found, values = found | also, np.where(found, values, others)
-    return found, values
-
-
-def single_sums(weights: FloatArray | None, rows: ClassRows) -> WeightSums:
-    """The sums of whole rows' weights, without features."""
-    empty = np.empty((rows.n_rows, 0))
-    return weighted_sums(empty, weights, rows.source.weights)

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from missratio._base.typing import FloatArray
-from missratio.rows._class import ClassRows, Normalization, merge_sums
+from missratio.rows._class import ClassRows, Normalization
 from missratio.rows._labelled import LabelledBlock, LabelledSource
+from missratio.rows._merging import merge_sums
 from missratio.rows._source import MemorySource, RowBlock
 from missratio.rows._summary import WeightSums
 from missratio.rows._weighing import as_weighing, class_model

@@ -5,9 +5,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 from optional_packages import optional
+from scipy.stats import binom, hypergeom
 
 from missratio import (
     KLIEP,
+    FDivergenceRatio,
     LogisticMissingness,
     StepMissingness,
     corrupt,
@@ -189,3 +191,67 @@ def test_a_difference_in_law_shows_at_some_width():
     found = _kernel_divergences(samples, "permutation", 50, np.random.default_rng(0))
     assert found.shape == (51, 5)
     assert (found[0] > found[1:].max(axis=0)).any()
+
+
+def one_row_differs(n, n_columns=1, value=1.0):
+    X1, X0 = np.zeros((2, n, n_columns))
+    X1[0] = value
+    return X1, X0
+
+
+@pytest.mark.parametrize("n", [2, 5, 20, 30, 40, 100])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_where_all_relabellings_are_equivalent_the_p_value_is_one(n, swapped):
+    X1, X0 = one_row_differs(n, value=0.1)[:: -1 if swapped else 1]
+    for seed in range(3):
+        assert ratio_test(X1, X0, n_resamples=99, random_state=seed).p_value == 1.0
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e300])
+@pytest.mark.parametrize("method", ["permutation", "bootstrap"])
+def test_equal_rows_have_a_p_value_of_one(value, method):
+    X1, X0 = np.full((20, 2), value), np.full((30, 2), value)
+    assert ratio_test(X1, X0, method=method, n_resamples=99).p_value == 1.0
+
+
+def test_an_estimators_ties_are_ties():
+    X1, X0 = one_row_differs(20)
+    logistic = FDivergenceRatio("js", l2=0.1)
+    found = ratio_test(X1, X0, logistic, n_resamples=39, random_state=0)
+    assert found.p_value == 1.0
+
+
+@pytest.mark.parametrize(("ones", "others"), [(3, 0), (0, 3), (5, 1), (2, 2)])
+def test_a_binary_column_is_fishers_two_sided_test(ones, others):
+    X1, X0 = np.zeros((2, 40, 1))
+    X1[:ones], X0[:others] = 1.0, 1.0
+    k = ones + others
+    law = hypergeom(80, k, 40).pmf(np.arange(k + 1))
+    far = np.abs(np.arange(k + 1) - k / 2) >= abs(ones - k / 2)
+    exact = law[far].sum()
+    found = ratio_test(X1, X0, n_resamples=1999, random_state=0).p_value
+    assert found == pytest.approx(exact, abs=4 * np.sqrt(0.25 / 2000))
+
+
+def zero_inflated(rng, n):
+    return np.where(rng.random((n, 1)) < 0.03, rng.integers(1, 3, (n, 1)), 0.0)
+
+
+def dummies(rng, n):
+    return np.eye(4)[rng.choice(4, n, p=[0.94, 0.02, 0.02, 0.02])]
+
+
+def rare(rng, n):
+    return (rng.random((n, 1)) < rng.uniform(0.01, 0.05)).astype(float)
+
+
+@pytest.mark.parametrize("law", [rare, zero_inflated, dummies])
+def test_the_level_holds_with_many_ties(law):
+    rng, n_tests = np.random.default_rng(11), 120
+    found = []
+    for _ in range(n_tests):
+        X1, X0 = np.split(law(rng, 2 * rng.integers(25, 51)), 2)
+        found.append(ratio_test(X1, X0, n_resamples=99, random_state=rng).p_value)
+    for level in (0.01, 0.05):
+        rejected = np.count_nonzero(np.array(found) <= level)
+        assert rejected <= binom(n_tests, level).ppf(0.999)

@@ -35,6 +35,11 @@ TestMethod = Literal["auto", "permutation", "bootstrap"]
 N_CENTERS, N_WIDTHS = 100, 5
 # Of the bumps' mean variance, added to all of them.
 RIDGE = 0.1
+# Relative to the largest divergence: rounding of kernel means stays far below the first,
+# that of a refitted ratio, which is solved to a tolerance, below the second.
+ROUNDING, REFIT_ROUNDING = 1e-9, 1e-6
+# A divergence that varies by less than this over resamples doesn't vary.
+CONSTANT = 1e-6
 # Resamples whose means are taken at once, in numbers.
 BLOCK_ELEMENTS = 4_000_000
 
@@ -80,8 +85,8 @@ def ratio_test(
 
     The statistic is the divergence that kernel least squares (RuLSIF) estimates, with
     weights 1/P(complete), at several widths of the kernel, of which the largest counts.
-    By permutation of the labels the level is exact, in samples of any size, where both
-    samples lose values for the same reason or not at all. Where φ differs by class the
+    By permutation of the labels the level is exact, in samples of any size and with any
+    ties, where both samples lose values for the same reason or not at all. Where φ differs by class the
     labels of complete rows aren't exchangeable: there the weighted means are drawn anew
     around themselves (a weighted multiplier bootstrap), and the level holds for large
     samples; the validity page shows it in small ones. φ counts as known.
@@ -139,10 +144,13 @@ def ratio_test(
     if estimator is not None:
         statistic = _refitted(samples, estimator, missingness, n_resamples, rng)
         divergence = float(statistic[0])
+        tolerance = REFIT_ROUNDING * float(np.abs(statistic).max())
     else:
-        statistic, divergence = _largest_over_widths(samples, method, n_resamples, rng)
-    # Rounding must not tell a resample from its equal.
-    tolerance = 1e-9 * (1.0 + abs(statistic[0]))
+        with one_blas_thread(N_CENTERS * sum(map(len, samples))):
+            found = _kernel_divergences(samples, method, n_resamples, rng)
+        statistic, divergence, tolerance = _largest_over_widths(found)
+    # Rounding must not tell a resample from its equal. The tolerance is the same for
+    # all resamples, so that it can make the p-value larger only.
     as_large = int((statistic[1:] >= statistic[0] - tolerance).sum())
     return RatioTest(
         (1 + as_large) / (1 + n_resamples),
@@ -153,18 +161,20 @@ def ratio_test(
     )
 
 
-def _largest_over_widths(
-    samples: tuple[Sample, Sample],
-    method: str,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> tuple[FloatArray, float]:
-    """The statistic of the samples and of all resamples, and the divergence."""
-    with one_blas_thread(N_CENTERS * sum(map(len, samples))):
-        found = _kernel_divergences(samples, method, n_resamples, rng)
-    spread = found.std(axis=0)
-    scaled = (found - found.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-    return scaled.max(axis=1), float(found[0, scaled[0].argmax()])
+def _largest_over_widths(found: FloatArray) -> tuple[FloatArray, float, float]:
+    """The statistic of all resamples, the samples' divergence, and the rounding.
+
+    A width at which all resamples have one divergence, up to rounding, tells nothing:
+    its deviation is made of rounding errors, and to divide by it would blow them up.
+    """
+    size, spread = np.abs(found).max(axis=0), found.std(axis=0)
+    varies = spread > CONSTANT * size
+    if not varies.any():
+        return np.zeros(len(found)), float(found[0].max()), 0.0
+    found, size, spread = found[:, varies], size[varies], spread[varies]
+    scaled = (found - found.mean(axis=0)) / spread
+    rounding = ROUNDING * float((size / spread).max())
+    return scaled.max(axis=1), float(found[0, scaled[0].argmax()]), rounding
 
 
 def _kernel_divergences(
@@ -178,6 +188,8 @@ def _kernel_divergences(
     rows = np.concatenate([s.table[m] for s, m in zip(samples, seen, strict=True)])
     weights = [s.weights[m] for s, m in zip(samples, seen, strict=True)]
     n_own = len(weights[0])
+    if (rows == rows[0]).all():
+        return np.zeros((n_resamples + 1, 1))
     # 1. What doesn't depend on the labels: centres, widths, and the bumps' covariance,
     #    under which the divergence is the squared length of a difference of means.
     shares = np.concatenate(weights)

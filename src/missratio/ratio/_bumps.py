@@ -92,8 +92,8 @@ class Bumps:
         if not distances.size or not np.isfinite(distances).all():
             raise ValueError(
                 "The distances between rows give no bandwidth: the complete rows are "
-                "all the same, or too large to square. Give sigma_grid as numbers, or "
-                "scale the columns."
+                "all the same, or their squares overflow or underflow. Scale the "
+                "columns, or give a KernelRatio its sigma_grid as numbers."
             )
         if count == 1:
             return np.median(distances, keepdims=True)

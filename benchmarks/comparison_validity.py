@@ -19,7 +19,7 @@ from scipy.stats import norm
 import missratio as mr
 from missratio.comparison._ratio_test import _kernel_divergences
 from missratio.comparison._samples import read_samples
-from missratio.exceptions import WeightConcentrationWarning
+from missratio.exceptions import SmallSampleWarning, WeightConcentrationWarning
 
 LEVELS = (0.05, 0.1)
 RESAMPLES = 99
@@ -161,6 +161,7 @@ def main() -> None:
     )
     given = parser.parse_args()
     warnings.simplefilter("ignore", WeightConcentrationWarning)
+    warnings.simplefilter("ignore", SmallSampleWarning)
     print("| missing | laws | test | rejects at 5% | at 10% |\n|---|---|---|---|---|")
     for missing in given.missing:
         for change in (0.0, 0.4):

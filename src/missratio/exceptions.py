@@ -29,6 +29,7 @@ __all__ = [
     "NotSolvedWarning",
     "OpenWay",
     "Remedy",
+    "SmallSampleWarning",
     "TableError",
     "UnexplainedMissingError",
     "WeightConcentrationWarning",
@@ -256,6 +257,10 @@ class NoFiniteOptimumWarning(NotSolvedWarning):
 
 class WeightConcentrationWarning(Explained, UserWarning):
     """Half of the total weight sits on a few of the observed rows."""
+
+
+class SmallSampleWarning(Explained, UserWarning):
+    """Few rows decide, and a promise that holds in large samples can't be trusted."""
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from missratio import (
 )
 from missratio.comparison._ratio_test import _kernel_divergences, _permuted, _perturbed
 from missratio.comparison._samples import missing_alike, read_samples
+from missratio.exceptions import SmallSampleWarning
 
 pd = optional("pandas")
 
@@ -255,3 +256,45 @@ def test_the_level_holds_with_many_ties(law):
     for level in (0.01, 0.05):
         rejected = np.count_nonzero(np.array(found) <= level)
         assert rejected <= binom(n_tests, level).ppf(0.999)
+
+
+def steps(rng, n_rows, maxima):
+    """Samples of one law, whose values are missing on opposite sides."""
+    models = {
+        label: StepMissingness([sign], 0.0, maximum)
+        for label, sign, maximum in zip((1, 0), (1.0, -1.0), maxima, strict=True)
+    }
+    X1, X0 = (
+        corrupt(rng.normal(size=(n, 1)), models[label], random_state=rng)
+        for label, n in zip((1, 0), n_rows, strict=True)
+    )
+    return X1, X0, models
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "maxima"),
+    [((15, 150), (0.9, 0.0)), ((30, 300), (0.9, 0.0)), ((100, 100), (0.95, 0.9)),
+     ((60, 60), (0.9, 0.0)), ((100, 100), (0.9, 0.0))],
+)  # fmt: skip
+def test_a_level_that_cannot_be_trusted_is_said(n_rows, maxima):
+    rng = np.random.default_rng(12)
+    for _ in range(10):
+        X1, X0, models = steps(rng, n_rows, maxima)
+        with pytest.warns(SmallSampleWarning, match="level can't be trusted"):
+            ratio_test(X1, X0, missingness=models, n_resamples=9, random_state=0)
+
+
+def test_nothing_is_said_where_no_row_weighs_much():
+    rng = np.random.default_rng(13)
+    for _ in range(10):
+        X1, X0, models = steps(rng, (300, 300), (0.5, 0.0))
+        ratio_test(X1, X0, missingness=models, n_resamples=9, random_state=0)
+
+
+def test_a_part_of_the_law_without_rows_is_said():
+    rng = np.random.default_rng(14)
+    X1, X0 = rng.normal(size=(2, 200, 1))
+    inclusion = np.where(X1[:, 0] > 0.0, 0.0, 1.0)
+    X1[inclusion == 0.0] = np.nan
+    with pytest.warns(SmallSampleWarning, match="of 200 rows"):
+        ratio_test(X1, X0, inclusion=(inclusion, None), n_resamples=9)

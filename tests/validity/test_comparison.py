@@ -17,6 +17,7 @@ pytestmark = [
     pytest.mark.filterwarnings(
         "ignore::missratio.exceptions.WeightConcentrationWarning"
     ),
+    pytest.mark.filterwarnings("ignore::missratio.exceptions.SmallSampleWarning"),
 ]
 
 

@@ -14,6 +14,7 @@ from missratio._base.blocks import take_rows
 from missratio._base.seeds import generator
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
+from missratio.comparison._cautions import warn_of_heavy_rows
 from missratio.comparison._divergence import fit_some
 from missratio.comparison._samples import (
     Inclusion,
@@ -35,8 +36,8 @@ TestMethod = Literal["auto", "permutation", "bootstrap"]
 N_CENTERS, N_WIDTHS = 100, 5
 # Of the bumps' mean variance, added to all of them.
 RIDGE = 0.1
-# Relative to the largest divergence: rounding of kernel means stays far below the first,
-# that of a refitted ratio, which is solved to a tolerance, below the second.
+# Relative to the largest divergence: rounding of kernel means stays far below the
+# first, that of a refitted ratio, which is solved to a tolerance, below the second.
 ROUNDING, REFIT_ROUNDING = 1e-9, 1e-6
 # A divergence that varies by less than this over resamples doesn't vary.
 CONSTANT = 1e-6
@@ -86,10 +87,12 @@ def ratio_test(
     The statistic is the divergence that kernel least squares (RuLSIF) estimates, with
     weights 1/P(complete), at several widths of the kernel, of which the largest counts.
     By permutation of the labels the level is exact, in samples of any size and with any
-    ties, where both samples lose values for the same reason or not at all. Where φ differs by class the
-    labels of complete rows aren't exchangeable: there the weighted means are drawn anew
-    around themselves (a weighted multiplier bootstrap), and the level holds for large
-    samples; the validity page shows it in small ones. φ counts as known.
+    ties, where both samples lose values for the same reason or not at all. Where φ
+    differs by class the labels of complete rows aren't exchangeable: there the weighted
+    means are drawn anew around themselves (a weighted multiplier bootstrap), and the
+    level holds for large samples; the page on ratios shows it in smaller ones. A
+    `SmallSampleWarning` says where one row may weigh so much that it can't be trusted.
+    φ counts as known.
 
     Parameters
     ----------
@@ -111,6 +114,11 @@ def ratio_test(
     Returns
     -------
     RatioTest
+
+    Warns
+    -----
+    SmallSampleWarning
+        The bootstrap's level can't be trusted, since single rows decide.
 
     Examples
     --------
@@ -140,6 +148,8 @@ def ratio_test(
             "An estimator is tested by permutation, which is not exact here. Leave out "
             "estimator for the kernel statistic."
         )
+    if method == "bootstrap":
+        warn_of_heavy_rows(samples, missingness, stacklevel=2)
     rng = generator(random_state)
     if estimator is not None:
         statistic = _refitted(samples, estimator, missingness, n_resamples, rng)

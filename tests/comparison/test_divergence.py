@@ -1,5 +1,7 @@
 """Estimated divergences: values known from normal laws, and what is refused."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -12,6 +14,7 @@ from missratio import (
     corrupt,
     estimate_divergence,
 )
+from missratio.exceptions import DataError, SmallSampleWarning
 
 PHI = StepMissingness([1.0], 0.5, 0.6)
 
@@ -99,3 +102,80 @@ def test_what_is_refused():
         estimate_divergence(
             np.concatenate([X1, X1 + 30]), X0, estimator=bounded, random_state=0
         )
+
+
+@pytest.mark.parametrize("divergence", ["kl", "js", "pearson"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_columns_without_a_common_value_are_refused(divergence, swapped):
+    rng = np.random.default_rng(5)
+    X1, X0 = np.c_[rng.normal(size=20), np.ones(20)], rng.normal(size=(20, 2))
+    X1, X0 = (X0, X1) if swapped else (X1, X0)
+    with pytest.raises(DataError, match="'x1' have one value") as caught:
+        estimate_divergence(X1, X0, divergence, random_state=0)
+    assert caught.value.columns == (1,)
+    with pytest.raises(DataError, match="'x0' have one value"):
+        estimate_divergence(np.ones((20, 1)), np.zeros((20, 1)), divergence)
+
+
+def test_a_value_that_only_the_numerator_has_makes_kl_infinite():
+    rng = np.random.default_rng(6)
+    X1 = np.c_[rng.normal(size=400), rng.integers(0, 2, 400)]
+    X0 = np.c_[rng.normal(size=400), np.zeros(400)]
+    for divergence in ("kl", "pearson"):
+        with pytest.raises(DataError, match="infinite"):
+            estimate_divergence(X1, X0, divergence, random_state=0)
+    # Jensen and Shannon's is that of a fair coin and a zero.
+    truth = (0.5 * np.log(2) + 0.5 * np.log(2 / 3) + np.log(4 / 3)) / 2
+    found = estimate_divergence(X1, X0, "js", random_state=0)
+    assert abs(found.estimate - truth) < 4 * found.standard_error < 0.1
+    # The other way round KL is finite: the log of two.
+    found = estimate_divergence(X0, X1, "kl", random_state=0)
+    assert abs(found.estimate - np.log(2)) < 4 * found.standard_error < 0.3
+
+
+def test_a_column_of_one_value_in_both_samples_changes_nothing():
+    rng = np.random.default_rng(7)
+    X1, X0 = rng.normal(0.5, 1, (300, 1)), rng.normal(0, 1, (300, 1))
+    wide = [np.c_[X, np.full(300, 7.0)] for X in (X1, X0)]
+    one = estimate_divergence(X1, X0, "js", random_state=0)
+    two = estimate_divergence(*wide, "js", random_state=0)
+    assert one.estimate == pytest.approx(two.estimate, rel=1e-4)
+
+
+def test_samples_that_do_not_overlap():
+    rng = np.random.default_rng(8)
+    X1, X0 = rng.normal(8, 1, (50, 1)), rng.normal(0, 1, (50, 1))
+    for divergence in ("kl", "pearson"):
+        with pytest.raises(DataError, match="without error"):
+            estimate_divergence(X1, X0, divergence, random_state=0)
+    with pytest.warns(SmallSampleWarning, match="too short"):
+        found = estimate_divergence(X1, X0, "js", random_state=0)
+    assert found.estimate == pytest.approx(np.log(2), abs=0.01)
+
+
+@pytest.mark.filterwarnings("ignore::missratio.exceptions.SmallSampleWarning")
+@pytest.mark.parametrize(("n", "mean"), [(30, 1.0), (300, 2.0)])
+def test_ordinary_samples_have_a_finite_divergence(n, mean):
+    truth, held = true_divergences(mean, 1.0)["js"], 0
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X1, X0 = rng.normal(mean, 1, (n, 1)), rng.normal(0, 1, (n, 1))
+        assert np.isfinite(estimate_divergence(X1, X0, random_state=0).estimate)
+        low, high = estimate_divergence(X1, X0, "js", random_state=0).interval
+        held += low < truth < high
+    assert held >= 20
+
+
+def test_an_interval_that_a_few_rows_decide_is_said():
+    said = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X1, X0 = rng.normal(1, 1, (500, 1)), rng.normal(0, 1, (500, 1))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            estimate_divergence(X1, X0, "pearson", random_state=0)
+        said += any(issubclass(w.category, SmallSampleWarning) for w in caught)
+        estimate_divergence(X1, X0, "js", random_state=0)
+        # Where the ratio is bounded nothing is said.
+        estimate_divergence(0.7 * (X1 - 1), X0, "pearson", random_state=0)
+    assert said >= 8

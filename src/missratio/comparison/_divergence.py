@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import log_expit
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils import check_scalar
@@ -14,20 +15,27 @@ from sklearn.utils import check_scalar
 from missratio._base.blocks import take_rows
 from missratio._base.seeds import generator as seeded
 from missratio._base.typing import FloatArray, IntArray
+from missratio.basis import PolynomialBasis
+from missratio.comparison._cautions import (
+    refuse_disjoint_columns,
+    refuse_separated,
+    warn_of_long_tail,
+)
 from missratio.comparison._samples import Inclusion, Sample, read_samples
-from missratio.objective import Divergence, JensenShannon, KullbackLeibler, Pearson
-from missratio.ratio import KLIEP, MissingnessParameter, stack_samples
+from missratio.exceptions import DataError, Message
+from missratio.ratio import (
+    FDivergenceRatio,
+    MissingnessParameter,
+    check_choice,
+    stack_samples,
+)
+from missratio.weights import effective_sample_size
 
 # In units of the means' variances: enough for an optimum, too little for a bias.
 RIDGE = 0.01
 
 DivergenceName = Literal["kl", "js", "pearson"]
-# By how much each generator's divergence is divided: JS is half of its f-divergence.
-_KNOWN: dict[str, tuple[Divergence, float]] = {
-    "kl": (KullbackLeibler(), 1.0),
-    "js": (JensenShannon(), 2.0),
-    "pearson": (Pearson(), 1.0),
-}
+DIVERGENCES = ("kl", "js", "pearson")
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,10 @@ def estimate_divergence(
     ratio's model holds the truth, up to errors that are small against n^(-1/4), and
     the laws differ. Where they don't, the estimate's error is no longer normal: test
     that with `ratio_test`. A model that is too simple gives a divergence that is too
-    small. φ counts as known.
+    small. φ counts as known. Pearson's divergence, and KL of laws that are far apart,
+    are means with long tails: a `SmallSampleWarning` says where fewer than 100
+    effective rows of X0 carry them, so that the interval may miss the truth far too
+    often.
 
     Parameters
     ----------
@@ -84,8 +95,9 @@ def estimate_divergence(
         E₁[log r]; the mean of both laws' KL divergences from their mixture (at most
         log 2); E₀[(r − 1)²].
     estimator : ratio estimator, default=None
-        How the ratio is estimated; it is cloned. None is `KLIEP` in all columns,
-        their squares and products, with a ridge penalty too small to matter.
+        How the ratio is estimated; it is cloned. None is logistic regression
+        (`FDivergenceRatio` with "js") on all columns and their squares, with a ridge
+        penalty too small to matter where the samples overlap.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing.
     inclusion : tuple of array-like or None, default=None
@@ -100,6 +112,17 @@ def estimate_divergence(
     -------
     DivergenceEstimate
 
+    Raises
+    ------
+    DataError
+        The samples don't overlap, so that KL and Pearson's divergence are infinite or
+        can't be told.
+
+    Warns
+    -----
+    SmallSampleWarning
+        Few rows carry the estimate, or the samples don't overlap.
+
     Examples
     --------
     KL(N(1, 1)‖N(0, 1)) is a half.
@@ -113,66 +136,91 @@ def estimate_divergence(
     >>> low < 0.5 < high
     True
     """
-    if divergence not in _KNOWN:
-        raise ValueError(
-            f"divergence must be one of {list(_KNOWN)}, got {divergence!r}."
-        )
+    check_choice("divergence", divergence, DIVERGENCES)
     check_scalar(
         confidence, "confidence", Real, min_val=0.0, max_val=1.0,
         include_boundaries="neither",
     )  # fmt: skip
     check_scalar(cv, "cv", Integral, min_val=2)
     samples = read_samples(X1, X0, missingness, inclusion)
-    if estimator is None:
-        estimator = KLIEP("polynomial", l2=RIDGE, penalty_weights="standard-error")
+    refuse_disjoint_columns(samples, divergence)
+    model = _logistic(samples) if estimator is None else estimator
     rng = seeded(random_state)
-    generator, share = _KNOWN[divergence]
     # Rows that a ratio was fitted to make it look better by as much as fresh rows make
     # it look worse: the mean of both is free of it, to first order.
-    crossed = _terms(
-        generator, crossed_ratios(samples, estimator, missingness, cv, rng)
-    )
-    fitted = _terms(generator, own_ratios(samples, estimator, missingness))
-    terms = [(one + two) / 2.0 for one, two in zip(crossed, fitted, strict=True)]
-    means = [
-        _mean(term, each.weights) for term, each in zip(terms, samples, strict=True)
+    crossed = crossed_scores(samples, model, missingness, cv, rng)
+    fitted = own_scores(samples, model, missingness)
+    refuse_separated((crossed, fitted) if estimator is None else (crossed,), divergence)
+    terms = [
+        (one + two) / 2.0
+        for one, two in zip(
+            _terms(divergence, crossed), _terms(divergence, fitted), strict=True
+        )
     ]
-    value = (means[0][0] - means[1][0]) / share
-    error = float(np.hypot(means[0][1], means[1][1])) / share
+    means, influences = zip(
+        *(_mean(term, each.weights) for term, each in zip(terms, samples, strict=True)),
+        strict=True,
+    )
+    if divergence != "js":
+        # The terms of the others have no bound.
+        warn_of_long_tail(fitted[1], samples[1].weights, divergence, stacklevel=2)
+    value = float(means[0] - means[1])
+    error = float(np.sqrt(sum(each @ each for each in influences)))
     reach = float(norm.ppf(0.5 + confidence / 2.0)) * error
     interval = max(0.0, value - reach), max(0.0, value + reach)
     return DivergenceEstimate(divergence, value, error, interval, float(confidence))
 
 
-def own_ratios(
+def _logistic(samples: tuple[Sample, Sample]) -> FDivergenceRatio:
+    """Balanced logistic regression on columns and squares, hardly penalised.
+
+    It has an optimum where KLIEP has none: where means of the numerator's features lie
+    outside of the denominator's rows.
+    """
+    seen = [each.weights > 0.0 for each in samples]
+    shares = np.concatenate(
+        [
+            s.weights[m] / s.weights.sum() / 2.0
+            for s, m in zip(samples, seen, strict=True)
+        ]
+    )
+    rows = np.concatenate([s.table[m] for s, m in zip(samples, seen, strict=True)])
+    features = PolynomialBasis().fit_transform(rows)
+    variance = shares @ (features - shares @ features) ** 2
+    size = min(float(effective_sample_size(each.weights)) for each in samples)
+    unit = np.where(variance > 0.0, variance, 1.0) / size
+    return FDivergenceRatio("js", basis="polynomial", l2=RIDGE * unit)
+
+
+def own_scores(
     samples: tuple[Sample, Sample], estimator: Any, missingness: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """The ratio at complete rows of both samples, from a fit to all rows."""
+    """Log r̂ at complete rows of both samples, from a fit to all rows."""
     everything = [np.arange(len(each)) for each in samples]
     fitted = fit_some(samples, everything, estimator, missingness)
     found = [np.full(len(each), np.nan) for each in samples]
-    for ratios, sample in zip(found, samples, strict=True):
+    for scores, sample in zip(found, samples, strict=True):
         seen = np.flatnonzero(sample.weights > 0.0)
-        ratios[seen] = fitted.predict_ratio(sample.take(seen))
+        scores[seen] = fitted.predict_log_ratio(sample.take(seen))
     return found[0], found[1]
 
 
-def crossed_ratios(
+def crossed_scores(
     samples: tuple[Sample, Sample],
     estimator: Any,
     missingness: Any,
     n_folds: int,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """The ratio at complete rows of both samples, from fits to the other folds."""
+    """Log r̂ at complete rows of both samples, from fits to the other folds."""
     folds = [_fold_numbers(each, n_folds, rng) for each in samples]
     found = [np.full(len(each), np.nan) for each in samples]
     for fold in range(n_folds):
         kept = [np.flatnonzero(numbers != fold) for numbers in folds]
         fitted = fit_some(samples, kept, estimator, missingness)
-        for ratios, sample, numbers in zip(found, samples, folds, strict=True):
+        for scores, sample, numbers in zip(found, samples, folds, strict=True):
             held = np.flatnonzero((numbers == fold) & (sample.weights > 0.0))
-            ratios[held] = fitted.predict_ratio(sample.take(held))
+            scores[held] = fitted.predict_log_ratio(sample.take(held))
     return found[0], found[1]
 
 
@@ -220,31 +268,49 @@ def _fold_numbers(sample: Sample, n_folds: int, rng: np.random.Generator) -> Int
 
 
 def _terms(
-    generator: Divergence, ratios: tuple[FloatArray, FloatArray]
+    divergence: str, scores: tuple[FloatArray, FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """f'(r) at numerator rows, and r f'(r) − f(r) at denominator rows."""
-    floor = np.finfo(np.float64).tiny
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        own = generator.first(ratios[0])
-        at = np.maximum(ratios[1], floor)
-        other = at * generator.first(at) - generator.generator(at)
-    for term, ratio, name in ((own, ratios[0], "X1"), (other, ratios[1], "X0")):
-        bad = ~np.isfinite(term) & ~np.isnan(ratio)
+    """f'(r) at numerator rows, and r f'(r) − f(r) at denominator rows, of log r."""
+    s1, s0 = scores
+    with np.errstate(over="ignore"):
+        if divergence == "kl":
+            terms = 1.0 + s1, np.exp(s0)
+        elif divergence == "js":
+            # Half of the f-divergence.
+            own, other = np.log(2.0) + log_expit(s1), -log_expit(-s0) - np.log(2.0)
+            terms = own / 2.0, other / 2.0
+        else:
+            terms = 2.0 * np.expm1(s1), np.expm1(2.0 * s0)
+        squares = [term**2 for term in terms]
+    for square, score, name in zip(squares, scores, ("X1", "X0"), strict=True):
+        bad = ~np.isfinite(square) & ~np.isnan(score)
         if bad.any():
-            raise ValueError(
-                f"The estimated ratio is {ratio[bad][0]:g} at {np.count_nonzero(bad)} "
-                f"row(s) of {name}, and the divergence there is not finite. Choose an "
-                "estimator whose ratios are positive (KLIEP, KLIEPCV), another "
-                "divergence ('js' is bounded), or more rows."
-            )
-    return own, other
+            _refuse_infinite(divergence, float(score[bad][0]), int(bad.sum()), name)
+    return terms
 
 
-def _mean(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
-    """A weighted mean and its standard error (Hájek's)."""
+def _refuse_infinite(divergence: str, score: float, n_rows: int, name: str) -> None:
+    raise DataError(
+        Message(
+            "The estimated log ratio is {score:.3g} at {n_rows} row(s) of {name}, and "
+            "{divergence!r} is not finite there.",
+            remedies=(
+                "leave out estimator, or give one whose ratios are positive",
+                "bring more rows",
+            ),
+            facts={
+                "score": score, "n_rows": n_rows, "name": name,
+                "divergence": divergence,
+            },
+        )
+    )  # fmt: skip
+
+
+def _mean(values: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
+    """A weighted mean (Hájek's) and its rows' influences, whose squares add up."""
     seen = weights > 0.0
     values, share = values[seen], weights[seen] / weights.sum()
     mean = float(share @ values)
     n_rows = len(values)
-    square = float(share**2 @ (values - mean) ** 2) * n_rows / (n_rows - 1.0)
-    return mean, square**0.5
+    influences = share * (values - mean) * np.sqrt(n_rows / (n_rows - 1.0))
+    return mean, influences

@@ -179,3 +179,13 @@ def test_an_interval_that_a_few_rows_decide_is_said():
         # Where the ratio is bounded nothing is said.
         estimate_divergence(0.7 * (X1 - 1), X0, "pearson", random_state=0)
     assert said >= 8
+
+
+@pytest.mark.parametrize(("origin", "unit"), [(1e4, 1.0), (0.0, 1e-8), (-1e6, 1e3)])
+def test_the_default_ratio_does_not_depend_on_units(origin, unit):
+    rng = np.random.default_rng(9)
+    X1, X0 = rng.normal(0, 0.6, (300, 1)), rng.normal(0, 1, (300, 1))
+    one = estimate_divergence(X1, X0, random_state=0)
+    moved = [origin + unit * X for X in (X1, X0)]
+    two = estimate_divergence(*moved, random_state=0)
+    assert one.estimate == pytest.approx(two.estimate, rel=1e-5)

@@ -171,6 +171,28 @@ def estimate_divergence(
     return DivergenceEstimate(divergence, value, error, interval, float(confidence))
 
 
+class StandardSquares(PolynomialBasis):
+    """Columns and their squares, in units that a ridge penalty treats alike.
+
+    A column far from zero is all but a multiple of its square.
+
+    Parameters
+    ----------
+    origin, unit : ndarray of shape (n_columns,)
+        What columns are shifted and divided by.
+    """
+
+    def __init__(self, origin: FloatArray, unit: FloatArray) -> None:
+        super().__init__()
+        self.origin = origin
+        self.unit = unit
+
+    def _validated(self, X: Any, *, reset: bool = False) -> FloatArray:
+        table = super()._validated(X, reset=reset)
+        standard: FloatArray = (table - self.origin) / self.unit
+        return standard
+
+
 def _logistic(samples: tuple[Sample, Sample]) -> FDivergenceRatio:
     """Balanced logistic regression on columns and squares, hardly penalised.
 
@@ -178,18 +200,24 @@ def _logistic(samples: tuple[Sample, Sample]) -> FDivergenceRatio:
     outside of the denominator's rows.
     """
     seen = [each.weights > 0.0 for each in samples]
-    shares = np.concatenate(
-        [
-            s.weights[m] / s.weights.sum() / 2.0
-            for s, m in zip(samples, seen, strict=True)
-        ]
-    )
     rows = np.concatenate([s.table[m] for s, m in zip(samples, seen, strict=True)])
-    features = PolynomialBasis().fit_transform(rows)
-    variance = shares @ (features - shares @ features) ** 2
+    shares = np.concatenate(
+        [s.weights[m] / s.weights.sum() for s, m in zip(samples, seen, strict=True)]
+    )
+    shares /= shares.sum()
+    origin, unit = _spread(rows, shares)
+    basis = StandardSquares(origin, unit)
+    _, deviation = _spread(basis.fit_transform(rows), shares)
     size = min(float(effective_sample_size(each.weights)) for each in samples)
-    unit = np.where(variance > 0.0, variance, 1.0) / size
-    return FDivergenceRatio("js", basis="polynomial", l2=RIDGE * unit)
+    return FDivergenceRatio("js", basis=basis, l2=RIDGE * deviation**2 / size)
+
+
+def _spread(table: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weighted means and standard deviations, 1 where a column is constant."""
+    mean = shares @ table
+    deviation = np.sqrt(shares @ (table - mean) ** 2)
+    constant = (table == table[0]).all(axis=0)
+    return mean, np.where(constant | (deviation == 0.0), 1.0, deviation)
 
 
 def own_scores(

@@ -27,6 +27,7 @@ from missratio.classifier._sensitivity import (
     Variation,
     sensitivity_curve,
 )
+from missratio.classifier._target import WeakTargetWarning
 from missratio.classifier._trade_off import TradeOff
 from missratio.classifier._training import missingness_parameters
 from missratio.exceptions import NoCertificateError
@@ -51,6 +52,7 @@ __all__ = [
     "TradeOff",
     "UnstableScoresWarning",
     "Variation",
+    "WeakTargetWarning",
     "check_same_rows",
     "complete_mask",
     "expected_power",

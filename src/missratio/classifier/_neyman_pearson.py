@@ -38,7 +38,11 @@ from missratio.classifier._predicted import with_low_stratum
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._streamed import as_table, hold_out
-from missratio.classifier._target import TargetRatio, learn_target
+from missratio.classifier._target import (
+    TargetRatio,
+    learn_target,
+    warn_of_weak_target,
+)
 from missratio.classifier._training import (
     fit_estimator,
     fit_source_estimator,
@@ -599,6 +603,8 @@ class NeymanPearsonClassifier(CertifiedClassifier):
                 X0, model, complete=True, odds_factor=self.odds_factor
             )
             refuse_contradiction(checks, self._controlled())
+        if self.target_ is not None:
+            self.target_.check(X0, "calibration")
         training = None
         weighted = model is not None or self.target_ is not None
         if weighted and training_rows is not None:
@@ -626,6 +632,9 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         )
         self.certificate_ = replace(self.certificate_, checks=tested(model, checks))
         self.threshold_ = self.certificate_.threshold
+        if self.target_ is not None:
+            sample = self.calibration_.sample
+            warn_of_weak_target(self.target_, sample.effective_rows, sample.n_rows)
         if training_rows is not None:
             warn_of_repeated_rows(X0, training_rows)
         if self.certificate_.certified:

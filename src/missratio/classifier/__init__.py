@@ -10,6 +10,7 @@ from missratio.classifier._grouped_certificate import (
     GroupedCertificate,
     KeptPromise,
 )
+from missratio.classifier._groups import UnknownGroupWarning
 from missratio.classifier._multiclass import MulticlassNeymanPearsonClassifier
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
@@ -50,6 +51,7 @@ __all__ = [
     "RepeatedRowsWarning",
     "SensitivityCurve",
     "TradeOff",
+    "UnknownGroupWarning",
     "UnstableScoresWarning",
     "Variation",
     "WeakTargetWarning",

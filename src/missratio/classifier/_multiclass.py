@@ -186,6 +186,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
                 "Rows that are read block by block can't be split in three. Bring them "
                 "into memory, or bound one error with NeymanPearsonClassifier."
             )
+        self._check_estimator()
         X, y = read_labelled(self, X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from missratio._base.blocks import take_rows
+from missratio._base.hints import check_number
 from missratio._base.seeds import generator
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.classifier._cautions import (
@@ -31,6 +32,7 @@ from missratio.classifier._meta import (
     INFEASIBLE,
     CertifiedClassifier,
     check_factor,
+    not_a_class,
     weighed_twice,
 )
 from missratio.classifier._models import calibration_model, find_models
@@ -458,8 +460,11 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         return tags
 
     def _check_parameters(self) -> None:
+        self._check_estimator()
         check_levels(self.alpha, self.delta)
         part = self.missingness_delta
+        if part is not None:
+            check_number("missingness_delta", part)
         if part is not None and not 0.0 < part < self.delta:
             raise ValueError(
                 "missingness_delta is a part of delta, so it must lie strictly between "
@@ -474,10 +479,7 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         if self.controlled_class is None:
             return self.classes_[:1].tolist()[0]
         if self.controlled_class not in self.classes_.tolist():
-            raise ValueError(
-                f"controlled_class={self.controlled_class!r} is not among the classes "
-                f"{self.classes_.tolist()}. Say which of them is to be controlled."
-            )
+            raise not_a_class(self.controlled_class, self.classes_.tolist())
         return self.controlled_class
 
     def _other(self) -> Any:

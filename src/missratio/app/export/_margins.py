@@ -2,9 +2,9 @@
 
 A runtime may add up the terms of a score in another order than NumPy does. Two orders
 of n terms differ by n·ε·Σ|terms| at most, ε the distance of 1 to the next double
-(Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). A graph that gives
-a row to the other class only where its score is above the threshold by that much never
-does so where `predict` doesn't: rounding can only move a row to the controlled class.
+(Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). A graph that
+gives a row to the other class only where its score is above the threshold by that much
+never does so where `predict` doesn't: rounding only moves rows to the controlled one.
 """
 
 from __future__ import annotations

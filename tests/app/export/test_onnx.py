@@ -226,3 +226,10 @@ def test_caps_and_other_classifiers_are_refused(tmp_path):
         mr.export_onnx(capped, tmp_path / "model.onnx")
     with pytest.raises(CantExportError, match="LogisticRegression can't"):
         mr.export_onnx(LogisticRegression(), tmp_path / "model.onnx")
+    others = (
+        mr.MulticlassNeymanPearsonClassifier(LogisticRegression(), {0: 0.1}),
+        mr.GroupedNeymanPearsonClassifier(LogisticRegression()),
+    )
+    for other in others:
+        with pytest.raises(CantExportError, match=f"{type(other).__name__} can't"):
+            mr.export_onnx(other, tmp_path / "model.onnx")

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio import engine
@@ -228,7 +229,19 @@ def test_digits_do_not_depend_on_the_number_of_threads(tmp_path):
         np.testing.assert_array_equal(mr.KLIEP().fit(source).coef_, coef)
 
 
-def test_cross_validation_needs_rows_in_memory(tmp_path):
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        mr.KLIEPCV(),
+        mr.KernelRatio(),
+        mr.ClassifierRatio(LogisticRegression()),
+        mr.TiltedImputer(),
+        mr.MulticlassNeymanPearsonClassifier(LogisticRegression(), {0: 0.1}),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_what_needs_rows_in_memory_says_so(tmp_path, estimator):
     write(tmp_path, *labelled())
-    with pytest.raises(TypeError, match=r"KLIEPCV needs all rows in memory"):
-        mr.KLIEPCV().fit(mr.scan_parquet(tmp_path, target="y"))
+    name = type(estimator).__name__
+    with pytest.raises(TypeError, match=rf"{name} needs all rows in memory"):
+        estimator.fit(mr.scan_parquet(tmp_path, target="y"), None)

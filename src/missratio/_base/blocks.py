@@ -28,7 +28,7 @@ def any_by_row(mask: BoolArray) -> BoolArray:
     >>> any_by_row(np.array([[True, False], [False, False]]))
     array([ True, False])
     """
-    if mask.shape[1] > _SHORT_ROW:
+    if not 0 < mask.shape[1] <= _SHORT_ROW:
         return np.asarray(mask.any(axis=1))
     return reduce(np.logical_or, mask.T)
 

@@ -36,7 +36,7 @@ from missratio.classifier._trade_off import TradeOff, trade_offs
 from missratio.exceptions import Message, NoCertificateError
 from missratio.missingness import Missingness
 from missratio.ratio import check_choice
-from missratio.rows import as_source
+from missratio.rows import refuse_source
 from missratio.threshold import Rule
 
 # Below +∞ and above every score.
@@ -181,11 +181,10 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         NoCertificateError
             Where there are too few rows, or the bounds leave each other no room.
         """
-        if as_source(X, y) is not None:
-            raise TypeError(
-                "Rows that are read block by block can't be split in three. Bring them "
-                "into memory, or bound one error with NeymanPearsonClassifier."
-            )
+        refuse_source(
+            self, X, "Bring some into memory, or bound one error with "
+            "NeymanPearsonClassifier.",
+        )  # fmt: skip
         self._check_estimator()
         X, y = read_labelled(self, X, y)
         check_classification_targets(y)

@@ -79,7 +79,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(0, 1, (500, 2)), rng.normal(0, 3, (500, 2))])
     >>> y = np.repeat([0, 1], 500)
-    >>> curved = mr.KLIEP(basis="quadratic")
+    >>> curved = mr.FDivergenceRatio("js", basis="polynomial")
     >>> search = PowerSearch({"line": mr.KLIEP(), "curve": curved}, random_state=0)
     >>> clf = mr.NeymanPearsonClassifier(search, random_state=0).fit(X, y)
     >>> clf.estimator_.comparison_.chosen

@@ -28,6 +28,7 @@ from missratio.imputation._noise import RowNoise
 from missratio.imputation._population import Population
 from missratio.imputation._trace import ImputationTrace
 from missratio.ratio import check_no_infinity
+from missratio.rows import refuse_source
 
 
 @dataclass(frozen=True)
@@ -236,6 +237,7 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: ArrayLike | None) -> list[Any]:
         self._check_parameters()
+        refuse_source(self, X, "Bring some of them into memory.")
         X = self._read(X, reset=True)
         self._columns = Columns.read(X, self.categorical_features)
         table = self._encode(X)

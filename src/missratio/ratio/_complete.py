@@ -25,6 +25,7 @@ from missratio.rows import (
     Normalization,
     WeightSums,
     effective_size,
+    refuse_source,
     warn_if_contradicted,
     warn_of_concentration,
 )
@@ -128,6 +129,7 @@ class CompleteRowsRatio(ReadingRatio):
         Self
             The fitted estimator.
         """
+        refuse_source(self, X, "Bring some of them into memory, or fit KLIEP.")
         read = self._read(X, given(y), sample_weight, inclusion, reset=True)
         classes = self._both_classes(read, fit=True)
         found = [CompleteRows.of(rows) for rows in classes]

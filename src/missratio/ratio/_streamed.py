@@ -20,6 +20,7 @@ from missratio.rows import (
     as_source,
     check_missingness,
     class_rows,
+    refuse_source,
     survey,
     with_features,
 )
@@ -73,10 +74,11 @@ def classes_elsewhere(
     if labelled is None and tensor is None:
         return None
     if labelled is not None and ratio._needs_memory:
-        raise TypeError(
-            f"{type(ratio).__name__} needs all rows in memory, and these are read "
-            "block by block. Choose the penalty on some rows in memory, and fit all of "
-            "them by KLIEP(l1=…, l2=…)."
+        refuse_source(
+            ratio,
+            X,
+            "Choose the penalty on some rows in memory, and fit all of them by "
+            "KLIEP(l1=…, l2=…).",
         )
     for name, value in not_taken.items():
         if value is not None:

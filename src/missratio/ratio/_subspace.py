@@ -68,9 +68,8 @@ class SubspaceRatio(CompleteRowsRatio):
     >>> rng = np.random.default_rng(0)
     >>> X1, X0 = rng.normal(0, 1, (600, 50)), rng.normal(0, 1, (600, 50))
     >>> X1[:, 7] *= 3
-    >>> subspace = mr.SubspaceRatio(n_directions=2, cv=2, random_state=0)
-    >>> ratio = mr.density_ratio(X1, X0, subspace)
-    >>> int(np.abs(ratio.directions_[0][:, 1]).argmax())
+    >>> ratio = mr.density_ratio(X1, X0, mr.SubspaceRatio(random_state=0))
+    >>> int(np.abs(ratio.directions_[0][:, -1]).argmax())
     7
     """
 

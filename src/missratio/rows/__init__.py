@@ -4,7 +4,12 @@ from missratio.rows._class import ClassRows, Normalization
 from missratio.rows._cluster import of_files
 from missratio.rows._contradiction import warn_if_contradicted
 from missratio.rows._found import effective_size, single_sums, warn_of_concentration
-from missratio.rows._labelled import LabelledBlock, LabelledSource, as_source
+from missratio.rows._labelled import (
+    LabelledBlock,
+    LabelledSource,
+    as_source,
+    refuse_source,
+)
 from missratio.rows._merging import merge_sums
 from missratio.rows._parquet import ParquetSource, scan_parquet
 from missratio.rows._partitions import by_partition
@@ -63,6 +68,7 @@ __all__ = [
     "merge_sums",
     "of_files",
     "only_columns",
+    "refuse_source",
     "scan_parquet",
     "single_sums",
     "survey",

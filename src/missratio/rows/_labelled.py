@@ -109,3 +109,22 @@ def as_source(X: Any, y: Any) -> LabelledSource | None:
 
         return of_collection(X, y)
     return None
+
+
+def refuse_source(estimator: Any, X: Any, remedy: str) -> None:
+    """Refuse rows that are read block by block, or lie on a cluster.
+
+    Parameters
+    ----------
+    estimator : object
+        What needs them in memory.
+    X : object
+        As given to ``fit``.
+    remedy : str
+        What to do instead.
+    """
+    if isinstance(X, LabelledSource) or is_collection(X):
+        raise TypeError(
+            f"{type(estimator).__name__} needs all rows in memory, and these are read "
+            f"block by block. {remedy}"
+        )

@@ -146,7 +146,9 @@ def ratio_uncertainty(
             )
         undetermined = _undetermined(ratio, rows)
         in_tail = min(
-            expected_in_tail(own, class_model(missingness_of(ratio), own.label))
+            expected_in_tail(
+                own, class_model(missingness_of(ratio), own.label, own.names)
+            )
             for own in (rows.numerator, rows.denominator)
         )
     uncertainty = RatioUncertainty(

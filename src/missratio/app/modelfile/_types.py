@@ -108,8 +108,8 @@ def python_alone(name: str) -> ModelFileError:
     """What to say of a model that has no file, by the name of its class."""
     return ModelFileError(
         f"A model file can't hold a {name}: it holds a NeymanPearsonClassifier, or "
-        f"what missratio fit writes. Use the {name} from Python; pickle it if you must, "
-        "and unpickle only files that you trust."
+        f"what missratio fit writes. Use the {name} from Python; pickle it if you "
+        "must, and unpickle only files that you trust."
     )
 
 

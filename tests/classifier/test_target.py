@@ -145,6 +145,8 @@ def test_rows_of_ratio_zero_weigh_nothing(scale):
         sample = fitted.calibration_.sample
         held = X[fitted.calibration_index_]
         assert sample.n_observed == np.count_nonzero(held[:, 0] > 0.0)
+        told = f"{sample.n_observed} are complete and like rows of the target"
+        assert told in str(fitted.certificate_)
         # As many rows as the target has there, all of the same weight.
         assert sample.effective_rows == pytest.approx(sample.n_observed)
         assert fitted.predict(X_new)[X_new[:, 0] > 0.0].mean() > 0.1

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +19,11 @@ from missratio.classifier._certify import Promise
 from missratio.classifier._class_scores import Training
 from missratio.classifier._class_table import ClassTable, scorable
 from missratio.classifier._grouped_certificate import GroupedCertificate, KeptPromise
-from missratio.classifier._groups import read_groups, warn_of_unknown_groups
+from missratio.classifier._groups import (
+    read_groups,
+    shares_by_group,
+    warn_of_unknown_groups,
+)
 from missratio.classifier._meta import (
     DEPLOYMENTS,
     INFEASIBLE,
@@ -234,25 +237,7 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         predicted = np.asarray(self.predict(X, groups)) != self.controlled_class
         is_other = np.asarray(y) != self.controlled_class
         members = read_groups(groups, X)
-        names = sorted(set(members.tolist()), key=str)
-        columns: dict[str, list[Any]] = {
-            "group": [str(name) for name in names],
-            "controlled_rows": [],
-            "other_rows": [],
-            "error": [],
-            "power": [],
-        }
-        for name in names:
-            for kind, rows, share in (
-                (~is_other, "controlled_rows", "error"),
-                (is_other, "other_rows", "power"),
-            ):
-                own = kind & (members == name)
-                columns[rows].append(int(own.sum()))
-                columns[share].append(
-                    float(predicted[own].mean()) if own.any() else np.nan
-                )
-        return nw.from_dict(columns, backend="pandas").to_native()
+        return shares_by_group(members, predicted, is_other)
 
     def _check_parameters(self) -> None:
         self._check_estimator()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from missratio._base.hints import another_type, listed
+from missratio._base.typing import BoolArray
 
 SHOWN = 5
 
@@ -66,3 +68,32 @@ def warn_of_unknown_groups(members: list[Any], known: list[Any]) -> None:
         UnknownGroupWarning,
         stacklevel=3,
     )
+
+
+def shares_by_group(members: Any, predicted: BoolArray, is_other: BoolArray) -> Any:
+    """For each group its rows of either class, the error and the power, as a table.
+
+    Parameters
+    ----------
+    members : ndarray of shape (n_rows,)
+        The group of each row.
+    predicted, is_other : ndarray of bool of shape (n_rows,)
+        Which rows were given to the other class, and which are of it.
+    """
+    names = sorted(set(members.tolist()), key=str)
+    columns: dict[str, list[Any]] = {
+        "group": [str(name) for name in names],
+        "controlled_rows": [],
+        "other_rows": [],
+        "error": [],
+        "power": [],
+    }
+    for name in names:
+        for kind, rows, share in (
+            (~is_other, "controlled_rows", "error"),
+            (is_other, "other_rows", "power"),
+        ):
+            own = kind & (members == name)
+            columns[rows].append(int(own.sum()))
+            columns[share].append(float(predicted[own].mean()) if own.any() else np.nan)
+    return nw.from_dict(columns, backend="pandas").to_native()

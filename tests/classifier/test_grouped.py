@@ -8,6 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
+from missratio.classifier import UnknownGroupWarning
 from missratio.classifier._upper_bound import error_bound_at
 from missratio.exceptions import NoCertificateError
 from missratio.threshold import BinomialRule, CalibrationSample, binomial_bound
@@ -56,7 +57,8 @@ def test_too_few_rows_of_a_group_raise_by_default():
 def test_rows_of_an_unknown_group_get_the_controlled_class():
     X, y, groups = draw()
     fitted = classifier().fit(X, y, groups)
-    assert not fitted.predict(X, np.full(len(y), "new")).any()
+    with pytest.warns(UnknownGroupWarning, match="controlled class: 'new'"):
+        assert not fitted.predict(X, np.full(len(y), "new")).any()
 
 
 def test_a_shared_threshold_is_the_strictest_that_a_promise_needs():

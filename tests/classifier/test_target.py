@@ -9,6 +9,8 @@ from optional_packages import optional
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
+from missratio.classifier import WeakTargetWarning
+from missratio.exceptions import NoCertificateError, NoFiniteOptimumWarning
 from missratio.threshold import CalibrationSample, TargetRule
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -112,6 +114,101 @@ def test_what_is_not_sound_is_refused():
     sample = CalibrationSample.build([1.0], [1.0])
     with pytest.raises(ValueError, match="largest missing probability"):
         TargetRule(sample).select(sample, 0.1, 0.05)
+
+
+class Given:
+    """A ratio that is any function of the rows."""
+
+    def __init__(self, log_ratio):
+        self.log_ratio = log_ratio
+
+    def predict_log_ratio(self, X):
+        return self.log_ratio(np.asarray(X))
+
+
+def half(X):
+    """Log of 1{x0 > 0}: the target is one half of the source."""
+    return np.where(X[:, 0] > 0.0, 0.0, -np.inf)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e-30])
+def test_rows_of_ratio_zero_weigh_nothing(scale):
+    log_scale = np.log(scale)
+    broken = []
+    X_new, y_new = SETTING.labelled(np.random.default_rng(99), 40_000, 0.0)
+    inside = (X_new[:, 0] > 0.0) & (y_new == 0)
+    for seed in range(8):
+        X, y, _ = draw(seed)
+        target = Given(lambda X: half(X) + log_scale)
+        fitted = classifier().fit(X, y, target=target)
+        broken.append(fitted.predict(X_new)[inside].mean() > 0.1)
+        sample = fitted.calibration_.sample
+        held = X[fitted.calibration_index_]
+        assert sample.n_observed == np.count_nonzero(held[:, 0] > 0.0)
+        told = f"{sample.n_observed} are complete and like rows of the target"
+        assert told in str(fitted.certificate_)
+        # As many rows as the target has there, all of the same weight.
+        assert sample.effective_rows == pytest.approx(sample.n_observed)
+        assert fitted.predict(X_new)[X_new[:, 0] > 0.0].mean() > 0.1
+    assert sum(broken) <= 2
+
+
+def test_rows_of_almost_no_weight_break_nothing():
+    X, y, _ = draw()
+    for lowest in (-40.0, -60.0, -700.0):
+        tiny = Given(lambda X, low=lowest: np.where(X[:, 0] > 0.0, 0.0, low))
+        fitted = classifier().fit(X, y, target=tiny)
+        none = classifier().fit(X, y, target=Given(half))
+        assert fitted.threshold_ == pytest.approx(none.threshold_, abs=0.1)
+
+
+def test_a_ratio_that_is_large_everywhere_is_no_constant():
+    X, y, _ = draw()
+    shifted = simulation.KnownRatio(SHIFT)
+    large = Given(lambda X: shifted.predict_log_ratio(X) + 800.0)
+    one = classifier().fit(X, y, target=shifted)
+    other = classifier().fit(X, y, target=large)
+    assert one.threshold_ == pytest.approx(other.threshold_)
+
+
+@pytest.mark.parametrize(
+    ("value", "match"),
+    [
+        (np.inf, r"must be finite: Given.predict_log_ratio gave \+inf at"),
+        (np.nan, "not NaN: Given.*Give a ratio"),
+        (-np.inf, "above 0 at some rows.*at all [0-9]+ training rows.*Bring rows"),
+    ],
+)
+def test_a_ratio_that_cant_weigh_rows_is_refused(value, match):
+    X, y, _ = draw()
+    with pytest.raises(ValueError, match=match):
+        classifier().fit(X, y, target=Given(lambda X: np.full(len(X), value)))
+
+
+def test_a_target_without_any_calibration_row_is_refused():
+    X, y, _ = draw()
+    X[:, 0] = np.where(y == 1, 10.0, X[:, 0])
+    far = Given(lambda X: np.where(X[:, 0] > 9.0, 0.0, -np.inf))
+    with pytest.raises(ValueError, match=r"at all \d+ calibration rows"):
+        classifier().fit(X, y, target=far)
+
+
+def test_few_target_rows_and_few_rows_like_them_are_said():
+    X, y, target = draw()
+    with pytest.warns(WeakTargetWarning, match="from 49 target row"):
+        classifier().fit(X, y, target=target[:49])
+    narrow = Given(lambda X: np.where(np.abs(X[:, 0]) < 0.005, 0.0, -np.inf))
+    with pytest.warns(WeakTargetWarning, match="rows are worth"):
+        classifier(on_infeasible="reject_all").fit(X, y, target=narrow)
+
+
+def test_a_target_far_away_has_no_certificate():
+    X, y, target = draw()
+    with (
+        pytest.warns(NoFiniteOptimumWarning),
+        pytest.raises(NoCertificateError),
+    ):
+        classifier().fit(X, y, target=target + 50.0)
 
 
 def test_a_target_is_kept_its_promise_in_a_short_simulation():

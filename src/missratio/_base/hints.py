@@ -2,6 +2,10 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Real
+from typing import Any
+
+_KINDS = {bool: "booleans", int: "integers", float: "floats", str: "strings"}
 
 
 def listed(choices: Iterable[object]) -> str:
@@ -28,3 +32,34 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     by_lower = {choice.lower(): choice for choice in choices}
     near = get_close_matches(word.lower(), by_lower, n=1)
     return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
+
+
+def another_type(label: Any, known: Iterable[Any]) -> str:
+    """Say that a label is known under another type, or nothing.
+
+    Examples
+    --------
+    >>> another_type("0", [0, 1])
+    " They are integers: write 0, not the string '0'."
+    >>> another_type("2", [0, 1])
+    ''
+    """
+    for each in known:
+        if str(each) == str(label) and type(each) is not type(label):
+            kind = _KINDS.get(type(each), f"of type {type(each).__name__}")
+            own = "string" if isinstance(label, str) else type(label).__name__
+            return f" They are {kind}: write {each!r}, not the {own} {label!r}."
+    return ""
+
+
+def check_number(name: str, value: Any) -> None:
+    """Refuse what can't be compared with numbers.
+
+    Examples
+    --------
+    >>> check_number("alpha", 0.05)
+    """
+    if not isinstance(value, Real):
+        raise TypeError(
+            f"{name} must be a number, got {value!r} of type {type(value).__name__}."
+        )

@@ -10,6 +10,7 @@ from missratio.classifier._grouped_certificate import (
     GroupedCertificate,
     KeptPromise,
 )
+from missratio.classifier._groups import UnknownGroupWarning
 from missratio.classifier._multiclass import MulticlassNeymanPearsonClassifier
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
@@ -27,6 +28,7 @@ from missratio.classifier._sensitivity import (
     Variation,
     sensitivity_curve,
 )
+from missratio.classifier._target import WeakTargetWarning
 from missratio.classifier._trade_off import TradeOff
 from missratio.classifier._training import missingness_parameters
 from missratio.exceptions import NoCertificateError
@@ -49,8 +51,10 @@ __all__ = [
     "RepeatedRowsWarning",
     "SensitivityCurve",
     "TradeOff",
+    "UnknownGroupWarning",
     "UnstableScoresWarning",
     "Variation",
+    "WeakTargetWarning",
     "check_same_rows",
     "complete_mask",
     "expected_power",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from missratio._base.hints import did_you_mean
+from missratio._base.hints import another_type, did_you_mean
 from missratio.classifier._decisions import Decision, ordered, unordered
 from missratio.threshold import check_levels
 
@@ -97,7 +97,9 @@ class Asked:
 
     def _check_label(self, label: Any, parameter: str) -> None:
         if label not in self.labels:
-            hint = did_you_mean(str(label), [str(known) for known in self.labels])
+            hint = another_type(label, self.labels)
+            if not hint:
+                hint = did_you_mean(str(label), [str(known) for known in self.labels])
             raise ValueError(
                 f"{parameter} names a class {label!r}, but the classes are "
                 f"{self.labels}.{hint}"

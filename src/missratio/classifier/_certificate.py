@@ -178,8 +178,11 @@ class Certificate:
         size = self.effective_rows
         # No powers of ten, however many rows there are.
         shown = f"{size:.4g}" if size < 1000.0 else f"{size:,.0f}"
+        what = "complete"
+        if self.target_rows is not None:
+            what = "complete and like rows of the target"
         return (
-            f", of which {self.observed:,} are complete (effective sample size {shown})"
+            f", of which {self.observed:,} are {what} (effective sample size {shown})"
         )
 
     def _on_missingness(self) -> list[str]:

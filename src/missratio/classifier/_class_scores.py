@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from missratio._base.blocks import in_double, take_rows
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier._class_table import ClassTable, Models
-from missratio.classifier._scores import score_rows
+from missratio.classifier._scores import probabilities, score_rows
 from missratio.classifier._training import fit_estimator, missingness_parameters
 from missratio.exceptions import DataError
 
@@ -60,7 +60,7 @@ class ClassScores:
         if not rows.any():
             return scores
         if not self.classes:
-            scores[rows] = _all_at_once(self.estimators[0], X, rows)
+            scores[rows] = _all_at_once(self.estimators[0], X, rows, scores.shape[1])
         else:
             scores[rows, self.reference] = 0.0
             for position, estimator in zip(self.classes, self.estimators, strict=True):
@@ -71,10 +71,10 @@ class ClassScores:
         return scores
 
 
-def _all_at_once(estimator: Any, X: Any, rows: BoolArray) -> FloatArray:
+def _all_at_once(estimator: Any, X: Any, rows: BoolArray, n_classes: int) -> FloatArray:
     chosen = in_double(X if rows.all() else take_rows(X, np.flatnonzero(rows)))
     if hasattr(estimator, "predict_proba"):
-        probability = np.asarray(estimator.predict_proba(chosen), dtype=np.float64)
+        probability = probabilities(estimator, chosen, n_classes)
         with np.errstate(divide="ignore"):
             return np.log(probability)
     if hasattr(estimator, "decision_function"):

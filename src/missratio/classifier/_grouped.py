@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.hints import check_number
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._bounded import BoundedClass
@@ -19,7 +19,17 @@ from missratio.classifier._certify import Promise
 from missratio.classifier._class_scores import Training
 from missratio.classifier._class_table import ClassTable, scorable
 from missratio.classifier._grouped_certificate import GroupedCertificate, KeptPromise
-from missratio.classifier._meta import DEPLOYMENTS, INFEASIBLE, CertifiedClassifier
+from missratio.classifier._groups import (
+    read_groups,
+    shares_by_group,
+    warn_of_unknown_groups,
+)
+from missratio.classifier._meta import (
+    DEPLOYMENTS,
+    INFEASIBLE,
+    CertifiedClassifier,
+    not_a_class,
+)
 from missratio.classifier._models import find_models
 from missratio.classifier._precision import PrecisionPromise
 from missratio.classifier._reading import read_labelled, read_rows
@@ -152,7 +162,7 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         self._check_parameters()
         X, y = read_labelled(self, X, y)
         self.classes_ = two_classes(y)
-        members = self._read_groups(groups, X)
+        members = read_groups(groups, X)
         table = self._table(X, y)
         rng = generator(self.random_state)
         # 1. Rows to fit on, to choose by (for precision) and to calibrate on.
@@ -202,7 +212,8 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
                     "Each group has a threshold of its own: give groups, one for each "
                     "row."
                 )
-            members = self._read_groups(groups, X)
+            members = read_groups(groups, X)
+            warn_of_unknown_groups(members.tolist(), list(self.thresholds_))
             known = (self.thresholds_.get(group, np.inf) for group in members.tolist())
             limits = np.array(list(known))
         above = self._score(X) > limits
@@ -225,28 +236,11 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         """
         predicted = np.asarray(self.predict(X, groups)) != self.controlled_class
         is_other = np.asarray(y) != self.controlled_class
-        members = self._read_groups(groups, X)
-        names = sorted(set(members.tolist()), key=str)
-        columns: dict[str, list[Any]] = {
-            "group": [str(name) for name in names],
-            "controlled_rows": [],
-            "other_rows": [],
-            "error": [],
-            "power": [],
-        }
-        for name in names:
-            for kind, rows, share in (
-                (~is_other, "controlled_rows", "error"),
-                (is_other, "other_rows", "power"),
-            ):
-                own = kind & (members == name)
-                columns[rows].append(int(own.sum()))
-                columns[share].append(
-                    float(predicted[own].mean()) if own.any() else np.nan
-                )
-        return nw.from_dict(columns, backend="pandas").to_native()
+        members = read_groups(groups, X)
+        return shares_by_group(members, predicted, is_other)
 
     def _check_parameters(self) -> None:
+        self._check_estimator()
         check_levels(self.alpha, self.delta)
         for level in (self.group_alpha or {}).values():
             check_levels(level, self.delta)
@@ -254,11 +248,18 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
         check_choice("deployment", self.deployment, DEPLOYMENTS)
         if self.precision is None:
+            if self.prevalence is not None:
+                raise ValueError(
+                    f"prevalence={self.prevalence} is for a precision, and none is "
+                    "asked for: set precision, or leave out prevalence."
+                )
             return
         for name, value in (
             ("precision", self.precision),
             ("prevalence", self.prevalence),
         ):
+            if value is not None:
+                check_number(name, value)
             if value is None or not 0.0 < value < 1.0:
                 raise ValueError(
                     f"{name} must lie strictly between 0 and 1, got {value}: a "
@@ -269,24 +270,10 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
                 "A precision is promised for all rows: set threshold='shared'."
             )
 
-    def _read_groups(self, groups: ArrayLike, X: Any) -> Any:
-        members = np.asarray(groups, dtype=object)
-        check_consistent_length(X, members)
-        missing = [g is None or g != g for g in members.tolist()]
-        if any(missing):
-            raise ValueError(
-                f"{sum(missing)} row(s) have no group. Give each row one, such as "
-                "'unknown'."
-            )
-        return members
-
     def _table(self, X: Any, y: Any) -> ClassTable:
         labels = self.classes_.tolist()
         if self.controlled_class not in labels:
-            raise ValueError(
-                f"controlled_class={self.controlled_class!r} is not among the classes "
-                f"{labels}. Say which of them is to be controlled."
-            )
+            raise not_a_class(self.controlled_class, labels)
         labels.sort(key=lambda label: label != self.controlled_class)
         models = find_models(self.missingness, self.estimator, self.classes_)
         codes = (np.asarray(y) != self.controlled_class).astype(np.intp)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
+from missratio._base.hints import another_type, check_number
 from missratio.classifier._scores import complete_mask
 from missratio.missingness import Missingness, RowInclusion
 
@@ -39,6 +40,18 @@ class CertifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             .add(estimator=self.estimator, method_mapping=mapping)
         )
 
+    def _check_estimator(self) -> None:
+        """Refuse what can't be fitted."""
+        given = self.estimator
+        if isinstance(given, type) or not hasattr(given, "fit"):
+            what = repr(given)
+            if isinstance(given, type):
+                what = f"the class {given.__name__}; write {given.__name__}()"
+            raise TypeError(
+                "estimator must be a density ratio or a classifier, such as KLIEP() or "
+                f"LogisticRegression(): got {what}."
+            )
+
     def __sklearn_tags__(self) -> Any:
         """NaN and sparse tables where the estimator takes them."""
         tags = super().__sklearn_tags__()
@@ -63,8 +76,17 @@ class CertifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return RowInclusion.of(inclusion, complete_mask(X), X.shape[1], y)
 
 
+def not_a_class(controlled: Any, labels: list[Any]) -> ValueError:
+    """The controlled class is not among the classes."""
+    return ValueError(
+        f"controlled_class={controlled!r} is not among the classes {labels}. Say which "
+        f"of them is to be controlled.{another_type(controlled, labels)}"
+    )
+
+
 def check_factor(name: str, factor: float) -> None:
     """Refuse a factor that odds, or a ratio, can't be wrong by."""
+    check_number(name, factor)
     if not 1.0 <= factor < np.inf:
         raise ValueError(f"{name} must be 1 or more, and finite: got {factor}.")
 

@@ -185,6 +185,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             self, X, "Bring some into memory, or bound one error with "
             "NeymanPearsonClassifier.",
         )  # fmt: skip
+        self._check_estimator()
         X, y = read_labelled(self, X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)

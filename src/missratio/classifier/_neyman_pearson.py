@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from missratio._base.blocks import take_rows
+from missratio._base.hints import check_number
 from missratio._base.seeds import generator
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.classifier._cautions import (
@@ -31,6 +32,7 @@ from missratio.classifier._meta import (
     INFEASIBLE,
     CertifiedClassifier,
     check_factor,
+    not_a_class,
     weighed_twice,
 )
 from missratio.classifier._models import calibration_model, find_models
@@ -38,7 +40,11 @@ from missratio.classifier._predicted import with_low_stratum
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._streamed import as_table, hold_out
-from missratio.classifier._target import TargetRatio, learn_target
+from missratio.classifier._target import (
+    TargetRatio,
+    learn_target,
+    warn_of_weak_target,
+)
 from missratio.classifier._training import (
     fit_estimator,
     fit_source_estimator,
@@ -454,8 +460,11 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         return tags
 
     def _check_parameters(self) -> None:
+        self._check_estimator()
         check_levels(self.alpha, self.delta)
         part = self.missingness_delta
+        if part is not None:
+            check_number("missingness_delta", part)
         if part is not None and not 0.0 < part < self.delta:
             raise ValueError(
                 "missingness_delta is a part of delta, so it must lie strictly between "
@@ -470,10 +479,7 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         if self.controlled_class is None:
             return self.classes_[:1].tolist()[0]
         if self.controlled_class not in self.classes_.tolist():
-            raise ValueError(
-                f"controlled_class={self.controlled_class!r} is not among the classes "
-                f"{self.classes_.tolist()}. Say which of them is to be controlled."
-            )
+            raise not_a_class(self.controlled_class, self.classes_.tolist())
         return self.controlled_class
 
     def _other(self) -> Any:
@@ -599,6 +605,8 @@ class NeymanPearsonClassifier(CertifiedClassifier):
                 X0, model, complete=True, odds_factor=self.odds_factor
             )
             refuse_contradiction(checks, self._controlled())
+        if self.target_ is not None:
+            self.target_.check(X0, "calibration")
         training = None
         weighted = model is not None or self.target_ is not None
         if weighted and training_rows is not None:
@@ -626,6 +634,9 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         )
         self.certificate_ = replace(self.certificate_, checks=tested(model, checks))
         self.threshold_ = self.certificate_.threshold
+        if self.target_ is not None:
+            sample = self.calibration_.sample
+            warn_of_weak_target(self.target_, sample.effective_rows, sample.n_rows)
         if training_rows is not None:
             warn_of_repeated_rows(X0, training_rows)
         if self.certificate_.certified:

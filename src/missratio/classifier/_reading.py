@@ -38,10 +38,37 @@ def read_labelled(owner: Any, X: Any, y: ArrayLike | None) -> tuple[Any, Any]:
         )
     X = read_rows(owner, X, reset=True)
     labels = np.asarray(column_or_1d(y, warn=True))
+    if labels.dtype.kind == "O":
+        labels = _of_one_type(labels)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains NaN or infinity: labels must be finite.")
     check_consistent_length(X, labels)
     return X, labels
+
+
+def _of_one_type(objects: Any) -> Any:
+    """Labels that came as objects; refuse missing ones, and texts among others."""
+    labels = objects.tolist()
+    missing = [
+        row
+        for row, label in enumerate(labels)
+        if label is None or (isinstance(label, float) and np.isnan(label))
+    ]
+    if missing:
+        raise ValueError(
+            f"Every row needs a label: y has none for row {missing[0]} ({len(missing)} "
+            "such). Leave out rows whose class is not known."
+        )
+    texts = [label for label in labels if isinstance(label, str)]
+    others = [label for label in labels if not isinstance(label, str)]
+    if texts and others:
+        raise ValueError(
+            f"The labels of y must be of one type: got {others[0]!r}, of type "
+            f"{type(others[0]).__name__}, and the string {texts[0]!r}. Convert them, "
+            "such as by y.astype(str)."
+        )
+    # Numbers as such, so that they sort and compare as numbers.
+    return np.asarray(labels) if others and not np.ndim(others[0]) else objects
 
 
 def read_rows(owner: Any, X: Any, *, reset: bool) -> Any:

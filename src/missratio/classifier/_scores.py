@@ -28,6 +28,18 @@ def complete_mask(X: Any) -> BoolArray:
     return ~rows_with_nan(table)
 
 
+def probabilities(estimator: Any, X: Any, n_classes: int) -> FloatArray:
+    """What `predict_proba` gives, a column for each class."""
+    found = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+    if found.ndim != 2 or found.shape[1] != n_classes:
+        raise ValueError(
+            f"{type(estimator).__name__}.predict_proba must give a column for each of "
+            f"the {n_classes} classes, got shape {found.shape}. Take an estimator that "
+            "was fitted with rows of all classes and gives each a probability."
+        )
+    return found
+
+
 def score_rows(estimator: Any, X: Any, rows: BoolArray, sign: float) -> FloatArray:
     """Scores of some rows; −∞ for the others, and where the estimator gives NaN.
 
@@ -48,7 +60,7 @@ def score_rows(estimator: Any, X: Any, rows: BoolArray, sign: float) -> FloatArr
     if hasattr(estimator, "decision_function"):
         raw = np.asarray(estimator.decision_function(chosen), dtype=np.float64)
     elif hasattr(estimator, "predict_proba"):
-        probability = np.asarray(estimator.predict_proba(chosen), dtype=np.float64)
+        probability = probabilities(estimator, chosen, 2)
         with np.errstate(divide="ignore"):
             raw = np.log(probability[:, 1]) - np.log(probability[:, 0])
     else:

@@ -10,10 +10,12 @@ importance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.base import clone
 
 from missratio._base.blocks import take_rows
@@ -23,6 +25,12 @@ from missratio.ratio import KLIEP, stack_samples
 
 # Rows that stand for more than this many times the average are as good as unseen.
 LARGEST_LOG = 50.0
+# A ratio that was learned from fewer rows is hardly known; nor is an error by so few.
+FEWEST_ROWS, FEWEST_EFFECTIVE = 50, 20.0
+
+
+class WeakTargetWarning(UserWarning):
+    """A certificate is for a target that little is known about."""
 
 
 @dataclass(frozen=True)
@@ -53,22 +61,55 @@ class TargetRatio:
         ----------
         rows : array or dataframe of shape (n_rows, n_columns)
         """
+        logs = self.log_ratios(rows)
+        return np.exp(np.minimum(logs - self.shift, LARGEST_LOG))
+
+    def log_ratios(self, rows: Any) -> FloatArray:
+        """Log r as the ratio gives it for complete rows, −∞ for others."""
         complete = complete_mask(rows)
-        weights = np.zeros(len(complete))
+        found = np.full(len(complete), -np.inf)
         if complete.any():
             chosen = rows
             if not complete.all():
                 chosen = take_rows(rows, np.flatnonzero(complete))
             logs = np.asarray(self.ratio.predict_log_ratio(chosen), dtype=np.float64)
             if logs.shape != (int(complete.sum()),) or np.isnan(logs).any():
+                bad = np.count_nonzero(np.isnan(logs))
                 raise ValueError(
                     "The target's density ratio must be one number for each row, and "
                     f"not NaN: {type(self.ratio).__name__}.predict_log_ratio gave "
-                    f"shape {logs.shape}."
+                    f"shape {logs.shape} for {int(complete.sum())} rows, {bad} of the "
+                    "values NaN. Give a ratio that is a number at every row of X."
                 )
-            limited = np.clip(logs - self.shift, -LARGEST_LOG, LARGEST_LOG)
-            weights[complete] = np.exp(limited)
-        return weights
+            found[complete] = logs
+        return found
+
+    def check(self, rows: Any, what: str) -> FloatArray:
+        """Log r of rows that a certificate is made of; refuse what can't weigh them.
+
+        Parameters
+        ----------
+        rows : array or dataframe of shape (n_rows, n_columns)
+        what : str
+            What the rows are, for errors.
+        """
+        logs = self.log_ratios(rows)
+        name = f"{type(self.ratio).__name__}.predict_log_ratio"
+        infinite = np.count_nonzero(logs == np.inf)
+        if infinite:
+            raise ValueError(
+                f"The target's density ratio must be finite: {name} gave +inf at "
+                f"{infinite} of {len(logs)} {what} rows, and no row stands for "
+                "infinitely many. Give a bounded ratio, or one with more penalty."
+            )
+        if not (logs > -np.inf).any():
+            raise ValueError(
+                f"The target's density ratio must be above 0 at some rows: {name} gave "
+                f"-inf, a ratio of 0, at all {len(logs)} {what} rows. The target has "
+                "no rows like these, so they say nothing about it. Bring rows like the "
+                "target's, or give a ratio that overlaps with X."
+            )
+        return logs
 
 
 def learn_target(
@@ -116,5 +157,38 @@ def learn_target(
 
 def _centred(found: TargetRatio, source: Any, weights: FloatArray) -> TargetRatio:
     """The same with weights that are one on average."""
-    mean = float(np.average(found.weights(source), weights=weights))
-    return TargetRatio(found.ratio, found.rows, float(np.log(mean)), found.factor)
+    logs = found.check(source, "training")
+    seen = (weights > 0.0) & (logs > -np.inf)
+    total = logsumexp(logs[seen], b=weights[seen])
+    return replace(found, shift=float(total - np.log(weights.sum())))
+
+
+def warn_of_weak_target(found: TargetRatio, effective_rows: float, n_rows: int) -> None:
+    """Warn where little is known about a target.
+
+    Parameters
+    ----------
+    found : TargetRatio
+    effective_rows : float
+        Kish's effective size of the calibration rows, as the target weighs them.
+    n_rows : int
+        How many calibration rows there are.
+    """
+    known = []
+    if 0 < found.rows < FEWEST_ROWS:
+        known.append(
+            f"its density ratio was learned from {found.rows} target row(s), fewer "
+            f"than {FEWEST_ROWS}, and the certificate takes the ratio at its word"
+        )
+    if effective_rows < FEWEST_EFFECTIVE:
+        known.append(
+            f"the {n_rows} calibration rows are worth {effective_rows:.3g} as the "
+            "target weighs them: few of them are like its rows"
+        )
+    if known:
+        warnings.warn(
+            f"Little is known about the target: {'; '.join(known)}. Bring more rows "
+            "like the target's, or allow for a wrong ratio by target_factor.",
+            WeakTargetWarning,
+            stacklevel=2,
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from missratio._base.hints import did_you_mean
+from missratio._base.hints import check_number, did_you_mean
 from missratio.threshold._bets import Doubt
 from missratio.threshold._betting import (
     BettingRule,
@@ -177,5 +177,6 @@ def make_rule(
 def check_levels(alpha: float, delta: float) -> None:
     """Refuse levels that are not probabilities strictly between 0 and 1."""
     for name, value in (("alpha", alpha), ("delta", delta)):
+        check_number(name, value)
         if not 0.0 < value < 1.0:
             raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}.")

@@ -58,7 +58,8 @@ def largest_bet(ratio: float, alpha: float, bound: float | None) -> float:
     if ratio < 1.0:
         if bound is None:
             return 0.0
-        limits.append(1.0 / ((bound - alpha) - ratio * (bound - 1.0)))
+        # Written so that nothing cancels where the bound is tiny and ratio is α.
+        limits.append(1.0 / ((1.0 - ratio) * bound + (ratio - alpha)))
     return min(limits)
 
 
@@ -73,7 +74,7 @@ def log_capital(
 ) -> FloatArray:
     """Log capital of a bet for tails of the 0, 1, …, n_tail highest rows."""
     heaviest = sample.high_weights[:n_tail].max(initial=0.0)
-    lost = 1.0 + bet.on_tail * alpha - bet.on_weight
+    lost = 1.0 + (bet.on_tail * alpha - bet.on_weight)
     if lost + (bet.on_weight - bet.on_tail) * heaviest <= 0.0:
         raise ValueError(
             f"A weight of {heaviest:.6g} would lose more than a bet has: it exceeds "
@@ -94,7 +95,7 @@ def log_capital(
 
 def empty_tail_growth(bet: Bet, alpha: float, bound: float) -> float:
     """Mean log capital that a row adds if none is in the tail and φ = 1 − 1/bound."""
-    lost = 1.0 + bet.on_tail * alpha - bet.on_weight
+    lost = 1.0 + (bet.on_tail * alpha - bet.on_weight)
     seen = math.log(lost + bet.on_weight * bound) / bound
     return seen + (1.0 - 1.0 / bound) * math.log(lost)
 

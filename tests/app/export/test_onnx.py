@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import missratio as mr
 from missratio.app.export import CantExportError
+from missratio.app.export._margins import least_product
 from missratio.exceptions import DestinationError
 
 pd = optional("pandas")
@@ -128,6 +129,69 @@ def test_where_nothing_was_certified_all_rows_get_the_controlled_class(tmp_path)
     assert not run(path, draw(100)[0])[0].any()
 
 
+HUGE = [1.7e308, -1.7e308, 1e308, -1e308, 1e300, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        mr.KLIEP(),
+        mr.NaiveBayesRatio(mr.KLIEP()),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value):RuntimeWarning")
+def test_overflow_gives_the_controlled_class_whatever_the_order(estimator, tmp_path):
+    X, y = draw()
+    fitted = classifier(estimator).fit(X[:, :2], y)
+    path = mr.export_onnx(fitted, tmp_path / "model.onnx")
+    rng = np.random.default_rng(0)
+    rows = rng.choice(HUGE, size=(2000, 2)) * rng.choice([1.0, 0.9], size=(2000, 2))
+    label, score = run(path, rows)
+    assert not (label > fitted.predict(rows)).any()
+    assert not (score == np.inf).any()
+    # Only where the terms themselves overflow are labels not the same.
+    sound = np.abs(rows).max(axis=1) < 1e301
+    np.testing.assert_array_equal(label[sound], fitted.predict(rows[sound]))
+
+
+@pytest.mark.parametrize("C", [1e-8, 1e-12, 1e-14, 1e-16, 1e-18])
+def test_scores_that_hardly_vary_have_the_same_labels(C, tmp_path):
+    fitted = classifier(LogisticRegression(C=C)).fit(*draw())
+    path = mr.export_onnx(fitted, tmp_path / "model.onnx")
+    X, _ = draw(20_000, seed=1)
+    np.testing.assert_array_equal(run(path, X)[0], fitted.predict(X))
+
+
+def test_rows_at_the_threshold_are_never_moved_to_the_other_class(tmp_path):
+    fitted = classifier(LogisticRegression()).fit(*draw())
+    path = mr.export_onnx(fitted, tmp_path / "model.onnx")
+    X, _ = draw(4000, seed=1)
+    label = fitted.predict(X)
+    low, high = (X[label == k][:200].copy() for k in (0, 1))
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = (fitted.predict(middle) == 1)[:, None]
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    for rows in (low, high):
+        assert not (run(path, rows)[0] > fitted.predict(rows)).any()
+    # A part in 10⁹ further on, labels are the same.
+    rows = high + 1e-9 * (X[label == 1][:200] - high)
+    assert run(path, rows)[0].mean() == fitted.predict(rows).mean() == 1.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_least_product_is_where_rounding_passes_the_threshold(seed):
+    rng = np.random.default_rng(seed)
+    intercept = float(rng.normal() * 10.0 ** rng.integers(-20, 20))
+    threshold = float(intercept + rng.normal() * 10.0 ** rng.integers(-20, 20))
+    least = least_product(intercept, threshold)
+    assert least + intercept > threshold
+    assert np.nextafter(least, -np.inf) + intercept <= threshold
+
+
 @pytest.mark.parametrize(
     ("estimator", "match"),
     [
@@ -162,3 +226,10 @@ def test_caps_and_other_classifiers_are_refused(tmp_path):
         mr.export_onnx(capped, tmp_path / "model.onnx")
     with pytest.raises(CantExportError, match="LogisticRegression can't"):
         mr.export_onnx(LogisticRegression(), tmp_path / "model.onnx")
+    others = (
+        mr.MulticlassNeymanPearsonClassifier(LogisticRegression(), {0: 0.1}),
+        mr.GroupedNeymanPearsonClassifier(LogisticRegression()),
+    )
+    for other in others:
+        with pytest.raises(CantExportError, match=f"{type(other).__name__} can't"):
+            mr.export_onnx(other, tmp_path / "model.onnx")

@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from skops import io as skops_io
 
 import missratio as mr
+from missratio.app.modelfile import ModelFileError
+from missratio.app.modelfile._archive import pack
 
 
 def test_saved_and_loaded_it_predicts_the_same(classifier, rows, tmp_path):
@@ -59,3 +63,34 @@ def test_folders_and_absent_files_are_refused(tmp_path):
         mr.load_model(tmp_path)
     with pytest.raises(FileNotFoundError):
         mr.load_model(tmp_path / "absent.skops")
+
+
+def three_classes():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 100)
+    X = rng.normal(size=(300, 2)) + 3.0 * y[:, None]
+    return mr.MulticlassNeymanPearsonClassifier(
+        LogisticRegression(), alpha={0: 0.2}, delta=0.2, random_state=0
+    ).fit(X, y)
+
+
+def two_groups():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    X = rng.normal(size=(400, 2)) + 3.0 * y[:, None]
+    return mr.GroupedNeymanPearsonClassifier(
+        LogisticRegression(), alpha=0.2, delta=0.2, random_state=0
+    ).fit(X, y, ["a", "b"] * 200)
+
+
+@pytest.mark.parametrize("fitted", [three_classes, two_groups])
+def test_classifiers_for_python_alone_are_refused_by_name(fitted, tmp_path):
+    model, path = fitted(), tmp_path / "model.skops"
+    match = f"can't hold a {type(model).__name__}: it holds a NeymanPearsonClassifier"
+    with pytest.raises(ModelFileError, match=match):
+        mr.save_model(model, path)
+    assert not path.exists()
+    # Nor is such a file loaded, should one be made by hand.
+    path.write_bytes(pack(skops_io.dumps(model), {}))
+    with pytest.raises(ModelFileError, match=rf"was refused\. A model file {match}"):
+        mr.load_model(path)

@@ -23,10 +23,6 @@ from missratio.app.export._scores import CantExportError, read_estimator
 from missratio.app.modelfile import TableModel
 from missratio.classifier import NeymanPearsonClassifier
 
-# By how much sums of a thousand terms differ with their order, as a share of the sum.
-# A score that falls into this gap by chance is one in 10¹².
-ANOTHER_ORDER = 1e-12
-
 
 def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
     """Write a certified classifier as ONNX: the same labels, in any ONNX runtime.
@@ -34,6 +30,8 @@ def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
     The graph takes a tensor `X` of doubles, a row for each row, NaN where a value is
     missing, and gives `label` and `score`. All of it is computed in double precision;
     the threshold is part of it, and so is what becomes of a row that can't be scored.
+    Where rounding decides, or a score overflows, a row gets the controlled class: the
+    graph never gives a row to the other class that `predict` doesn't.
     The columns' names and the certificate are among the file's metadata.
 
     Parameters
@@ -107,7 +105,9 @@ def _build(classifier: NeymanPearsonClassifier, n_numeric: int | None) -> Graph:
             "to ONNX. Let fit fit it, instead of calibrate."
         )
     graph = Graph()
-    score = score_rows(graph, "X", *read_estimator(classifier.estimator_))
+    scalings, read = read_estimator(classifier.estimator_)
+    threshold = float(classifier.threshold_)
+    score, above = score_rows(graph, "X", scalings, read, threshold)
     unscored = None
     if classifier.deployment == "complete":
         unscored = any_missing(graph, "X", 0)
@@ -118,17 +118,8 @@ def _build(classifier: NeymanPearsonClassifier, n_numeric: int | None) -> Graph:
     labels = np.array([certificate.controlled_class, certificate.other_class])
     if labels.dtype.kind == "U":
         labels = labels.astype(object)
-    decide(graph, score, unscored, _threshold(classifier), labels)
+    decide(graph, score, above, unscored, labels)
     return graph
-
-
-def _threshold(classifier: NeymanPearsonClassifier) -> float:
-    """The threshold, above what another order of summation makes of a tied score."""
-    threshold = float(classifier.threshold_)
-    if not np.isfinite(threshold):
-        return threshold
-    size = abs(threshold) + classifier.calibration_.rounding.scale
-    return threshold + ANOTHER_ORDER * size
 
 
 def _model(classifier: NeymanPearsonClassifier, graph: Graph, model: Any) -> Any:

@@ -7,6 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from missratio.app.export._margins import (
+    LARGEST_SIZE,
+    least_product,
+    product_margin,
+    trees_margin,
+)
 from missratio.app.export._scores import (
     LinearScore,
     Scaling,
@@ -58,8 +64,10 @@ class Graph:
         return name
 
 
-def score_rows(graph: Graph, rows: str, scalings: list[Scaling], score: Score) -> str:
-    """The scores of rows, as one column.
+def score_rows(
+    graph: Graph, rows: str, scalings: list[Scaling], score: Score, threshold: float
+) -> tuple[str, str]:
+    """The scores of rows, and which surely are above the threshold, as columns.
 
     Parameters
     ----------
@@ -68,14 +76,38 @@ def score_rows(graph: Graph, rows: str, scalings: list[Scaling], score: Score) -
         The name of a tensor of doubles.
     scalings : list of Scaling
     score : LinearScore or TreeScore
+    threshold : float
     """
     for scaling in scalings:
         centred = graph.add("Sub", rows, graph.constant(scaling.mean))
         rows = graph.add("Div", centred, graph.constant(scaling.scale))
     if isinstance(score, LinearScore):
-        product = graph.add("MatMul", rows, graph.constant(score.coef[:, None]))
-        return graph.add("Add", product, graph.constant(np.array([score.intercept])))
-    return _trees(graph, rows, score)
+        return _linear(graph, rows, score, threshold)
+    found = _trees(graph, rows, score)
+    if np.isfinite(threshold):
+        threshold += trees_margin(score, threshold)
+    return found, graph.add("Greater", found, graph.constant(np.array([threshold])))
+
+
+def _linear(
+    graph: Graph, rows: str, score: LinearScore, threshold: float
+) -> tuple[str, str]:
+    """A sum that may overflow has the score −∞, however large its other terms are."""
+    product = graph.add("MatMul", rows, graph.constant(score.coef[:, None]))
+    total = graph.add("Add", product, graph.constant(np.array([score.intercept])))
+    absolute = graph.constant(np.abs(score.coef)[:, None])
+    size = graph.add("MatMul", graph.add("Abs", rows), absolute)
+    # False for NaN too.
+    is_sound = graph.add("Less", size, graph.constant(np.array([LARGEST_SIZE])))
+    lowest = graph.constant(np.array([-np.inf]))
+    found = graph.add("Where", is_sound, total, lowest)
+    least, share = product_margin(len(score.coef))
+    margin = graph.add("Mul", size, graph.constant(np.array([share])))
+    margin = graph.add("Add", margin, graph.constant(np.array([least])))
+    surely = graph.add("Sub", product, margin)
+    limit = least_product(score.intercept, threshold)
+    above = graph.add("GreaterOrEqual", surely, graph.constant(np.array([limit])))
+    return found, graph.add("And", above, is_sound)
 
 
 def _trees(graph: Graph, rows: str, score: TreeScore) -> str:
@@ -154,18 +186,17 @@ def _number(tree: Tree, values: Any, columns: dict[str, list[Any]]) -> None:
 
 
 def decide(
-    graph: Graph, score: str, unscored: str | None, threshold: float, labels: Any
+    graph: Graph, score: str, above: str, unscored: str | None, labels: Any
 ) -> None:
     """Labels of rows, and their scores as predictions have them.
 
     Parameters
     ----------
     graph : Graph
-    score : str
-        A column.
+    score, above : str
+        Columns: the scores, and which of them are above the threshold.
     unscored : str or None
         Which rows get the controlled class whatever their score.
-    threshold : float
     labels : ndarray of shape (2,)
         The controlled class, and the other.
     """
@@ -178,9 +209,10 @@ def decide(
     kept = graph.add("Where", never, lowest, score)
     flat = graph.constant(np.array([-1], dtype=np.int64))
     graph.add("Reshape", kept, flat, output="score")
-    above = graph.add("Greater", "score", graph.constant(np.float64(threshold)))
-    place = graph.add("Cast", above, to=TensorProto.INT64)
-    graph.add("Gather", graph.constant(labels), place, output="label")
+    chosen = graph.add("And", above, graph.add("Not", never))
+    place = graph.add("Cast", chosen, to=TensorProto.INT64)
+    places = graph.add("Reshape", place, flat)
+    graph.add("Gather", graph.constant(labels), places, output="label")
 
 
 def any_missing(graph: Graph, rows: str, first: int) -> str:

@@ -25,6 +25,7 @@ from missratio.app.modelfile._types import (
     ModelFileError,
     check_types,
     foreign_types,
+    python_alone,
 )
 from missratio.classifier import NeymanPearsonClassifier
 
@@ -58,10 +59,13 @@ def save_model(
     Raises
     ------
     ModelFileError
-        Where the model has parts that can't be saved without code.
+        Where the model is of another class, or has parts that can't be saved without
+        code.
     """
     from skops import io as skops_io
 
+    if not isinstance(model, (TableModel, NeymanPearsonClassifier)):
+        raise python_alone(type(model).__name__)
     path = Path(path)
     outputs = check_outputs(path, force=force, sign_with=sign_with)
     objects = skops_io.dumps(model)

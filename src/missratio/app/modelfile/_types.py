@@ -93,8 +93,24 @@ ALLOWED: dict[str, frozenset[str]] = {
 TRUSTED = sorted(set().union(*ALLOWED.values()))
 
 
+PYTHON_ALONE = {
+    "missratio.classifier._multiclass.MulticlassNeymanPearsonClassifier",
+    "missratio.classifier._grouped.GroupedNeymanPearsonClassifier",
+}
+"""Classifiers that have no model file."""
+
+
 class ModelFileError(ValueError):
     """A model that can't be saved, or a file that can't be loaded, and why."""
+
+
+def python_alone(name: str) -> ModelFileError:
+    """What to say of a model that has no file, by the name of its class."""
+    return ModelFileError(
+        f"A model file can't hold a {name}: it holds a NeymanPearsonClassifier, or "
+        f"what missratio fit writes. Use the {name} from Python; pickle it if you "
+        "must, and unpickle only files that you trust."
+    )
 
 
 def foreign_types(schema: bytes) -> list[str]:
@@ -124,6 +140,8 @@ def foreign_types(schema: bytes) -> list[str]:
 def check_types(schema: bytes) -> None:
     """Refuse a schema with foreign types."""
     foreign = foreign_types(schema)
+    for name in PYTHON_ALONE.intersection(foreign):
+        raise python_alone(name.rsplit(".", 1)[-1])
     if foreign:
         raise ModelFileError(
             f"It holds {listed(foreign[:5])}, which no model of missratio has. Nothing "

@@ -159,7 +159,8 @@ def test_files_that_workers_read_themselves(cluster, tmp_path):
     here = mr.KLIEP().fit(source).coef_.copy()
     there = source.on(cluster)
     np.testing.assert_array_equal(mr.KLIEP().fit(there).coef_, here)
-    cluster.restart()
+    cluster.restart(wait_for_workers=False)
+    cluster.wait_for_workers(1, timeout=60)
     np.testing.assert_array_equal(mr.KLIEP().fit(source.on(cluster)).coef_, here)
 
 
@@ -173,6 +174,7 @@ def test_rows_that_are_lost_for_good_are_a_clear_error(cluster):
     parts = cluster.scatter(blocks)
     source = hold(cluster, parts, ("a", "b", "c"), 2000)
     assert mr.KLIEP().fit(source).converged_
-    cluster.restart()
+    cluster.restart(wait_for_workers=False)
+    cluster.wait_for_workers(1, timeout=60)
     with pytest.raises(RuntimeError, match=r"can't be computed again.*fit again"):
         mr.KLIEP().fit(source)

@@ -116,7 +116,7 @@ EXPECTED = {
 @parametrize_with_checks(
     [ClassifierRatio()],
     expected_failed_checks=lambda _: EXPECTED,
-    xfail_strict=False,
+    xfail_strict=True,
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

@@ -1,6 +1,6 @@
 """Which incomplete rows score low, to judge by the columns that they do have.
 
-Rows that surely score below the threshold needn't share a stratum with those that may
+Rows that surely score below the threshold need no stratum in common with those that may
 not: of the rest, the looked-up ones say more. Any division of the incomplete rows is
 valid that looks at neither their lost values nor at who was drawn; a poor one costs
 power at worst. This one takes scores and columns for normal, as training rows show

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from missratio._base.typing import FloatArray
-from missratio.comparison._samples import Sample
+from missratio.comparison._samples import ComparedSample
 from missratio.exceptions import DataError, Message, SmallSampleWarning
 from missratio.missingness import Missingness
 from missratio.rows import class_model
@@ -26,7 +26,7 @@ LEAST_CARRYING = 100.0
 
 
 def warn_of_heavy_rows(
-    samples: tuple[Sample, Sample], missingness: Any, stacklevel: int
+    samples: tuple[ComparedSample, ComparedSample], missingness: Any, stacklevel: int
 ) -> None:
     """Warn where single rows decide the weighted means that a bootstrap draws.
 
@@ -103,7 +103,9 @@ def warn_of_long_tail(
     warnings.warn(SmallSampleWarning(message), stacklevel=stacklevel + 1)
 
 
-def refuse_disjoint_columns(samples: tuple[Sample, Sample], divergence: str) -> None:
+def refuse_disjoint_columns(
+    samples: tuple[ComparedSample, ComparedSample], divergence: str
+) -> None:
     """Refuse columns of which one sample has one value, outside of the other's."""
     X1, X0 = (each.table[each.weights > 0.0] for each in samples)
     for name, own, other in (("X1", X1, X0), ("X0", X0, X1)):

@@ -21,7 +21,7 @@ from missratio.comparison._cautions import (
     refuse_separated,
     warn_of_long_tail,
 )
-from missratio.comparison._samples import Inclusion, Sample, read_samples
+from missratio.comparison._samples import ComparedSample, Inclusion, read_samples
 from missratio.exceptions import DataError, Message
 from missratio.ratio import (
     FDivergenceRatio,
@@ -193,7 +193,7 @@ class StandardSquares(PolynomialBasis):
         return standard
 
 
-def _logistic(samples: tuple[Sample, Sample]) -> FDivergenceRatio:
+def _logistic(samples: tuple[ComparedSample, ComparedSample]) -> FDivergenceRatio:
     """Balanced logistic regression on columns and squares, hardly penalised.
 
     It has an optimum where KLIEP has none: where means of the numerator's features lie
@@ -221,7 +221,7 @@ def _spread(table: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def own_scores(
-    samples: tuple[Sample, Sample], estimator: Any, missingness: Any
+    samples: tuple[ComparedSample, ComparedSample], estimator: Any, missingness: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Log r̂ at complete rows of both samples, from a fit to all rows."""
     everything = [np.arange(len(each)) for each in samples]
@@ -234,7 +234,7 @@ def own_scores(
 
 
 def crossed_scores(
-    samples: tuple[Sample, Sample],
+    samples: tuple[ComparedSample, ComparedSample],
     estimator: Any,
     missingness: Any,
     n_folds: int,
@@ -253,7 +253,7 @@ def crossed_scores(
 
 
 def fit_some(
-    samples: tuple[Sample, Sample],
+    samples: tuple[ComparedSample, ComparedSample],
     kept: list[IntArray],
     estimator: Any,
     missingness: Any,
@@ -281,7 +281,9 @@ def fit_some(
     return fitted.fit(X, y, inclusion=np.concatenate(chosen))
 
 
-def _fold_numbers(sample: Sample, n_folds: int, rng: np.random.Generator) -> IntArray:
+def _fold_numbers(
+    sample: ComparedSample, n_folds: int, rng: np.random.Generator
+) -> IntArray:
     """The fold of each row, with as many complete rows in every fold."""
     if np.count_nonzero(sample.weights) < n_folds:
         raise ValueError(

@@ -17,8 +17,8 @@ from missratio._base.typing import FloatArray
 from missratio.comparison._cautions import warn_of_heavy_rows
 from missratio.comparison._divergence import fit_some
 from missratio.comparison._samples import (
+    ComparedSample,
     Inclusion,
-    Sample,
     missing_alike,
     read_samples,
 )
@@ -188,7 +188,7 @@ def _largest_over_widths(found: FloatArray) -> tuple[FloatArray, float, float]:
 
 
 def _kernel_divergences(
-    samples: tuple[Sample, Sample],
+    samples: tuple[ComparedSample, ComparedSample],
     method: str,
     n_resamples: int,
     rng: np.random.Generator,
@@ -282,7 +282,7 @@ def _blocks(n_resamples: int, n_rows: int) -> Iterator[int]:
 
 
 def _refitted(
-    samples: tuple[Sample, Sample],
+    samples: tuple[ComparedSample, ComparedSample],
     estimator: Any,
     missingness: Any,
     n_resamples: int,
@@ -298,7 +298,7 @@ def _refitted(
         if resample:
             order = rng.permutation(order)
         parts = [
-            Sample(take_rows(together, some), table[some], weights[some], None)
+            ComparedSample(take_rows(together, some), table[some], weights[some], None)
             for some in (order[:n_own], order[n_own:])
         ]
         kept = [np.arange(len(part)) for part in parts]
@@ -307,7 +307,7 @@ def _refitted(
     return np.array(found)
 
 
-def _jensen_shannon(fitted: Any, parts: list[Sample]) -> float:
+def _jensen_shannon(fitted: Any, parts: list[ComparedSample]) -> float:
     """½Ê₁[log 2r/(1 + r)] + ½Ê₀[log 2/(1 + r)]."""
     total = 0.0
     for part, sign in zip(parts, (1.0, -1.0), strict=True):

@@ -20,7 +20,7 @@ Inclusion = tuple[ArrayLike | None, ArrayLike | None] | None
 
 
 @dataclass(frozen=True)
-class Sample:
+class ComparedSample:
     """Rows of one sample.
 
     Parameters
@@ -49,7 +49,7 @@ class Sample:
 
 def read_samples(
     X1: Any, X0: Any, missingness: Any, inclusion: Inclusion
-) -> tuple[Sample, Sample]:
+) -> tuple[ComparedSample, ComparedSample]:
     """The numerator's and the denominator's sample, checked."""
     check_missingness(missingness, [0, 1])
     given = (None, None) if inclusion is None else inclusion
@@ -66,7 +66,9 @@ def read_samples(
     return samples[0], samples[1]
 
 
-def _read(X: Any, label: int, model: Any, inclusion: ArrayLike | None) -> Sample:
+def _read(
+    X: Any, label: int, model: Any, inclusion: ArrayLike | None
+) -> ComparedSample:
     table = np.asarray(X, dtype=np.float64)
     if table.ndim != 2 or not len(table):
         raise ValueError(
@@ -92,7 +94,7 @@ def _read(X: Any, label: int, model: Any, inclusion: ArrayLike | None) -> Sample
             f"X{label} has {np.count_nonzero(weights)} complete row(s) of "
             f"{len(table)}; at least 2 are needed."
         )
-    return Sample(X, table, weights, known)
+    return ComparedSample(X, table, weights, known)
 
 
 def missing_alike(missingness: Any, inclusion: Inclusion) -> bool:

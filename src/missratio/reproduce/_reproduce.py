@@ -25,7 +25,7 @@ from missratio.reproduce._experiment import (
 from missratio.reproduce._registry import EXPERIMENTS
 from missratio.reproduce._results import Result
 from missratio.reproduce._store import Task
-from missratio.reproduce._summary import Summary
+from missratio.reproduce._summary import RunSummary
 
 Announce = Callable[[dict[str, int]], None]
 
@@ -110,11 +110,11 @@ class Reproduction:
     Parameters
     ----------
     results : list of Result
-    summary : Summary
+    summary : RunSummary
     """
 
     results: list[Result]
-    summary: Summary
+    summary: RunSummary
 
     def as_json(self) -> dict[str, Any]:
         """The curves of every experiment, as the command's JSON output has them."""
@@ -167,7 +167,7 @@ def reproduce(
     results = runner.run(plans)
     for result in results:
         _write_result(result, out)
-    summary = Summary(results, skipped, command, time.monotonic() - began)
+    summary = RunSummary(results, skipped, command, time.monotonic() - began)
     reproduction = Reproduction(results, summary)
     write_whole(out / "summary.md", summary.markdown().encode())
     write_whole(out / "summary.html", summary.html().encode())

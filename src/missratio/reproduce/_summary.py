@@ -26,7 +26,7 @@ img { max-width: 100%; }
 
 
 @dataclass(frozen=True)
-class Summary:
+class RunSummary:
     """What a run of the command gave.
 
     Parameters

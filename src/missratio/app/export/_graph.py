@@ -14,7 +14,7 @@ from missratio.app.export._margins import (
     trees_margin,
 )
 from missratio.app.export._scores import (
-    LinearScore,
+    ExportedLinear,
     Scaling,
     Score,
     Tree,
@@ -75,13 +75,13 @@ def score_rows(
     rows : str
         The name of a tensor of doubles.
     scalings : list of Scaling
-    score : LinearScore or TreeScore
+    score : ExportedLinear or TreeScore
     threshold : float
     """
     for scaling in scalings:
         centred = graph.add("Sub", rows, graph.constant(scaling.mean))
         rows = graph.add("Div", centred, graph.constant(scaling.scale))
-    if isinstance(score, LinearScore):
+    if isinstance(score, ExportedLinear):
         return _linear(graph, rows, score, threshold)
     found = _trees(graph, rows, score)
     if np.isfinite(threshold):
@@ -90,7 +90,7 @@ def score_rows(
 
 
 def _linear(
-    graph: Graph, rows: str, score: LinearScore, threshold: float
+    graph: Graph, rows: str, score: ExportedLinear, threshold: float
 ) -> tuple[str, str]:
     """A sum that may overflow has the score −∞, however large its other terms are."""
     product = graph.add("MatMul", rows, graph.constant(score.coef[:, None]))

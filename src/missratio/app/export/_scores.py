@@ -49,7 +49,7 @@ class CantExportError(ValueError):
 
 
 @dataclass(frozen=True)
-class LinearScore:
+class ExportedLinear:
     """x·coef + intercept.
 
     Parameters
@@ -110,7 +110,7 @@ class TreeScore:
     in_single: bool = False
 
 
-Score = LinearScore | TreeScore
+Score = ExportedLinear | TreeScore
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _score(estimator: Any) -> Score:
     if type(estimator) in LINEAR:
         coef = np.asarray(estimator.coef_, dtype=np.float64).ravel()
         intercept = float(np.ravel(estimator.intercept_)[0])
-        return _checked(estimator, LinearScore(coef, intercept))
+        return _checked(estimator, ExportedLinear(coef, intercept))
     if type(estimator) is HistGradientBoostingClassifier:
         return _boosted(estimator)
     if type(estimator) in FORESTS:
@@ -163,17 +163,17 @@ def _score(estimator: Any) -> Score:
     raise _cant(estimator, "it is neither linear nor made of trees")
 
 
-def _ratio(ratio: JointRatio | NaiveBayesRatio) -> LinearScore:
+def _ratio(ratio: JointRatio | NaiveBayesRatio) -> ExportedLinear:
     basis = joint_ratio(ratio).basis_
     columns: Sequence[Any] = getattr(basis, "bases_", [basis])
     for each in columns:
         if type(each) is not LinearBasis:
             raise _cant(ratio, f"its basis is {type(each).__name__}, and not linear")
     coef = np.asarray(ratio.coef_, dtype=np.float64)
-    return _checked(ratio, LinearScore(coef, float(ratio.intercept_)))
+    return _checked(ratio, ExportedLinear(coef, float(ratio.intercept_)))
 
 
-def _checked(estimator: Any, score: LinearScore) -> LinearScore:
+def _checked(estimator: Any, score: ExportedLinear) -> ExportedLinear:
     """Refuse an estimator whose scores are not what its coefficients say."""
     rows = np.random.default_rng(0).normal(size=(16, len(score.coef)))
     names = getattr(estimator, "feature_names_in_", None)

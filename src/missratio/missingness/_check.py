@@ -181,6 +181,8 @@ def _edges(
     X: Any, missingness: Missingness, level: float, odds_factor: float
 ) -> list[FloatArray]:
     """The weights; or the least and the largest ones that φ may give."""
+    if not (missingness.learned or missingness.rowwise) and odds_factor == 1.0:
+        return [missingness.weights(X)]
     if missingness.learned:
         low, high = missingness.probability_band(X, level)
     else:
@@ -215,9 +217,9 @@ def check_weights(
         Whether to test products over columns as well.
     """
     columns = [each.reshape(len(each), -1) for each in edges]
-    tested: list[tuple[tuple[int, ...], list[WeightEvidence]]] = [
-        ((j,), [WeightEvidence.of(each[:, j]) for each in columns])
-        for j in range(columns[0].shape[1])
+    by_column = zip(*map(WeightEvidence.of_columns, columns), strict=True)
+    tested: list[tuple[tuple[int, ...], Sequence[WeightEvidence]]] = [
+        ((j,), sums) for j, sums in enumerate(by_column)
     ]
     lossy = [j for (j,), sums in tested if sums[-1].total != sums[-1].n_rows]
     if complete and len(lossy) > 1:

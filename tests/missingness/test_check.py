@@ -111,7 +111,7 @@ def test_a_level_that_is_broken_is_noticed(monkeypatch):
     # Without the penalty of observed weights there is too much evidence.
     monkeypatch.setattr(
         "missratio.missingness._evidence._growth",
-        lambda odds: np.geomspace(3e-4, 0.95, 14) * odds.sum(),
+        lambda odds: np.geomspace(3e-4, 0.95, 14)[:, None] * odds.sum(axis=0),
     )
     with pytest.raises(AssertionError):
         check_level(400, 2000, 40.0, seed=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -91,6 +91,13 @@ class HeldRows:
     training: FloatArray
     other: FloatArray
 
+    def tables(self, names: Sequence[str]) -> list[Any]:
+        """The three as tables that have the columns' names."""
+        return [
+            nw.from_numpy(rows, list(names), backend="pyarrow").to_native()
+            for rows in (self.held, self.training, self.other)
+        ]
+
 
 @dataclass(frozen=True)
 class _Draw:
@@ -154,6 +161,11 @@ def _least_label(block: LabelledBlock) -> Any:
     return block.labels.min().item()
 
 
-def as_table(rows: FloatArray, names: Sequence[str]) -> Any:
-    """Rows as a table that has the columns' names."""
-    return nw.from_numpy(rows, list(names), backend="pyarrow").to_native()
+def refuse_in_memory(given: Mapping[str, Any]) -> None:
+    """Refuse parameters of `fit` that go with a table in memory."""
+    names = sorted(name for name, value in given.items() if value is not None)
+    if names:
+        raise ValueError(
+            f"{names} go with a table in memory, and these rows are read block by "
+            "block. Leave them out, or bring the rows into memory."
+        )

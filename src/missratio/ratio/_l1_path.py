@@ -15,6 +15,7 @@ from sklearn.utils import check_scalar
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
 from missratio.ratio._base import given
+from missratio.ratio._checks import check_parameters
 from missratio.ratio._joint import Backend
 from missratio.ratio._kliep import KLIEP
 from missratio.ratio._kliep_cv import KLIEPCV, Grid
@@ -148,7 +149,7 @@ def _fits(
     """An estimator that has read the rows, the strengths, and coefficients for each."""
     inner = clone(plain)
     classes = inner._both_classes(inner._read(*read, reset=True), fit=True)
-    inner._check_parameters()
+    check_parameters(inner, inner._objective())
     with one_blas_thread(classes[1].source.size):
         problem = inner._choose_problem(*classes)
         units = inner._units(problem, classes[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
 
@@ -149,7 +149,7 @@ def ratio_test(
             "estimator for the kernel statistic."
         )
     if method == "bootstrap":
-        warn_of_heavy_rows(samples, missingness, stacklevel=2)
+        warn_of_heavy_rows(samples, stacklevel=2)
     rng = generator(random_state)
     if estimator is not None:
         statistic = _refitted(samples, estimator, missingness, n_resamples, rng)
@@ -298,8 +298,15 @@ def _refitted(
         if resample:
             order = rng.permutation(order)
         parts = [
-            ComparedSample(take_rows(together, some), table[some], weights[some], None)
-            for some in (order[:n_own], order[n_own:])
+            replace(
+                sample,
+                given=take_rows(together, some),
+                table=table[some],
+                weights=weights[some],
+            )
+            for sample, some in zip(
+                samples, (order[:n_own], order[n_own:]), strict=True
+            )
         ]
         kept = [np.arange(len(part)) for part in parts]
         fitted = fit_some((parts[0], parts[1]), kept, estimator, missingness)

@@ -24,12 +24,12 @@ from missratio.app.workflow._account import (
     Account,
     check_blank_categories,
     check_models,
-    lookup_account,
     table_account,
     written_account,
 )
 from missratio.app.workflow._budget import budget_of
 from missratio.app.workflow._finding import Finding
+from missratio.app.workflow._look_ups import lookup_account
 from missratio.app.workflow._options import LEARN, FitOptions
 from missratio.app.workflow._plan import PlanOptions
 from missratio.app.workflow._train import (
@@ -199,26 +199,26 @@ def _account(
             table.X,
         )
     learns = options.missingness == LEARN
+    asked = PlanOptions(
+        controlled,
+        alpha=options.alpha,
+        delta=options.delta,
+        calibration_size=calibration_share(table, controlled, options),
+        seed=options.seed,
+    )
     with about_file(file):
         if options.phi_file is None:
             check_blank_categories(table, labels, {})
         if options.queries is None and options.missingness is None:
             step("Trying out what look-ups would buy")
-            plan = PlanOptions(
-                controlled,
-                alpha=options.alpha,
-                delta=options.delta,
-                calibration_size=calibration_share(table, controlled, options),
-                seed=options.seed,
-            )
-            raise unexplained(table, labels, file, wanted, plan)
+            raise unexplained(table, labels, file, wanted, asked)
     if options.queries is not None:
         step("Reading what was looked up")
         numbers = source.line_numbers()
         return lookup_account(
             table,
             labels,
-            controlled,
+            asked,
             options.queries,
             learn=learns,
             lines=[numbers[row] for row in table.rows.tolist()],

@@ -87,7 +87,7 @@ class BoundedClass:
                 remedies=(
                     Remedy.RAISE_LEVELS,
                     "bring more rows of that class",
-                    "raise calibration_size",
+                    Remedy.CALIBRATE_MORE,
                     "bound fewer classes",
                 ),
                 facts={

@@ -275,7 +275,8 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         if self.controlled_class not in labels:
             raise not_a_class(self.controlled_class, labels)
         labels.sort(key=lambda label: label != self.controlled_class)
-        models = find_models(self.missingness, self.estimator, self.classes_)
+        names = getattr(self, "feature_names_in_", None)
+        models = find_models(self.missingness, self.estimator, self.classes_, names)
         codes = (np.asarray(y) != self.controlled_class).astype(np.intp)
         return ClassTable(X, codes, labels, models, None, self.deployment)
 

@@ -33,7 +33,7 @@ from missratio.classifier._models import find_models
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._trade_off import TradeOff, trade_offs
-from missratio.exceptions import Message, NoCertificateError
+from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.missingness import Missingness
 from missratio.ratio import check_choice
 from missratio.rows import refuse_source
@@ -191,7 +191,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         self.classes_, codes = np.unique(y, return_inverse=True)
         asked = Asked(self.alpha, self.delta, self.order, self.classes_.tolist())
         self._check_parameters(asked)
-        models = find_models(self.missingness, self.estimator, self.classes_)
+        models = self._resolve_missingness()
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
         drawn = self._drawn(inclusion, X, y)
@@ -246,6 +246,11 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         """
         check_is_fitted(self, "scores_")
         return self._class_scores(read_rows(self, X, reset=False))
+
+    def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
+        """The models by label: this classifier's, or the estimator's."""
+        names = getattr(self, "feature_names_in_", None)
+        return find_models(self.missingness, self.estimator, self.classes_, names)
 
     def _check_parameters(self, asked: Asked) -> None:
         asked.check()
@@ -353,7 +358,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
                     "bound fewer classes",
                     "bring more rows",
                     "take an estimator that tells these classes apart",
-                    "draw trade_offs_ (TradeOffDisplay) to see what there is room for",
+                    Remedy.SEE_TRADE_OFF,
                 ),
                 facts={
                     "sentence": crowded[0].sentence,

@@ -21,6 +21,9 @@ FIT_TOL = 1e-8
 PILOT_TOL = 1e-2
 PILOT_ROWS = 800
 LEAST_LEFT = 0.5
+# A bump counts as being around so many denominator rows at least: one or two say too
+# little of how high it may be, and far from all of them it would have no finite height.
+LEAST_NEAR = 5.0
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -29,7 +32,9 @@ class LogLikelihood(KernelMethod):
     """Maximise Ê₁[log r] subject to Ê₀[r] = 1 and θ ≥ 0: KLIEP as it was published.
 
     With π_k = θ_k Ê₀[k_k] these are the proportions of a mixture, and its likelihood is
-    concave. There is no penalty: l2 is zero, or infinite for the ratio of one.
+    concave. There is no penalty: l2 is zero, or infinite for the ratio of one. Where a
+    bump has fewer than five denominator rows around it, Ê₀[k_k] is taken as if it had
+    five: a numerator row far from the others can't make the ratio as large as it likes.
     """
 
     def losses(self, own: BumpRows, other: BumpRows, l2: FloatArray) -> Strengths:
@@ -59,8 +64,7 @@ class LogLikelihood(KernelMethod):
             return Coefficients.flat(own.bumps.shape[1])
         mixture = _Mixture.of(own, other)
         found = mixture.solve(own.weights, FIT_TOL)
-        theta = np.zeros(len(mixture.near))
-        theta[mixture.near] = found.proportions / mixture.mean
+        theta = found.proportions / mixture.mean
         return Coefficients(float(theta[-1]), theta[:-1], found.status, found.n_iter)
 
     def terms(
@@ -77,27 +81,23 @@ class _Mixture:
 
     Parameters
     ----------
-    components : ndarray of shape (n_rows, n_near)
+    components : ndarray of shape (n_rows, n_centers + 1)
         At the numerator's rows, column by column in memory.
-    mean : ndarray of shape (n_near,)
+    mean : ndarray of shape (n_centers + 1,)
         What they were divided by.
-    near : ndarray of bool of shape (n_centers + 1,)
-        Bumps that there are denominator rows near: others have no finite height.
     """
 
     components: FloatArray
     mean: FloatArray
-    near: BoolArray
 
     @classmethod
     def of(cls, own: BumpRows, other: BumpRows) -> _Mixture:
-        mean = other.mean
-        near = mean > TINY
-        bumps = own.bumps if near.all() else own.bumps.T[near].T
-        components = np.empty((len(bumps), bumps.shape[1] + 1), order="F")
-        np.divide(bumps, mean[near], out=components[:, :-1])
+        least = min(LEAST_NEAR * float(other.weights @ other.weights), 1.0)
+        mean = np.append(np.maximum(other.mean, least), 1.0)
+        components = np.empty((len(own.bumps), len(mean)), order="F")
+        np.divide(own.bumps, mean[:-1], out=components[:, :-1])
         components[:, -1] = 1.0
-        return cls(components, np.append(mean[near], 1.0), np.append(near, True))
+        return cls(components, mean)
 
     def solve(self, weights: FloatArray, tol: float) -> MixtureSolution:
         """The proportions, begun where some rows say, at a fraction of the cost."""
@@ -123,10 +123,14 @@ class _Mixture:
         curved.flat[:: len(curved) + 1] += 1e-10 * curved.trace() / len(curved)
         root = np.linalg.inv(np.linalg.cholesky(curved)).T
         # 2. A numerator row: log r falls by w(q − 1)/(1 − wq), and by no more than if
-        #    half of its bump were its own.
+        #    half of its bump were its own; but at least as the bumps that only this row
+        #    holds up do, each by the row's part in it.
         weights, leverage = own.weights, _squared_length(bumps @ root)
         left = np.maximum(1.0 - weights * leverage, LEAST_LEFT)
-        ratio1 *= np.exp(-weights * np.maximum(leverage - 1.0, 0.0) / left)
+        fall = np.exp(-weights * np.maximum(leverage - 1.0, 0.0) / left)
+        np.square(bumps, out=bumps)
+        held = (1.0 - weights * (bumps @ heights)) / (1.0 - weights)
+        ratio1 *= np.minimum(fall, np.maximum(held, TINY))
         # 3. A denominator row: Ê₀[k] moves by w(Ê₀[k] − k)/(1 − w).
         near = self._at(other, tall)
         ratio0, own_part = near @ heights, _squared_length(near @ root)
@@ -135,12 +139,10 @@ class _Mixture:
 
     def _at(self, rows: BumpRows, tall: BoolArray) -> FloatArray:
         """Some components at other rows."""
-        which = np.flatnonzero(self.near)[tall]
-        is_bump = which < rows.bumps.shape[1]
-        found = np.ones((len(rows.bumps), len(which)), order="F")
-        found[:, is_bump] = rows.bumps.T[which[is_bump]].T
-        found /= self.mean[tall]
-        return found
+        bumps = rows.bumps.T[tall[:-1]] / self.mean[:-1][tall[:-1], None]
+        if tall[-1]:
+            bumps = np.concatenate([bumps, np.ones((1, len(rows.bumps)))])
+        return bumps.T
 
 
 def _squared_length(rows: FloatArray) -> FloatArray:

@@ -181,9 +181,7 @@ class LeastSquares(KernelMethod):
                 ratio -= leverage
             ratio /= 1.0 - np.minimum(mass * leverage, 1.0 - 1e-9)
             left_out.append(np.maximum(ratio, 0.0, out=ratio))
-        return self._compared(
-            l2, left_out[0], own.weights, left_out[1], other.weights
-        )
+        return self._compared(l2, left_out[0], own.weights, left_out[1], other.weights)
 
     def fit(self, own: BumpRows, other: BumpRows, l2: float) -> Coefficients:
         """In closed form."""

@@ -84,7 +84,7 @@ class KernelRatio(CompleteRowsRatio):
         Whether to divide columns by their standard deviation within the samples.
     cv : int, default=5
         The number of folds, for mean matching.
-    flat_within : float, default=2.0
+    flat_within : float, default=1.5
         The ratio is one unless the smallest loss lies this many of its standard errors
         below that of one. 0 takes the smallest loss as it is.
     random_state : int, RandomState, Generator or None, default=None
@@ -151,7 +151,7 @@ class KernelRatio(CompleteRowsRatio):
         max_ratio: float = 1000.0,
         scale: bool = True,
         cv: int = 5,
-        flat_within: float = 2.0,
+        flat_within: float = 1.5,
         random_state: Any = None,
     ) -> None:
         self.method = method

@@ -150,7 +150,7 @@ class BoundedClass:
             found,
             alpha=self.promise.alpha,
             # No threshold below ∞ leaves few enough rows above it.
-            certified=found.certified and found.threshold < np.inf,
+            certified=found.certified and bool(found.threshold < np.inf),
             checks=tested(self.model, checks),
             assumptions=assumed,
         )

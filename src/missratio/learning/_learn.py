@@ -53,6 +53,7 @@ def learn_missingness(
     rowwise: bool = False,
     from_table: bool = True,
     always_observed: Sequence[str | int] | None = None,
+    check: bool = True,
 ) -> LearnedMissingness:
     """Learn a logistic φ from the table, from missing values looked up, or from both.
 
@@ -89,6 +90,9 @@ def learn_missingness(
         missing as a whole. They must tell nothing of why rows are missing beyond what
         the rest of the row tells. φ is then rowwise, and logistic in the other columns:
         give those to an estimator.
+    check : bool, default=True
+        Whether to test if the data contradicts the model, and to warn where it does.
+        The tests take longer than the fit; False leaves `checks` empty.
 
     Returns
     -------
@@ -139,10 +143,11 @@ def learn_missingness(
         kept = np.setdiff1d(np.arange(len(names)), always)
         rest = tuple(names[j] for j in kept)
         shadows = _always(table, always, names)
-        return _learn_rows(table[:, kept], answers[:, kept], method, rest, shadows)
+        parts = table[:, kept], answers[:, kept]
+        return _learn_rows(*parts, method, rest, shadows, check)
     if rowwise:
-        return _learn_rows(table, answers, method, names, None)
-    return _learn_features(table, answers, method, names, from_table)
+        return _learn_rows(table, answers, method, names, None, check)
+    return _learn_features(table, answers, method, names, from_table, check)
 
 
 def _places(columns: Sequence[str | int], names: tuple[str, ...]) -> IntArray:
@@ -184,6 +189,7 @@ def _learn_rows(
     method: str,
     names: tuple[str, ...],
     always: FloatArray | None,
+    check: bool,
 ) -> LearnedMissingness:
     # 1. Rows looked up, and what columns that are always observed say.
     evidence = evidence_of_rows(table, answers, names, needed=always is None)
@@ -211,10 +217,11 @@ def _learn_rows(
         uncorrected[0] += found.sampling_offset
         covariance = covariance_of(found, uncorrected, shadow)
         # 2. Whether the data contradicts it.
-        if known is not None:
-            findings.append(form_finding(found, known[0], "rows"))
-        checks = concluded([*findings, *weights_finding(found, theta, "rows")])
-        warn_of(checks, stacklevel=3)
+        if check:
+            if known is not None:
+                findings.append(form_finding(found, known[0], "rows"))
+            checks = concluded([*findings, *weights_finding(found, theta, "rows")])
+            warn_of(checks, stacklevel=3)
     return LearnedMissingness(
         intercept,
         coef,
@@ -234,12 +241,15 @@ def _learn_features(
     method: str,
     names: tuple[str, ...],
     from_table: bool,
+    check: bool,
 ) -> LearnedMissingness:
     # 1. What was looked up, and what the other columns say.
     evidence = evidence_of_features(table, answers, names)
     fitted = fit_lookups(evidence, method, names)
     values = table.astype(np.float64, copy=False)
-    scored = ScoredTable.of(values) if len(names) > 1 else None
+    scored = None
+    if len(names) > 1 and (from_table or check):
+        scored = ScoredTable.of(values)
     taught: dict[int, TableFit] = {}
     if from_table and scored is not None:
         taught = fit_features(values, scored, evidence, fitted)
@@ -268,10 +278,12 @@ def _learn_features(
         size = len(theta)
         covariance[j, :size, :size] = covariance_of(found, uncorrected, shadow[j])
     # 3. Whether the data contradicts them.
-    checks = assess_features(
-        scored, answers, values, evidence, fitted, taught, thetas, names
-    )
-    warn_of(checks, stacklevel=3)
+    checks: tuple[Check, ...] = ()
+    if check:
+        checks = assess_features(
+            scored, answers, values, evidence, fitted, taught, thetas, names
+        )
+        warn_of(checks, stacklevel=3)
     return LearnedMissingness(
         intercept,
         coef,

@@ -23,6 +23,9 @@ _LISTED = 5
 
 def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
     """Return X as a narwhals frame, or None where X is not an eager dataframe."""
+    if isinstance(X, np.ndarray):
+        # narwhals takes 0.2 ms to find that out, as long as a small column's draws.
+        return None
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
 

@@ -12,7 +12,7 @@ from zipfile import ZIP_STORED, ZipFile
 from missratio._files import check_writable, written_whole
 from missratio.app.modelfile._archive import SCHEMA, pack, read_bytes, unpack
 from missratio.app.modelfile._checks import check_model, header_of
-from missratio.app.modelfile._model import TableModel
+from missratio.app.modelfile._frame import FrameModel
 from missratio.app.modelfile._parts import check_arrays
 from missratio.app.modelfile._signature import (
     check_key,
@@ -27,13 +27,16 @@ from missratio.app.modelfile._types import (
     foreign_types,
     python_alone,
 )
-from missratio.classifier import NeymanPearsonClassifier
+from missratio.classifier import (
+    MulticlassNeymanPearsonClassifier,
+    NeymanPearsonClassifier,
+)
 
 _FUNCTION = "missratio.missingness.function.FunctionMissingness"
 
 
 def save_model(
-    model: TableModel | NeymanPearsonClassifier,
+    model: FrameModel | NeymanPearsonClassifier | MulticlassNeymanPearsonClassifier,
     path: str | Path,
     *,
     force: bool = False,
@@ -43,9 +46,10 @@ def save_model(
 
     Parameters
     ----------
-    model : TableModel or NeymanPearsonClassifier
-        Over `KLIEP`, `NaiveBayesRatio` or `FDivergenceRatio` with a basis of
-        missratio's own, `LogisticRegression`, alone or behind a `StandardScaler`,
+    model : TableModel, MulticlassTableModel or a classifier
+        A `NeymanPearsonClassifier` or `MulticlassNeymanPearsonClassifier` over `KLIEP`,
+        `NaiveBayesRatio` or `FDivergenceRatio` with a basis of missratio's own,
+        `LogisticRegression`, alone or behind a `StandardScaler`,
         `HistGradientBoostingClassifier`, or an `ImputationEnsemble` of the latter two
         over a `TiltedImputer` with linear regressions.
     path : str or Path
@@ -64,7 +68,8 @@ def save_model(
     """
     from skops import io as skops_io
 
-    if not isinstance(model, (TableModel, NeymanPearsonClassifier)):
+    known = FrameModel, NeymanPearsonClassifier, MulticlassNeymanPearsonClassifier
+    if not isinstance(model, known):
         raise python_alone(type(model).__name__)
     path = Path(path)
     outputs = check_outputs(path, force=force, sign_with=sign_with)
@@ -127,7 +132,7 @@ def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> An
 
     Returns
     -------
-    TableModel or NeymanPearsonClassifier
+    TableModel, MulticlassTableModel or a classifier
 
     Raises
     ------
@@ -154,7 +159,7 @@ def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> An
     return model
 
 
-def load_table_model(path: Path, verify_with: Path | None = None) -> TableModel:
+def load_table_model(path: Path, verify_with: Path | None = None) -> FrameModel:
     """Read a model that `missratio fit` wrote, with its columns and its report.
 
     Parameters
@@ -163,7 +168,7 @@ def load_table_model(path: Path, verify_with: Path | None = None) -> TableModel:
     verify_with : Path, optional
     """
     model = load_model(path, verify_with=verify_with)
-    if not isinstance(model, TableModel) or model.report is None:
+    if not isinstance(model, FrameModel) or model.report is None:
         raise ModelFileError(
             f"{path} holds a classifier without the columns of a table or a report: it "
             "was saved from Python. Load it there, by load_model, and make a report by "

@@ -146,8 +146,8 @@ def _fit_table(
         tuple(wanted.drop),
         trained.method,
         training,
-        covariance,
         report.json(),
+        covariance,
         trained.comparison,
         table.rest,
     )

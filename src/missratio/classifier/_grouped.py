@@ -246,7 +246,7 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         return self.classes_[np.where(above, 1 - controlled, controlled)]
 
     def group_table(self, X: Any, y: ArrayLike, groups: ArrayLike) -> Any:
-        """What labelled rows of each group got: shares, not guarantees.
+        """Errors and power of each group, measured on labelled rows: no guarantees.
 
         Parameters
         ----------

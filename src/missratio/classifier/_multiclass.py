@@ -51,10 +51,10 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     `order`, the same for P(predicted is less severe than k | class k). The errors that
     are not bounded are made as small as the bounds allow.
 
-    Rows are split in three. On the first part an estimator is fitted; on the second it
-    is chosen how scores become labels; on the third each bounded class gets one
-    threshold, from its own rows, by a rule for one threshold at its part δ/m of δ. The
-    guarantee holds whatever the estimator, and however well it does.
+    Rows are split in three. The first part fits an estimator. The second decides how
+    scores become labels. On the third each of the m bounded classes gets one threshold,
+    from its own rows, by a rule for one threshold at its part δ/m of δ. The guarantee
+    holds for any estimator, good or bad.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     random_state : int, Generator or None, default=None
         For the split, and for rules that draw.
     odds_factor : float, default=1.0
-        The guarantee is to hold even if the odds of being missing are wrong by this
+        The guarantee holds even if the odds of being missing are wrong by up to this
         factor, either way.
 
     Attributes
@@ -95,8 +95,9 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         What is guaranteed, and under which assumptions; `certificate_[label]` is that
         of one class.
     trade_offs_ : tuple of TradeOff
-        What each pair of bounded classes leaves each other, the tightest first. There
-        after a fit that found no room, too. Empty for ordered classes.
+        Which bounds each pair of bounded classes can meet together, the tightest
+        first. Available even if the fit failed because they can't all be met. Empty
+        for ordered classes.
     scores_ : ClassScores
         The fitted estimators.
     decision_ : UnorderedDecision or OrderedDecision

@@ -125,8 +125,8 @@ def missingness_check(
 ) -> tuple[MissingnessCheck, ...]:
     """Test E W = 1 for the rows of one class, to see whether the table contradicts φ.
 
-    A φ that describes the table is said to contradict it with probability `level` at
-    most over all the checks together.
+    A right φ is contradicted with probability at most `level`, over all the checks
+    together.
 
     Parameters
     ----------

@@ -77,9 +77,9 @@ class KernelRatio(CompleteRowsRatio):
         penalty curves the loss as much as the rows do. None tries 9 for least squares
         and 2 for mean matching, which θ ≥ 0 holds back already. KLIEP has no penalty.
     alpha : float, default=0.1
-        Of RuLSIF, in [0, 1); 0 is uLSIF.
+        RuLSIF's mixing weight, in [0, 1); 0 is uLSIF.
     max_ratio : float, default=1000.0
-        Of mean matching: the largest ratio at a centre, more than 1.
+        For mean matching: the largest ratio at a centre, more than 1.
     scale : bool, default=True
         Whether to divide columns by their standard deviation within the samples.
     cv : int, default=5

@@ -52,7 +52,7 @@ def build_report(
     confidence: float = 0.95,
     feature_names: Sequence[str] | None = None,
 ) -> Report:
-    """What a certified classifier guarantees, how good it is, and what that rests on.
+    """Report what a certified classifier guarantees, how good it is, and the evidence.
 
     Parameters
     ----------

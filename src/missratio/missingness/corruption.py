@@ -94,4 +94,7 @@ def _lose(
         # A comparison with NaN, where φ is not known, is False: what is missing stays
         # so.
         lost = generator.random(probability[rows].shape) < probability[rows]
-        np.putmask(lossy[rows], lost, np.nan)
+        if lost.ndim == 1:
+            lossy[rows][lost] = np.nan
+        else:
+            np.putmask(lossy[rows], lost, np.nan)

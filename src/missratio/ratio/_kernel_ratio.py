@@ -86,7 +86,8 @@ class KernelRatio(CompleteRowsRatio):
         The number of folds, for mean matching.
     flat_within : float, default=1.5
         The ratio is one unless the smallest loss lies this many of its standard errors
-        below that of one. 0 takes the smallest loss as it is.
+        below that of one. 0 takes the smallest loss as it is, as a classifier should:
+        a flat ratio tells no row from another.
     random_state : int, RandomState, Generator or None, default=None
         For centres and folds. None draws anew at each ``fit``.
 

@@ -119,8 +119,13 @@ def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
 
 def _kernel(method: KernelName) -> Callable[[Situation], KernelRatio]:
     def make(situation: Situation) -> KernelRatio:
+        # A flat ratio ranks no row above another, and a threshold is certified for
+        # any ranking: one that may be chance is better than none.
         return KernelRatio(
-            method, missingness=_ignored(situation), random_state=situation.seed
+            method,
+            missingness=_ignored(situation),
+            flat_within=0.0,
+            random_state=situation.seed,
         )
 
     return make

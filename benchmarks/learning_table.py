@@ -1,7 +1,7 @@
 """What the table teaches of φ: errors, bands, tests, and power on data sets.
 
-python benchmarks/learning_table.py [slopes] [right] [band] [wrong] [ctg] [weather]
-                                    [speed]
+python benchmarks/learning_table.py [slopes] [right] [band] [wrong] [rows] [ctg]
+                                    [weather] [speed]
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import numpy as np
 from scipy.stats import binomtest
 from table_simulation import (
     FORMS,
+    ROW_FORMS,
     learn,
     powers,
     right_form,
+    rows_form,
     rows_of,
     slope_errors,
     wrong_form,
@@ -84,6 +86,36 @@ def wrong(repeats: int) -> bool:
     return every
 
 
+def rows(repeats: int) -> bool:
+    """Of whole rows too, tests reject a right φ in 5% at most, and find wrong ones."""
+    good = True
+    for form in ("logistic", *ROW_FORMS):
+        total = (10 if form == "logistic" else 2) * repeats
+        tests = [
+            {
+                check.kind: check
+                for check in rows_form(form, seed).checks
+                if check.p_value
+            }
+            for seed in range(total)
+        ]
+        tests = [each for each in tests if each]
+        warned = sum(any(c.failed for c in each.values()) for each in tests)
+        shown = [f"warned in {warned}"]
+        for kind in ("form", "other columns"):
+            count = sum(each[kind].p_value <= 0.05 for each in tests)
+            shown.append(f"{kind} below 0.05 in {count}")
+            if form == "logistic":
+                found = binomtest(count, len(tests), 0.05, "greater")
+                good &= found.pvalue > 1e-3
+        print(
+            f"whole rows, {form}: of {len(tests)} tables ({total - len(tests)} more "
+            f"teach too little to test) {', '.join(shown)}"
+        )
+        good &= form == "logistic" or warned >= 0.4 * len(tests)
+    return good
+
+
 def on_data(name: str, repeats: int) -> dict[str, float]:
     found = [powers(name, seed) for seed in range(repeats)]
     means = {key: float(np.mean([f[key] for f in found])) for key in found[0]}
@@ -117,8 +149,8 @@ def speed(repeats: int) -> bool:
     return min(wall, processor / 2.0) <= 10.0
 
 
-PARTS = {"slopes": slopes, "right": right, "band": band, "wrong": wrong, "ctg": ctg,
-         "weather": weather, "speed": speed}  # fmt: skip
+PARTS = {"slopes": slopes, "right": right, "band": band, "wrong": wrong, "rows": rows,
+         "ctg": ctg, "weather": weather, "speed": speed}  # fmt: skip
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -15,6 +15,7 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.learning._assess import (
     assess_features,
     concluded,
+    findings_of_rows,
     form_finding,
     instrument_finding,
     warn_of,
@@ -171,7 +172,8 @@ def _places(columns: Sequence[str | int], names: tuple[str, ...]) -> IntArray:
 
 def _always(
     table: NDArray[Any], places: IntArray, names: tuple[str, ...]
-) -> FloatArray:
+) -> dict[str, FloatArray]:
+    """Columns that are always observed, by name."""
     values = table[:, places].astype(np.float64)
     lossy = np.isnan(values).any(axis=0)
     if lossy.any():
@@ -180,7 +182,7 @@ def _always(
             f"Column(s) {listed(found)} have missing values: always_observed takes "
             "columns that have none."
         )
-    return values
+    return {names[j]: values[:, i] for i, j in enumerate(places.tolist())}
 
 
 def _learn_rows(
@@ -188,7 +190,7 @@ def _learn_rows(
     answers: NDArray[Any],
     method: str,
     names: tuple[str, ...],
-    always: FloatArray | None,
+    always: dict[str, FloatArray] | None,
     check: bool,
 ) -> LearnedMissingness:
     # 1. Rows looked up, and what columns that are always observed say.
@@ -205,9 +207,11 @@ def _learn_rows(
         findings = []
         if always is not None and found.revealed_mass < found.n_missing:
             values = table.astype(np.float64, copy=False)
-            fit = fit_rows(values, always, found, known)
+            shadows = np.column_stack(list(always.values()))
+            fit = fit_rows(values, shadows, found, known)
             theta, shadow = fit.theta, fit.shadow
             findings.append(instrument_finding(fit, "rows", found))
+            findings += findings_of_rows(fit, list(always))
         else:
             assert known is not None
             theta = known[0].copy()

@@ -118,7 +118,7 @@ def sensitivity_curve(
     factors: Sequence[float] = FACTORS,
     slopes: Sequence[float] = SLOPES,
 ) -> SensitivityCurve:
-    """What the certificate would be with another φ.
+    """How the certified error and the power change if φ is wrong.
 
     Parameters
     ----------

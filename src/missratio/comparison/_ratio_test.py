@@ -84,23 +84,22 @@ def ratio_test(
 ) -> RatioTest:
     """Test whether two samples have one law: P(p-value ≤ a) ≤ a if they have.
 
-    The statistic is the divergence that kernel least squares (RuLSIF) estimates, with
-    weights 1/P(complete), at several widths of the kernel, of which the largest counts.
-    By permutation of the labels the level is exact, in samples of any size and with any
-    ties, where both samples lose values for the same reason or not at all. Where φ
-    differs by class the labels of complete rows aren't exchangeable: there the weighted
-    means are drawn anew around themselves (a weighted multiplier bootstrap), and the
-    level holds for large samples; the page on ratios shows it in smaller ones. A
-    `SmallSampleWarning` says where one row may weigh so much that it can't be trusted.
-    φ counts as known.
+    The statistic is the largest of several divergences that kernel least squares
+    (RuLSIF) estimates, one for each width of the kernel, with weights 1/P(complete).
+    The test permutes labels if both samples lose values for the same reason or lose
+    none; its level is then exact, in samples of any size and with ties. If φ differs by
+    class, labels of complete rows aren't exchangeable, and the test draws the errors of
+    the weighted means (a weighted multiplier bootstrap). Its level then holds for large
+    samples; the page on ratios shows it for smaller ones. A `SmallSampleWarning` says
+    if one row may weigh so much that the level can't be trusted. φ counts as known.
 
     Parameters
     ----------
     X1, X0 : array-like or dataframe of shape (n_rows, n_columns)
         Rows of P1 and P0, NaN where a value is missing.
     estimator : ratio estimator, default=None
-        Refitted to every resample, its Jensen-Shannon divergence is the statistic:
-        slow, for a ratio of one's own, and by permutation only. None is the kernel
+        If given, it is refitted to every resample, and its Jensen-Shannon divergence is
+        the statistic. This is slow, and works by permutation only. None is the kernel
         statistic.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing. With "ignore" the test is of the laws of complete rows.

@@ -21,8 +21,7 @@ def _has(method: str) -> Any:
 class ImputationEnsemble(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """The mean of classifiers that were each fitted to one imputation.
 
-    What an imputation makes up differs from one to the next, and averages out; what the
-    data say stays.
+    Imputed values differ from one imputation to the next, and their noise averages out.
 
     Parameters
     ----------
@@ -94,7 +93,7 @@ class ImputationEnsemble(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or dataframe of shape (n_rows, n_columns)
-            Where a value is missing each classifier has an imputation of its own.
+            If a value is missing, each classifier gets its own imputation.
 
         Returns
         -------

@@ -51,8 +51,8 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     have the joint law of the missing entries. Each class is a population of its own.
     With φ constant this is ordinary multiple imputation by chained equations.
 
-    Regressions see normal scores of the columns, so that skewed ones are no trouble,
-    and indicators of categories. An imputed value is always one that was observed.
+    Regressions work on normal scores of the columns, so skewed columns do no harm, and
+    on indicators of categories. An imputed value is always one that was observed.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         on the others. None: all; but the nearest twentieth, 100 at least, in a column
         of which one value makes up a tenth.
     bootstrap : bool, default=True
-        Whether each imputation reweights the rows by a Bayesian bootstrap, so that
-        imputations differ by what isn't known of the regressions too. Variances by
-        Rubin's rules are too small without.
+        Whether each imputation reweights the rows by a Bayesian bootstrap, so that the
+        differences between imputations include the uncertainty of the regressions.
+        Without it, variances by Rubin's rules are too small.
     categorical_features : "auto" or array-like, default="auto"
         Names or positions of columns of categories, or a mask. "auto": in a dataframe,
         those that are not numbers.
@@ -101,9 +101,8 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Labels are used where they are there. `fit_transform`, which a pipeline calls in
-    training, is given them; `transform`, which it calls afterwards, is not, and passes
-    complete rows through as they are.
+    A pipeline gives labels to `fit_transform` in training, and none to `transform`
+    afterwards. `transform` returns complete rows unchanged.
 
     Examples
     --------
@@ -211,8 +210,8 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            Where a value is missing, and it isn't said as which class the row is to be
-            imputed.
+            If a value is missing and `unlabelled` doesn't say as which class to impute
+            the row.
         """
         return self._redraw(X, 1)[0]
 

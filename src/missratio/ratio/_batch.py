@@ -121,9 +121,9 @@ def _centred(sample: Sample, centre: FloatArray) -> Sample:
 def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     """Fit many data sets of one shape at once.
 
-    What a simulation needs: thousands of small fits in one call, each the same as
-    ``estimator.fit`` would give, without its overhead and on all cores. Nothing is
-    warned of; look at `BatchFit.converged`.
+    It is for simulations: thousands of small fits in one call, each the same as
+    ``estimator.fit`` would give, without its overhead and on all cores. There are no
+    warnings; look at `BatchFit.converged`.
 
     Parameters
     ----------

@@ -64,9 +64,9 @@ def ratio_uncertainty(
     chose too), so that under a penalty intervals are for what the penalised fit tends
     to.
 
-    Where φ was learned (`learn_missingness`), the error of its parameters is included.
-    Learned from the same rows, it goes together with the rows' own, and more often than
-    not lowers the variance, unless few values were looked up.
+    If φ was learned (`learn_missingness`), the error of its parameters is included. If
+    it was learned from the same rows, the two errors are correlated, which mostly
+    lowers the variance unless few values were looked up.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ def ratio_uncertainty(
         Where the fit had them.
     learned_on : {"auto", "same", "other"}, default="auto"
         Whether a learned φ comes from these rows (or these and more of the same class),
-        or from others. "auto" finds out whether it is just these, by counts and sums,
-        and else takes them for others. `RatioUncertainty.learned_on` says what was
-        found.
+        or from others. "auto" detects by counts and sums whether it is exactly these
+        rows, and otherwise treats them as others. `RatioUncertainty.learned_on` says
+        which.
 
     Returns
     -------

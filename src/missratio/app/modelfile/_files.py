@@ -119,10 +119,10 @@ def check_outputs(
 def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> Any:
     """Read what `save_model` wrote; no code from the file is run.
 
-    Sizes are checked before anything is unpacked, types before anything is made, and
-    the model before it is returned. The digest in the file tells damage. It doesn't
-    tell who wrote the file: whoever can write one can write another model that says
-    anything. A signature does, where `verify_with` asks for it.
+    Sizes are checked before anything is unpacked, types before any object is made, and
+    the model before it is returned. The digest in the file reveals damage. It doesn't
+    tell who wrote the file: whoever can write it can put any other model there. Only a
+    signature tells that; `verify_with` checks it.
 
     Parameters
     ----------

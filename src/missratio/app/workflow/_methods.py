@@ -203,7 +203,9 @@ METHODS: dict[str, Method] = {
 """By the names that ``--method`` takes."""
 
 
-def choose_method(name: str, situation: Situation) -> tuple[str, str]:
+def choose_method(
+    name: str, situation: Situation, *, several: bool = False
+) -> tuple[str, str]:
     """The method to take without a comparison, and why.
 
     Parameters
@@ -211,9 +213,11 @@ def choose_method(name: str, situation: Situation) -> tuple[str, str]:
     name : str
         One of `METHODS`, or "auto".
     situation : Situation
+    several : bool
+        Whether there are several bounded classes.
     """
     if name == "auto":
-        return _sensible(situation)
+        return _for_several(situation) if several else _sensible(situation)
     if name not in METHODS:
         choices = ["auto", *METHODS]
         hint = did_you_mean(name, choices)
@@ -292,3 +296,12 @@ def _sensible(situation: Situation) -> tuple[str, str]:
         f"{few}, which should have {least} at least; columns are fitted one at a time, "
         "as if independent within each class"
     )
+
+
+def _for_several(situation: Situation) -> tuple[str, str]:
+    if situation.missing in ("nothing", "rows"):
+        return "logistic", "which is usual where rows are whole; --method trees bends"
+    if situation.missing == "ignored":
+        return "trees", "which take blanks as such"
+    method, why = _sensible(situation)
+    return method, f"fitted to each class and the largest: {why}"

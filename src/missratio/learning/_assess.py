@@ -245,7 +245,9 @@ def _together(
     return findings
 
 
-def findings_of_rows(fit: TableFit, always: Sequence[str]) -> list[_Finding]:
+def findings_of_rows(
+    fit: TableFit, always: Sequence[str], called: str
+) -> list[_Finding]:
     """What columns that are always observed say of the φ of whole rows.
 
     Parameters
@@ -253,6 +255,8 @@ def findings_of_rows(fit: TableFit, always: Sequence[str]) -> list[_Finding]:
     fit : TableFit
     always : sequence of str
         Their names.
+    called : str
+        What the rows are, in words.
     """
     if fit.tests is None:
         return []
@@ -261,10 +265,10 @@ def findings_of_rows(fit: TableFit, always: Sequence[str]) -> list[_Finding]:
     if place >= len(always):
         where = "far from its middle" if missed else "close to its middle"
     told = (
-        f"rows: they go missing more often where {always[place % len(always)]} is "
+        f"{called}: they go missing more often where {always[place % len(always)]} is "
         f"{where} than their own values explain."
     )
-    return _from_tests(fit.tests, "rows", told)
+    return _from_tests(fit.tests, called, told)
 
 
 def _from_tests(tests: Overidentification, name: str, told: str) -> list[_Finding]:

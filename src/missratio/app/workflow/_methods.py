@@ -305,8 +305,7 @@ def _sensible(situation: Situation) -> tuple[str, str]:
 
 def _for_several(situation: Situation) -> tuple[str, str]:
     if situation.missing in ("nothing", "rows"):
-        return "logistic", "which is usual where rows are whole; --method trees bends"
+        return "logistic", "as rows are whole (--method trees for classes that bend)"
     if situation.missing == "ignored":
         return "trees", "which take blanks as such"
-    method, why = _sensible(situation)
-    return method, f"fitted to each class and the largest: {why}"
+    return "js", "which weighs single missing values, class by class against the largest"

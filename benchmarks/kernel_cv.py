@@ -129,10 +129,10 @@ def run(tell: Tell, *, quick: bool) -> Table:
             "Every package chooses width and penalty by its own cross-validation, from "
             "its own grid (ADAPT has none: the one of its example); 100 centres. Loss "
             "on 50,000 fresh rows a class, the smaller the better: uLSIF's at the best "
-            "scale, RuLSIF's with alpha 0.1, KLIEP's −E1[log r] + log E0[r]. KMM: ADAPT "
-            "matches once, with gamma 1 and weights for the rows alone; missratio chooses "
-            "among 6 widths and 2 penalties in 5 folds, and has a ratio everywhere. Their "
-            "weights are compared with the true ratio at the rows."
+            "scale, RuLSIF's with alpha 0.1, KLIEP's −E1[log r] + log E0[r]. KMM: "
+            "ADAPT matches once, with gamma 1 and weights for the rows alone; missratio "
+            "chooses among 6 widths and 2 penalties in 5 folds, and has a ratio "
+            "everywhere. Their weights are compared with the true ratio at the rows."
         ),
     )
 

@@ -133,7 +133,7 @@ def run(tell: Tell, *, quick: bool) -> Table:
             "scale, RuLSIF's with alpha 0.1, KLIEP's −E1[log r] + log E0[r]. KMM: "
             "ADAPT matches once, with gamma 1, and has weights for the rows alone; "
             "missratio chooses among 6 widths and 2 penalties in 5 folds, and has a "
-            "ratio everywhere. Their weights are compared with the true ratio at the rows."
+            "ratio everywhere. Weights are compared with the true ratio at the rows."
         ),
     )
 

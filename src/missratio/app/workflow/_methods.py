@@ -168,17 +168,14 @@ METHODS: dict[str, Method] = {
         "the same for the ratio to a mixture of both classes, which is bounded "
         "(RuLSIF)",
         _kernel("rulsif"),
-        compared_for=frozenset(),
     ),
     "kernel-kliep": Method(
         "a sum of Gaussian bumps by likelihood (KLIEP as it was published)",
         _kernel("kliep"),
-        compared_for=frozenset(),
     ),
     "kmm": Method(
-        "a sum of Gaussian bumps by kernel mean matching; needs missratio[kmm]",
+        "a sum of Gaussian bumps by kernel mean matching",
         _kernel("kmm"),
-        compared_for=frozenset(),
     ),
     "naive-bayes": Method(
         "a product of one-dimensional density ratios, a column at a time",

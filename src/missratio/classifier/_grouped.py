@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.callbacks import handed_down
 from missratio._base.hints import check_number
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
@@ -171,7 +172,9 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         bounded = (CONTROLLED, OTHER) if both else (CONTROLLED,)
         fitted, chosen, held = table.split(bounded, *sizes, rng)
         # 2. Scores.
-        self.scores_ = Training(table, fitted, None, {}).fit(self.estimator)
+        self.scores_ = Training(table, fitted, None, {}).fit(
+            handed_down(self, self.estimator)
+        )
         # 3. A threshold for each promise, on the rows of the controlled class.
         asked = self._asked(members[table.rows_of(CONTROLLED, held)].tolist())
         part = self.delta / (len(asked) + both)

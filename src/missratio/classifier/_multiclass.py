@@ -12,6 +12,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.callbacks import handed_down
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray
 from missratio.classifier._asked import Asked
@@ -207,7 +208,9 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             each.refuse_too_few_rows()
         # 2. Scores of every class.
         given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-        self.scores_ = Training(table, fitted, given, params).fit(self.estimator)
+        self.scores_ = Training(table, fitted, given, params).fit(
+            handed_down(self, self.estimator)
+        )
         # 3. How they become labels, chosen on the second part.
         choice = self._choice(table, asked, bounded)
         decision, levels = choose(choice, asked.undecided())

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.utils import check_scalar
 
+from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.ratio._base import check_choice, report_status
@@ -37,7 +38,7 @@ WIDTHS = {"ulsif": 8, "rulsif": 8, "kliep": 6, "kmm": 6}
 BLOCK_ROWS = 4096
 
 
-class KernelRatio(CompleteRowsRatio):
+class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     """Density ratio r̂ = θ₀ + Σ_k θ_k exp(−‖z − c_k‖²/(2σ²)), by one of four methods.
 
     Every Ê is a mean over complete rows weighted by 1/P(complete). What is minimised:
@@ -166,9 +167,14 @@ class KernelRatio(CompleteRowsRatio):
         grid = WIDTHS[self.method] if self.sigma_grid is None else self.sigma_grid
         widths = bumps.widths(tables, grid, WIDER[self.method], rng)
         trial = _Trial.of(tables, bumps, self._folds(tables, rng))
-        candidates = [
-            each for sigma in widths for each in self._candidates(trial, float(sigma))
-        ]
+        found_at = told(
+            self,
+            "width",
+            widths,
+            lambda sigma: self._candidates(trial, float(sigma)),
+            len(widths),
+        )
+        candidates = [each for found in found_at for each in found]
         best = min(candidates, key=lambda each: each.loss)
         own, other = trial.at(best.sigma)
         found = self._method(trial, best.sigma).fit(own, other, best.l2)

@@ -56,6 +56,8 @@ class Promise:
     caps : bool
         Whether rows of large weight may be given up for a smaller bound, by giving
         them the controlled class.
+    cap : float or None
+        A cap that was chosen before.
     target : TargetRatio or None
         Of the population that the guarantee is for, where that is another.
     """
@@ -71,6 +73,7 @@ class Promise:
     other: Any
     caps: bool = True
     target: TargetRatio | None = None
+    cap: float | None = None
 
     def certify(
         self,
@@ -226,6 +229,8 @@ class Promise:
         self, trust: Trust, rule: str | Rule, training: ScoredRows, several: bool
     ) -> list[tuple[Trust, str | Rule]]:
         """The same with caps on the weights, or without; the mildest of them first."""
+        if self.cap is not None:
+            return [(replace(trust, cap=self.cap), rule)]
         uses = make_rule(rule).bound
         known = trust.bound(training.rows.shape[1])
         heaviest = trust.edges(training.rows)[1]
@@ -242,6 +247,42 @@ class Promise:
         if capped and known is None and uses != "used":
             return capped
         return [(trust, rule), *capped]
+
+    def choose_cap(
+        self,
+        model: Missingness,
+        training: ScoredRows,
+        other: ScoredRows,
+        n_rows: int,
+    ) -> Trust | None:
+        """The cap that promises most power, where it has to be known beforehand.
+
+        Parameters
+        ----------
+        model : Missingness
+        training : ScoredRows
+            Rows of the controlled class that take no part in calibration.
+        other : ScoredRows
+            Rows of other classes, to be told from these.
+        n_rows : int
+            Calibration rows to come.
+
+        Returns
+        -------
+        Trust or None
+            With its cap; None where no cap does better.
+        """
+        part = self._missingness_part(model)
+        trust = Trust(model, part or None, self.odds_factor)
+        if not trust.weights(training.rows).any():
+            return None
+        choices = self._capped(trust, self.rule, training, several=True)
+        promised = [
+            self._promised_power(*each, training, other, n_rows, self.delta - part)
+            for each in choices
+        ]
+        best = choices[int(np.argmax(promised))][0]
+        return None if best.cap is None else best
 
     def _worst(
         self, trust: Trust, training: ScoredRows

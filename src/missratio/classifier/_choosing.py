@@ -28,6 +28,8 @@ SWEEPS = 4
 SHARES = (1.0, 0.75, 0.5, 0.25)
 # A choice without room is worse than any with it, whose cost is an error in [0, 1].
 NO_ROOM = 10.0
+# Standard errors that certifying rows may differ by from those that choose.
+CHANCE = 1.645
 # Rows of one class that are looked at: more make no difference to a choice.
 MOST_ROWS = 1000
 
@@ -116,17 +118,19 @@ class Choice:
     def crowding(self, decision: UnorderedDecision) -> float:
         """How far bounded classes take each other's room; above 1 there is none.
 
-        The largest ratio of a class's confusion, with its standard error, to what is
-        allowed.
+        The largest ratio of a class's confusion to what is allowed. It is taken larger
+        than it is measured: certifying rows may be confused more often by chance.
         """
         if len(decision.bounded) == 1:
             return 0.0
         ratios = []
         for position in decision.bounded:
             confused = self.confusion(decision, position)
-            effective = max(self.rows[position].effective, 1.0)
-            error = math.sqrt(max(confused * (1.0 - confused), 0.0) / effective)
-            ratios.append((confused + error) / max(self.allowed(position), 1e-12))
+            measured = max(self.rows[position].effective, 1.0)
+            certifying = max(self.certifying[position], 1)
+            variance = confused * (1.0 - confused) * (1.0 / measured + 1.0 / certifying)
+            most = confused + CHANCE * math.sqrt(max(variance, 0.0))
+            ratios.append(most / max(self.allowed(position), 1e-12))
         return max(ratios)
 
     def with_thresholds(

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.callbacks import handed_down
 from missratio._base.seeds import generator
-from missratio._base.typing import FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._asked import Asked
 from missratio.classifier._bounded import BoundedClass
 from missratio.classifier._calibration import Calibration
@@ -34,7 +34,8 @@ from missratio.classifier._models import find_models
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._trade_off import TradeOff, trade_offs
-from missratio.exceptions import Message, NoCertificateError
+from missratio.classifier._trust import Trust
+from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.missingness import Missingness
 from missratio.ratio import check_choice
 from missratio.rows import refuse_source
@@ -104,6 +105,9 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         Offsets and thresholds.
     calibrations_ : dict
         What each threshold was chosen from.
+    caps_ : dict
+        For classes that have one, the cap on weights above which rows are given up:
+        they get the most severe class, or the first in `alpha`.
     calibration_index_, choice_index_ : ndarray of int
         Rows that thresholds were chosen with, and those that decided before.
     classes_ : ndarray of shape (n_classes,)
@@ -193,7 +197,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         self.classes_, codes = np.unique(y, return_inverse=True)
         asked = Asked(self.alpha, self.delta, self.order, self.classes_.tolist())
         self._check_parameters(asked)
-        models = find_models(self.missingness, self.estimator, self.classes_)
+        models = self._resolve_missingness()
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
         drawn = self._drawn(inclusion, X, y)
@@ -208,16 +212,18 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             each.refuse_too_few_rows()
         # 2. Scores of every class.
         given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-        self.scores_ = Training(table, fitted, given, params).fit(
-            handed_down(self, self.estimator)
-        )
-        # 3. How they become labels, chosen on the second part.
+        estimator = handed_down(self, self.estimator)
+        self.scores_ = Training(table, fitted, given, params).fit(estimator)
+        # 3. Rows that go missing too often to be certified get the fallback.
+        self.caps_: dict[Any, Trust] = {}
+        bounded = self._capped(table, fitted, asked, bounded)
+        # 4. How scores become labels, chosen on the second part.
         choice = self._choice(table, asked, bounded)
         decision, levels = choose(choice, asked.undecided())
         self.trade_offs_: tuple[TradeOff, ...] = ()
         if isinstance(decision, UnorderedDecision) and choice.is_possible:
             self.trade_offs_ = trade_offs(choice, decision, asked.labels)
-        # 4. A threshold for each bounded class, on the third part.
+        # 5. A threshold for each bounded class, on the third part.
         self._certify(decision, levels, bounded, rng)
         return self
 
@@ -246,10 +252,15 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         -------
         ndarray of shape (n_rows, n_classes)
             NaN for a row that can't be scored: under deployment "complete" one with a
-            missing value.
+            missing value, and one that goes missing too often for a certificate.
         """
         check_is_fitted(self, "scores_")
         return self._class_scores(read_rows(self, X, reset=False))
+
+    def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
+        """The models by label: this classifier's, or the estimator's."""
+        names = getattr(self, "feature_names_in_", None)
+        return find_models(self.missingness, self.estimator, self.classes_, names)
 
     def _check_parameters(self, asked: Asked) -> None:
         asked.check()
@@ -290,6 +301,39 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             )
         return found
 
+    def _capped(
+        self,
+        table: ClassTable,
+        fitted: IntArray,
+        asked: Asked,
+        bounded: Mapping[int, BoundedClass],
+    ) -> dict[int, BoundedClass]:
+        """Caps on the weights of classes that lose nothing where rows are given up.
+
+        A row that weighs more than a class's cap gets the fallback. That is never an
+        error of the fallback itself, nor of any class where they are ordered.
+        """
+        decision, found = asked.undecided(), dict(bounded)
+        for position in bounded:
+            # What earlier classes will take isn't known yet.
+            decision = decision.with_threshold(position, -np.inf)
+        for position, each in bounded.items():
+            if self.order is None and position != decision.fallback:
+                continue
+
+            def score(
+                X: Any, fixed: Decision = decision, position: int = position
+            ) -> FloatArray:
+                return fixed.scores(self._class_scores(X), position)
+
+            wrong = [asked.labels.index(label) for label in asked.wrong(each.label)]
+            others = fitted[np.isin(table.codes[fitted], wrong)]
+            trust = each.chosen_cap(score, table.take(ChoosingRows.few(others)))
+            if trust is not None:
+                self.caps_[each.label] = trust
+                found[position] = each.with_cap(trust)
+        return found
+
     def _choice(
         self, table: ClassTable, asked: Asked, bounded: Mapping[int, BoundedClass]
     ) -> Choice:
@@ -307,7 +351,11 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         return Choice(tuple(rows), asked.levels, worth, asked.part)
 
     def _class_scores(self, X: Any) -> FloatArray:
-        return self.scores_.of(X, scorable(X, self.deployment))
+        scores = self.scores_.of(X, scorable(X, self.deployment))
+        for trust in self.caps_.values():
+            assert trust.cap is not None
+            scores[trust.edges(X)[1] > trust.cap] = np.nan
+        return scores
 
     def _certify(
         self,
@@ -357,7 +405,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
                     "bound fewer classes",
                     "bring more rows",
                     "take an estimator that tells these classes apart",
-                    "draw trade_offs_ (TradeOffDisplay) to see what there is room for",
+                    Remedy.SEE_TRADE_OFF,
                 ),
                 facts={
                     "sentence": crowded[0].sentence,

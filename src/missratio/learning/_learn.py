@@ -133,8 +133,9 @@ def learn_missingness(
         )
     table = as_numeric_array(X)
     names = _names(X, table.shape[1])
-    answers = np.full(table.shape, np.nan)
-    if revealed is not None:
+    if revealed is None:
+        answers = np.full(table.shape, np.nan)
+    else:
         answers = as_numeric_array(revealed)
         _check_columns(X, revealed, names)
     _check(table, answers, X)

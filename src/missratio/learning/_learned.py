@@ -203,7 +203,7 @@ class LearnedMissingness(LogisticMissingness):
         assert evidence is not None
         coordinates = (shadow or evidence).coordinates
         root = np.linalg.cholesky(
-            standard_covariance(evidence, self._thetas[0], shadow)
+            standard_covariance(evidence, self._thetas[0], shadow, coordinates)
         )
         offset = coordinates.standardise(points) - coordinates.standardise(theta)
         whitened = np.linalg.solve(root, offset.T)

@@ -251,7 +251,9 @@ def _check(
     product = math.prod(float(bounds[j]) for j in group)
     bound = product if math.isfinite(product) else None
     low, high = sums[0], sums[-1]
-    over, under = low.log_evidence(bound)[0], high.log_evidence(bound)[1]
+    over, under = low.log_evidence(bound)
+    if high is not low:
+        under = high.log_evidence(bound)[1]
     worse = low if over >= under else high
     n = max(worse.n_rows, 1)
     expected = 1.0 - worse.n_observed / worse.total if worse.n_observed else 1.0

@@ -32,7 +32,8 @@ import numpy as np
 from missratio._base.typing import FloatArray
 
 _BETS = np.geomspace(3e-4, 0.95, 14)
-_PENALTIES = -np.log1p(-_BETS) - _BETS
+_LOG_STAKES = np.log1p(-_BETS)
+_PENALTIES = -_LOG_STAKES - _BETS
 # A product of eight must not overflow.
 _SMALLEST_ODDS, _LARGEST_ODDS = 1e-16, 1e30
 _FEWEST = 10
@@ -151,7 +152,7 @@ class WeightEvidence:
             On the weights; None: the plausible one.
         """
         n_missing = self.n_rows - self.n_observed
-        over = n_missing * np.log1p(-_BETS) + self.growth
+        over = n_missing * _LOG_STAKES + self.growth
         room = (self.plausible_bound if bound is None else bound) - 1.0
         room = max(room, self.largest, _SMALLEST_ODDS)
         # A missing row's ξ = 1/room is known; observed rows take Fan's bound.

@@ -93,5 +93,8 @@ def _lose(
     for rows in blocks:
         # A comparison with NaN, where φ is not known, is False: what is missing stays
         # so.
-        lost = generator.uniform(size=probability[rows].shape) < probability[rows]
-        lossy[rows][lost] = np.nan
+        lost = generator.random(probability[rows].shape) < probability[rows]
+        if lost.ndim == 1:
+            lossy[rows][lost] = np.nan
+        else:
+            np.putmask(lossy[rows], lost, np.nan)

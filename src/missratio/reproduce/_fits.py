@@ -111,6 +111,8 @@ def learned_missingness(
     if corrected:
         return _from_lookups(X, revealed, "firth")
     intercept, slope, separated = _published_slopes(X, revealed)
+    if not separated.any():
+        return _from_lookups(X, revealed, "ml")
     if not separated.all():
         others = _from_lookups(X.T[~separated].T, revealed.T[~separated].T, "ml")
         intercept[~separated], slope[~separated] = others.intercept, others.coef

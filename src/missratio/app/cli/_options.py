@@ -28,6 +28,36 @@ def _share(text: Any) -> float:
         ) from None
 
 
+def read_levels(words: list[str]) -> tuple[float | None, dict[str, float]]:
+    """One level, or those of several classes by their labels.
+
+    Parameters
+    ----------
+    words : list of str
+        What was given to --alpha.
+    """
+    named = [word.rpartition("=") for word in words if "=" in word]
+    if not named:
+        if len(words) > 1:
+            raise typer.BadParameter(
+                f"--alpha was given {len(words)} times. Name a class with each, such "
+                f"as --alpha LABEL={words[0]}."
+            )
+        return _share(words[0]), {}
+    if len(named) < len(words):
+        raise typer.BadParameter(
+            "--alpha LABEL=SHARE and --alpha SHARE don't go together: name a class "
+            "with each."
+        )
+    levels = {label.strip(): _share(share) for label, _, share in named}
+    if len(levels) < len(named) or "" in levels:
+        raise typer.BadParameter(
+            "--alpha LABEL=SHARE names each class once: got "
+            f"{', '.join(label.strip() or repr('') for label, _, _ in named)}."
+        )
+    return None, levels
+
+
 def _share_option(text: str) -> Any:
     return typer.Option(help=text, parser=_share, metavar="SHARE")
 
@@ -50,6 +80,10 @@ FitData = Annotated[
 ]
 Target = Annotated[str, typer.Option(help="The column of labels.")]
 Controlled = Annotated[str, typer.Option(help="The label whose error is bounded.")]
+FitControlled = Annotated[
+    str | None,
+    _hidden("The label whose error is bounded; left out where --alpha names several."),
+]
 Versus = Annotated[
     str | None,
     _hidden(
@@ -204,6 +238,30 @@ Alpha = Annotated[
 Delta = Annotated[
     float, _share_option("Probability with which the bound may fail, such as 5%.")
 ]
+FitAlpha = Annotated[
+    list[str],
+    typer.Option(
+        help="Bound on the error of the controlled class, such as 0.05 or 5%; or "
+        "LABEL=SHARE, repeated, to bound the errors of several classes together.",
+        metavar="SHARE|LABEL=SHARE",
+    ),
+]
+Ordered = Annotated[
+    str | None,
+    _hidden(
+        "Labels with commas between, the most severe first: --alpha then bounds the "
+        "share of each class but the last that is called less severe.",
+        metavar="LABELS",
+    ),
+]
+TradeOffOut = Annotated[
+    Path | None,
+    _hidden(
+        "Draw what bounded classes leave each other, also where that is too little.",
+        "--trade-off",
+        metavar="PNG",
+    ),
+]
 QueryBudget = Annotated[
     str | None,
     _hidden(
@@ -248,10 +306,11 @@ Deployment = Annotated[
     ),
 ]
 CalibrationSize = Annotated[
-    float,
-    typer.Option(
-        help="Share of the controlled class's rows that choose the threshold; the rest "
-        "train the model."
+    float | None,
+    _hidden(
+        "Share of the controlled class's rows that choose the threshold; the rest "
+        "train the model. Default: 0.5; with several bounded classes 0.4 of each, and "
+        "0.2 of every class to choose by."
     ),
 ]
 Rule = Annotated[

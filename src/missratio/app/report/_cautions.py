@@ -36,8 +36,8 @@ def cautions(rows: LabelledRows, data: dict[str, Any]) -> list[dict[str, str]]:
         *_on_certificate(rows),
         *_on_estimator(rows),
         *_on_cap(rows),
-        *_on_weights(data["weights"]),
-        *_on_band(data["missingness"]["profiles"]),
+        *on_weights(data["weights"]),
+        *on_band(data["missingness"]["profiles"]),
         *_on_power(data["curve"]),
         *_on_unscored(rows, data["unscored"]),
     ]
@@ -132,7 +132,8 @@ def _on_unscored(
     ]
 
 
-def _on_weights(weights: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def on_weights(weights: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Weights that few rows have most of."""
     return [
         ("Concentrated weights", entry["concentrated"])
         for entry in weights
@@ -140,7 +141,8 @@ def _on_weights(weights: list[dict[str, Any]]) -> list[tuple[str, str]]:
     ]
 
 
-def _on_band(profiles: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def on_band(profiles: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """A φ that is used beyond the values it was learned from."""
     worst = max(profiles, key=lambda p: p["extrapolated"] or 0.0, default=None)
     if worst is None or (worst["extrapolated"] or 0.0) < MUCH_EXTRAPOLATED:
         return []

@@ -176,6 +176,7 @@ def _meaning(
             )
         return by_name[canonical(typed)]
 
+    assert options.controlled is not None
     own = find("--controlled", options.controlled)
     others = [text for text in values if text != own]
     if options.versus == REST and REST not in values and others:

@@ -55,6 +55,13 @@ def test_a_title_above_the_header_is_skipped(run, tmp_path, out):
     assert (tmp_path / "t-p.csv").read_text() == (tmp_path / "plain-p.csv").read_text()
 
 
+def test_a_title_is_suspected_where_there_is_one_column(run, tmp_path, out):
+    path = write(tmp_path / "t.csv", rows(), [["Results"], []])
+    result = run("fit", path, *TREATED, "--out", out, status=3)
+    said = " ".join(result.stderr.split())
+    assert "say in which line these are: --header-row 4." in said
+
+
 def test_a_title_in_a_workbook_is_skipped(run, tmp_path, out):
     path = tmp_path / "t.xlsx"
     with Workbook(path) as book:

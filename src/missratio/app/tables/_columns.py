@@ -41,8 +41,15 @@ def check_names(source: Header, option: str, names: Sequence[str]) -> None:
     has += f" and {len(source.names) - _SHOWN} more" * (len(source.names) > _SHOWN)
     if len(absent) == 1:
         hint = did_you_mean(absent[0], source.names)
+        titled = ""
+        if len(source.names) == 1 and source.path.suffix != ".parquet":
+            titled = (
+                " If lines come before the column names, say in which line these are: "
+                "--header-row 4"
+            )
         raise TableError(
             f"{option} {absent[0]!r} is not a column of {source.path}.{hint}{has}."
+            + f"{titled}." * bool(titled)
         )
     hints = "".join(
         f" {name!r}:{hint}"

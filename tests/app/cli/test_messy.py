@@ -186,7 +186,7 @@ def test_every_bad_column_is_in_one_message(run, tmp_path, out):
     assert "3 columns can't be used as they are" in said
     assert "'name' has 240 different texts" in said
     assert "'empty' has no value in any row" in said
-    assert "'mixed' has 239 numbers and 1 cell(s) that are none: 'n. a.' in line 7" in (
+    assert "'mixed' has 239 numbers and 1 cell(s) that are not: 'n. a.' in line 7" in (
         said
     )
     remedy = "--drop name --drop empty --drop mixed"

@@ -222,7 +222,7 @@ class ColumnReader:
         if found.n_wrong < _MOSTLY * n_known:
             raise TableError(
                 f"column {name!r} has {n_known - found.n_wrong} numbers and "
-                f"{found.n_wrong} cell(s) that are none: {found.text!r} in "
+                f"{found.n_wrong} cell(s) that are not: {found.text!r} in "
                 f"{self.place(found.row)} is the first. Correct them; or "
                 f"--missing-value {found.text!r} if that means missing; or "
                 f"--categorical {name} if the numbers are names."

@@ -12,6 +12,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.callbacks import handed_down
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._asked import Asked
@@ -211,7 +212,8 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             each.refuse_too_few_rows()
         # 2. Scores of every class.
         given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-        self.scores_ = Training(table, fitted, given, params).fit(self.estimator)
+        estimator = handed_down(self, self.estimator)
+        self.scores_ = Training(table, fitted, given, params).fit(estimator)
         # 3. Rows that go missing too often to be certified get the fallback.
         self.caps_: dict[Any, Trust] = {}
         bounded = self._capped(table, fitted, asked, bounded)

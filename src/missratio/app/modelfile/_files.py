@@ -188,7 +188,7 @@ def _construct(members: dict[str, bytes]) -> Any:
         return skops_io.loads(buffer.getvalue(), trusted=TRUSTED)
     except (Exception, RecursionError) as error:
         raise ModelFileError(
-            f"It can't be put together: {type(error).__name__}: {error}"
+            f"It can't be loaded: {type(error).__name__}: {error}"
         ) from error
 
 

@@ -13,9 +13,9 @@ many healthy children with a fast heart, who then look stranger than they are.
 # obstetricians. `missratio data fetch ctg` brings them; where they are not at hand,
 # scikit-learn's breast cancer table takes their place, so that this page can be built
 # anywhere. The loss is ours, so that the truth is known. It was fixed before anything
-# was fitted: the log-odds of being lost are -1 at the mean of the first column, which is
-# the heart's base rate, and rise by 1.5 for each standard deviation. φ is the
-# probability of being lost.
+# was fitted: the log-odds of being lost are -1 at the mean of the first column, the
+# heart's base rate, and rise by 1.5 for each standard deviation. φ is the probability
+# of being lost.
 
 import matplotlib.pyplot as plt
 import numpy as np

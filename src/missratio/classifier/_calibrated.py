@@ -89,19 +89,18 @@ class CalibratedClassifier(CertifiedClassifier):
         Returns
         -------
         CalibrationSample
-            For `np_roc`, say.
+            For `np_roc`, for example.
         """
         check_is_fitted(self, "threshold_")
         X0 = read_rows(self, X0, reset=False)
         return self._scored(X0).sample(self.calibration_.trust)
 
     def row_weights(self, X: Any, y: ArrayLike) -> FloatArray | None:
-        """What each row stands for where errors on complete rows are to be measured.
+        """Weights with which to measure errors on complete rows.
 
-        Under deployment "complete" a row that has lost a value is not classified but
-        given to the controlled class, so that shares of the rows at hand say nothing
-        about complete rows. The complete ones among them do, with the weights
-        1/(1 − φ) of their class.
+        Under deployment "complete" a row that has lost a value always gets the
+        controlled class, so errors among all rows say nothing about complete rows.
+        Errors among the complete ones do, with the weights 1/(1 − φ) of their class.
 
         Parameters
         ----------

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.callbacks import handed_down
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray
 from missratio.classifier._calibrated import CalibratedClassifier
@@ -33,11 +34,12 @@ from missratio.threshold import Rule
 class NeymanPearsonClassifier(CalibratedClassifier):
     """A classifier whose error on one class is at most α with probability 1 − δ.
 
-    Splits the rows of the controlled class in two: on the one part, and on the rows of
-    the other class, it fits an estimator, a density ratio or any scikit-learn
-    classifier; on the other part it chooses the threshold above which a score is given
-    to the other class (Neyman-Pearson classification; the paper's Algorithms 1 and 2).
-    The guarantee holds whatever the estimator, and however well it does.
+    It splits the rows of the controlled class in two. On the first part, and on the
+    rows of the other class, it fits an estimator: a density ratio or any scikit-learn
+    classifier. On the second part, the calibration rows, it chooses a threshold. Rows
+    that score above it are classified as the other class (Neyman-Pearson
+    classification; the paper's Algorithms 1 and 2). The guarantee holds for any
+    estimator, good or bad.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         "binomial" for complete rows; "paper", "bernstein", "hoeffding-bentkus",
         "thinning", "counting", "betting", "flipped-betting" or "tuned-betting" for rows
         missing not at random; "auto" chooses by φ, the number of rows, and training
-        rows. Or a `missratio.threshold.Rule` of one's own.
+        rows. Or your own `missratio.threshold.Rule`.
     deployment : {"complete", "as-observed"}, default="complete"
         Rows to be classified are complete, and one with a missing value gets the
         controlled class; or they lose values as the calibration rows did, and are
@@ -67,21 +69,21 @@ class NeymanPearsonClassifier(CalibratedClassifier):
     controlled_class : object, default=0
         The label whose error is bounded; None for the one sorted first.
     on_infeasible : {"raise", "reject_all"}, default="raise"
-        What to do where no threshold can be certified: raise, or give everything to
-        the controlled class.
+        What to do if no threshold can be certified: raise an error, or classify every
+        row as the controlled class.
     random_state : int, Generator or None, default=None
         For the split, and for rules that draw.
     missingness_delta : float or None, default=None
-        Where the controlled class's φ was learned: the part of `delta` that φ may be
-        out of its band with; the rest is the rule's. None for half of it.
+        For a learned φ of the controlled class: the part of `delta` for the event that
+        φ is outside its band; the rest is for the rule. None is half of it.
     odds_factor : float, default=1.0
-        The guarantee is to hold even if the odds of being missing are wrong by this
+        The guarantee holds even if the odds of being missing are wrong by up to this
         factor, either way.
     target_ratio : ratio or None, default=None
-        How the density ratio of a target population is learned, where `fit` is given
-        one; None for `KLIEP`.
+        The estimator of a target population's density ratio, if `fit` gets a target;
+        None is `KLIEP`.
     target_factor : float, default=1.0
-        The guarantee for a target is to hold even if that ratio is wrong by this
+        The guarantee for a target holds even if that ratio is wrong by up to this
         factor, either way.
 
     Attributes
@@ -168,9 +170,10 @@ class NeymanPearsonClassifier(CalibratedClassifier):
             there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
             nothing about why values are missing. The estimator gets the weights.
         target : array-like or dataframe of shape (n_target_rows, n_columns), or ratio
-            Complete rows, without labels, of the population that the guarantee is to be
-            for, where its columns are distributed otherwise; or their density ratio to
-            the rows of X, an object with `predict_log_ratio`.
+            Complete rows, without labels, of another population that the guarantee
+            should be for; or that population's density ratio to the rows of X, an
+            object with `predict_log_ratio`. From rows a ratio is learned, with rows of
+            X that take no part in calibration.
         **params : dict
             Such as `sample_weight`, for the estimator's fit; calibration has none.
 
@@ -204,7 +207,7 @@ class NeymanPearsonClassifier(CalibratedClassifier):
             params = process_routing(self, "fit", **params).estimator.fit
         with users_labels(self.classes_, self._controlled()):
             self.estimator_ = fit_estimator(
-                self.estimator,
+                handed_down(self, self.estimator),
                 X,
                 is_other.astype(int),
                 fitted,
@@ -244,7 +247,7 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         )
         with users_labels(self.classes_, self._controlled()):
             self.estimator_ = fit_source_estimator(
-                self.estimator,
+                handed_down(self, self.estimator),
                 rest,
                 relabelled(missingness, self._controlled()),
                 self._controlled(),
@@ -257,7 +260,7 @@ class NeymanPearsonClassifier(CalibratedClassifier):
     def calibrate(
         self, X0: Any, X0_training: Any = None, inclusion: ArrayLike | None = None
     ) -> Self:
-        """Choose the threshold of an estimator that is fitted already.
+        """Choose the threshold for an estimator that is already fitted.
 
         Parameters
         ----------
@@ -302,7 +305,7 @@ class NeymanPearsonClassifier(CalibratedClassifier):
 
     @by_partition
     def decision_function(self, X: Any) -> FloatArray:
-        """The score's distance from the threshold, positive for the second class.
+        """Distance of the score from the threshold, positive for `classes_[1]`.
 
         Parameters
         ----------

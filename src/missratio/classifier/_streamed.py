@@ -50,7 +50,7 @@ class _Rest:
     def __call__(self, block: LabelledBlock) -> Any:
         rest = ~self.lot.held(block)
         labels = (block.labels[rest] != self.lot.controlled).astype(np.int64)
-        return self.work(replace(block, rows=block.rows[rest], labels=labels))
+        return self.work(replace(block, table=block.rows[rest], labels=labels))
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,10 @@ class HeldRows:
 class _Draw:
     lot: Lot
     shown: float
+    names: tuple[str, ...]
 
     def __call__(self, block: LabelledBlock) -> Any:
+        block.check_no_infinity(self.names)
         held = self.lot.held(block)
         rng = np.random.default_rng([self.lot.seed, block.start, 1])
         shown = rng.random(len(held)) < self.shown
@@ -144,7 +146,8 @@ def hold_out(
         )
     most = min(MOST_ROWS, MOST_NUMBERS // max(len(source.names), 1))
     lot = Lot(controlled, min(size, most / max(source.n_rows, 1)), seed)
-    draw = _Draw(lot, min(1.0, SHOWN_ROWS / max(source.n_rows, 1)))
+    shown = min(1.0, SHOWN_ROWS / max(source.n_rows, 1))
+    draw = _Draw(lot, shown, source.names)
     labels, rows = source.fold(draw, _merge)
     held, training, other = (np.concatenate(each) for each in rows)
     if not len(held):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from missratio._base.blocks import take_rows
+from missratio._base.callbacks import task, told
 from missratio._base.seeds import generator
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
@@ -81,26 +82,26 @@ def ratio_test(
     method: TestMethod = "auto",
     n_resamples: int = 1000,
     random_state: Any = None,
+    callbacks: Sequence[Any] | None = None,
 ) -> RatioTest:
     """Test whether two samples have one law: P(p-value ≤ a) ≤ a if they have.
 
-    The statistic is the divergence that kernel least squares (RuLSIF) estimates, with
-    weights 1/P(complete), at several widths of the kernel, of which the largest counts.
-    By permutation of the labels the level is exact, in samples of any size and with any
-    ties, where both samples lose values for the same reason or not at all. Where φ
-    differs by class the labels of complete rows aren't exchangeable: there the weighted
-    means are drawn anew around themselves (a weighted multiplier bootstrap), and the
-    level holds for large samples; the page on ratios shows it in smaller ones. A
-    `SmallSampleWarning` says where one row may weigh so much that it can't be trusted.
-    φ counts as known.
+    The statistic is the largest of several divergences that kernel least squares
+    (RuLSIF) estimates, one for each width of the kernel, with weights 1/P(complete).
+    The test permutes labels if both samples lose values for the same reason or lose
+    none; its level is then exact, in samples of any size and with ties. If φ differs by
+    class, labels of complete rows aren't exchangeable, and the test draws the errors of
+    the weighted means (a weighted multiplier bootstrap). Its level then holds for large
+    samples; the page on ratios shows it for smaller ones. A `SmallSampleWarning` says
+    if one row may weigh so much that the level can't be trusted. φ counts as known.
 
     Parameters
     ----------
     X1, X0 : array-like or dataframe of shape (n_rows, n_columns)
         Rows of P1 and P0, NaN where a value is missing.
     estimator : ratio estimator, default=None
-        Refitted to every resample, its Jensen-Shannon divergence is the statistic:
-        slow, for a ratio of one's own, and by permutation only. None is the kernel
+        If given, it is refitted to every resample, and its Jensen-Shannon divergence is
+        the statistic. This is slow, and works by permutation only. None is the kernel
         statistic.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing. With "ignore" the test is of the laws of complete rows.
@@ -110,6 +111,9 @@ def ratio_test(
         "auto" permutes where that is exact. "permutation" is an error elsewhere.
     n_resamples : int, default=1000
     random_state : int, RandomState, Generator or None, default=None
+    callbacks : sequence of scikit-learn callbacks, default=None
+        Such as ``[sklearn.callback.ProgressBar()]``, told of every refit of
+        `estimator`. The kernel statistic takes about a second and tells nothing.
 
     Returns
     -------
@@ -152,7 +156,9 @@ def ratio_test(
         warn_of_heavy_rows(samples, stacklevel=2)
     rng = generator(random_state)
     if estimator is not None:
-        statistic = _refitted(samples, estimator, missingness, n_resamples, rng)
+        statistic = _refitted(
+            samples, estimator, missingness, n_resamples, rng, callbacks
+        )
         divergence = float(statistic[0])
         tolerance = REFIT_ROUNDING * float(np.abs(statistic).max())
     else:
@@ -287,13 +293,15 @@ def _refitted(
     missingness: Any,
     n_resamples: int,
     rng: np.random.Generator,
+    callbacks: Sequence[Any] | None,
 ) -> FloatArray:
     """The divergence that an estimator finds in the samples, then in permutations."""
     together, _ = stack_samples(samples[0].given, samples[1].given)
     table = np.concatenate([each.table for each in samples])
     weights = np.concatenate([each.weights for each in samples])
-    n_own, found = len(samples[0]), []
-    for resample in range(n_resamples + 1):
+    n_own = len(samples[0])
+
+    def divergence(resample: int) -> float:
         order = np.arange(len(table))
         if resample:
             order = rng.permutation(order)
@@ -310,8 +318,11 @@ def _refitted(
         ]
         kept = [np.arange(len(part)) for part in parts]
         fitted = fit_some((parts[0], parts[1]), kept, estimator, missingness)
-        found.append(_jensen_shannon(fitted, parts))
-    return np.array(found)
+        return _jensen_shannon(fitted, parts)
+
+    times = n_resamples + 1
+    listener = task("ratio_test", callbacks)
+    return np.array(told(listener, "refit", range(times), divergence, times))
 
 
 def _jensen_shannon(fitted: Any, parts: list[ComparedSample]) -> float:

@@ -197,13 +197,13 @@ class NPROCComparison:
 def compare_np_roc(a: NPROC, b: NPROC) -> NPROCComparison:
     """Compare two classifiers' scores at each level of the type I error.
 
-    The question is which score has more power where its type I error is α, not which of
-    two thresholds: those also differ by the luck of their calibration rows. A score is
-    better where the least power that it may have there exceeds the most that the other
-    may have. Both allow for the calibration rows and the other class's rows; each of
-    the eight bounds involved fails with probability δ/8 at most. So two scores of
-    equal power are told apart with probability δ at most, at each level by itself,
-    whether or not they were measured on the same rows.
+    The question is which score has more power where its type I error is α. Comparing
+    two thresholds would not answer it, because these also differ by the luck of their
+    calibration rows. A score is better if a lower bound on its power exceeds an upper
+    bound on the other's. Both bounds allow for the calibration rows and the other
+    class's rows; each of the eight bounds involved fails with probability at most δ/8.
+    So at each level two scores of equal power are called different with probability at
+    most δ, whether or not they were measured on the same rows.
 
     Parameters
     ----------

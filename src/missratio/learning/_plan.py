@@ -89,7 +89,7 @@ class QueryPlan:
         return len(np.unique(self.rows[self.rowwise]))
 
     def content(self, what: str = "values") -> str:
-        """What is to be looked up, in words.
+        """How many values to look up, in words.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class QueryPlan:
         *,
         lines: ArrayLike | None = None,
     ) -> Revealed:
-        """Read what was filled in; the file, X and y are all it takes.
+        """Read the answers from a file that was filled in.
 
         Lines may be in any order, left blank or taken out, and columns added. A blank
         or NA is no answer, and "not found" marks a value that can't be had. Semicolons
@@ -196,10 +196,10 @@ class QueryPlan:
         return read_answers(source, X, y, lines=lines)
 
     def read_back(self, source: Any, X: Any, y: ArrayLike | None = None) -> Revealed:
-        """Read what was filled in, as `read` does, of this very plan.
+        """Read answers to this plan, as `read` does.
 
-        A cell of another plan for the same table is refused, and `asked` counts the
-        lines that were taken out as well.
+        A cell of another plan for the same table is refused, and `asked` also counts
+        lines that were taken out.
         """
         planned = np.zeros(self.shape, dtype=bool)
         planned[self.rows, self.columns] = True

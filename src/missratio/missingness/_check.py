@@ -18,7 +18,7 @@ from missratio.missingness.arrays import (
     column_name,
     column_names,
 )
-from missratio.missingness.base import Missingness
+from missratio.missingness.base import Missingness, once
 
 LEVEL = 1e-3
 """How often, at most, a table that φ does describe is said to contradict it."""
@@ -125,8 +125,8 @@ def missingness_check(
 ) -> tuple[MissingnessCheck, ...]:
     """Test E W = 1 for the rows of one class, to see whether the table contradicts φ.
 
-    A φ that describes the table is said to contradict it with probability `level` at
-    most over all the checks together.
+    A right φ is contradicted with probability at most `level`, over all the checks
+    together.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def missingness_check(
     >>> mirrored = mr.LogisticMissingness(-1.0, [-2.0])
     >>> (check,) = mr.missingness_check(X, mirrored)
     >>> check.verdict, check.sentence
-    ('contradiction', 'φ expects 90 % of column 0 missing, the table has 34 %')
+    ('contradiction', 'φ expects 90% of column 0 missing, the table has 34%')
     """
     n_columns = as_numeric_array(X).shape[1]
     missingness = missingness.bound(column_names(X) if names is None else names)
@@ -174,6 +174,11 @@ def missingness_check(
         f"column {column_name(X, j) if names is None else repr(names[j])}"
         for j in range(n_columns)
     ]
+    if missingness.groups is not None:
+        # What goes missing together is one thing to test.
+        kept = once(missingness.groups)
+        edges = [each[:, kept] for each in edges]
+        shown, bounds = [shown[j] for j in kept], bounds[kept]
     return check_weights(edges, shown, bounds, level, complete=complete)
 
 
@@ -357,7 +362,7 @@ def _weights(probability: FloatArray, odds_factor: float) -> FloatArray:
 def _percentages(expected: float, found: float) -> tuple[str, str]:
     """Two shares, with as many digits as tell them apart."""
     for digits in range(4):
-        texts = [f"{100 * share:.{digits}f} %" for share in (expected, found)]
+        texts = [f"{100 * share:.{digits}f}%" for share in (expected, found)]
         if texts[0] != texts[1]:
             break
     return texts[0], texts[1]

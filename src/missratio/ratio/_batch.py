@@ -121,9 +121,9 @@ def _centred(sample: Sample, centre: FloatArray) -> Sample:
 def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     """Fit many data sets of one shape at once.
 
-    What a simulation needs: thousands of small fits in one call, each the same as
-    ``estimator.fit`` would give, without its overhead and on all cores. Nothing is
-    warned of; look at `BatchFit.converged`.
+    It is for simulations: thousands of small fits in one call, each the same as
+    ``estimator.fit`` would give, without its overhead and on all cores. There are no
+    warnings; look at `BatchFit.converged`.
 
     Parameters
     ----------
@@ -214,7 +214,9 @@ def _numerator_means(
     if by_entry:
         weights = inverse_probability_weights(rows, model)
         columns = only_columns(required_columns)
-        weights = weights_of_features(weights, columns).reshape(features.shape)
+        groups = model.groups if isinstance(model, Missingness) else None
+        weights = weights_of_features(weights, columns, groups)
+        weights = weights.reshape(features.shape)
     else:
         weights = _row_weights(estimator, table, 1)
     sums = weighted_sums(features, weights, None)

@@ -83,7 +83,7 @@ def l1_path(
     inclusion: ArrayLike | None = None,
     random_state: Any = None,
 ) -> L1Path:
-    """Fit KLIEP for a row of L1 strengths, and score each by cross-validation.
+    """Fit KLIEP with a sequence of L1 strengths, and score each by cross-validation.
 
     Each fit maximises Ê[θᵀf(Z¹)] − log Ê[exp θᵀf(Z⁰)] − l1‖θ‖₁ with weights
     1/(1 − φ), from the least strength at which nothing is selected down to a

@@ -109,6 +109,7 @@ def check_several(classifier: Any) -> None:
     for certificate in found.certificates:
         _check_promise(classifier, certificate, labels)
     _check_trade_offs(classifier, labels)
+    _check_caps(classifier)
     _check_missingness(classifier, list(classifier.calibrations_.values()))
     check_parts(classifier)
     _check_class_scores(classifier, len(labels))
@@ -186,6 +187,21 @@ def _check_trade_offs(classifier: Any, labels: list[Any]) -> None:
         )
 
 
+def _check_caps(classifier: Any) -> None:
+    """A cap must be the one that its class was calibrated with."""
+    caps = classifier.caps_
+    require(isinstance(caps, dict), "its caps are of another type")
+    for label, calibration in classifier.calibrations_.items():
+        cap = caps[label].cap if label in caps else None
+        require(calibration.trust.cap == cap, "its caps are for other weights")
+        model = caps[label].model if label in caps else calibration.trust.model
+        same = repr(model) == repr(calibration.trust.model)
+        require(same, "its caps are for other weights")
+    require(
+        set(caps) <= set(classifier.calibrations_), "its caps are for other classes"
+    )
+
+
 def _check_class_scores(classifier: Any, n_classes: int) -> None:
     """Score three rows: coefficients that don't fit together show here."""
     known = classifier.scores_
@@ -203,7 +219,7 @@ def _check_class_scores(classifier: Any, n_classes: int) -> None:
     missing = np.isnan(scores)
     # A row that goes missing too often for a certified score has none at all.
     whole = (missing.all(axis=1) | ~missing.any(axis=1)).all()
-    capped = any(c.trust.cap is not None for c in classifier.calibrations_.values())
+    capped = bool(classifier.caps_)
     require(
         scores.shape == (3, n_classes) and whole and (capped or not missing.any()),
         "it gives no scores",

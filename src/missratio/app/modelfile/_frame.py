@@ -68,6 +68,16 @@ class FrameModel(ABC):
     def certificate(self) -> Any:
         """What is guaranteed."""
 
+    @property
+    @abstractmethod
+    def fallback(self) -> Any:
+        """The label of a row that can't be scored."""
+
+    @property
+    @abstractmethod
+    def fallback_words(self) -> str:
+        """What that label does to the guarantee, to end a sentence."""
+
     @abstractmethod
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row of a dataframe."""

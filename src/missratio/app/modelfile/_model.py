@@ -41,6 +41,16 @@ class TableModel(FrameModel):
         return certificate
 
     @property
+    def fallback(self) -> Any:
+        """The label of a row that can't be scored: the controlled class."""
+        return self.certificate.controlled_class
+
+    @property
+    def fallback_words(self) -> str:
+        """What that label does to the guarantee."""
+        return ", which keeps the guarantee"
+
+    @property
     def other_class(self) -> Any:
         """The label of the class whose error isn't bounded."""
         labels = self.classifier.classes_.tolist()

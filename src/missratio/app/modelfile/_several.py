@@ -30,6 +30,18 @@ class MulticlassTableModel(FrameModel):
         certificate: MulticlassCertificate = self.classifier.certificate_
         return certificate
 
+    @property
+    def fallback(self) -> Any:
+        """The label of a row that can't be scored."""
+        return self.certificate.fallback
+
+    @property
+    def fallback_words(self) -> str:
+        """What that label does to the guarantee."""
+        if self.certificate.order is not None:
+            return ", the most severe class, which keeps the guarantee"
+        return ": the guarantee is for rows that have a score"
+
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row of a dataframe, as `missratio predict` gives it.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.report._columns import Column, columns_of
-from missratio.app.report._rows import LabelledRows
+from missratio.app.report._rows import LabelledRows, certificates_of
 from missratio.missingness import Missingness
 from missratio.weights import effective_sample_size
 
@@ -20,8 +20,11 @@ DELTA = 0.05
 
 def band_delta(rows: LabelledRows, label: Any) -> float:
     """At which level φ's band is shown: the certificate's, where that rests on it."""
-    part = rows.classifier.certificate_.missingness_delta
-    return part if label == rows.controlled and part > 0.0 else DELTA
+    for certificate in certificates_of(rows.classifier):
+        part = certificate.missingness_delta
+        if label == certificate.controlled_class and part > 0.0:
+            return part
+    return DELTA
 
 
 def profiles_of(

@@ -119,8 +119,13 @@ def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
 
 def _kernel(method: KernelName) -> Callable[[Situation], KernelRatio]:
     def make(situation: Situation) -> KernelRatio:
+        # A flat ratio ranks no row above another, and a threshold is certified for
+        # any ranking: one that may be chance is better than none.
         return KernelRatio(
-            method, missingness=_ignored(situation), random_state=situation.seed
+            method,
+            missingness=_ignored(situation),
+            flat_within=0.0,
+            random_state=situation.seed,
         )
 
     return make
@@ -163,17 +168,14 @@ METHODS: dict[str, Method] = {
         "the same for the ratio to a mixture of both classes, which is bounded "
         "(RuLSIF)",
         _kernel("rulsif"),
-        compared_for=frozenset(),
     ),
     "kernel-kliep": Method(
         "a sum of Gaussian bumps by likelihood (KLIEP as it was published)",
         _kernel("kliep"),
-        compared_for=frozenset(),
     ),
     "kmm": Method(
-        "a sum of Gaussian bumps by kernel mean matching; needs missratio[kmm]",
+        "a sum of Gaussian bumps by kernel mean matching",
         _kernel("kmm"),
-        compared_for=frozenset(),
     ),
     "naive-bayes": Method(
         "a product of one-dimensional density ratios, a column at a time",
@@ -203,7 +205,9 @@ METHODS: dict[str, Method] = {
 """By the names that ``--method`` takes."""
 
 
-def choose_method(name: str, situation: Situation) -> tuple[str, str]:
+def choose_method(
+    name: str, situation: Situation, *, several: bool = False
+) -> tuple[str, str]:
     """The method to take without a comparison, and why.
 
     Parameters
@@ -211,9 +215,11 @@ def choose_method(name: str, situation: Situation) -> tuple[str, str]:
     name : str
         One of `METHODS`, or "auto".
     situation : Situation
+    several : bool
+        Whether there are several bounded classes.
     """
     if name == "auto":
-        return _sensible(situation)
+        return _for_several(situation) if several else _sensible(situation)
     if name not in METHODS:
         choices = ["auto", *METHODS]
         hint = did_you_mean(name, choices)
@@ -291,4 +297,15 @@ def _sensible(situation: Situation) -> tuple[str, str]:
     return "naive-bayes", (
         f"{few}, which should have {least} at least; columns are fitted one at a time, "
         "as if independent within each class"
+    )
+
+
+def _for_several(situation: Situation) -> tuple[str, str]:
+    if situation.missing in ("nothing", "rows"):
+        return "logistic", "as rows are whole (--method trees for classes that bend)"
+    if situation.missing == "ignored":
+        return "trees", "which take blanks as such"
+    return (
+        "js",
+        "which weighs single missing values, class by class against the largest",
     )

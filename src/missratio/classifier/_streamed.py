@@ -100,7 +100,7 @@ class HeldRows:
 
 
 @dataclass(frozen=True)
-class _Draw:
+class _RowDraw:
     lot: Lot
     shown: float
     names: tuple[str, ...]
@@ -147,7 +147,7 @@ def hold_out(
     most = min(MOST_ROWS, MOST_NUMBERS // max(len(source.names), 1))
     lot = Lot(controlled, min(size, most / max(source.n_rows, 1)), seed)
     shown = min(1.0, SHOWN_ROWS / max(source.n_rows, 1))
-    draw = _Draw(lot, shown, source.names)
+    draw = _RowDraw(lot, shown, source.names)
     labels, rows = source.fold(draw, _merge)
     held, training, other = (np.concatenate(each) for each in rows)
     if not len(held):

@@ -136,8 +136,6 @@ class RowSample:
     in_passing : bool
         Whether the rows are all of the class's, so that complete ones are found, for
         one problem, in every block anew.
-    shift : ndarray of shape (n_problems, n_features), or None
-        What is subtracted from each block, which then is in single precision.
     """
 
     rows: ClassRows
@@ -146,17 +144,12 @@ class RowSample:
     total: FloatArray
     stand_in: FloatArray | None = None
     in_passing: bool = False
-    shift: FloatArray | None = None
+    centred: bool = False
 
     @property
     def n_rows(self) -> int:
         """How many rows there are for each problem."""
         return self.rows.n_rows
-
-    @property
-    def centred(self) -> bool:
-        """Whether the features have a centre subtracted already."""
-        return self.shift is not None
 
     @property
     def size(self) -> int:
@@ -219,8 +212,6 @@ class RowSample:
 
         def work_on(block: RowBlock) -> Any:
             features, weights = self._block(block)
-            if self.shift is not None:
-                features = _single(features, self.shift)
             # A streamed source leaves out what is None.
             if self.in_passing and not features.shape[1]:
                 return None
@@ -279,14 +270,6 @@ class RowSample:
         total = self.total * (rows.n_rows / self.n_rows)
         return Sample(features, total, weights, centred=True)
 
-    def single(self, centre: FloatArray) -> RowSample | None:
-        """The same in single precision, block by block; None if it is or can't be."""
-        own = self.rows.source.features.dtype
-        wanted = _single_or(own, self.peek() - centre[:, None, :])
-        if self.in_passing or own == np.float32 or wanted != np.float32:
-            return None
-        return replace(self, shift=centre)
-
     def check_finite(self, numbers: FloatArray) -> None:
         """Refuse rows with NaN or infinity if what was found of them isn't finite."""
         if not self.in_passing and not np.isfinite(numbers).all():
@@ -321,14 +304,6 @@ AnySample = Sample | RowSample
 
 def _is_range(index: IntArray, n: int) -> bool:
     return index.size == n and bool((index.ravel() == np.arange(n)).all())
-
-
-def _single(features: FloatArray, shift: FloatArray) -> FloatArray:
-    """Features less their centres, which are subtracted before digits are lost."""
-    out = np.empty(features.shape, dtype=np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        np.subtract(features, shift[:, None, :], out=out, casting="same_kind")
-    return out
 
 
 def _single_or(dtype: Any, few: FloatArray) -> Any:

@@ -47,6 +47,7 @@ from missratio.classifier._target import (
 from missratio.classifier._trust import ScoredRows
 from missratio.missingness import (
     Missingness,
+    MissingnessCheck,
     RowInclusion,
     missingness_check,
     refuse_contradiction,
@@ -256,7 +257,8 @@ class CalibratedClassifier(CertifiedClassifier):
         """Choose the threshold on rows of the controlled class."""
         # 1. Why rows are missing, and whether they contradict it. Where the class has
         #    a model, that explains what is missing.
-        model, checks = None, ()
+        model: Missingness | None = None
+        checks: tuple[MissingnessCheck, ...] = ()
         explained = self._controlled() in (missingness or {})
         by_design = drawn is not None and drawn.by_design and not explained
         if self.deployment == "complete" and not by_design:

@@ -133,15 +133,13 @@ def missingness_check(
     X : array-like or dataframe of shape (n, d)
         The rows of one class, NaN where missing.
     missingness : Missingness
-        The class's model. Where it was learned, only what no φ within its band at
-        `level` explains speaks against it.
+        If it was learned, only what no φ in its band explains speaks against it.
     level : float, default=0.001
     complete : bool, default=False
         Per feature: whether to test as well what weights of complete rows rest on, that
         entries go missing independently given the row.
     odds_factor : float, default=1.0
-        By what factor the odds φ/(1 − φ) may be wrong either way: only what none of
-        these φ explains speaks against it.
+        By what factor the odds φ/(1 − φ) may be wrong either way.
     names : sequence of str, optional
         Of the columns, for messages; those of a dataframe are known.
 
@@ -170,10 +168,10 @@ def missingness_check(
     bounds = _weights(missingness.column_maxima(n_columns), odds_factor)
     if missingness.rowwise:
         return check_weights(edges, ["rows"], bounds, level)
-    shown = [
-        f"column {column_name(X, j) if names is None else repr(names[j])}"
-        for j in range(n_columns)
+    own = [
+        column_name(X, j) if names is None else repr(names[j]) for j in range(n_columns)
     ]
+    shown = [f"column {name}" for name in own]
     if missingness.groups is not None:
         # What goes missing together is one thing to test.
         kept = once(missingness.groups)

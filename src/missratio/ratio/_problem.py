@@ -346,13 +346,6 @@ class RatioProblem:
         denominator = self.denominator.held(stride, self.centre)
         return replace(self, numerator=numerator, denominator=denominator)
 
-    def single(self) -> RatioProblem | None:
-        """The same problem in single precision; None where that saves nothing."""
-        if not isinstance(self.denominator, RowSample):
-            return None
-        denominator = self.denominator.single(self.centre)
-        return None if denominator is None else replace(self, denominator=denominator)
-
     def problems(self, which: slice) -> RatioProblem:
         """Some problems of the batch."""
         return replace(

@@ -9,7 +9,7 @@ import numpy as np
 
 from missratio._base.typing import FloatArray
 from missratio.solver._large import frozen_newton
-from missratio.solver._newton import newton, newton_direction
+from missratio.solver._newton import newton
 from missratio.solver._proximal import proximal_newton
 from missratio.solver._result import Evaluation, Problem, Solution, Status
 
@@ -130,13 +130,6 @@ def _from_pilot(
     """Exact steps from where a pilot ended, in those problems that it served."""
     served = rough.status == Status.CONVERGED
     theta = np.where(served[:, None], rough.theta, begin)
-    # Single precision will do for a first step (an eighth of a fit of naive Bayes).
-    single = problem.single()
-    if single is not None:
-        here = single(theta, second_order=True)
-        assert here.hessian is not None
-        step, _ = newton_direction(here.hessian, here.gradient, np.zeros(theta.shape))
-        theta = np.where(served[:, None] & np.isfinite(step), theta + step, theta)
     first: Evaluation | None = problem(theta, second_order=True)
     assert first is not None
     misled = served & ~(first.value < rough.value + PILOT_GAP)

@@ -99,10 +99,6 @@ class Problem(Evaluate, Protocol):
         """About the same problem, on every stride-th row."""
         ...
 
-    def single(self) -> Problem | None:
-        """The same problem in single precision; None where that saves nothing."""
-        ...
-
     def sketch(self, theta: FloatArray, share: float) -> Evaluation:
         """The evaluation with a Hessian estimated from a share of the rows."""
         ...

@@ -44,6 +44,10 @@ from missratio.threshold import Rule, check_levels
 
 THRESHOLDS = ("own", "shared")
 CONTROLLED, OTHER = 0, 1
+NOT_TOGETHER = (
+    "inclusion and precision don't go together: a precision needs rows of the other "
+    "class that are whole, or whose missingness has a model. Leave out one of them."
+)
 
 
 class GroupedNeymanPearsonClassifier(CertifiedClassifier):
@@ -162,14 +166,11 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         ----------
         X : array-like or dataframe of shape (n_rows, n_columns)
             NaN where a value is missing.
-        y : array-like of shape (n_rows,)
-            Two labels, the controlled class among them.
-        groups : array-like of shape (n_rows,)
-            The group of each row.
+        y, groups : array-like of shape (n_rows,)
+            Two labels, the controlled class among them; and the group of each row.
         inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
             Where values were looked up, the probability with which each row or entry is
-            there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
-            nothing about why values are missing.
+            there: `X, inclusion = revealed.fill(X)`.
 
         Returns
         -------
@@ -178,11 +179,7 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         """
         self._check_parameters()
         if inclusion is not None and self.precision is not None:
-            raise ValueError(
-                "inclusion and precision don't go together: a precision needs rows of "
-                "the other class that are whole, or whose missingness has a model. "
-                "Leave out one of them."
-            )
+            raise ValueError(NOT_TOGETHER)
         X, y = read_labelled(self, X, y)
         self.classes_ = two_classes(y)
         members = read_groups(groups, X)

@@ -180,12 +180,8 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         Returns
         -------
         Self
-            The fitted classifier.
-
-        Raises
-        ------
-        NoCertificateError
-            Where there are too few rows, or the bounds leave each other no room.
+            The fitted classifier. `NoCertificateError` is raised where there are too
+            few rows, or the bounds leave each other no room.
         """
         refuse_source(self, X, IN_MEMORY)
         self._check_estimator()

@@ -88,10 +88,9 @@ def ratio_test(
 
     The statistic is the largest of several divergences that kernel least squares
     (RuLSIF) estimates, one for each width of the kernel, with weights 1/P(complete).
-    If both samples lose values for the same reason or lose none, labels are permuted:
-    the level is exact, in samples of any size and with ties. If φ differs by class, a
-    weighted multiplier bootstrap takes their place, whose level holds for large
-    samples; a `SmallSampleWarning` says if single rows decide. φ counts as known.
+    If φ is the same in both samples, labels are permuted: the level is exact. If not, a
+    weighted multiplier bootstrap takes over, whose level holds for large samples; a
+    `SmallSampleWarning` says if single rows decide. φ counts as known.
 
     Parameters
     ----------
@@ -105,11 +104,10 @@ def ratio_test(
     inclusion : tuple of array-like or None, default=None
         Probabilities by design of X1's and X0's rows or entries.
     method : {"auto", "permutation", "bootstrap"}, default="auto"
-        "auto" permutes where that is exact. "permutation" is an error elsewhere.
+        "auto" permutes where that is exact; "permutation" is an error elsewhere.
     n_resamples : int, default=1000
     random_state : int, RandomState, Generator or None, default=None
-    callbacks : sequence of scikit-learn callbacks, default=None
-        Told of every refit of `estimator`.
+    callbacks : sequence of scikit-learn callbacks, told of every refit of `estimator`
 
     Returns
     -------
@@ -132,8 +130,7 @@ def ratio_test(
     rng = generator(random_state)
     if estimator is None:
         return _kernel_test(samples, chosen, n_resamples, rng)
-    draw = samples, estimator, missingness, n_resamples, rng, callbacks
-    statistic = _refitted(*draw)
+    statistic = _refitted(samples, estimator, missingness, n_resamples, rng, callbacks)
     tolerance = REFIT_ROUNDING * float(np.abs(statistic).max())
     return _test(statistic, float(statistic[0]), tolerance, chosen)
 

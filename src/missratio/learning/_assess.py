@@ -133,17 +133,8 @@ def assess_features(
             findings.append(form_finding(own, fitted[j][0], name))
             if features is not None and usable is not None:
                 known = np.flatnonzero(~np.isnan(answers[:, j]))
-                findings += _others_from_lookups(
-                    features,
-                    usable[j],
-                    answers,
-                    values,
-                    known,
-                    j,
-                    fitted[j][0],
-                    own,
-                    names,
-                )
+                tested = features, usable[j], answers, values, known, j
+                findings += _others_from_lookups(*tested, fitted[j][0], own, names)
         if j in taught:
             fit = taught[j]
             findings.append(instrument_finding(fit, name, own))

@@ -125,8 +125,7 @@ def missingness_check(
 ) -> tuple[MissingnessCheck, ...]:
     """Test E W = 1 for the rows of one class, to see whether the table contradicts φ.
 
-    A right φ is contradicted with probability at most `level`, over all the checks
-    together.
+    All the checks together contradict a right φ with probability at most `level`.
 
     Parameters
     ----------
@@ -136,8 +135,7 @@ def missingness_check(
         If it was learned, only what no φ in its band explains speaks against it.
     level : float, default=0.001
     complete : bool, default=False
-        Per feature: whether to test as well what weights of complete rows rest on, that
-        entries go missing independently given the row.
+        Whether to test as well that entries go missing independently given the row.
     odds_factor : float, default=1.0
         By what factor the odds φ/(1 − φ) may be wrong either way.
     names : sequence of str, optional
@@ -168,10 +166,8 @@ def missingness_check(
     bounds = _weights(missingness.column_maxima(n_columns), odds_factor)
     if missingness.rowwise:
         return check_weights(edges, ["rows"], bounds, level)
-    own = [
-        column_name(X, j) if names is None else repr(names[j]) for j in range(n_columns)
-    ]
-    shown = [f"column {name}" for name in own]
+    known = [column_name(X, j) for j in range(n_columns)] if names is None else names
+    shown = [f"column {name if names is None else repr(name)}" for name in known]
     if missingness.groups is not None:
         # What goes missing together is one thing to test.
         kept = once(missingness.groups)

@@ -124,20 +124,7 @@ def ratio_uncertainty(
         spread = Spread(np.zeros((size, size)), none, none, none, none)
         found: dict[Any, LearnedOn] = {}
         for own in (rows.numerator, rows.denominator):
-            names = getattr(ratio, "feature_names_in_", None)
-            model = class_model(missingness_of(ratio), own.label, names)
-            learned = model if isinstance(model, LearnedMissingness) else None
-            if learned is None and isinstance(model, Missingness) and model.learned:
-                raise ValueError(
-                    "A φ that was learned of a category's levels moves a ratio in ways "
-                    f"that the sandwich formula here doesn't have. {BOOTSTRAP}"
-                )
-            if learned is not None and own.adjusted is not None:
-                raise ValueError(
-                    "Means that are adjusted by regression move with a learned φ in "
-                    "more ways than the sandwich formula here has. Use "
-                    f"normalize='hajek'. {BOOTSTRAP}"
-                )
+            learned = _learned(ratio, own)
             if learned is not None:
                 found[own.label] = _source(learned, own, learned_on)
             means = [
@@ -169,6 +156,26 @@ def ratio_uncertainty(
     )
     _warn_if_unreliable(uncertainty)
     return uncertainty
+
+
+def _learned(
+    ratio: JointRatio | NaiveBayesRatio, own: ClassRows
+) -> LearnedMissingness | None:
+    """A class's φ, where it was learned and the formula knows what that moves."""
+    names = getattr(ratio, "feature_names_in_", None)
+    model = class_model(missingness_of(ratio), own.label, names)
+    learned = model if isinstance(model, LearnedMissingness) else None
+    if learned is None and isinstance(model, Missingness) and model.learned:
+        raise ValueError(
+            "A φ that was learned of a category's levels moves a ratio in ways that "
+            f"the sandwich formula here doesn't have. {BOOTSTRAP}"
+        )
+    if learned is not None and own.adjusted is not None:
+        raise ValueError(
+            "Means that are adjusted by regression move with a learned φ in more ways "
+            f"than the sandwich formula here has. Use normalize='hajek'. {BOOTSTRAP}"
+        )
+    return learned
 
 
 def _undetermined(

@@ -94,12 +94,11 @@ def fit(
         with Progress(quiet) as progress:
             from missratio.app.modelfile import check_outputs, save_model
             from missratio.app.tables import Wanted
-            from missratio.app.workflow import FitOptions, is_large
+            from missratio.app.workflow import FitOptions
 
             level, several = _asked(alpha, ordered)
-            size = calibration_size
-            if size is None:
-                size = 0.5 if several is None else 0.4
+            usual = 0.5 if several is None else 0.4
+            size = usual if calibration_size is None else calibration_size
             asked = FitOptions(
                 controlled, level, delta, missingness, queries, method,
                 deployment, size, rule, odds_factor, on_infeasible,
@@ -108,27 +107,45 @@ def fit(
             asked.check()
             inputs = [data, *asked.inputs]
             check_outputs(out, force=force, sign_with=sign, inputs=inputs)
-            if trade_off is not None:
-                _check_trade_off(trade_off, several, [*inputs, out])
+            _check_trade_off(trade_off, several, [*inputs, out])
             wanted = Wanted(
                 target, drop, categorical, missing_value, asked.as_observed,
                 skip_unlabelled,
             )  # fmt: skip
-            if stream or dask is not None or is_large(data):
-                given = {"--encoding": encoding, "--sheet": sheet,
-                         "--header-row": header_row}  # fmt: skip
-                fitted: FittedTable | FittedClasses = _in_passes(
-                    data, wanted, asked, progress, dask, given
-                )
-            else:
-                file = (encoding, sheet, header_row)
-                fitted = _in_memory(data, wanted, asked, progress, trade_off, *file)
+            file = {"encoding": encoding, "sheet": sheet, "header_row": header_row}
+            fitted = _fitted(
+                data, wanted, asked, progress, trade_off, stream, dask, file
+            )
             progress.step(f"Writing {out}")
             save_model(fitted.model, out, force=force, sign_with=sign)
-        if as_json:
-            say_json(_facts(fitted, out))
-        elif not quiet:
-            _show(fitted, out)
+        _tell(fitted, out, as_json=as_json, quiet=quiet)
+
+
+def _tell(
+    fitted: FittedTable | FittedClasses, out: Path, *, as_json: bool, quiet: bool
+) -> None:
+    if as_json:
+        say_json(_facts(fitted, out))
+    elif not quiet:
+        _show(fitted, out)
+
+
+def _fitted(
+    data: Path,
+    wanted: Wanted,
+    asked: FitOptions,
+    progress: Progress,
+    trade_off: Path | None,
+    stream: bool,
+    dask: str | None,
+    file: dict[str, Any],
+) -> FittedTable | FittedClasses:
+    """Fit a table in memory, or in passes where that is asked for or it is large."""
+    from missratio.app.workflow import is_large
+
+    if stream or dask is not None or is_large(data):
+        return _in_passes(data, wanted, asked, progress, dask, file)
+    return _in_memory(data, wanted, asked, progress, trade_off, file)
 
 
 def _in_memory(
@@ -137,9 +154,7 @@ def _in_memory(
     asked: FitOptions,
     progress: Progress,
     trade_off: Path | None,
-    encoding: str | None,
-    sheet: str | None,
-    header_row: int | None,
+    file: dict[str, Any],
 ) -> FittedTable | FittedClasses:
     """Fit a table that is read whole."""
     from missratio._files import open_table
@@ -147,7 +162,7 @@ def _in_memory(
     from missratio.app.workflow import fit_classes, fit_table
 
     progress.step(f"Reading {data}")
-    source = open_table(data, encoding=encoding, sheet=sheet, header_row=header_row)
+    source = open_table(data, **file)
     wanted = wanted.found_in(source)
     table = read_labelled(source, wanted)
     if asked.several is not None:
@@ -163,7 +178,7 @@ def _in_passes(
     asked: FitOptions,
     progress: Progress,
     dask: str | None,
-    given: dict[str, Any],
+    file: dict[str, Any],
 ) -> FittedTable:
     """Fit Parquet files that are read in passes, here or on a cluster."""
     from missratio._files import RegularFile, kind_of
@@ -183,8 +198,9 @@ def _in_passes(
                 f"{data} can't be read in passes: only Parquet files can. Leave out "
                 "--stream and --dask, or save it as .parquet."
             )
-    for option, value in given.items():
+    for name, value in file.items():
         if value is not None:
+            option = f"--{name.replace('_', '-')}"
             raise TableError(f"{option} is not for Parquet files: leave it out.")
     passes = Passes(progress.step, progress.tick)
     table = read_streamed(data, wanted, asked, passes)
@@ -217,9 +233,13 @@ def _cluster(address: str) -> Any:
         ) from error
 
 
-def _check_trade_off(out: Path, several: Bounds | None, inputs: list[Path]) -> None:
+def _check_trade_off(
+    out: Path | None, several: Bounds | None, inputs: list[Path]
+) -> None:
     from missratio._files import check_writable
 
+    if out is None:
+        return
     if several is None or several.order is not None or len(several.levels) < 2:
         raise typer.BadParameter(
             "--trade-off is for two or more bounded classes without an order: give "

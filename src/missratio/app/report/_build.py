@@ -59,22 +59,18 @@ def build_report(
     classifier : NeymanPearsonClassifier or MulticlassNeymanPearsonClassifier
         Fitted.
     X, y : array-like or dataframe of shape (n_rows, n_columns), array-like
-        The rows that it was fitted with, in the same order. After `calibrate`: the rows
-        of the controlled class that it was calibrated with, and rows of the other class
-        that the estimator hasn't seen.
-    inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+        The rows that it was fitted with, in the same order; or those it was calibrated
+        with, and rows of the other class that the estimator hasn't seen.
+    inclusion : array-like, optional
         The probabilities that it was fitted with, where values were looked up.
     X_test, y_test : optional
         Rows that took no part, to measure errors on; without them: cross-validation.
     title : str, optional
     folds : int, default=5
-        In how many parts the other class's rows are left out in turn, each time with a
-        fit on the others. 0 measures the power on the rows fitted on, and says so. For
-        several classes rows of all of them are left out.
+        Of cross-validation. 0 measures the power on the rows fitted on, and says so.
     confidence : float, default=0.95
         Of the intervals of errors, power and coefficients.
-    feature_names : sequence of str, optional
-        What the columns are called, where X is an array.
+    feature_names : sequence of str, where X is an array
 
     Returns
     -------
@@ -123,9 +119,8 @@ def describe(
 
     Parameters
     ----------
-    rows : LabelledRows
-        Those that its classifier was fitted with.
-    test : LabelledRows, optional
+    rows, test : LabelledRows
+        Those that its classifier was fitted with, and others.
     title : str or None
     names : Names
         Of the features and of their columns.

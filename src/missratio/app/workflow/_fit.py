@@ -122,13 +122,9 @@ def _fit_table(
         )
         check_columns(table)
     labels = list(table.counts)
-    plan = PlanOptions(
-        controlled,
-        alpha=options.alpha,
-        delta=options.delta,
-        calibration_size=calibration_share(table, controlled, options),
-        seed=options.seed,
-    )
+    size = calibration_share(table, controlled, options)
+    levels = {"alpha": options.alpha, "delta": options.delta}
+    plan = PlanOptions(controlled, **levels, calibration_size=size, seed=options.seed)
     account = account_of(table, labels, source, wanted, options, step, plan)
     trained = train(table, controlled, account, file, options, step)
     missing = {label: table.missing_counts(label) for label in labels}
@@ -160,8 +156,8 @@ def _fit_table(
         table.rest,
     )
     notes = [Message.plain(note) for note in table.notes]
-    finding = Finding.of(report.data, controlled, model.other_class)
     told = [*notes, *account.warnings, *trained.warnings]
+    finding = Finding.of(report.data, controlled, model.other_class)
     budget = None
     if options.budgets:
         step("Trying other numbers of look-ups")
@@ -199,12 +195,9 @@ def account_of(
     Parameters
     ----------
     table : LabelledTable
-    labels : list
-        The classes.
-    source : TableFile
-    wanted : Wanted
-    options : FitOptions
-    step : callable
+    labels : list of classes
+    source, wanted, options, step
+        As of `fit_table`.
     plan : PlanOptions or None
         Of look-ups for the controlled class; None where there are several bounded.
     """

@@ -127,10 +127,8 @@ def predict_table(
     labelled = model.target in source.names and model.target not in drop
     needed = list(dict.fromkeys([*keep, *encoder.names, *[model.target] * labelled]))
     escapes = options.escape_formulas and kind_of(out) == "csv"
-    done = Predicted(
-        dict.fromkeys(labelling.labels, 0),
-        measured=labelling.measured() if labelled else None,
-    )
+    measured = labelling.measured() if labelled else None
+    done = Predicted(dict.fromkeys(labelling.labels, 0), measured=measured)
     with written_whole(out, force=force) as draft, BatchWriter(draft) as writer:
         for batch in filter(len, source.batches(needed)):
             with about_file(source.path):

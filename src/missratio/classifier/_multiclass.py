@@ -168,12 +168,10 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
 
         Parameters
         ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
+        X, y : array-like or dataframe of shape (n_rows, n_columns), array-like
             NaN where a value is missing.
-        y : array-like of shape (n_rows,)
         inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
-            Where values were looked up, the probability with which each row or entry is
-            there: `X, inclusion = revealed.fill(X)`.
+            Probabilities of looked-up values: `X, inclusion = revealed.fill(X)`.
         **params : dict
             Such as `sample_weight`, for the estimator's fit; calibration has none.
 

@@ -101,8 +101,7 @@ def ratio_test(
         is the statistic. None is the kernel statistic.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing. With "ignore" the test is of the laws of complete rows.
-    inclusion : tuple of array-like or None, default=None
-        Probabilities by design of X1's and X0's rows or entries.
+    inclusion : tuple of array-like or None, probabilities by design of X1 and X0
     method : {"auto", "permutation", "bootstrap"}, default="auto"
         "auto" permutes where that is exact; "permutation" is an error elsewhere.
     n_resamples : int, default=1000

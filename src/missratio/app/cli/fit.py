@@ -92,22 +92,17 @@ def fit(
     """Fit a classifier to a table, with a certificate for one or several errors."""
     with failures(out):
         with Progress(quiet) as progress:
-            from missratio.app.modelfile import check_outputs, save_model
             from missratio.app.tables import Wanted
             from missratio.app.workflow import FitOptions
 
-            level, several = _asked(alpha, ordered)
-            usual = 0.5 if several is None else 0.4
-            size = usual if calibration_size is None else calibration_size
+            level, several, size = _asked(alpha, ordered, calibration_size)
             asked = FitOptions(
                 controlled, level, delta, missingness, queries, method,
                 deployment, size, rule, odds_factor, on_infeasible,
                 seed, standard_errors, compare_seconds, versus, query_budget, several,
             )  # fmt: skip
             asked.check()
-            inputs = [data, *asked.inputs]
-            check_outputs(out, force=force, sign_with=sign, inputs=inputs)
-            _check_trade_off(trade_off, several, [*inputs, out])
+            _check_outputs(asked, data, out, trade_off, force=force, sign_with=sign)
             wanted = Wanted(
                 target, drop, categorical, missing_value, asked.as_observed,
                 skip_unlabelled,
@@ -116,9 +111,17 @@ def fit(
             fitted = _fitted(
                 data, wanted, asked, progress, trade_off, stream, dask, file
             )
-            progress.step(f"Writing {out}")
-            save_model(fitted.model, out, force=force, sign_with=sign)
+            _save(fitted, out, progress, force=force, sign_with=sign)
         _tell(fitted, out, as_json=as_json, quiet=quiet)
+
+
+def _save(
+    fitted: FittedTable | FittedClasses, out: Path, progress: Progress, **how: Any
+) -> None:
+    from missratio.app.modelfile import save_model
+
+    progress.step(f"Writing {out}")
+    save_model(fitted.model, out, **how)
 
 
 def _tell(
@@ -233,12 +236,16 @@ def _cluster(address: str) -> Any:
         ) from error
 
 
-def _check_trade_off(
-    out: Path | None, several: Bounds | None, inputs: list[Path]
+def _check_outputs(
+    asked: FitOptions, data: Path, out: Path, trade_off: Path | None, **model: Any
 ) -> None:
+    """Refuse what can't be written, or can't be drawn."""
     from missratio._files import check_writable
+    from missratio.app.modelfile import check_outputs
 
-    if out is None:
+    inputs, several = [data, *asked.inputs], asked.several
+    check_outputs(out, **model, inputs=inputs)
+    if trade_off is None:
         return
     if several is None or several.order is not None or len(several.levels) < 2:
         raise typer.BadParameter(
@@ -246,11 +253,13 @@ def _check_trade_off(
             "--alpha LABEL=SHARE for each."
         )
     check_drawing()
-    check_writable(out, force=True, inputs=inputs)
+    check_writable(trade_off, force=True, inputs=[*inputs, out])
 
 
-def _asked(alpha: list[str], ordered: str | None) -> tuple[float, Bounds | None]:
-    """The level of one class, or the bounds of several."""
+def _asked(
+    alpha: list[str], ordered: str | None, size: float | None
+) -> tuple[float, Bounds | None, float]:
+    """The level of one class, or the bounds of several; the share to calibrate on."""
     from missratio.app.workflow import Bounds
 
     level, levels = options.read_levels(alpha)
@@ -260,12 +269,13 @@ def _asked(alpha: list[str], ordered: str | None) -> tuple[float, Bounds | None]
                 "--ordered is for bounds on several classes: give --alpha LABEL=SHARE "
                 "for each class but the last."
             )
-        return level, None
+        return level, None, 0.5 if size is None else size
     order = None
     if ordered is not None:
         order = tuple(word.strip() for word in ordered.split(","))
     # Unused, but within the range that a level has.
-    return next(iter(levels.values())), Bounds(levels, order)
+    some = next(iter(levels.values()))
+    return some, Bounds(levels, order), 0.4 if size is None else size
 
 
 def _facts(fitted: FittedTable | FittedClasses, out: Path) -> dict[str, Any]:

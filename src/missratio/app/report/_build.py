@@ -61,15 +61,13 @@ def build_report(
     X, y : array-like or dataframe of shape (n_rows, n_columns), array-like
         The rows that it was fitted with, in the same order; or those it was calibrated
         with, and rows of the other class that the estimator hasn't seen.
-    inclusion : array-like, optional
-        The probabilities that it was fitted with, where values were looked up.
+    inclusion : array-like, optional, that it was fitted with
     X_test, y_test : optional
         Rows that took no part, to measure errors on; without them: cross-validation.
     title : str, optional
     folds : int, default=5
         Of cross-validation. 0 measures the power on the rows fitted on, and says so.
-    confidence : float, default=0.95
-        Of the intervals of errors, power and coefficients.
+    confidence : float, default=0.95, of intervals
     feature_names : sequence of str, where X is an array
 
     Returns

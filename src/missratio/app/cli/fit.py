@@ -101,8 +101,7 @@ def fit(
                 deployment, size, rule, odds_factor, on_infeasible,
                 seed, standard_errors, compare_seconds, versus, query_budget, several,
             )  # fmt: skip
-            asked.check()
-            _check_outputs(asked, data, out, trade_off, force=force, sign_with=sign)
+            _check_asked(asked, data, out, trade_off, force=force, sign_with=sign)
             wanted = Wanted(
                 target, drop, categorical, missing_value, asked.as_observed,
                 skip_unlabelled,
@@ -236,13 +235,14 @@ def _cluster(address: str) -> Any:
         ) from error
 
 
-def _check_outputs(
+def _check_asked(
     asked: FitOptions, data: Path, out: Path, trade_off: Path | None, **model: Any
 ) -> None:
-    """Refuse what can't be written, or can't be drawn."""
+    """Refuse options that don't go together, and what can't be written or drawn."""
     from missratio._files import check_writable
     from missratio.app.modelfile import check_outputs
 
+    asked.check()
     inputs, several = [data, *asked.inputs], asked.several
     check_outputs(out, **model, inputs=inputs)
     if trade_off is None:

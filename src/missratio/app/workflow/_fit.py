@@ -123,8 +123,10 @@ def _fit_table(
         check_columns(table)
     labels = list(table.counts)
     size = calibration_share(table, controlled, options)
-    levels = {"alpha": options.alpha, "delta": options.delta}
-    plan = PlanOptions(controlled, **levels, calibration_size=size, seed=options.seed)
+    plan = PlanOptions(
+        controlled, alpha=options.alpha, delta=options.delta, calibration_size=size,
+        seed=options.seed,
+    )  # fmt: skip
     account = account_of(table, labels, source, wanted, options, step, plan)
     trained = train(table, controlled, account, file, options, step)
     missing = {label: table.missing_counts(label) for label in labels}

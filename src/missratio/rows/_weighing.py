@@ -123,7 +123,7 @@ class KnownWeights(Weighing):
     maximum: float | None = None
     corrects: bool = True
     by_design: bool = False
-    groups: IntArray | None = None  # type: ignore[misc]
+    groups: IntArray | None = None
 
     @property
     def by_entry(self) -> bool:  # type: ignore[override]

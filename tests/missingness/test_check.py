@@ -183,9 +183,7 @@ def test_an_error_says_what_was_expected_and_found():
     assert caught.value.label == "sick"
     assert caught.value.checks == checks
     text = str(caught.value)
-    assert (
-        "The table contradicts φ of class 'sick': φ expects 100 % of column 0" in text
-    )
+    assert "The table contradicts φ of class 'sick': φ expects 100% of column 0" in text
     assert "scaler" in text
 
 

@@ -342,6 +342,8 @@ def _on_model(model: Missingness, odds_factor: float) -> tuple[str, str]:
             "the log-odds of being missing are linear in the values, and the values "
             "looked up were drawn at random among the missing ones"
         )
+        if isinstance(model, LearnedMissingness) and not model.checks:
+            often += "; no test of this was made"
     if odds_factor != 1.0:
         often += f"; its odds may be up to {odds_factor:.3g} times as large or small"
     return how, often

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from missratio._base.blocks import take_rows
+from missratio._base.callbacks import handed_down
 from missratio._base.hints import check_number
 from missratio._base.seeds import generator
 from missratio._base.typing import BoolArray, FloatArray
@@ -233,7 +234,7 @@ class NeymanPearsonClassifier(CertifiedClassifier):
             params = process_routing(self, "fit", **params).estimator.fit
         with users_labels(self.classes_, self._controlled()):
             self.estimator_ = fit_estimator(
-                self.estimator,
+                handed_down(self, self.estimator),
                 X,
                 is_other.astype(int),
                 fitted,
@@ -283,7 +284,7 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         )
         with users_labels(self.classes_, self._controlled()):
             self.estimator_ = fit_source_estimator(
-                self.estimator,
+                handed_down(self, self.estimator),
                 rest,
                 relabelled(missingness, self._controlled()),
                 self._controlled(),

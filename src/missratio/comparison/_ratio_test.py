@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from missratio._base.blocks import take_rows
+from missratio._base.callbacks import task, told
 from missratio._base.seeds import generator
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
@@ -81,6 +82,7 @@ def ratio_test(
     method: TestMethod = "auto",
     n_resamples: int = 1000,
     random_state: Any = None,
+    callbacks: Sequence[Any] | None = None,
 ) -> RatioTest:
     """Test whether two samples have one law: P(p-value ≤ a) ≤ a if they have.
 
@@ -109,6 +111,9 @@ def ratio_test(
         "auto" permutes where that is exact. "permutation" is an error elsewhere.
     n_resamples : int, default=1000
     random_state : int, RandomState, Generator or None, default=None
+    callbacks : sequence of scikit-learn callbacks, default=None
+        Such as ``[sklearn.callback.ProgressBar()]``, told of every refit of
+        `estimator`. The kernel statistic takes about a second and tells nothing.
 
     Returns
     -------
@@ -151,7 +156,9 @@ def ratio_test(
         warn_of_heavy_rows(samples, stacklevel=2)
     rng = generator(random_state)
     if estimator is not None:
-        statistic = _refitted(samples, estimator, missingness, n_resamples, rng)
+        statistic = _refitted(
+            samples, estimator, missingness, n_resamples, rng, callbacks
+        )
         divergence = float(statistic[0])
         tolerance = REFIT_ROUNDING * float(np.abs(statistic).max())
     else:
@@ -286,13 +293,15 @@ def _refitted(
     missingness: Any,
     n_resamples: int,
     rng: np.random.Generator,
+    callbacks: Sequence[Any] | None,
 ) -> FloatArray:
     """The divergence that an estimator finds in the samples, then in permutations."""
     together, _ = stack_samples(samples[0].given, samples[1].given)
     table = np.concatenate([each.table for each in samples])
     weights = np.concatenate([each.weights for each in samples])
-    n_own, found = len(samples[0]), []
-    for resample in range(n_resamples + 1):
+    n_own = len(samples[0])
+
+    def divergence(resample: int) -> float:
         order = np.arange(len(table))
         if resample:
             order = rng.permutation(order)
@@ -309,8 +318,11 @@ def _refitted(
         ]
         kept = [np.arange(len(part)) for part in parts]
         fitted = fit_some((parts[0], parts[1]), kept, estimator, missingness)
-        found.append(_jensen_shannon(fitted, parts))
-    return np.array(found)
+        return _jensen_shannon(fitted, parts)
+
+    times = n_resamples + 1
+    listener = task("ratio_test", callbacks)
+    return np.array(told(listener, "refit", range(times), divergence, times))
 
 
 def _jensen_shannon(fitted: Any, parts: list[ComparedSample]) -> float:

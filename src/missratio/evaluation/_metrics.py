@@ -104,7 +104,7 @@ def _errors(
         weighing = "" if sample_weight is None else " with a positive weight"
         raise ValueError(
             f"y_true has no row of {which} class{weighing} (controlled_class="
-            f"{controlled_class!r}): its error can't be told."
+            f"{controlled_class!r}): its error can't be measured."
         )
     wrong = (predicted[rows] == controlled_class) != of_controlled
     weights = weights[rows]

@@ -162,7 +162,7 @@ def missingness_check(
     >>> mirrored = mr.LogisticMissingness(-1.0, [-2.0])
     >>> (check,) = mr.missingness_check(X, mirrored)
     >>> check.verdict, check.sentence
-    ('contradiction', 'φ expects 90 % of column 0 missing, the table has 34 %')
+    ('contradiction', 'φ expects 90% of column 0 missing, the table has 34%')
     """
     n_columns = as_numeric_array(X).shape[1]
     missingness = missingness.bound(column_names(X) if names is None else names)
@@ -360,7 +360,7 @@ def _weights(probability: FloatArray, odds_factor: float) -> FloatArray:
 def _percentages(expected: float, found: float) -> tuple[str, str]:
     """Two shares, with as many digits as tell them apart."""
     for digits in range(4):
-        texts = [f"{100 * share:.{digits}f} %" for share in (expected, found)]
+        texts = [f"{100 * share:.{digits}f}%" for share in (expected, found)]
         if texts[0] != texts[1]:
             break
     return texts[0], texts[1]

@@ -102,7 +102,7 @@ def _build(classifier: NeymanPearsonClassifier, n_numeric: int | None) -> Graph:
     if classifier._sign < 0.0:
         raise CantExportError(
             "An estimator whose second class is the controlled one can't be exported "
-            "to ONNX. Let fit fit it, instead of calibrate."
+            "to ONNX. Use fit, which fits the estimator itself, instead of calibrate."
         )
     graph = Graph()
     scalings, read = read_estimator(classifier.estimator_)

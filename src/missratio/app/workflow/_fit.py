@@ -142,7 +142,7 @@ def _fit_table(
         LabelledRows.read(
             trained.classifier, account.X, table.y, account.inclusion, before=table.X
         ),
-        title=f"{wanted.target} in {file.name}",
+        title=f"Predicting {wanted.target} in {file.name}",
         names=feature_names(table.encoder),
         comparison=trained.comparison,
         origin=Origin(command, file.name, training.sha256),

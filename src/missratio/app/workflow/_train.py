@@ -35,6 +35,7 @@ from missratio.exceptions import (
     TableError,
 )
 from missratio.missingness import Missingness
+from missratio.missingness.arrays import columns_named
 from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
@@ -211,7 +212,8 @@ def fit_classifier(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            classifier.fit(account.X, table.y, inclusion=account.inclusion)
+            with columns_named(names):
+                classifier.fit(account.X, table.y, inclusion=account.inclusion)
         except (DataError, NoCertificateError) as error:
             raise error.named(names).about(file) from error
         except ValueError as error:

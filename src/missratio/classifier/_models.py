@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from scipy.sparse import issparse
 
+from missratio._base.blocks import take_rows
+from missratio._base.typing import FloatArray
 from missratio.classifier._scores import complete_mask
 from missratio.classifier._training import missingness_parameters
 from missratio.exceptions import Message, Remedy, UnexplainedMissingError
 from missratio.missingness import Missingness
 from missratio.rows import check_missingness, class_model
+from missratio.weights import complete_row_weights
 
 Models = Mapping[Any, Missingness]
 
@@ -75,3 +79,25 @@ def calibration_model(
         )
     assert not isinstance(model, str)
     return model
+
+
+def weights_of_classes(
+    X: Any, labels: Any, classes: list[Any], missingness: Models | None
+) -> FloatArray:
+    """What rows stand for where complete rows are meant; 0 for incomplete ones.
+
+    Parameters
+    ----------
+    X : array or dataframe of shape (n_rows, n_columns)
+    labels : ndarray of shape (n_rows,)
+    classes : list
+    missingness : mapping from class to Missingness, or None
+    """
+    weights = np.ones(len(labels))
+    for label in classes:
+        of_class = np.flatnonzero(labels == label)
+        rows = take_rows(X, of_class)
+        model = calibration_model(rows, missingness, label)
+        if model is not None:
+            weights[of_class] = complete_row_weights(rows, model)
+    return weights

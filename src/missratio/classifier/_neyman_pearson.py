@@ -35,7 +35,11 @@ from missratio.classifier._meta import (
     not_a_class,
     weighed_twice,
 )
-from missratio.classifier._models import calibration_model, find_models
+from missratio.classifier._models import (
+    calibration_model,
+    find_models,
+    weights_of_classes,
+)
 from missratio.classifier._predicted import with_low_stratum
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._scores import complete_mask, score_rows
@@ -443,15 +447,8 @@ class NeymanPearsonClassifier(CertifiedClassifier):
         X = read_rows(self, X, reset=False)
         if self.deployment == "as-observed" or issparse(X) or complete_mask(X).all():
             return None
-        labels, models = np.asarray(y), self._resolve_missingness()
-        weights = np.ones(len(labels))
-        for label in self.classes_.tolist():
-            of_class = np.flatnonzero(labels == label)
-            rows = take_rows(X, of_class)
-            model = calibration_model(rows, models, label)
-            if model is not None:
-                weights[of_class] = complete_row_weights(rows, model)
-        return weights
+        classes, models = self.classes_.tolist(), self._resolve_missingness()
+        return weights_of_classes(X, np.asarray(y), classes, models)
 
     def __sklearn_tags__(self) -> Any:
         """Two classes; NaN and sparse tables where the estimator takes them."""

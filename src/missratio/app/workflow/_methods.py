@@ -303,4 +303,7 @@ def _for_several(situation: Situation) -> tuple[str, str]:
         return "logistic", "as rows are whole (--method trees for classes that bend)"
     if situation.missing == "ignored":
         return "trees", "which take blanks as such"
-    return "js", "which weighs single missing values, class by class against the largest"
+    return (
+        "js",
+        "which weighs single values, each class against the largest",
+    )

@@ -84,6 +84,21 @@ class BoundedClass:
             return self
         return replace(self, promise=replace(self.promise, cap=trust.cap))
 
+    def expected(self, score: Score) -> Callable[[float], float] | None:
+        """The error that should be certified at a level, where rows are weighted.
+
+        None where they count the same, or the rule can't tell.
+
+        Parameters
+        ----------
+        score : callable
+            Gives h_k of rows, before anything was chosen.
+        """
+        if self.model is None:
+            return None
+        training = ScoredRows(self.training, score(self.training))
+        return self.promise.expected_error(self.model, training, self.n_rows)
+
     def refuse_too_few_rows(self) -> None:
         """Refuse a level that so few rows can't certify, whatever their scores."""
         if self.drawn is not None:

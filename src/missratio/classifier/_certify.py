@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -283,6 +284,37 @@ class Promise:
         ]
         best = choices[int(np.argmax(promised))][0]
         return None if best.cap is None else best
+
+    def expected_error(
+        self, model: Missingness, training: ScoredRows, n_rows: int
+    ) -> Callable[[float], float] | None:
+        """The error that should be certified at a level; None if the rule can't tell.
+
+        Parameters
+        ----------
+        model : Missingness
+        training : ScoredRows
+            Rows of the controlled class that take no part in calibration.
+        n_rows : int
+            Calibration rows to come.
+        """
+        part = self._missingness_part(model)
+        trust = Trust(model, part or None, self.odds_factor, self.cap)
+        sample = training.sample(trust)
+        if not sample.n_observed:
+            return None
+        rule, left = self._rule(self.rule, trust, training), self.delta - part
+
+        @cache
+        def error(level: float) -> float:
+            root = rule.expected_root(n_rows, sample.bound, level, left)
+            return max(root or 0.0, 0.0) ** 2
+
+        return (
+            None
+            if rule.expected_root(n_rows, sample.bound, self.alpha, left) is None
+            else error
+        )
 
     def _worst(
         self, trust: Trust, training: ScoredRows

@@ -7,8 +7,8 @@ can break a guarantee; what it decides is the power.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from missratio.classifier._decisions import (
     OrderedDecision,
     UnorderedDecision,
 )
-from missratio.threshold import binomial_tail
+from missratio.threshold import binomial_bound, binomial_tail
 
 # Offsets that are tried for one class at a time, and how often all are gone through.
 CANDIDATES = 32
@@ -30,6 +30,8 @@ SHARES = (1.0, 0.75, 0.5, 0.25)
 NO_ROOM = 10.0
 # Standard errors that certifying rows may differ by from those that choose.
 CHANCE = 1.645
+# Levels that are tried for classes whose rows are weighted.
+LEVELS: tuple[float, ...] = tuple(np.geomspace(0.01, 0.95, 30).tolist())
 # Rows of one class that are looked at: more make no difference to a choice.
 MOST_ROWS = 1000
 
@@ -92,12 +94,16 @@ class Choice:
         How many rows, worth as much as one without weights, are to certify it.
     delta : float
         Each class's part of δ.
+    expected : mapping from int to callable
+        For classes whose rows are weighted, the error that should be certified at a
+        level.
     """
 
     rows: tuple[ChoosingRows, ...]
     levels: Mapping[int, float]
     certifying: Mapping[int, int]
     delta: float
+    expected: Mapping[int, Callable[[float], float]] = field(default_factory=dict)
 
     @property
     def is_possible(self) -> bool:
@@ -107,8 +113,19 @@ class Choice:
     def allowed(self, position: int, level: float | None = None) -> float:
         """The share of wrong rows that should still be certified at a level."""
         alpha = self.levels[position] if level is None else level
+        if position in self.expected:
+            return self.expected[position](alpha)
         n_rows = max(self.certifying[position], 1)
         return max(binomial_tail(n_rows, alpha, self.delta), 0) / n_rows
+
+    def least_level(self, position: int, share: float) -> float:
+        """The least level that should be certified where so many rows are wrong."""
+        if position not in self.expected:
+            n_rows = max(self.certifying[position], 1)
+            return binomial_bound(n_rows, math.ceil(share * n_rows), self.delta)
+        reached = [self.expected[position](level) for level in LEVELS]
+        enough = np.flatnonzero(np.maximum.accumulate(reached) >= share)
+        return LEVELS[int(enough[0])] if len(enough) else 1.0
 
     def confusion(self, decision: UnorderedDecision, position: int) -> float:
         """The share of a bounded class's rows that another bounded class takes."""

@@ -16,7 +16,7 @@ from missratio._base.callbacks import handed_down
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._asked import Asked
-from missratio.classifier._bounded import BoundedClass
+from missratio.classifier._bounded import BoundedClass, Score
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._certificate import Certificate, percent
 from missratio.classifier._certify import Promise
@@ -308,27 +308,19 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         asked: Asked,
         bounded: Mapping[int, BoundedClass],
     ) -> dict[int, BoundedClass]:
-        """Caps on the weights of classes that lose nothing where rows are given up.
+        """Caps on weights, where giving rows up is an error of no bounded class.
 
-        A row that weighs more than a class's cap gets the fallback. That is never an
-        error of the fallback itself, nor of any class where they are ordered.
+        A row that weighs more than a class's cap gets the fallback. Where classes are
+        ordered, that isn't under-classified; where only one is bounded, it is that one.
         """
-        decision, found = asked.undecided(), dict(bounded)
-        for position in bounded:
-            # What earlier classes will take isn't known yet.
-            decision = decision.with_threshold(position, -np.inf)
+        found = dict(bounded)
+        if self.order is None and len(bounded) > 1:
+            return found
         for position, each in bounded.items():
-            if self.order is None and position != decision.fallback:
-                continue
-
-            def score(
-                X: Any, fixed: Decision = decision, position: int = position
-            ) -> FloatArray:
-                return fixed.scores(self._class_scores(X), position)
-
             wrong = [asked.labels.index(label) for label in asked.wrong(each.label)]
-            others = fitted[np.isin(table.codes[fitted], wrong)]
-            trust = each.chosen_cap(score, table.take(ChoosingRows.few(others)))
+            others = ChoosingRows.few(fitted[np.isin(table.codes[fitted], wrong)])
+            score = self._alone(asked, position)
+            trust = each.chosen_cap(score, table.take(others))
             if trust is not None:
                 self.caps_[each.label] = trust
                 found[position] = each.with_cap(trust)
@@ -338,7 +330,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         self, table: ClassTable, asked: Asked, bounded: Mapping[int, BoundedClass]
     ) -> Choice:
         """The rows to choose by, and what those to calibrate on are worth."""
-        rows, worth = [], {}
+        rows, worth, expected = [], {}, {}
         for position in range(len(asked.labels)):
             index = table.rows_of(position, self.choice_index_)
             few = ChoosingRows.few(index)
@@ -348,7 +340,22 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             if position in bounded:
                 share = rows[-1].effective / max(len(few), 1)
                 worth[position] = round(share * bounded[position].n_rows)
-        return Choice(tuple(rows), asked.levels, worth, asked.part)
+                error = bounded[position].expected(self._alone(asked, position))
+                if error is not None:
+                    expected[position] = error
+        return Choice(tuple(rows), asked.levels, worth, asked.part, expected)
+
+    def _alone(self, asked: Asked, position: int) -> Score:
+        """h_k as if no other class had a threshold yet."""
+        decision = asked.undecided()
+        for each in asked.positions:
+            # What earlier classes will take isn't known yet.
+            decision = decision.with_threshold(each, -np.inf)
+
+        def score(X: Any) -> FloatArray:
+            return decision.scores(self._class_scores(X), position)
+
+        return score
 
     def _class_scores(self, X: Any) -> FloatArray:
         scores = self.scores_.of(X, scorable(X, self.deployment))

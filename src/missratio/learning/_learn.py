@@ -15,11 +15,13 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.learning._assess import (
     assess_features,
     concluded,
+    findings_of_rows,
     form_finding,
     instrument_finding,
     warn_of,
     weights_finding,
 )
+from missratio.learning._categories import Category, find_categories, shadows_of
 from missratio.learning._checks import Check
 from missratio.learning._evidence import Evidence
 from missratio.learning._from_lookups import (
@@ -34,6 +36,7 @@ from missratio.learning._learned import LearnedMissingness
 from missratio.learning._precision import covariance_of
 from missratio.learning._scores import ScoredTable
 from missratio.learning._shadow import ShadowEvidence
+from missratio.missingness import Block, BlockMissingness
 from missratio.missingness.arrays import (
     as_frame,
     as_numeric_array,
@@ -54,7 +57,7 @@ def learn_missingness(
     from_table: bool = True,
     always_observed: Sequence[str | int] | None = None,
     check: bool = True,
-) -> LearnedMissingness:
+) -> LearnedMissingness | BlockMissingness:
     """Learn a logistic φ from the table, from missing values looked up, or from both.
 
     From the table, per feature: whether entry j is missing depends on z_j alone, and
@@ -96,9 +99,11 @@ def learn_missingness(
 
     Returns
     -------
-    LearnedMissingness
+    LearnedMissingness or BlockMissingness
         A `LogisticMissingness` with covariance, a confidence band and checks. With
-        `always_observed` it is for the other columns of X, in their order.
+        `always_observed` it is for the other columns of X, in their order. Where X has
+        a category's indicators, which are one-hot and go missing together, these are
+        one column, with one φ over the levels: a `BlockMissingness`.
 
     Warns
     -----
@@ -148,7 +153,44 @@ def learn_missingness(
         return _learn_rows(*parts, method, rest, shadows, check)
     if rowwise:
         return _learn_rows(table, answers, method, names, None, check)
-    return _learn_features(table, answers, method, names, from_table, check)
+    values = table.astype(np.float64, copy=False)
+    blocks = find_categories(values)
+    answered = ~np.isnan(answers)
+    blocks = [b for b in blocks if from_table or answered[:, b.columns[0]].any()]
+    in_blocks = np.array([j for b in blocks for j in b.columns], dtype=np.intp)
+    base = _learn_features(values, answers, method, names, from_table, check, in_blocks)
+    if not blocks:
+        return base
+    scored = ScoredTable.of(values) if from_table else None
+    learned = [
+        _learn_category(values, answers, method, names, scored, block, check)
+        for block in blocks
+    ]
+    return BlockMissingness(base, tuple(learned), len(names))
+
+
+def _learn_category(
+    values: FloatArray,
+    answers: NDArray[Any],
+    method: str,
+    names: tuple[str, ...],
+    scored: ScoredTable | None,
+    category: Category,
+    check: bool,
+) -> Block:
+    """One φ over the levels of a category: its indicators are one column."""
+    inputs = list(category.inputs)
+    shadows = None if scored is None else shadows_of(category, scored, names)
+    model = _learn_rows(
+        values[:, inputs],
+        answers[:, inputs],
+        method,
+        tuple(names[j] for j in inputs),
+        shadows or None,
+        check,
+        listed([names[j] for j in category.columns]),
+    )
+    return Block(category.columns, category.inputs, model)
 
 
 def _places(columns: Sequence[str | int], names: tuple[str, ...]) -> IntArray:
@@ -172,7 +214,8 @@ def _places(columns: Sequence[str | int], names: tuple[str, ...]) -> IntArray:
 
 def _always(
     table: NDArray[Any], places: IntArray, names: tuple[str, ...]
-) -> FloatArray:
+) -> dict[str, FloatArray]:
+    """Columns that are always observed, by name."""
     values = table[:, places].astype(np.float64)
     lossy = np.isnan(values).any(axis=0)
     if lossy.any():
@@ -181,7 +224,7 @@ def _always(
             f"Column(s) {listed(found)} have missing values: always_observed takes "
             "columns that have none."
         )
-    return values
+    return {names[j]: values[:, i] for i, j in enumerate(places.tolist())}
 
 
 def _learn_rows(
@@ -189,8 +232,9 @@ def _learn_rows(
     answers: NDArray[Any],
     method: str,
     names: tuple[str, ...],
-    always: FloatArray | None,
+    always: dict[str, FloatArray] | None,
     check: bool,
+    called: str = "rows",
 ) -> LearnedMissingness:
     # 1. Rows looked up, and what columns that are always observed say.
     evidence = evidence_of_rows(table, answers, names, needed=always is None)
@@ -206,9 +250,11 @@ def _learn_rows(
         findings = []
         if always is not None and found.revealed_mass < found.n_missing:
             values = table.astype(np.float64, copy=False)
-            fit = fit_rows(values, always, found, known)
+            shadows = np.column_stack(list(always.values()))
+            fit = fit_rows(values, shadows, found, known)
             theta, shadow = fit.theta, fit.shadow
-            findings.append(instrument_finding(fit, "rows", found))
+            findings.append(instrument_finding(fit, called, found))
+            findings += findings_of_rows(fit, list(always), called)
         else:
             assert known is not None
             theta = known[0].copy()
@@ -220,9 +266,9 @@ def _learn_rows(
         # 2. Whether the data contradicts it.
         if check:
             if known is not None:
-                findings.append(form_finding(found, known[0], "rows"))
-            checks = concluded([*findings, *weights_finding(found, theta, "rows")])
-            warn_of(checks, stacklevel=3)
+                findings.append(form_finding(found, known[0], called))
+            checks = concluded([*findings, *weights_finding(found, theta, called)])
+            warn_of(checks, stacklevel=3 if called == "rows" else 4)
     return LearnedMissingness(
         intercept,
         coef,
@@ -237,17 +283,19 @@ def _learn_rows(
 
 
 def _learn_features(
-    table: NDArray[Any],
+    values: FloatArray,
     answers: NDArray[Any],
     method: str,
     names: tuple[str, ...],
     from_table: bool,
     check: bool,
+    in_blocks: IntArray,
 ) -> LearnedMissingness:
     # 1. What was looked up, and what the other columns say.
-    evidence = evidence_of_features(table, answers, names)
+    evidence = evidence_of_features(values, answers, names)
+    for j in in_blocks.tolist():
+        evidence[j] = None
     fitted = fit_lookups(evidence, method, names)
-    values = table.astype(np.float64, copy=False)
     scored = None
     if len(names) > 1 and (from_table or check):
         scored = ScoredTable.of(values)

@@ -18,7 +18,7 @@ from missratio.missingness.arrays import (
     column_name,
     column_names,
 )
-from missratio.missingness.base import Missingness
+from missratio.missingness.base import Missingness, once
 
 LEVEL = 1e-3
 """How often, at most, a table that φ does describe is said to contradict it."""
@@ -174,6 +174,11 @@ def missingness_check(
         f"column {column_name(X, j) if names is None else repr(names[j])}"
         for j in range(n_columns)
     ]
+    if missingness.groups is not None:
+        # What goes missing together is one thing to test.
+        kept = once(missingness.groups)
+        edges = [each[:, kept] for each in edges]
+        shown, bounds = [shown[j] for j in kept], bounds[kept]
     return check_weights(edges, shown, bounds, level, complete=complete)
 
 

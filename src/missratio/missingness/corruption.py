@@ -93,8 +93,8 @@ def _lose(
     for rows in blocks:
         # A comparison with NaN, where φ is not known, is False: what is missing stays
         # so.
-        lost = generator.random(probability[rows].shape) < probability[rows]
-        if lost.ndim == 1:
-            lossy[rows][lost] = np.nan
-        else:
-            np.putmask(lossy[rows], lost, np.nan)
+        draws = generator.random(probability[rows].shape)
+        if missingness.groups is not None:
+            draws = draws[:, missingness.groups]
+        lost = draws < probability[rows]
+        np.putmask(lossy[rows], lost, np.nan)

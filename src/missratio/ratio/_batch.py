@@ -214,7 +214,9 @@ def _numerator_means(
     if by_entry:
         weights = inverse_probability_weights(rows, model)
         columns = only_columns(required_columns)
-        weights = weights_of_features(weights, columns).reshape(features.shape)
+        groups = model.groups if isinstance(model, Missingness) else None
+        weights = weights_of_features(weights, columns, groups)
+        weights = weights.reshape(features.shape)
     else:
         weights = _row_weights(estimator, table, 1)
     sums = weighted_sums(features, weights, None)

@@ -16,7 +16,7 @@ from missratio.ratio._kernel_methods import (
     LeastSquares,
     Strengths,
 )
-from missratio.solver import quadratic_program
+from missratio.solver import Status, least_on_simplex, quadratic_program
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -85,31 +85,30 @@ class MeanMatching(KernelMethod):
 
     def _problem(
         self, own: FloatArray, other: FloatArray, gram: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The quadratic form, the linear one, and Ê₀[k], the constant bump last.
+    ) -> tuple[FloatArray, FloatArray]:
+        """A quadratic form, and Ê₀[k], the constant bump last.
 
-        From Σ w k with Σ w last, of both samples, and the denominator's Σ w k kᵀ.
+        From Σ w k with Σ w last, of both samples, and the denominator's Σ w k kᵀ. Since
+        Ê₀[r] is one, Ê₁[k] is Ê₀[r] Ê₁[k], and what is minimised has no linear part.
         """
         mean = other / max(other[-1], TINY)
         target = own[:-1] / max(own[-1], TINY)
         product = np.column_stack([gram / max(other[-1], TINY), mean[:-1]])
-        left, right = self._whiten(product), self._whiten(target)
-        return left.T @ left, left.T @ right, mean
+        apart = self._whiten(product - np.outer(target, mean))
+        return apart.T @ apart, mean
 
-    def _solve(
-        self, form: FloatArray, linear: FloatArray, mean: FloatArray, l2: float
-    ) -> Coefficients:
+    def _solve(self, form: FloatArray, mean: FloatArray, l2: float) -> Coefficients:
         if np.isinf(l2):
             return Coefficients.flat(len(mean) - 1)
-        ridge = np.full(len(mean), l2)
-        ridge[-1] = 0.0
-        form = form + np.diag(ridge)
-        found = quadratic_program(form, linear, equal=(mean, 1.0))
+        form = form.copy()
+        form.flat[: -1 : len(mean) + 1] += l2
+        found = least_on_simplex(form, mean)
         heights = np.column_stack([self.kernel, np.ones(len(self.kernel))])
-        if (heights @ found.x > self.max_ratio).any():
-            limits = np.full(len(heights), self.max_ratio)
-            bounded = heights, limits
-            found = quadratic_program(form, linear, (mean, 1.0), at_most=bounded)
+        limits = np.full(len(heights), self.max_ratio)
+        if found.status != Status.CONVERGED or (heights @ found.x > limits).any():
+            none = np.zeros(len(mean))
+            bounded = (heights, limits) if np.isfinite(self.max_ratio) else None
+            found = quadratic_program(form, none, (mean, 1.0), at_most=bounded)
         theta = np.maximum(found.x, 0.0)
         theta /= mean @ theta
         return Coefficients(float(theta[-1]), theta[:-1], found.status, found.n_iter)

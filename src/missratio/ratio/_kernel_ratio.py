@@ -62,7 +62,8 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     Parameters
     ----------
     method : {"ulsif", "rulsif", "kliep", "kmm"}, default="ulsif"
-        "kmm" needs Clarabel, a solver of quadratic programmes: ``missratio[kmm]``.
+        "kmm" needs Clarabel, a solver of quadratic programmes (``missratio[kmm]``),
+        where the ratio reaches max_ratio.
     missingness : mapping from class to Missingness, "ignore" or None, default=None
         Why values are missing; a class left out is complete. NaN in a class without a
         model is an error. "ignore" drops rows with missing values.

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.learning import learn_missingness
+from missratio.learning import LearnedMissingness, learn_missingness
 from missratio.missingness import LogisticMissingness, Missingness
 from missratio.ratio import KLIEP, NaiveBayesRatio
 from missratio.threshold import BinomialRule, CalibrationSample
@@ -125,6 +125,7 @@ def _from_lookups(
     """The paper's way: each column from its own values alone."""
     with quiet():
         learned = learn_missingness(X, revealed, method, from_table=False, check=False)
+    assert isinstance(learned, LearnedMissingness)
     return learned.as_known()
 
 

@@ -35,7 +35,12 @@ class Columns:
         n_rows = len(self.arrays[0]) if index is None else len(index)
         table = np.empty((len(self.arrays), n_rows), dtype=self.dtype)
         for array, own in zip(self.arrays, table, strict=True):
-            own[:] = array if index is None else array[index]
+            if index is None:
+                own[:] = array
+            else:
+                # An index is in range: clipping only saves the check.
+                array = array.astype(self.dtype, copy=False)
+                np.take(array, index, out=own, mode="clip")
         return table.T
 
     def sum(self) -> float:

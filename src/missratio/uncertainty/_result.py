@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray, IntArray
 from missratio.learning import LearnedMissingness, was_learned_from
+from missratio.missingness import Missingness
 from missratio.missingness.arrays import listed
 from missratio.ratio import (
     JointRatio,
@@ -126,6 +127,11 @@ def ratio_uncertainty(
             names = getattr(ratio, "feature_names_in_", None)
             model = class_model(missingness_of(ratio), own.label, names)
             learned = model if isinstance(model, LearnedMissingness) else None
+            if learned is None and isinstance(model, Missingness) and model.learned:
+                raise ValueError(
+                    "A φ that was learned of a category's levels moves a ratio in ways "
+                    f"that the sandwich formula here doesn't have. {BOOTSTRAP}"
+                )
             if learned is not None and own.adjusted is not None:
                 raise ValueError(
                     "Means that are adjusted by regression move with a learned φ in "

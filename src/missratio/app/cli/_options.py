@@ -287,6 +287,7 @@ Method = Annotated[
     typer.Option(
         help="auto: compare the others on training rows left out in turn, and take "
         "the one with most power; kliep, js, kliep-cv or naive-bayes: density ratios; "
+        "ulsif, rulsif, kernel-kliep or kmm: density ratios by Gaussian kernels; "
         "logistic; trees: boosted trees; imputed-trees: the same, missing values drawn "
         "by why they are missing."
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
@@ -18,6 +17,7 @@ from missratio.app.modelfile._signature import (
     check_key,
     sign,
     signature_path,
+    signatures,
     verify,
 )
 from missratio.app.modelfile._types import (
@@ -78,13 +78,22 @@ def save_model(
         foreign = foreign_types(archive.read(SCHEMA))
     if foreign:
         raise _not_saveable(foreign)
-    contents = [pack(objects, header_of(model))]
-    if sign_with is not None:
-        contents.append(sign(contents[0], Path(sign_with)))
-    with ExitStack() as stack:
-        for output, content in zip(outputs, contents, strict=True):
-            draft = stack.enter_context(written_whole(output, force=force))
-            draft.write_bytes(content)
+    content = pack(objects, header_of(model))
+    if sign_with is None:
+        _write(path, content, force=force)
+        return
+    # Whenever this is cut short, the file that is there has its signature beside it.
+    new, signature = sign(content, Path(sign_with)), outputs[1]
+    old = signatures(signature) if signature.is_file() else []
+    _write(signature, b"".join([new, *old]), force=force)
+    _write(path, content, force=force)
+    if old:
+        _write(signature, new, force=True)
+
+
+def _write(path: Path, content: bytes, *, force: bool) -> None:
+    with written_whole(path, force=force) as draft:
+        draft.write_bytes(content)
 
 
 def check_outputs(

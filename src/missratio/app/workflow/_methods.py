@@ -168,17 +168,14 @@ METHODS: dict[str, Method] = {
         "the same for the ratio to a mixture of both classes, which is bounded "
         "(RuLSIF)",
         _kernel("rulsif"),
-        compared_for=frozenset(),
     ),
     "kernel-kliep": Method(
         "a sum of Gaussian bumps by likelihood (KLIEP as it was published)",
         _kernel("kliep"),
-        compared_for=frozenset(),
     ),
     "kmm": Method(
-        "a sum of Gaussian bumps by kernel mean matching; needs missratio[kmm]",
+        "a sum of Gaussian bumps by kernel mean matching",
         _kernel("kmm"),
-        compared_for=frozenset(),
     ),
     "naive-bayes": Method(
         "a product of one-dimensional density ratios, a column at a time",
@@ -305,8 +302,10 @@ def _sensible(situation: Situation) -> tuple[str, str]:
 
 def _for_several(situation: Situation) -> tuple[str, str]:
     if situation.missing in ("nothing", "rows"):
-        return "logistic", "which is usual where rows are whole; --method trees bends"
+        return "logistic", "as rows are whole (--method trees for classes that bend)"
     if situation.missing == "ignored":
         return "trees", "which take blanks as such"
-    method, why = _sensible(situation)
-    return method, f"fitted to each class and the largest: {why}"
+    return (
+        "js",
+        "which weighs single missing values, class by class against the largest",
+    )

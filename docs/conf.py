@@ -99,6 +99,12 @@ html_title = "missratio"
 html_static_path = ["_static"]
 html_css_files = ["missratio.css"]
 html_context = {"default_mode": "auto"}
+# Pages at the top have no section whose pages a sidebar could list.
+TOP_PAGES = (
+    "quickstart", "tutorial", "command_line", "demonstration", "benchmarks",
+    "reproduction", "hardening", "glossary",
+)  # fmt: skip
+html_sidebars = {page: ["all-pages"] for page in TOP_PAGES}
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "pygments_light_style": "tango",

@@ -97,4 +97,7 @@ def _lose(
         if missingness.groups is not None:
             draws = draws[:, missingness.groups]
         lost = draws < probability[rows]
-        np.putmask(lossy[rows], lost, np.nan)
+        if missingness.rowwise:
+            lossy[rows][lost] = np.nan
+        else:
+            np.putmask(lossy[rows], lost, np.nan)

@@ -107,6 +107,7 @@ TOP_PAGES = (
 html_sidebars = {page: ["all-pages"] for page in TOP_PAGES}
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 4,
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
     "show_prev_next": True,

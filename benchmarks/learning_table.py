@@ -81,10 +81,14 @@ def band_section(outcomes: Sequence[Outcome]) -> list[str]:
     lines = ["| tables | | miss some of φ | share, with its standard error |"]
     lines += ["|---|---|---|---|"]
     for name, chosen in groups.items():
-        found = np.array([o.covered for o, own in zip(outcomes, chosen) if own])
+        found = np.array(
+            [o.covered for o, own in zip(outcomes, chosen, strict=True) if own]
+        )
         share, missed = 1.0 - found.mean(), int((~found).sum())
         error = np.sqrt(share * (1.0 - share) / len(found))
-        lines.append(f"| {name} | {len(found)} | {missed} | {share:.3f} ± {error:.3f} |")
+        lines.append(
+            f"| {name} | {len(found)} | {missed} | {share:.3f} ± {error:.3f} |"
+        )
     return lines
 
 

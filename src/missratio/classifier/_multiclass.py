@@ -42,6 +42,7 @@ from missratio.rows import refuse_source
 from missratio.threshold import Rule
 
 # Below +∞ and above every score.
+IN_MEMORY = "Bring some into memory, or bound one error with NeymanPearsonClassifier."
 LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -172,8 +173,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         y : array-like of shape (n_rows,)
         inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
             Where values were looked up, the probability with which each row or entry is
-            there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
-            nothing about why values are missing.
+            there: `X, inclusion = revealed.fill(X)`.
         **params : dict
             Such as `sample_weight`, for the estimator's fit; calibration has none.
 
@@ -187,10 +187,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         NoCertificateError
             Where there are too few rows, or the bounds leave each other no room.
         """
-        refuse_source(
-            self, X, "Bring some into memory, or bound one error with "
-            "NeymanPearsonClassifier.",
-        )  # fmt: skip
+        refuse_source(self, X, IN_MEMORY)
         self._check_estimator()
         X, y = read_labelled(self, X, y)
         check_classification_targets(y)

@@ -97,7 +97,4 @@ def _lose(
         if missingness.groups is not None:
             draws = draws[:, missingness.groups]
         lost = draws < probability[rows]
-        if missingness.rowwise:
-            lossy[rows][lost] = np.nan
-        else:
-            np.putmask(lossy[rows], lost, np.nan)
+        lossy[rows][lost] = np.nan

@@ -324,3 +324,45 @@ def powers(name: str, seed: int) -> dict[str, float]:
         "none, with 50": run.power({1: learn(X, revealed)}),
         "complete case": run.power("ignore"),
     }
+
+
+# Categories, whose indicators go missing together
+
+
+@dataclass(frozen=True)
+class CategoryOutcome:
+    """φ by level, as it is and as it was learned, and whether the 90% band holds it."""
+
+    model: mr.missingness.BlockMissingness
+    truth: np.ndarray
+    learned: np.ndarray
+    covered: bool
+
+
+def category(
+    seed: int, *, dropped: bool = False, n_revealed: int = 0
+) -> CategoryOutcome:
+    """A category with three levels beside three numbers, one of them lossy too."""
+    rng = np.random.default_rng([6, seed])
+    n, n_levels = int(rng.choice([1500, 4000])), 3
+    numbers = rng.normal(size=(n, 3))
+    leaning = 1.2 * numbers @ rng.normal(size=(3, n_levels))
+    level = (leaning + rng.gumbel(size=(n, n_levels))).argmax(axis=1)
+    truth = rng.uniform(0.1, 0.6, n_levels)
+    codes = np.eye(n_levels)[:, int(dropped) :]
+    Z = np.column_stack([numbers, codes[level]])
+    X = Z.copy()
+    X[rng.uniform(size=n) < truth[level], 3:] = np.nan
+    X[rng.uniform(size=n) < expit(numbers[:, 0] - 1.0), 0] = np.nan
+    revealed = np.full_like(X, np.nan)
+    chosen = rng.permutation(np.flatnonzero(np.isnan(X[:, 3])))[:n_revealed]
+    revealed[chosen, 3:] = Z[chosen, 3:]
+    model = learn(X, revealed if n_revealed else None)
+    grid = np.column_stack([np.zeros((n_levels, 3)), codes])
+    lower, upper = (band[:, 3] for band in model.probability_band(grid, 0.1))
+    return CategoryOutcome(
+        model,
+        truth,
+        model.missing_probability(grid)[:, 3],
+        bool(((lower <= truth) & (truth <= upper)).all()),
+    )

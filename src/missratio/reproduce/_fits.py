@@ -125,6 +125,7 @@ def _from_lookups(
     """The paper's way: each column from its own values alone."""
     with quiet():
         learned = learn_missingness(X, revealed, method, from_table=False, check=False)
+    # Entries go missing one by one here, so that no columns are a category.
     assert isinstance(learned, LearnedMissingness)
     return learned.as_known()
 

@@ -275,3 +275,19 @@ def test_odds_that_may_be_wrong_explain_more():
     for factor, verdict in ((2.0, "contradiction"), (6.0, "consistent")):
         (check,) = mr.missingness_check(X, phi, odds_factor=factor)
         assert check.verdict == verdict
+
+
+@pytest.mark.parametrize("n_rows", [1, 7, 3000])
+def test_columns_at_once_are_columns_one_by_one(n_rows):
+    rng = np.random.default_rng(n_rows)
+    weights = 1.0 + rng.exponential(2.0, (n_rows, 5))
+    weights[rng.random(weights.shape) < 0.4] = 0.0
+    for column, own in zip(weights.T, WeightEvidence.of_columns(weights), strict=True):
+        alone = WeightEvidence.of(column)
+        assert (own.n_rows, own.n_observed) == (alone.n_rows, alone.n_observed)
+        assert (own.least, own.largest) == (alone.least, alone.largest)
+        odds = column[column > 0.0] - 1.0
+        assert own.total == pytest.approx(column.sum())
+        assert own.odds_squares == pytest.approx(odds @ odds)
+        bet = 0.95
+        assert own.growth[-1] == pytest.approx(np.log1p(bet * odds).sum())

@@ -30,7 +30,7 @@ from missratio.classifier._meta import (
     check_factor,
     weighed_twice,
 )
-from missratio.classifier._models import find_models
+from missratio.classifier._models import complete_weights, find_models
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._trade_off import TradeOff, trade_offs
@@ -42,6 +42,7 @@ from missratio.rows import refuse_source
 from missratio.threshold import Rule
 
 # Below +∞ and above every score.
+IN_MEMORY = "Bring some into memory, or bound one error with NeymanPearsonClassifier."
 LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -172,8 +173,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         y : array-like of shape (n_rows,)
         inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
             Where values were looked up, the probability with which each row or entry is
-            there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
-            nothing about why values are missing.
+            there: `X, inclusion = revealed.fill(X)`.
         **params : dict
             Such as `sample_weight`, for the estimator's fit; calibration has none.
 
@@ -187,10 +187,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         NoCertificateError
             Where there are too few rows, or the bounds leave each other no room.
         """
-        refuse_source(
-            self, X, "Bring some into memory, or bound one error with "
-            "NeymanPearsonClassifier.",
-        )  # fmt: skip
+        refuse_source(self, X, IN_MEMORY)
         self._check_estimator()
         X, y = read_labelled(self, X, y)
         check_classification_targets(y)
@@ -256,6 +253,28 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         """
         check_is_fitted(self, "scores_")
         return self._class_scores(read_rows(self, X, reset=False))
+
+    def row_weights(self, X: Any, y: ArrayLike) -> FloatArray | None:
+        """What each row stands for where errors on complete rows are to be measured.
+
+        As for `NeymanPearsonClassifier`: 1/(1 − φ) of its class for a complete row.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or None
+            0 for a row that has lost a value; None where all rows count the same.
+        """
+        check_is_fitted(self, "certificate_")
+        X = read_rows(self, X, reset=False)
+        if self.deployment == "as-observed" or scorable(X, self.deployment).all():
+            return None
+        classes, models = self.classes_.tolist(), self._resolve_missingness()
+        return complete_weights(X, np.asarray(y), classes, models)
 
     def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
         """The models by label: this classifier's, or the estimator's."""

@@ -88,21 +88,18 @@ def ratio_test(
 
     The statistic is the largest of several divergences that kernel least squares
     (RuLSIF) estimates, one for each width of the kernel, with weights 1/P(complete).
-    The test permutes labels if both samples lose values for the same reason or lose
-    none; its level is then exact, in samples of any size and with ties. If φ differs by
-    class, labels of complete rows aren't exchangeable, and the test draws the errors of
-    the weighted means (a weighted multiplier bootstrap). Its level then holds for large
-    samples; the page on ratios shows it for smaller ones. A `SmallSampleWarning` says
-    if one row may weigh so much that the level can't be trusted. φ counts as known.
+    If both samples lose values for the same reason or lose none, labels are permuted:
+    the level is exact, in samples of any size and with ties. If φ differs by class, a
+    weighted multiplier bootstrap takes their place, whose level holds for large
+    samples; a `SmallSampleWarning` says if single rows decide. φ counts as known.
 
     Parameters
     ----------
     X1, X0 : array-like or dataframe of shape (n_rows, n_columns)
         Rows of P1 and P0, NaN where a value is missing.
     estimator : ratio estimator, default=None
-        If given, it is refitted to every resample, and its Jensen-Shannon divergence is
-        the statistic. This is slow, and works by permutation only. None is the kernel
-        statistic.
+        Refitted to every resample, by permutation only: its Jensen-Shannon divergence
+        is the statistic. None is the kernel statistic.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing. With "ignore" the test is of the laws of complete rows.
     inclusion : tuple of array-like or None, default=None
@@ -112,22 +109,14 @@ def ratio_test(
     n_resamples : int, default=1000
     random_state : int, RandomState, Generator or None, default=None
     callbacks : sequence of scikit-learn callbacks, default=None
-        Such as ``[sklearn.callback.ProgressBar()]``, told of every refit of
-        `estimator`. The kernel statistic takes about a second and tells nothing.
+        Told of every refit of `estimator`.
 
     Returns
     -------
     RatioTest
 
-    Warns
-    -----
-    SmallSampleWarning
-        The bootstrap's level can't be trusted, since single rows decide.
-
     Examples
     --------
-    The same mean, and another spread:
-
     >>> import numpy as np
     >>> import missratio as mr
     >>> rng = np.random.default_rng(0)
@@ -135,10 +124,25 @@ def ratio_test(
     >>> mr.ratio_test(X1, X0, random_state=0).p_value < 0.01
     True
     """
-    check_choice("method", method, ("auto", "permutation", "bootstrap"))
     check_scalar(n_resamples, "n_resamples", Integral, min_val=1)
     samples = read_samples(X1, X0, missingness, inclusion)
-    alike = missing_alike(missingness, inclusion)
+    chosen = _chosen(method, missing_alike(missingness, inclusion), estimator)
+    if chosen == "bootstrap":
+        warn_of_heavy_rows(samples, stacklevel=2)
+    rng = generator(random_state)
+    if estimator is None:
+        return _kernel_test(samples, chosen, n_resamples, rng)
+    draw = samples, estimator, missingness, n_resamples, rng, callbacks
+    statistic = _refitted(*draw)
+    tolerance = REFIT_ROUNDING * float(np.abs(statistic).max())
+    return _test(statistic, float(statistic[0]), tolerance, chosen)
+
+
+def _chosen(
+    method: TestMethod, alike: bool, estimator: Any
+) -> Literal["permutation", "bootstrap"]:
+    """How to resample; what isn't exact, or isn't there, is refused."""
+    check_choice("method", method, ("auto", "permutation", "bootstrap"))
     if method == "auto":
         method = "permutation" if alike else "bootstrap"
     if method == "permutation" and not alike:
@@ -152,28 +156,32 @@ def ratio_test(
             "An estimator is tested by permutation, which is not exact here. Leave out "
             "estimator for the kernel statistic."
         )
-    if method == "bootstrap":
-        warn_of_heavy_rows(samples, stacklevel=2)
-    rng = generator(random_state)
-    if estimator is not None:
-        statistic = _refitted(
-            samples, estimator, missingness, n_resamples, rng, callbacks
-        )
-        divergence = float(statistic[0])
-        tolerance = REFIT_ROUNDING * float(np.abs(statistic).max())
-    else:
-        with one_blas_thread(N_CENTERS * sum(map(len, samples))):
-            found = _kernel_divergences(samples, method, n_resamples, rng)
-        statistic, divergence, tolerance = _largest_over_widths(found)
-    # Rounding must not tell a resample from its equal. The tolerance is the same for
-    # all resamples, so that it can make the p-value larger only.
+    return method
+
+
+def _kernel_test(
+    samples: tuple[ComparedSample, ComparedSample],
+    method: Literal["permutation", "bootstrap"],
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> RatioTest:
+    with one_blas_thread(N_CENTERS * sum(map(len, samples))):
+        found = _kernel_divergences(samples, method, n_resamples, rng)
+    return _test(*_largest_over_widths(found), method)
+
+
+def _test(
+    statistic: FloatArray, divergence: float, tolerance: float, method: TestMethod
+) -> RatioTest:
+    """The p-value of the first statistic among the resamples'.
+
+    Rounding must not tell a resample from its equal. The tolerance is the same for all
+    resamples, so that it can make the p-value larger only.
+    """
     as_large = int((statistic[1:] >= statistic[0] - tolerance).sum())
+    p_value = (1 + as_large) / len(statistic)
     return RatioTest(
-        (1 + as_large) / (1 + n_resamples),
-        float(statistic[0]),
-        divergence,
-        method,
-        int(n_resamples),
+        p_value, float(statistic[0]), divergence, method, len(statistic) - 1
     )
 
 

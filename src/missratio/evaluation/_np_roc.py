@@ -139,22 +139,41 @@ def np_roc(
     >>> roc.power.round(1)
     array([0.7])
     """
-    if isinstance(controlled_scores, CalibrationSample):
-        if weights is not None or bound is not None:
-            raise ValueError(
-                "A CalibrationSample has its own weights and bound: give them there."
-            )
-        sample = controlled_scores
-    else:
-        sample = CalibrationSample.build(
-            controlled_scores, weights, bound, random_state=random_state
+    sample = _sample(controlled_scores, weights, bound, random_state)
+    chooser = make_rule(rule, training=training, complete=sample.masses is None)
+    return _curve(sample, sorted_scores(other_scores), alphas, delta, chooser, name)
+
+
+def _sample(
+    scores: ArrayLike | CalibrationSample,
+    weights: ArrayLike | None,
+    bound: float | None,
+    random_state: int | None,
+) -> CalibrationSample:
+    if not isinstance(scores, CalibrationSample):
+        return CalibrationSample.build(
+            scores, weights, bound, random_state=random_state
         )
-    other = sorted_scores(other_scores)
+    if weights is not None or bound is not None:
+        raise ValueError(
+            "A CalibrationSample has its own weights and bound: give them there."
+        )
+    return scores
+
+
+def _curve(
+    sample: CalibrationSample,
+    other: FloatArray,
+    alphas: Sequence[float],
+    delta: float,
+    rule: Rule,
+    name: str | None,
+) -> NPROC:
+    """A threshold for each level, and the power above it."""
     levels = np.asarray(alphas, dtype=np.float64)
     for level in levels:
         check_levels(float(level), delta)
-    chooser = make_rule(rule, training=training, complete=sample.masses is None)
-    chosen = chooser.select_levels(sample, levels.tolist(), delta)
+    chosen = rule.select_levels(sample, levels.tolist(), delta)
     thresholds = np.array(
         [np.inf if c.threshold is None else c.threshold for c in chosen]
     )

@@ -33,7 +33,6 @@ from missratio.learning._from_lookups import (
 from missratio.learning._from_rows import fit_rows
 from missratio.learning._from_table import TableFit, fit_features
 from missratio.learning._learned import LearnedMissingness
-from missratio.learning._precision import covariance_of
 from missratio.learning._scores import ScoredTable
 from missratio.learning._shadow import ShadowEvidence
 from missratio.missingness import Block, BlockMissingness
@@ -240,9 +239,7 @@ def _learn_rows(
     evidence = evidence_of_rows(table, answers, names, needed=always is None)
     fitted = fit_lookups(evidence, method, names)
     found = evidence[0]
-    width = len(names)
-    intercept, coef = -np.inf, np.zeros(width)
-    covariance = np.zeros((1 + width, 1 + width))
+    intercept, coef = -np.inf, np.zeros(len(names))
     checks: tuple[Check, ...] = ()
     shadow = None
     if found is not None:
@@ -260,9 +257,6 @@ def _learn_rows(
             theta = known[0].copy()
             theta[0] -= found.sampling_offset
         intercept, coef = theta[0], theta[1:]
-        uncorrected = theta.copy()
-        uncorrected[0] += found.sampling_offset
-        covariance = covariance_of(found, uncorrected, shadow)
         # 2. Whether the data contradicts it.
         if check:
             if known is not None:
@@ -273,7 +267,6 @@ def _learn_rows(
         intercept,
         coef,
         True,
-        covariance,
         tuple(evidence),
         method,
         names,
@@ -303,9 +296,8 @@ def _learn_features(
     if from_table and scored is not None:
         taught = fit_features(values, scored, evidence, fitted)
     _check_taught(evidence, fitted, taught, names)
-    # 2. Parameters and their covariances, feature by feature.
+    # 2. Parameters, feature by feature.
     intercept, coef = np.full(len(names), -np.inf), np.zeros(len(names))
-    covariance = np.zeros((len(names), 2, 2))
     shadow: list[ShadowEvidence | None] = [None] * len(names)
     thetas: dict[int, FloatArray] = {}
     for j, found in enumerate(evidence):
@@ -322,10 +314,6 @@ def _learn_features(
             theta = np.array([np.log(found.n_missing / n_observed)])
         intercept[j], coef[j] = theta[0], theta[1] if len(theta) > 1 else 0.0
         thetas[j] = theta
-        uncorrected = theta.copy()
-        uncorrected[0] += found.sampling_offset
-        size = len(theta)
-        covariance[j, :size, :size] = covariance_of(found, uncorrected, shadow[j])
     # 3. Whether the data contradicts them.
     checks: tuple[Check, ...] = ()
     if check:
@@ -337,7 +325,6 @@ def _learn_features(
         intercept,
         coef,
         False,
-        covariance,
         tuple(evidence),
         method,
         names,

@@ -133,15 +133,13 @@ def missingness_check(
     X : array-like or dataframe of shape (n, d)
         The rows of one class, NaN where missing.
     missingness : Missingness
-        The class's model. Where it was learned, only what no φ within its band at
-        `level` explains speaks against it.
+        If it was learned, only what no φ in its band explains speaks against it.
     level : float, default=0.001
     complete : bool, default=False
         Per feature: whether to test as well what weights of complete rows rest on, that
         entries go missing independently given the row.
     odds_factor : float, default=1.0
-        By what factor the odds φ/(1 − φ) may be wrong either way: only what none of
-        these φ explains speaks against it.
+        By what factor the odds φ/(1 − φ) may be wrong either way.
     names : sequence of str, optional
         Of the columns, for messages; those of a dataframe are known.
 
@@ -170,10 +168,10 @@ def missingness_check(
     bounds = _weights(missingness.column_maxima(n_columns), odds_factor)
     if missingness.rowwise:
         return check_weights(edges, ["rows"], bounds, level)
-    shown = [
-        f"column {column_name(X, j) if names is None else repr(names[j])}"
-        for j in range(n_columns)
+    own = [
+        column_name(X, j) if names is None else repr(names[j]) for j in range(n_columns)
     ]
+    shown = [f"column {name}" for name in own]
     if missingness.groups is not None:
         # What goes missing together is one thing to test.
         kept = once(missingness.groups)
@@ -186,6 +184,8 @@ def _edges(
     X: Any, missingness: Missingness, level: float, odds_factor: float
 ) -> list[FloatArray]:
     """The weights; or the least and the largest ones that φ may give."""
+    if not (missingness.learned or missingness.rowwise) and odds_factor == 1.0:
+        return [missingness.weights(X)]
     if missingness.learned:
         low, high = missingness.probability_band(X, level)
     else:
@@ -220,9 +220,9 @@ def check_weights(
         Whether to test products over columns as well.
     """
     columns = [each.reshape(len(each), -1) for each in edges]
-    tested: list[tuple[tuple[int, ...], list[WeightEvidence]]] = [
-        ((j,), [WeightEvidence.of(each[:, j]) for each in columns])
-        for j in range(columns[0].shape[1])
+    by_column = zip(*map(WeightEvidence.of_columns, columns), strict=True)
+    tested: list[tuple[tuple[int, ...], Sequence[WeightEvidence]]] = [
+        ((j,), sums) for j, sums in enumerate(by_column)
     ]
     lossy = [j for (j,), sums in tested if sums[-1].total != sums[-1].n_rows]
     if complete and len(lossy) > 1:

@@ -97,8 +97,4 @@ def _lose(
         if missingness.groups is not None:
             draws = draws[:, missingness.groups]
         lost = draws < probability[rows]
-        kept = lossy[rows]
-        # A row that is lost loses all of its entries.
-        np.putmask(
-            kept, np.broadcast_to(lost.reshape(len(kept), -1), kept.shape), np.nan
-        )
+        lossy[rows][lost] = np.nan

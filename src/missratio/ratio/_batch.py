@@ -16,7 +16,7 @@ from missratio.engine import Sample
 from missratio.missingness import Missingness
 from missratio.objective import Objective
 from missratio.ratio._base import check_no_infinity, check_penalty
-from missratio.ratio._checks import check_log_linear
+from missratio.ratio._checks import check_log_linear, check_parameters
 from missratio.ratio._joint import JointRatio
 from missratio.ratio._penalty import check_ridge_alone
 from missratio.ratio._problem import RatioProblem, WeightedMean
@@ -153,7 +153,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
             "estimator must be a KLIEP, FDivergenceRatio or ObjectiveRatio, got "
             f"{estimator!r}."
         )
-    estimator._check_parameters()
+    check_parameters(estimator, estimator._objective())
     check_log_linear(estimator)
     check_ridge_alone(estimator, "fit_batch")
     tables = [np.asarray(X, dtype=np.float64) for X in (X1, X0)]

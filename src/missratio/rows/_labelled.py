@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class BlockColumns:
     """Columns of a block of rows, as a file has them, each an array of its own.
 
     Parameters
@@ -54,7 +54,7 @@ class LabelledBlock:
 
     Parameters
     ----------
-    table : ndarray of shape (n_rows, n_columns), or Columns
+    table : ndarray of shape (n_rows, n_columns), or BlockColumns
         NaN where missing.
     labels : ndarray of shape (n_rows,)
     start : int
@@ -63,7 +63,7 @@ class LabelledBlock:
         Where the rows lie, for messages.
     """
 
-    table: FloatArray | Columns
+    table: FloatArray | BlockColumns
     labels: Any
     start: int
     where: str
@@ -71,7 +71,7 @@ class LabelledBlock:
     @cached_property
     def rows(self) -> FloatArray:
         """The rows, of shape (n_rows, n_columns)."""
-        return self.table.take() if isinstance(self.table, Columns) else self.table
+        return self.table.take() if isinstance(self.table, BlockColumns) else self.table
 
     def of_class(self, label: Any) -> FloatArray:
         """The rows of one label: all of them as they are, where it has all."""
@@ -79,7 +79,7 @@ class LabelledBlock:
         if chosen.all():
             return self.rows
         index = np.flatnonzero(chosen)
-        if isinstance(self.table, Columns):
+        if isinstance(self.table, BlockColumns):
             return self.table.take(index)
         # Rows that lie column by column stay so.
         if self.table.flags.f_contiguous:

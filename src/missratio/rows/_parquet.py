@@ -14,7 +14,7 @@ import numpy as np
 
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
-from missratio.rows._labelled import Columns, LabelledBlock, LabelledSource
+from missratio.rows._labelled import BlockColumns, LabelledBlock, LabelledSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -166,7 +166,7 @@ class ParquetSource(LabelledSource):
             labels = np.full(batch.num_rows, _label(partition[self.target]))
         else:
             labels = _labels(batch.column(self.target), self.target, group.where)
-        columns = Columns(arrays, np.float32 if self.single else np.float64)
+        columns = BlockColumns(arrays, np.float32 if self.single else np.float64)
         return LabelledBlock(columns, labels, start, group.where)
 
 

@@ -54,10 +54,10 @@ class Remedy(StrEnum):
     REJECT_ALL = "set on_infeasible='reject_all'"
     OVERWRITE = "force=True to overwrite it"
     LOOK_UP_ROWS = (
-        "plan_queries(X, y, budget={values}, goal='certificate'), revealed.fill and "
+        "plan_queries(X, y, budget={values}, goal={goal!r}), revealed.fill and "
         "inclusion="
     )
-    LOOK_UP_CELLS = "plan_queries(X, y, per_feature=50) and learn_missingness"
+    LOOK_UP_CELLS = "plan_queries(X, y, per_feature=50), revealed.fill and inclusion="
     LEARN = "missingness={{label: learn_missingness(X[y == label])}}"
     WRITE_DOWN = "missingness={{label: model}}"
     AS_THEY_ARE = "deployment='as-observed'"

@@ -217,3 +217,20 @@ def test_tests_of_whole_rows_find_a_wrong_phi(form, kind, power):
     tests = tests_of_rows(form, range(60))
     count = sum(each[kind].p_value <= 0.05 for each in tests)
     assert binomtest(count, len(tests), power, "less").pvalue > 1e-3
+
+
+# Categories
+
+
+def test_bands_of_categories_hold_as_often_as_they_say():
+    outcomes = [table.category(seed, dropped=seed % 2 == 1) for seed in range(80)]
+    missed = sum(not outcome.covered for outcome in outcomes)
+    assert binomtest(missed, len(outcomes), 0.1, "greater").pvalue > 1e-3
+    errors = np.concatenate([o.learned - o.truth for o in outcomes])
+    # One φ for all levels would be off by 0.14.
+    assert np.sqrt(np.mean(errors**2)) < 0.08
+    failed = sum(
+        any(c.failed and c.p_value is not None for c in o.model.checks)
+        for o in outcomes
+    )
+    assert binomtest(failed, len(outcomes), 0.02, "greater").pvalue > 1e-3

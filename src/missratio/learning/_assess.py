@@ -139,10 +139,7 @@ def assess_features(
             fit = taught[j]
             findings.append(instrument_finding(fit, name, own))
             if fit.tests is not None:
-                # A positive residual is an entry observed more often than φ says.
-                direction = -fit.tests.other_statistic
-                told = _dependence(name, fit.tests.other, direction, names)
-                findings += _from_tests(fit.tests, name, told)
+                findings += _from_tests(fit.tests, name, _told(fit.tests, name, names))
             if j in fitted:
                 findings.append(_agreement(fit, fitted[j], name))
         findings += weights_finding(own, theta, name)
@@ -285,6 +282,12 @@ def _from_tests(tests: Overidentification, name: str, told: str) -> list[_Findin
         told,
     )
     return [form, others]
+
+
+def _told(tests: Overidentification, name: str, names: Sequence[str]) -> str:
+    """What the second test of a feature finds."""
+    # A positive residual is an entry that is observed more often than φ says.
+    return _dependence(name, tests.other, -tests.other_statistic, names)
 
 
 def _dependence(name: str, place: int, direction: float, names: Sequence[str]) -> str:

@@ -193,11 +193,10 @@ def read_answers(
             "The plan gives lines of a file, and not rows of X: say by lines=... which "
             "line each row of X is."
         )
-    whole = _check_table(found, cells)
-    answers = _Answers(found, cells, whole, planned, lines if by_line else None)
+    file_lines = lines if by_line else None
+    answers = _Answers(found, cells, _check_table(found, cells), planned, file_lines)
     answers.read()
-    asked = answers.asked if planned is None else planned
-    table = answers.table
+    asked, table = answers.asked if planned is None else planned, answers.table
     table.flags.writeable = False
     return Revealed(
         table=table,

@@ -137,9 +137,9 @@ def phrased(message: Message) -> str:
             Remedy.OTHER_RULE: "choose another --rule",
             Remedy.RAISE_LEVELS: "raise --alpha or --delta",
             Remedy.OVERWRITE: "--force to overwrite it",
-            Remedy.LOOK_UP_ROWS: "missratio query {query} --goal certificate --budget "
+            Remedy.LOOK_UP_ROWS: "missratio query {query} --goal {goal} --budget "
             "{values} --out plan.csv, then fit with --queries plan.csv",
-            Remedy.LOOK_UP_CELLS: "missratio query {query} --goal ratio --budget 50 "
+            Remedy.LOOK_UP_CELLS: "missratio query {query} --per-feature 50 "
             "--out plan.csv, then fit with --queries plan.csv",
             Remedy.LEARN: "fit with --missingness learn",
             Remedy.WRITE_DOWN: "fit with --missingness FILE (missratio fit --example)",

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -69,7 +70,11 @@ def test_predictions_are_the_models_and_their_errors_are_measured(
     path, _ = fitted
     fresh, out = write(tmp_path / "new.csv", 300, 1), tmp_path / f"predicted{suffix}"
     facts = json.loads(run("predict", path, fresh, "--out", out, "--json").stdout)
-    read = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".xlsx": pd.read_excel}
+    read = {
+        ".csv": pd.read_csv,
+        ".parquet": pd.read_parquet,
+        ".xlsx": lambda path: pd.read_excel(path, engine="openpyxl"),
+    }
     frame, labels = pd.read_csv(fresh), read[suffix](out)["label"]
     assert (mr.load_model(path).predict(frame) == labels.to_numpy()).all()
     assert facts["labels"] == labels.value_counts().to_dict()
@@ -87,7 +92,7 @@ def test_rows_without_a_score_get_the_fallback_and_a_reason(run, fitted, tmp_pat
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("pulse,sugar,ward\n3,0.4,east\n,0.4,east\n3,0.4,north\n")
     said = run("predict", path, new, "--out", out).stdout
-    rows = list(csv.DictReader(out.open()))
+    rows = list(csv.DictReader(out.read_text().splitlines()))
     assert [row["label"] for row in rows] == ["flu", "sepsis", "sepsis"]
     assert rows[1]["reason"] == "'pulse' is missing"
     assert rows[2]["reason"] == "'north' of 'ward' is new"
@@ -167,8 +172,6 @@ def test_what_does_not_go_together_is_refused(run, table, tmp_path, words, match
     ],
 )
 def test_what_does_not_fit_the_table_is_refused(run, table, tmp_path, words, match):
-    import re
-
     out = tmp_path / "model.skops"
     result = run("fit", table, "--target", "state", "--out", out, *words, status=3)
     assert re.search(match, result.stderr)
@@ -215,5 +218,5 @@ def test_watch_has_a_monitor_for_each_bounded_class(run, fitted, tmp_path):
 
 def test_export_refuses_several_classes(run, fitted, tmp_path):
     path, _ = fitted
-    result = run("export", path, "--onnx", tmp_path / "m.onnx", status=3)
+    result = run("export", path, "--onnx", tmp_path / "m.onnx", status=2)
     assert "several classes" in result.stderr

@@ -1,5 +1,6 @@
 """Classifiers of several classes in files: the same labels, and nothing made up."""
 
+import io
 import json
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_tampering import attribute, change_schema, members_of, refused, write
+from tampering import attribute, change_schema, members_of, refused, write
 
 import missratio as mr
 from missratio.app.modelfile._archive import HEADER
@@ -94,8 +95,6 @@ def array_at(path, *names):
     ],
 )
 def test_numbers_that_make_no_labels_are_refused(saved, name, values, match):
-    import io
-
     member, buffer = array_at(saved, "decision_", name), io.BytesIO()
     np.save(buffer, np.array(values))
     write(saved, {**members_of(saved), member: buffer.getvalue()})

@@ -23,14 +23,27 @@ KLIEP_L2 = 0.01
 LSIF_L2 = 0.1
 
 
+# Of the components of class 1 and of class 0, each with variance one.
+MEANS = (((0.0, 0.0), (-1.0, 4.0)), ((1.0, 0.0), (0.0, 4.0)))
+
+
 def draw(n_rows: int, seed: int) -> tuple[FloatArray, FloatArray]:
     """The paper's two mixtures of two Gaussians each, X1 and X0."""
     rng = np.random.default_rng(seed)
     tables = []
-    for means in (((0.0, 0.0), (-1.0, 4.0)), ((1.0, 0.0), (0.0, 4.0))):
+    for means in MEANS:
         component = rng.integers(2, size=n_rows)
         tables.append(np.array(means)[component] + rng.standard_normal((n_rows, 2)))
     return tables[0], tables[1]
+
+
+def true_ratio(X: FloatArray) -> FloatArray:
+    """p1/p0 of what `draw` draws."""
+    densities = [
+        sum(np.exp(-0.5 * ((X - mean) ** 2).sum(axis=1)) for mean in np.array(means))
+        for means in MEANS
+    ]
+    return np.asarray(densities[0] / densities[1])
 
 
 def log_mean(ratio1: FloatArray, ratio0: FloatArray) -> float:

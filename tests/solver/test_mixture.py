@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from missratio.solver import Status, mixture_proportions, quadratic_program
+from missratio.solver import (
+    Status,
+    least_on_simplex,
+    mixture_proportions,
+    quadratic_program,
+)
 
 
 def random_mixture(seed, n=300, k=20):
@@ -55,3 +60,28 @@ def test_a_quadratic_programme_whose_optimum_is_known():
     )
     np.testing.assert_allclose(held.x, [0.25, 0.75, 0.0], atol=1e-6)
     assert held.status == Status.CONVERGED
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_least_squares_on_the_simplex_are_the_quadratic_programme(seed):
+    pytest.importorskip("clarabel")
+    rng = np.random.default_rng(seed)
+    rows, normal = rng.normal(size=(60, 40)) + 0.5, rng.uniform(0.1, 2.0, 40)
+    form = rows.T @ rows
+    found = least_on_simplex(form, normal)
+    expected = quadratic_program(form, np.zeros(40), (normal, 1.0))
+    assert found.status == Status.CONVERGED
+    assert normal @ found.x == pytest.approx(1.0)
+    assert (found.x >= 0.0).all()
+    value, best = (x @ form @ x for x in (found.x, expected.x))
+    assert value == pytest.approx(best, rel=1e-6)
+    # No move towards a corner a⁻¹e lowers the form.
+    pull = form @ found.x - value * normal
+    assert (pull >= -1e-9 * np.abs(form).max()).all()
+    np.testing.assert_allclose(pull[found.x > 0.0], 0.0, atol=1e-8)
+
+
+def test_a_form_without_a_unique_least_point_is_solved():
+    found = least_on_simplex(np.ones((3, 3)), np.ones(3))
+    assert found.status == Status.CONVERGED
+    assert found.x.sum() == pytest.approx(1.0)

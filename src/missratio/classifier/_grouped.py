@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.callbacks import handed_down
 from missratio._base.hints import check_number
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
@@ -195,7 +196,8 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         # 2. Scores.
         given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
         self.cap_: Trust | None = None
-        self.scores_ = Training(table, fitted, given, {}).fit(self.estimator)
+        estimator = handed_down(self, self.estimator)
+        self.scores_ = Training(table, fitted, given, {}).fit(estimator)
         # 3. A threshold for each promise, on the rows of the controlled class.
         asked = self._asked(members[table.rows_of(CONTROLLED, held)].tolist())
         part = self.delta / (len(asked) + both)
@@ -246,7 +248,7 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         return self.classes_[np.where(above, 1 - controlled, controlled)]
 
     def group_table(self, X: Any, y: ArrayLike, groups: ArrayLike) -> Any:
-        """What labelled rows of each group got: shares, not guarantees.
+        """Errors and power of each group, measured on labelled rows: no guarantees.
 
         Parameters
         ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,21 +81,21 @@ def calibration_model(
     return model
 
 
-def weights_of_classes(
-    X: Any, labels: Any, classes: list[Any], missingness: Models | None
+def complete_weights(
+    X: Any, y: Any, classes: Sequence[Any], missingness: Models | None
 ) -> FloatArray:
-    """What rows stand for where complete rows are meant; 0 for incomplete ones.
+    """What complete rows stand for by their class's model; 0 for other rows.
 
     Parameters
     ----------
-    X : array or dataframe of shape (n_rows, n_columns)
-    labels : ndarray of shape (n_rows,)
-    classes : list
+    X : array, sparse matrix or dataframe of shape (n_rows, n_columns)
+    y : ndarray of shape (n_rows,)
+    classes : sequence of object
     missingness : mapping from class to Missingness, or None
     """
-    weights = np.ones(len(labels))
+    weights = np.ones(len(y))
     for label in classes:
-        of_class = np.flatnonzero(labels == label)
+        of_class = np.flatnonzero(y == label)
         rows = take_rows(X, of_class)
         model = calibration_model(rows, missingness, label)
         if model is not None:

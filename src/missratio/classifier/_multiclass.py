@@ -12,6 +12,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.callbacks import handed_down
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._asked import Asked
@@ -29,7 +30,7 @@ from missratio.classifier._meta import (
     check_factor,
     weighed_twice,
 )
-from missratio.classifier._models import find_models, weights_of_classes
+from missratio.classifier._models import complete_weights, find_models
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._trade_off import TradeOff, trade_offs
@@ -41,6 +42,7 @@ from missratio.rows import refuse_source
 from missratio.threshold import Rule
 
 # Below +∞ and above every score.
+IN_MEMORY = "Bring some into memory, or bound one error with NeymanPearsonClassifier."
 LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -51,10 +53,10 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     `order`, the same for P(predicted is less severe than k | class k). The errors that
     are not bounded are made as small as the bounds allow.
 
-    Rows are split in three. On the first part an estimator is fitted; on the second it
-    is chosen how scores become labels; on the third each bounded class gets one
-    threshold, from its own rows, by a rule for one threshold at its part δ/m of δ. The
-    guarantee holds whatever the estimator, and however well it does.
+    Rows are split in three. The first part fits an estimator. The second decides how
+    scores become labels. On the third each of the m bounded classes gets one threshold,
+    from its own rows, by a rule for one threshold at its part δ/m of δ. The guarantee
+    holds for any estimator, good or bad.
 
     Parameters
     ----------
@@ -86,7 +88,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     random_state : int, Generator or None, default=None
         For the split, and for rules that draw.
     odds_factor : float, default=1.0
-        The guarantee is to hold even if the odds of being missing are wrong by this
+        The guarantee holds even if the odds of being missing are wrong by up to this
         factor, either way.
 
     Attributes
@@ -95,8 +97,9 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         What is guaranteed, and under which assumptions; `certificate_[label]` is that
         of one class.
     trade_offs_ : tuple of TradeOff
-        What each pair of bounded classes leaves each other, the tightest first. There
-        after a fit that found no room, too. Empty for ordered classes.
+        Which bounds each pair of bounded classes can meet together, the tightest
+        first. Available even if the fit failed because they can't all be met. Empty
+        for ordered classes.
     scores_ : ClassScores
         The fitted estimators.
     decision_ : UnorderedDecision or OrderedDecision
@@ -170,8 +173,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         y : array-like of shape (n_rows,)
         inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
             Where values were looked up, the probability with which each row or entry is
-            there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
-            nothing about why values are missing.
+            there: `X, inclusion = revealed.fill(X)`.
         **params : dict
             Such as `sample_weight`, for the estimator's fit; calibration has none.
 
@@ -185,10 +187,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         NoCertificateError
             Where there are too few rows, or the bounds leave each other no room.
         """
-        refuse_source(
-            self, X, "Bring some into memory, or bound one error with "
-            "NeymanPearsonClassifier.",
-        )  # fmt: skip
+        refuse_source(self, X, IN_MEMORY)
         self._check_estimator()
         X, y = read_labelled(self, X, y)
         check_classification_targets(y)
@@ -210,7 +209,8 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             each.refuse_too_few_rows()
         # 2. Scores of every class.
         given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-        self.scores_ = Training(table, fitted, given, params).fit(self.estimator)
+        estimator = handed_down(self, self.estimator)
+        self.scores_ = Training(table, fitted, given, params).fit(estimator)
         # 3. Rows that go missing too often to be certified get the fallback.
         self.caps_: dict[Any, Trust] = {}
         bounded = self._capped(table, fitted, asked, bounded)
@@ -274,7 +274,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         if self.deployment == "as-observed" or scorable(X, self.deployment).all():
             return None
         classes, models = self.classes_.tolist(), self._resolve_missingness()
-        return weights_of_classes(X, np.asarray(y), classes, models)
+        return complete_weights(X, np.asarray(y), classes, models)
 
     def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
         """The models by label: this classifier's, or the estimator's."""

@@ -28,7 +28,7 @@ from missratio.missingness import Missingness, RowInclusion
 from missratio.weights import complete_row_weights
 
 # A candidate that can't be fitted is out of the comparison, and says why.
-_FAILURES = (ValueError, TypeError, np.linalg.LinAlgError)
+_FAILURES = (ValueError, TypeError, ImportError, np.linalg.LinAlgError)
 
 
 class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -63,10 +64,10 @@ class Bumps:
         return cls(origin, unit, (distinct - origin) / unit)
 
     def squares(self, rows: FloatArray) -> FloatArray:
-        """Squared distances, of shape (n_rows, n_centers)."""
-        found: FloatArray = cdist((rows - self.origin) / self.unit, self.centers)
-        np.square(found, out=found)
-        return found
+        """Squared distances, of shape (n_rows, n_centers), column by column."""
+        scaled = (rows - self.origin) / self.unit
+        found: FloatArray = cdist(self.centers, scaled, "sqeuclidean")
+        return found.T
 
     def widths(
         self, tables: TwoTables, grid: Any, wider: float, rng: np.random.Generator
@@ -101,12 +102,52 @@ class Bumps:
         return np.geomspace(low, wider * high, count)
 
 
-def gaussian(squares: FloatArray, sigma: float) -> FloatArray:
+def gaussian(
+    squares: FloatArray, sigma: float, out: FloatArray | None = None
+) -> FloatArray:
     """exp(−‖z − c‖²/(2σ²))."""
     with np.errstate(under="ignore"):
-        bumps = squares * (-0.5 / sigma**2)
+        bumps = np.multiply(squares, -0.5 / sigma**2, out=out)
         np.exp(bumps, out=bumps)
     return bumps
+
+
+def squaring_grid(widths: FloatArray) -> FloatArray:
+    """Widths √2 apart, if they are about as far apart already.
+
+    The bumps of a width are then the squares of those of the next, and a square takes a
+    tenth of the time of an exponential.
+    """
+    if len(widths) < 2 or round((widths[1] / widths[0]) ** 2) != 2:
+        return widths
+    steps = np.arange(len(widths)) - (len(widths) - 1) / 2.0
+    grid: FloatArray = np.sqrt(widths[0] * widths[-1]) * 2.0 ** (steps / 2.0)
+    return grid
+
+
+class NarrowingBumps:
+    """The bumps of one sample, as they become narrower.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n_rows, n_centers)
+        Squared distances.
+    """
+
+    def __init__(self, squares: FloatArray) -> None:
+        self._squares = squares
+        self._bumps = np.empty_like(squares)
+        self._sigma = np.inf
+
+    def at(self, sigma: float) -> FloatArray:
+        """The bumps at a width, in memory that the next width overwrites."""
+        if abs(self._sigma / sigma - math.sqrt(2.0)) < 1e-12:
+            with np.errstate(under="ignore"):
+                np.square(self._bumps, out=self._bumps)
+        elif sigma != self._sigma:
+            gaussian(self._squares, sigma, out=self._bumps)
+        self._sigma = sigma
+        return self._bumps
 
 
 def _positive(values: FloatArray) -> bool:

@@ -10,18 +10,19 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.utils import check_scalar
 
+from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.seeds import generator
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.ratio._base import check_choice, report_status
-from missratio.ratio._bumps import Bumps, gaussian
+from missratio.ratio._bumps import Bumps, NarrowingBumps, gaussian, squaring_grid
 from missratio.ratio._complete import CompleteRowsRatio, TwoTables
+from missratio.ratio._kernel_likelihood import LogLikelihood
+from missratio.ratio._kernel_matching import MeanMatching
 from missratio.ratio._kernel_methods import (
     BumpRows,
     Coefficients,
     KernelMethod,
     LeastSquares,
-    LogLikelihood,
-    MeanMatching,
 )
 from missratio.ratio._reading import MissingnessParameter
 
@@ -32,12 +33,12 @@ L2_COUNT = {"ulsif": 9, "rulsif": 9, "kmm": 2}
 # Bumps whose heights may be negative can be wide: the wider, the closer to a plane,
 # which is what many columns need. Bumps that only add up can't.
 WIDER = {"ulsif": 4.0, "rulsif": 4.0, "kliep": 1.0, "kmm": 1.0}
-WIDTHS = {"ulsif": 8, "rulsif": 8, "kliep": 6, "kmm": 6}
+WIDTHS = {"ulsif": 10, "rulsif": 10, "kliep": 6, "kmm": 6}
 # Rows that are scored at once.
 BLOCK_ROWS = 4096
 
 
-class KernelRatio(CompleteRowsRatio):
+class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     """Density ratio r̂ = θ₀ + Σ_k θ_k exp(−‖z − c_k‖²/(2σ²)), by one of four methods.
 
     Every Ê is a mean over complete rows weighted by 1/P(complete). What is minimised:
@@ -53,14 +54,16 @@ class KernelRatio(CompleteRowsRatio):
     The width σ and the strength l2 are those with the smallest loss on rows left out:
     exactly one by one for least squares, one by one up to a Newton step for KLIEP, in
     folds for mean matching, which is judged by the squared error. A ratio of one is
-    among the candidates, so that equal samples give a flat ratio. A sum of bumps may
-    fall below zero, or grow beyond the rows seen: it is cut off at zero, and at the
-    largest ratio at a row that it was fitted to.
+    among the candidates, and stays where none is better by more than chance, so that
+    equal samples give a flat ratio. A sum of bumps may fall below zero, or grow beyond
+    the rows seen: it is cut off at zero, and at the largest ratio at a row that it was
+    fitted to.
 
     Parameters
     ----------
     method : {"ulsif", "rulsif", "kliep", "kmm"}, default="ulsif"
-        "kmm" needs Clarabel, a solver of quadratic programmes: ``missratio[kmm]``.
+        "kmm" needs Clarabel, a solver of quadratic programmes (``missratio[kmm]``),
+        where the ratio reaches max_ratio.
     missingness : mapping from class to Missingness, "ignore" or None, default=None
         Why values are missing; a class left out is complete. NaN in a class without a
         model is an error. "ignore" drops rows with missing values.
@@ -69,20 +72,24 @@ class KernelRatio(CompleteRowsRatio):
         sample and by their weights, or the centres themselves.
     sigma_grid : int, array-like or None, default=None
         Widths to try, in units of the scaled columns, or how many: over the quantiles
-        of the distances between rows and centres. None tries 8 for least squares, and
+        of the distances between rows and centres. None tries 10 for least squares, and
         6 for the others, whose widths span less.
     l2_grid : int, array-like or None, default=None
         Ridge strengths to try, or how many: from 10 to 10⁻⁶ times the one at which the
         penalty curves the loss as much as the rows do. None tries 9 for least squares
         and 2 for mean matching, which θ ≥ 0 holds back already. KLIEP has no penalty.
     alpha : float, default=0.1
-        Of RuLSIF, in [0, 1); 0 is uLSIF.
+        RuLSIF's mixing weight, in [0, 1); 0 is uLSIF.
     max_ratio : float, default=1000.0
-        Of mean matching: the largest ratio at a centre, more than 1.
+        For mean matching: the largest ratio at a centre, more than 1.
     scale : bool, default=True
         Whether to divide columns by their standard deviation within the samples.
     cv : int, default=5
         The number of folds, for mean matching.
+    flat_within : float, default=1.5
+        The ratio is one unless the smallest loss lies this many of its standard errors
+        below that of one. 0 takes the smallest loss as it is, as a classifier should:
+        a flat ratio tells no row from another.
     random_state : int, RandomState, Generator or None, default=None
         For centres and folds. None draws anew at each ``fit``.
 
@@ -98,8 +105,9 @@ class KernelRatio(CompleteRowsRatio):
     largest_ : float
         The largest ratio at a row that it was fitted to.
     cv_results_ : dict of ndarray
-        ``param_sigma``, ``param_l2`` and ``mean_test_score``, minus the loss on rows
-        left out, for all candidates.
+        ``param_sigma``, ``param_l2``, ``mean_test_score``, which is by how much the
+        loss on rows left out lies below that of a ratio of one, and its
+        ``standard_error``, for all candidates.
     classes_ : ndarray of shape (2,)
         The denominator's and the numerator's label.
     converged_ : bool
@@ -146,6 +154,7 @@ class KernelRatio(CompleteRowsRatio):
         max_ratio: float = 1000.0,
         scale: bool = True,
         cv: int = 5,
+        flat_within: float = 1.5,
         random_state: Any = None,
     ) -> None:
         self.method = method
@@ -157,19 +166,24 @@ class KernelRatio(CompleteRowsRatio):
         self.max_ratio = max_ratio
         self.scale = scale
         self.cv = cv
+        self.flat_within = flat_within
         self.random_state = random_state
 
     def _fit_tables(self, tables: TwoTables) -> None:
         self._check_parameters()
         rng = generator(self.random_state)
         bumps = Bumps.around(tables, self.centers, self.scale, rng)
-        grid = WIDTHS[self.method] if self.sigma_grid is None else self.sigma_grid
-        widths = bumps.widths(tables, grid, WIDER[self.method], rng)
-        trial = _Trial.of(tables, bumps, self._folds(tables, rng))
-        candidates = [
-            each for sigma in widths for each in self._candidates(trial, float(sigma))
-        ]
-        best = min(candidates, key=lambda each: each.loss)
+        widths = self._widths(tables, bumps, rng)
+        trial = _Trial.of(tables, bumps, self._n_folds, rng)
+        found_at = told(
+            self,
+            "width",
+            widths[::-1],
+            lambda sigma: self._candidates(trial, float(sigma)),
+            len(widths),
+        )
+        candidates = [each for found in found_at for each in found]
+        best = _chosen(candidates, float(self.flat_within))
         own, other = trial.at(best.sigma)
         found = self._method(trial, best.sigma).fit(own, other, best.l2)
         report_status(
@@ -184,7 +198,20 @@ class KernelRatio(CompleteRowsRatio):
             "param_sigma": np.array([each.sigma for each in candidates]),
             "param_l2": np.array([each.l2 for each in candidates]),
             "mean_test_score": -np.array([each.loss for each in candidates]),
+            "standard_error": np.array([each.error for each in candidates]),
         }
+
+    @property
+    def _n_folds(self) -> int:
+        """Only mean matching leaves out folds; others leave out single rows."""
+        return int(self.cv) if self.method == "kmm" else 1
+
+    def _widths(
+        self, tables: TwoTables, bumps: Bumps, rng: np.random.Generator
+    ) -> FloatArray:
+        grid = WIDTHS[self.method] if self.sigma_grid is None else self.sigma_grid
+        widths = bumps.widths(tables, grid, WIDER[self.method], rng)
+        return squaring_grid(widths) if isinstance(grid, Integral) else widths
 
     def _store(self, bumps: Bumps, found: Coefficients) -> None:
         self._origin, self._unit = bumps.origin, bumps.unit
@@ -200,6 +227,7 @@ class KernelRatio(CompleteRowsRatio):
             self.max_ratio, "max_ratio", Real, min_val=1.0, include_boundaries="neither"
         )
         check_scalar(self.cv, "cv", Integral, min_val=2)
+        check_scalar(self.flat_within, "flat_within", Real, min_val=0.0)
 
     def _method(self, trial: _Trial, sigma: float) -> KernelMethod:
         """What is minimised at one width."""
@@ -215,8 +243,9 @@ class KernelRatio(CompleteRowsRatio):
         own, other = trial.at(sigma)
         strengths = np.append(np.inf, self._strengths(method, own, other))
         found = method.losses(own, other, strengths)
-        for strength, loss in zip(found.l2, found.losses, strict=True):
-            yield _Candidate(sigma, float(strength), float(loss))
+        values = zip(found.l2, found.losses, found.errors, strict=True)
+        for strength, loss, error in values:
+            yield _Candidate(sigma, float(strength), float(loss), float(error))
 
     def _strengths(
         self, method: KernelMethod, own: BumpRows, other: BumpRows
@@ -235,16 +264,6 @@ class KernelRatio(CompleteRowsRatio):
                 f"got {self.l2_grid!r}."
             )
         return np.unique(given)[::-1]
-
-    def _folds(
-        self, tables: TwoTables, rng: np.random.Generator
-    ) -> tuple[IntArray, IntArray]:
-        """The fold of each row, drawn within each class."""
-        folds = [
-            rng.permutation(len(table)) % self.cv
-            for table in (tables.numerator, tables.denominator)
-        ]
-        return folds[0], folds[1]
 
     def _ratio(self, rows: FloatArray) -> FloatArray:
         bumps = Bumps(
@@ -273,40 +292,60 @@ class KernelRatio(CompleteRowsRatio):
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
+    """A width and a strength, with the loss on rows left out and its error."""
+
     sigma: float
     l2: float
     loss: float
+    error: float
+
+
+def _chosen(candidates: list[_Candidate], flat_within: float) -> _Candidate:
+    """The candidate with the smallest loss, if that is below one's beyond chance.
+
+    Between equal laws the smallest of many losses is often below that of one, and the
+    rows' terms depend on each other, which makes √2 of what looks like one error.
+    """
+    best = min(candidates, key=lambda each: each.loss)
+    if best.loss < -flat_within * best.error:
+        return best
+    return next(each for each in candidates if np.isinf(each.l2))
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Squared distances of both samples to the centres, and what their rows weigh."""
+    """Both samples' bumps, and what their rows weigh; rows of a fold are together."""
 
-    squares: tuple[FloatArray, FloatArray]
+    bumps: tuple[NarrowingBumps, NarrowingBumps]
     between: FloatArray
-    tables: TwoTables
-    folds: tuple[IntArray, IntArray]
+    weights: tuple[FloatArray, FloatArray]
+    folds: tuple[tuple[int, ...], tuple[int, ...]]
 
     @classmethod
     def of(
-        cls, tables: TwoTables, bumps: Bumps, folds: tuple[IntArray, IntArray]
+        cls, tables: TwoTables, bumps: Bumps, n_folds: int, rng: np.random.Generator
     ) -> _Trial:
-        squares = (
-            bumps.squares(tables.numerator.rows),
-            bumps.squares(tables.denominator.rows),
-        )
+        narrowing, weights, folds = [], [], []
+        for table in (tables.numerator, tables.denominator):
+            dealt = table.take(rng.permutation(len(table))) if n_folds > 1 else table
+            narrowing.append(NarrowingBumps(bumps.squares(dealt.rows)))
+            weights.append(dealt.weights)
+            starts = np.linspace(0, len(dealt), n_folds + 1).astype(int)
+            folds.append(tuple(starts.tolist()))
         between = bumps.squares(bumps.centers * bumps.unit + bumps.origin)
-        return cls(squares, between, tables, folds)
+        return cls(
+            (narrowing[0], narrowing[1]),
+            between,
+            (weights[0], weights[1]),
+            (folds[0], folds[1]),
+        )
 
     def at(self, sigma: float) -> tuple[BumpRows, BumpRows]:
         """The bumps of one width, of the numerator and the denominator."""
         own, other = (
-            BumpRows(gaussian(squares, sigma), table.weights, folds)
-            for squares, table, folds in zip(
-                self.squares,
-                (self.tables.numerator, self.tables.denominator),
-                self.folds,
-                strict=True,
+            BumpRows(bumps.at(sigma), weights, folds)
+            for bumps, weights, folds in zip(
+                self.bumps, self.weights, self.folds, strict=True
             )
         )
         return own, other

@@ -11,7 +11,11 @@ from missratio.solver._pilot import (
     shrunk,
 )
 from missratio.solver._proximal import proximal_newton
-from missratio.solver._quadratic import QuadraticSolution, quadratic_program
+from missratio.solver._quadratic import (
+    QuadraticSolution,
+    least_on_simplex,
+    quadratic_program,
+)
 from missratio.solver._result import Evaluate, Evaluation, Problem, Solution, Status
 
 __all__ = [
@@ -25,6 +29,7 @@ __all__ = [
     "correlation_kept",
     "frozen_newton",
     "lbfgs",
+    "least_on_simplex",
     "minimise",
     "minimise_with_l1",
     "mixture_proportions",

@@ -16,6 +16,8 @@ RIDGE = 1e-10
 SHRINK = 0.5
 SUFFICIENT = 1e-4
 MOST_HALVINGS = 40
+# Of the largest pull: components with less of it wait for the next step.
+WANTED = 0.3
 # No row's likelihood falls by more than this at once.
 LEAST_LEFT = 1e-6
 
@@ -78,9 +80,9 @@ def mixture_proportions(
             break
         if n_iter == max_iter:
             break
-        # 2. Newton's step among components that are there or wanted.
-        among = np.flatnonzero((found > 0.0) | (pull > 0.0))
-        part = likelihood[:, among]
+        # 2. Newton's step among components that are there or wanted most.
+        among = np.flatnonzero((found > 0.0) | (pull > WANTED * gap))
+        part = likelihood.T[among].T
         target = _newton_target(part, weights / mixed**2, found[among], pull[among])
         step = target - found[among]
         # 3. Back until the likelihood rises, by enough of what the slope promises.

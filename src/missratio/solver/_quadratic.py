@@ -1,4 +1,4 @@
-"""Quadratic programmes, by Clarabel's interior-point method."""
+"""Quadratic programmes: on a simplex by least squares, others by Clarabel."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
 
 from missratio._base.typing import FloatArray
 from missratio.solver._result import Status
+
+# Of the form's mean diagonal: columns that are the same would make it singular.
+RIDGE = 1e-13
+MOST_STEPS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,32 @@ class QuadraticSolution:
     x: FloatArray
     n_iter: int
     status: Status
+
+
+def least_on_simplex(form: FloatArray, normal: FloatArray) -> QuadraticSolution:
+    """Minimise ½xᵀPx over x ≥ 0 with aᵀx = 1.
+
+    A multiple of x minimises ½xᵀPx − aᵀx over x ≥ 0, by the conditions of both: with
+    P = UᵀU these are least squares without negative coefficients, which Lawson and
+    Hanson's method solves in a finite number of steps.
+
+    Parameters
+    ----------
+    form : ndarray of shape (n, n)
+        P, positive semidefinite.
+    normal : ndarray of shape (n,)
+        a, positive.
+    """
+    ridged = form.copy()
+    ridged.flat[:: len(form) + 1] += RIDGE * form.trace() / len(form)
+    upper = np.linalg.cholesky(ridged).T
+    most = MOST_STEPS * len(form)
+    try:
+        x = nnls(upper, solve_triangular(upper, normal, trans="T"), maxiter=most)[0]
+    except RuntimeError:
+        flat = np.full(len(form), 1.0 / normal.sum())
+        return QuadraticSolution(flat, most, Status.OUT_OF_ITERATIONS)
+    return QuadraticSolution(x / (normal @ x), 1, Status.CONVERGED)
 
 
 def quadratic_program(
@@ -50,8 +82,8 @@ def quadratic_program(
         import clarabel
     except ImportError as error:
         raise ImportError(
-            "Kernel mean matching solves a quadratic programme with Clarabel: pip "
-            "install 'missratio[kmm]'."
+            "Kernel mean matching with a ratio that reaches max_ratio is a quadratic "
+            "programme for Clarabel: pip install 'missratio[kmm]', or raise max_ratio."
         ) from error
     n = len(linear)
     normal, level = equal

@@ -43,7 +43,7 @@ def failures(*outputs: Path, resumes: bool = False) -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except (typer.Exit, typer.Abort, BrokenPipeError):
+    except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
         raise
     except (Exception, KeyboardInterrupt) as error:
         if os.environ.get(TRACEBACK):

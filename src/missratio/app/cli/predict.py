@@ -30,7 +30,7 @@ def predict(
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Write a label and a score for every row, however many there are."""
+    """Write a label and a score for every row of a table of any size."""
     with failures(out):
         with Progress(quiet) as progress:
             from missratio._files import check_writable, open_table

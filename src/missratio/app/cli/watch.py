@@ -30,9 +30,9 @@ def watch(
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Count labelled rows that came since, and say whether promises are kept.
+    """Check on newer, labelled rows whether promises are still kept.
 
-    Exit status 0: no sign that it isn't; 6: alarm. May be run every day: with
+    Exit status 0: no sign that it isn't; 6: alarm. You may run it every day: with
     probability 1 - delta there is never a false alarm.
     """
     kept = state or Path(f"{model_file}.watch.json")

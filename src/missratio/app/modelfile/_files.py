@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
@@ -18,6 +17,7 @@ from missratio.app.modelfile._signature import (
     check_key,
     sign,
     signature_path,
+    signatures,
     verify,
 )
 from missratio.app.modelfile._types import (
@@ -78,13 +78,22 @@ def save_model(
         foreign = foreign_types(archive.read(SCHEMA))
     if foreign:
         raise _not_saveable(foreign)
-    contents = [pack(objects, header_of(model))]
-    if sign_with is not None:
-        contents.append(sign(contents[0], Path(sign_with)))
-    with ExitStack() as stack:
-        for output, content in zip(outputs, contents, strict=True):
-            draft = stack.enter_context(written_whole(output, force=force))
-            draft.write_bytes(content)
+    content = pack(objects, header_of(model))
+    if sign_with is None:
+        _write(path, content, force=force)
+        return
+    # Whenever this is cut short, the file that is there has its signature beside it.
+    new, signature = sign(content, Path(sign_with)), outputs[1]
+    old = signatures(signature) if signature.is_file() else []
+    _write(signature, b"".join([new, *old]), force=force)
+    _write(path, content, force=force)
+    if old:
+        _write(signature, new, force=True)
+
+
+def _write(path: Path, content: bytes, *, force: bool) -> None:
+    with written_whole(path, force=force) as draft:
+        draft.write_bytes(content)
 
 
 def check_outputs(
@@ -119,10 +128,10 @@ def check_outputs(
 def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> Any:
     """Read what `save_model` wrote; no code from the file is run.
 
-    Sizes are checked before anything is unpacked, types before anything is made, and
-    the model before it is returned. The digest in the file tells damage. It doesn't
-    tell who wrote the file: whoever can write one can write another model that says
-    anything. A signature does, where `verify_with` asks for it.
+    Sizes are checked before anything is unpacked, types before any object is made, and
+    the model before it is returned. The digest in the file reveals damage. It doesn't
+    tell who wrote the file: whoever can write it can put any other model there. Only a
+    signature tells that; `verify_with` checks it.
 
     Parameters
     ----------
@@ -188,7 +197,7 @@ def _construct(members: dict[str, bytes]) -> Any:
         return skops_io.loads(buffer.getvalue(), trusted=TRUSTED)
     except (Exception, RecursionError) as error:
         raise ModelFileError(
-            f"It can't be put together: {type(error).__name__}: {error}"
+            f"It can't be loaded: {type(error).__name__}: {error}"
         ) from error
 
 

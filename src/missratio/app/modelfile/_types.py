@@ -36,6 +36,8 @@ _OBJECTS = (
     "missratio.learning._evidence.Evidence",
     "missratio.learning._learned.LearnedMissingness",
     "missratio.learning._shadow.ShadowEvidence",
+    "missratio.missingness.blocks.Block",
+    "missratio.missingness.blocks.BlockMissingness",
     "missratio.missingness.by_name.NamedMissingness",
     "missratio.missingness.logistic.LogisticMissingness",
     "missratio.missingness.step.StepMissingness",

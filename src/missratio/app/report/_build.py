@@ -52,7 +52,7 @@ def build_report(
     confidence: float = 0.95,
     feature_names: Sequence[str] | None = None,
 ) -> Report:
-    """What a certified classifier guarantees, how good it is, and what that rests on.
+    """Report what a certified classifier guarantees, how good it is, and the evidence.
 
     Parameters
     ----------
@@ -65,8 +65,7 @@ def build_report(
     inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
         The probabilities that it was fitted with, where values were looked up.
     X_test, y_test : optional
-        Rows that took no part, to measure errors on. Without them the type I error is
-        the certificate's, and the power is measured by cross-validation.
+        Rows that took no part, to measure errors on; without them: cross-validation.
     title : str, optional
     folds : int, default=5
         In how many parts the other class's rows are left out in turn, each time with a
@@ -93,7 +92,8 @@ def build_report(
     >>> print(report.data["words"]["headline"])
     At most 10% of complete class-0 rows are classified as class 1, with 95% confidence.
     """
-    if isinstance(classifier, MulticlassNeymanPearsonClassifier):
+    several = isinstance(classifier, MulticlassNeymanPearsonClassifier)
+    if several:
         check_is_fitted(classifier, "certificate_")
     else:
         check_same_rows(classifier, X, y)
@@ -101,11 +101,8 @@ def build_report(
     rows = LabelledRows.read(classifier, X, y, given)
     test = _read_test(classifier, X_test, y_test)
     names = Names.of(_feature_names(classifier, feature_names))
-    if isinstance(classifier, MulticlassNeymanPearsonClassifier):
-        return describe_classes(
-            rows, test, title=title, folds=folds, confidence=confidence, names=names
-        )
-    return describe(
+    words = describe_classes if several else describe
+    return words(
         rows, test, title=title, folds=folds, confidence=confidence, names=names
     )
 
@@ -134,10 +131,8 @@ def describe(
         Of the features and of their columns.
     folds : int, default=5
     confidence : float, default=0.95
-    comparison : PowerComparison, optional
-        The methods that were compared, where the method was chosen so.
-    origin : Origin, optional
-        The command and the file that the rows came by.
+    comparison, origin : optional
+        The methods that were compared; the command and file that the rows came by.
     sampled : bool, default=False
         Whether rows are a sample that took no part in the fit, so that nothing can be
         calibrated again.
@@ -167,9 +162,7 @@ def describe(
         "weights": weights_by_class(rows),
         "complete_case": complete_case(few, test, confidence),
         "coefficients": linear,
-        "importance": (
-            None if linear else importance(fresh, names, classifier.alpha)
-        ),
+        "importance": None if linear else importance(fresh, names, classifier.alpha),
         "comparison": None if comparison is None else asdict(comparison),
     }  # fmt: skip
     data["cautions"] = cautions(rows, data)

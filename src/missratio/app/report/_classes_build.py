@@ -176,7 +176,7 @@ def _cautions(rows: LabelledRows, data: dict[str, Any]) -> list[dict[str, str]]:
     found += [
         (
             f"Many rows of {entry['label']} have no score",
-            f"{100.0 * entry['share']:.0f}% of them, as they were found, get "
+            f"{100.0 * entry['share']:.0f}% of them in the table are classified as "
             f"{data['model']['fallback']} without a look at their values.",
         )
         for entry in data["unscored"]

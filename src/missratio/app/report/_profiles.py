@@ -9,7 +9,7 @@ import numpy as np
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.report._columns import Column, columns_of
 from missratio.app.report._rows import LabelledRows, certificates_of
-from missratio.missingness import Missingness
+from missratio.missingness import BlockMissingness, Missingness
 from missratio.weights import effective_sample_size
 
 MOST_DRAWN = 12
@@ -232,6 +232,11 @@ def _extrapolated(model: Missingness, columns: list[Column], j: int) -> float | 
 
 def revealed_values(model: Missingness, j: int) -> FloatArray | None:
     """Values of a feature that were missing and looked up; None for a known φ."""
+    if isinstance(model, BlockMissingness):
+        for block in model.blocks:
+            if j in block.inputs:
+                return revealed_values(block.model, block.inputs.index(j))
+        return revealed_values(model.base, j)
     if not model.learned:
         return None
     evidence = model.evidence[0 if model.rowwise else j]  # type: ignore[attr-defined]

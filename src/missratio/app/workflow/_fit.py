@@ -24,12 +24,12 @@ from missratio.app.workflow._account import (
     Account,
     check_blank_categories,
     check_models,
-    lookup_account,
     table_account,
     written_account,
 )
 from missratio.app.workflow._budget import budget_of
 from missratio.app.workflow._finding import Finding
+from missratio.app.workflow._look_ups import lookup_account
 from missratio.app.workflow._options import LEARN, FitOptions
 from missratio.app.workflow._plan import PlanOptions
 from missratio.app.workflow._train import (
@@ -142,7 +142,7 @@ def _fit_table(
         LabelledRows.read(
             trained.classifier, account.X, table.y, account.inclusion, before=table.X
         ),
-        title=f"{wanted.target} in {file.name}",
+        title=f"Predicting {wanted.target} in {file.name}",
         names=feature_names(table.encoder),
         comparison=trained.comparison,
         origin=Origin(command, file.name, training.sha256),
@@ -233,7 +233,7 @@ def account_of(
         return lookup_account(
             table,
             labels,
-            plan.controlled,
+            plan,
             options.queries,
             learn=learns,
             lines=[numbers[row] for row in table.rows.tolist()],

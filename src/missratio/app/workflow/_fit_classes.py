@@ -223,7 +223,7 @@ def _described(
     training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
     report = describe_classes(
         LabelledRows.read(classifier, account.X, table.y),
-        title=f"{wanted.target} in {file.name}",
+        title=f"Predicting {wanted.target} in {file.name}",
         names=feature_names(table.encoder),
         origin=Origin(command, file.name, training.sha256),
     )

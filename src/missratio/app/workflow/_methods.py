@@ -119,8 +119,13 @@ def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
 
 def _kernel(method: KernelName) -> Callable[[Situation], KernelRatio]:
     def make(situation: Situation) -> KernelRatio:
+        # A flat ratio ranks no row above another, and a threshold is certified for
+        # any ranking: one that may be chance is better than none.
         return KernelRatio(
-            method, missingness=_ignored(situation), random_state=situation.seed
+            method,
+            missingness=_ignored(situation),
+            flat_within=0.0,
+            random_state=situation.seed,
         )
 
     return make
@@ -163,17 +168,14 @@ METHODS: dict[str, Method] = {
         "the same for the ratio to a mixture of both classes, which is bounded "
         "(RuLSIF)",
         _kernel("rulsif"),
-        compared_for=frozenset(),
     ),
     "kernel-kliep": Method(
         "a sum of Gaussian bumps by likelihood (KLIEP as it was published)",
         _kernel("kliep"),
-        compared_for=frozenset(),
     ),
     "kmm": Method(
-        "a sum of Gaussian bumps by kernel mean matching; needs missratio[kmm]",
+        "a sum of Gaussian bumps by kernel mean matching",
         _kernel("kmm"),
-        compared_for=frozenset(),
     ),
     "naive-bayes": Method(
         "a product of one-dimensional density ratios, a column at a time",
@@ -305,5 +307,5 @@ def _for_several(situation: Situation) -> tuple[str, str]:
         return "trees", "which take blanks as such"
     return (
         "js",
-        "which weighs single values, each class against the largest",
+        "which weighs single missing values, class by class against the largest",
     )

@@ -95,9 +95,7 @@ def predict_table(
     options: PredictOptions,
     tick: Callable[[int], None] = lambda _: None,
 ) -> Predicted:
-    """Write a label and a score for each row, in the order of the rows.
-
-    Only a batch of rows is in memory at a time.
+    """Write a label and a score for each row, a batch of rows at a time.
 
     Parameters
     ----------

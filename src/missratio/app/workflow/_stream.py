@@ -280,7 +280,7 @@ def _report(model: TableModel, table: StreamedTable, command: str | None) -> Rep
     return describe(
         rows,
         rows,
-        title=f"{model.target} in {table.path.name}",
+        title=f"Predicting {model.target} in {table.path.name}",
         names=feature_names(table.encoder),
         origin=Origin(command, table.path.name, model.training.sha256),
         sampled=True,

@@ -37,6 +37,7 @@ from missratio.exceptions import (
     about_file,
 )
 from missratio.missingness import Missingness
+from missratio.missingness.arrays import columns_named
 from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
@@ -240,7 +241,8 @@ def fit_classifier(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            classifier.fit(account.X, table.y, inclusion=account.inclusion, **more)
+            with columns_named(names):
+                classifier.fit(account.X, table.y, inclusion=account.inclusion, **more)
         except (DataError, NoCertificateError) as error:
             raise error.named(names).about(file) from error
         except ValueError as error:

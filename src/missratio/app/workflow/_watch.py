@@ -179,8 +179,8 @@ def _weights(
     except ValueError as error:
         raise TableError(
             f"{file}: rows of {label!r} have missing values, and the model has no φ to "
-            "weigh the others by. The promise is about complete rows: complete them, "
-            "such as by looking values up."
+            "weight the others with. The promise is about complete rows: complete "
+            "them, such as by looking values up."
         ) from error
     return weights
 

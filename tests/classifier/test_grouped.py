@@ -125,3 +125,38 @@ def test_promises_are_kept_in_a_short_simulation():
     found = simulation.simulate(simulation.Setting.draw(2), repeats=30)
     assert found.certified > 20
     assert found.p_value > 1e-3
+
+
+def test_look_ups_need_no_model_of_missingness():
+    rng = np.random.default_rng(0)
+    y, groups = np.repeat([0, 1], 1500), rng.choice(["old", "young"], 3000)
+    complete = rng.normal(size=(3000, 2)) + 2.0 * y[:, None]
+    lost = (y == 0) & (rng.random(3000) < 1 / (1 + np.exp(1.5 - complete[:, 0])))
+    found = lost & (rng.random(3000) < 0.5)
+    X, inclusion = complete.copy(), np.ones(3000)
+    X[lost & ~found, 0] = np.nan
+    inclusion[lost] = 0.0
+    inclusion[found] = found.sum() / lost.sum()
+    clf = mr.GroupedNeymanPearsonClassifier(
+        LogisticRegression(), alpha=0.2, random_state=0
+    ).fit(X, y, groups, inclusion=inclusion)
+    assert all(each.certified for each in clf.certificate_.promises)
+    assert "no model of missingness is assumed" in clf.certificate_.assumptions
+    with pytest.raises(ValueError, match="inclusion and precision"):
+        clf.set_params(threshold="shared", precision=0.5, prevalence=0.3).fit(
+            X, y, groups, inclusion=inclusion
+        )
+
+
+def test_a_cap_gives_rows_up_to_the_controlled_class():
+    rng = np.random.default_rng(0)
+    phi = mr.LogisticMissingness([-2.0, -2.0], [0.8, 0.8])
+    y, groups = np.repeat([0, 1], 1500), rng.choice(["old", "young"], 3000)
+    X = rng.normal(size=(3000, 2)) + 2.0 * y[:, None]
+    X[y == 0] = mr.corrupt(X[y == 0], phi, 0)
+    clf = mr.GroupedNeymanPearsonClassifier(
+        mr.FDivergenceRatio("js"), alpha=0.05, missingness={0: phi}, random_state=0
+    ).fit(X, y, groups)
+    assert all(each.certified for each in clf.certificate_.promises)
+    assert clf.cap_ is not None
+    assert clf.predict([[40.0, 40.0]], ["old"]).tolist() == [0]

@@ -270,3 +270,44 @@ def test_bounds_hold_together_in_a_short_simulation():
     found = simulation.simulate(simulation.Setting.draw(0), repeats=40)
     assert found.certified > 30
     assert found.p_value > 1e-3
+
+
+class Doubtful(LogisticRegression):
+    """Gives probabilities that are none."""
+
+    def predict_proba(self, X):
+        found = super().predict_proba(X)
+        found[0, 0] = self.C
+        return found
+
+
+@pytest.mark.parametrize("bad", [np.nan, -0.1, 1.5])
+def test_probabilities_that_are_none_are_refused(bad):
+    X, y = draw(200)
+    doubtful = Doubtful()
+    doubtful.fit(X, y)
+    doubtful.C = bad
+    from missratio.classifier._scores import probabilities
+
+    with pytest.raises(ValueError, match="must give probabilities, from 0 to 1"):
+        probabilities(doubtful, X, 3)
+
+
+def test_a_cap_gives_rows_up_to_the_most_severe_class():
+    phi = mr.LogisticMissingness([-2.0, -2.0], [0.8, 0.0])
+    X, y = draw(900)
+    for label in CENTRES:
+        X[y == label] = mr.corrupt(X[y == label], phi, 0)
+    clf = classifier(
+        {"flu": 0.2, "cold": 0.25},
+        mr.FDivergenceRatio("js"),
+        order=list(CENTRES),
+        missingness=dict.fromkeys(CENTRES, phi),
+    ).fit(X, y)
+    assert "cold" in clf.caps_
+    largest = max(trust.cap for trust in clf.caps_.values())
+    heavy = np.array([[(np.log(largest) + 2.0) / 0.8 + 5.0, 0.0]])
+    assert clf.predict(heavy).tolist() == ["flu"]
+    assert np.isnan(clf.class_scores(heavy)).all()
+    assert any("go missing with probability above" in a for a in
+               clf.certificate_.assumptions)  # fmt: skip

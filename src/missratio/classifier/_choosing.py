@@ -135,8 +135,9 @@ class Choice:
     def crowding(self, decision: UnorderedDecision) -> float:
         """How far bounded classes take each other's room; above 1 there is none.
 
-        The largest ratio of a class's confusion to what is allowed. It is taken larger
-        than it is measured: certifying rows may be confused more often by chance.
+        By how many standard errors a class's confusion is above what is allowed, the
+        worst class counts. There is room where all are `CHANCE` of them below:
+        certifying rows may be confused more often by chance.
         """
         if len(decision.bounded) == 1:
             return 0.0
@@ -145,9 +146,11 @@ class Choice:
             confused = self.confusion(decision, position)
             measured = max(self.rows[position].effective, 1.0)
             certifying = max(self.certifying[position], 1)
-            variance = confused * (1.0 - confused) * (1.0 / measured + 1.0 / certifying)
-            most = confused + CHANCE * math.sqrt(max(variance, 0.0))
-            ratios.append(most / max(self.allowed(position), 1e-12))
+            # Never quite 0 or 1, or a few rows would be taken for certain.
+            share = (confused * measured + 0.5) / (measured + 1.0)
+            variance = share * (1.0 - share) * (1.0 / measured + 1.0 / certifying)
+            excess = (confused - self.allowed(position)) / math.sqrt(variance)
+            ratios.append(2.0 + excess / CHANCE)
         return max(ratios)
 
     def with_thresholds(

@@ -308,3 +308,27 @@ def test_the_example_is_written(run, tmp_path, monkeypatch):
     run("fit", "--example")
     assert "[classes.well]" in (tmp_path / "missingness.toml").read_text()
     assert "exists" in run("fit", "--example", status=1).stderr
+
+
+def test_a_certificate_for_another_population(run, tmp_path):
+    rng = np.random.default_rng(0)
+
+    def rows(n, shift):
+        X = rng.normal(size=(n, 2)) + np.array([shift, 0.0])
+        chance = 1 / (1 + np.exp(0.5 - 2 * X[:, 0] - X[:, 1]))
+        return X, (rng.random(n) < chance).astype(int)
+
+    (X, y), (target, _) = rows(3000, 0.0), rows(2000, 0.7)
+    table, other, out = (tmp_path / name for name in ("t.csv", "o.csv", "m.skops"))
+    np.savetxt(table, np.column_stack([X, y]), "%g", ",", header="a,b,y", comments="")
+    np.savetxt(other, target, "%g", ",", header="a,b", comments="")
+    words = ["fit", table, "--target", "y", "--controlled", 0, "--alpha", "10%",
+             "--out", out, "--method", "logistic", "--target-table", other]  # fmt: skip
+    facts = json.loads(run(*words, "--json").stdout)
+    assert facts["certificate"]["target_rows"] == 2000
+    fresh, labels = rows(20_000, 0.7)
+    assert mr.load_model(out).classifier.predict(fresh)[labels == 0].mean() <= 0.1
+    result = run(*words, "--deployment", "as-observed", "--force", status=2)
+    assert "--target-table and --deployment as-observed" in result.stderr
+    other.write_text("a,b\n1,\n")
+    assert "Give complete rows" in run(*words, "--force", status=3).stderr

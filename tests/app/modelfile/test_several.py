@@ -1,5 +1,6 @@
 """Classifiers of several classes in files: the same labels, and nothing made up."""
 
+import io
 import json
 
 import numpy as np
@@ -9,13 +10,15 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_tampering import attribute, change_schema, members_of, refused, write
+from tampering import attribute, change_schema, members_of, refused, write
 
 import missratio as mr
 from missratio.app.modelfile._archive import HEADER
 
 CENTRES = {"a": (0, 0), "b": (3, 0), "c": (1, 3)}
 PHI = mr.LogisticMissingness([-2.0, -2.0], [0.5, 0.5])
+
+LEVEL = mr.LogisticMissingness([-2.0, -2.0], [0.0, 0.0])
 
 
 def sample(phi=None):
@@ -31,7 +34,7 @@ def sample(phi=None):
 def fit(estimator=None, phi=None, order=None):
     return mr.MulticlassNeymanPearsonClassifier(
         estimator or LogisticRegression(),
-        alpha={"a": 0.2, "b": 0.3},
+        alpha={"a": 0.3, "b": 0.35},
         order=order,
         missingness=None if phi is None else dict.fromkeys(CENTRES, phi),
         random_state=0,
@@ -43,7 +46,7 @@ KINDS = {
     "scaled": lambda: fit(make_pipeline(StandardScaler(), LogisticRegression())),
     "ordered": lambda: fit(order=["a", "b", "c"]),
     "trees": lambda: fit(HistGradientBoostingClassifier(max_iter=5, random_state=0)),
-    "ratio": lambda: fit(mr.FDivergenceRatio("js"), PHI),
+    "ratio": lambda: fit(mr.FDivergenceRatio("js"), LEVEL),
     "capped": lambda: fit(mr.FDivergenceRatio("js"), PHI, ["a", "b", "c"]),
 }
 
@@ -94,8 +97,6 @@ def array_at(path, *names):
     ],
 )
 def test_numbers_that_make_no_labels_are_refused(saved, name, values, match):
-    import io
-
     member, buffer = array_at(saved, "decision_", name), io.BytesIO()
     np.save(buffer, np.array(values))
     write(saved, {**members_of(saved), member: buffer.getvalue()})
@@ -106,7 +107,7 @@ def test_numbers_that_make_no_labels_are_refused(saved, name, values, match):
     ("path", "value", "match"),
     [
         (("alpha", "a"), "0.01", "another promise|its certificates"),
-        (("delta",), "0.2", "another classifier"),
+        (("delta",), "0.2", "another classifier|another promise"),
         (("certificate_", "delta"), "0.5", "another classifier"),
         (("certificate_", "fallback"), '"c"', "other classes"),
         (("scores_", "reference"), "7", "other classes"),
@@ -116,7 +117,11 @@ def test_numbers_that_make_no_labels_are_refused(saved, name, values, match):
 )
 def test_facts_that_contradict_each_other_are_refused(saved, path, value, match):
     def change(schema):
-        attribute(schema, *path)["content"] = value
+        *outer, name = path
+        node = attribute(schema, *outer)["content"]
+        node = (node if outer == ["alpha"] else node["content"])[name]
+        # By an id of its own, or an equal object read before is taken.
+        node.update(content=value, __id__=-1)
 
     change_schema(saved, change)
     refused(saved, match)

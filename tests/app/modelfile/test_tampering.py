@@ -4,58 +4,23 @@ import io
 import json
 import os
 import pickle
-from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA, ZipFile
+from zipfile import ZIP_BZIP2, ZIP_LZMA, ZipFile
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tampering import (
+    attribute,
+    change_header,
+    change_schema,
+    members_of,
+    refused,
+    write,
+)
 
 import missratio as mr
-from missratio.app.modelfile._archive import FORMAT, HEADER, SCHEMA, _digest, versions
-
-
-def members_of(path):
-    with ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def write(path, members, *, sealed=True):
-    """Write members, with a digest that fits if they are to look untouched."""
-    if sealed:
-        header = json.loads(members[HEADER])
-        rest = {name: body for name, body in members.items() if name != HEADER}
-        header["content_sha256"] = _digest(rest)
-        members = {**members, HEADER: json.dumps(header).encode()}
-    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-
-
-def change_schema(path, change):
-    members = members_of(path)
-    schema = json.loads(members[SCHEMA])
-    change(schema)
-    write(path, {**members, SCHEMA: json.dumps(schema).encode()})
-
-
-def change_header(path, **entries):
-    members = members_of(path)
-    header = {**json.loads(members[HEADER]), **entries}
-    write(path, {**members, HEADER: json.dumps(header).encode()}, sealed=False)
-
-
-def attribute(schema, *names):
-    """The node of an attribute of the model, by its path."""
-    node = schema
-    for name in names:
-        node = node["content"]["content"][name]
-    return node
-
-
-def refused(path, match):
-    with pytest.raises(mr.app.modelfile.ModelFileError, match=match):
-        mr.load_model(path)
+from missratio.app.modelfile._archive import FORMAT, HEADER, SCHEMA, versions
 
 
 def test_a_file_written_again_as_it_was_is_loaded(saved):

@@ -16,6 +16,14 @@ def _hidden(text: str, *names: str, metavar: str | None = None) -> Any:
 
 
 def _share(text: Any) -> float:
+    """A share, as a number or in percent, for an option."""
+    try:
+        return read_share(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def read_share(text: Any) -> float:
     """A share, as a number or in percent."""
     words = str(text).strip().replace("\u00a0", " ")
     try:
@@ -23,9 +31,7 @@ def _share(text: Any) -> float:
             return float(words[:-1].strip().replace(",", ".")) / 100.0
         return float(words.replace(",", "."))
     except ValueError:
-        raise typer.BadParameter(
-            f"{text!r} is not a share: write 0.05 or 5%."
-        ) from None
+        raise ValueError(f"{text!r} is not a share: write 0.05 or 5%.") from None
 
 
 def read_levels(words: list[str]) -> tuple[float | None, dict[str, float]]:
@@ -39,19 +45,19 @@ def read_levels(words: list[str]) -> tuple[float | None, dict[str, float]]:
     named = [word.rpartition("=") for word in words if "=" in word]
     if not named:
         if len(words) > 1:
-            raise typer.BadParameter(
+            raise ValueError(
                 f"--alpha was given {len(words)} times. Name a class with each, such "
                 f"as --alpha LABEL={words[0]}."
             )
-        return _share(words[0]), {}
+        return read_share(words[0]), {}
     if len(named) < len(words):
-        raise typer.BadParameter(
+        raise ValueError(
             "--alpha LABEL=SHARE and --alpha SHARE don't go together: name a class "
             "with each."
         )
-    levels = {label.strip(): _share(share) for label, _, share in named}
+    levels = {label.strip(): read_share(share) for label, _, share in named}
     if len(levels) < len(named) or "" in levels:
-        raise typer.BadParameter(
+        raise ValueError(
             "--alpha LABEL=SHARE names each class once: got "
             f"{', '.join(label.strip() or repr('') for label, _, _ in named)}."
         )
@@ -329,6 +335,15 @@ OnInfeasible = Annotated[
     typer.Option(
         help="If nothing can be certified: raise an error, or reject_all: give every "
         "row the controlled class."
+    ),
+]
+TargetTable = Annotated[
+    Path | None,
+    _hidden(
+        "Complete rows of another population, without labels, that the certificate is "
+        "to be for: its columns are distributed otherwise (covariate shift).",
+        "--target-table",
+        metavar="FILE",
     ),
 ]
 Stream = Annotated[

@@ -74,6 +74,7 @@ def fit(
     seed: options.SplitSeed = 0,
     standard_errors: options.FitStandardErrors = False,
     trade_off: options.TradeOffOut = None,
+    target_table: options.TargetTable = None,
     stream: options.Stream = False,
     dask: options.Dask = None,
     sign: options.Sign = None,
@@ -100,6 +101,7 @@ def fit(
                 controlled, level, delta, missingness, queries, method,
                 deployment, size, rule, odds_factor, on_infeasible,
                 seed, standard_errors, compare_seconds, versus, query_budget, several,
+                target_table,
             )  # fmt: skip
             _check_asked(asked, data, out, trade_off, force=force, sign_with=sign)
             wanted = Wanted(
@@ -248,7 +250,7 @@ def _check_asked(
     if trade_off is None:
         return
     if several is None or several.order is not None or len(several.levels) < 2:
-        raise typer.BadParameter(
+        raise ValueError(
             "--trade-off is for two or more bounded classes without an order: give "
             "--alpha LABEL=SHARE for each."
         )
@@ -265,7 +267,7 @@ def _asked(
     level, levels = options.read_levels(alpha)
     if level is not None:
         if ordered is not None:
-            raise typer.BadParameter(
+            raise ValueError(
                 "--ordered is for bounds on several classes: give --alpha LABEL=SHARE "
                 "for each class but the last."
             )

@@ -20,8 +20,11 @@ from missratio.app.export._graph import (
     score_rows,
 )
 from missratio.app.export._scores import CantExportError, read_estimator
-from missratio.app.modelfile import TableModel
-from missratio.classifier import NeymanPearsonClassifier
+from missratio.app.modelfile import MulticlassTableModel, TableModel
+from missratio.classifier import (
+    MulticlassNeymanPearsonClassifier,
+    NeymanPearsonClassifier,
+)
 
 
 def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
@@ -85,6 +88,12 @@ def _checked_model(model: Any) -> Any:
     classifier, encoder = model, None
     if isinstance(model, TableModel):
         classifier, encoder = model.classifier, model.encoder
+    if isinstance(model, MulticlassTableModel | MulticlassNeymanPearsonClassifier):
+        raise CantExportError(
+            "A model of several classes (MulticlassNeymanPearsonClassifier) can't be "
+            "exported to ONNX: only one of two classes can. Serve it from Python, by "
+            "load_model(path).predict(frame)."
+        )
     if not isinstance(classifier, NeymanPearsonClassifier):
         raise CantExportError(
             f"{type(model).__name__} can't be exported to ONNX: a fitted "

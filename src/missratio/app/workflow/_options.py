@@ -64,6 +64,8 @@ class FitOptions:
         How long the method "auto" may compare methods; 0 for no comparison.
     several : Bounds or None
         Bounds on the errors of several classes, in place of `controlled` and `alpha`.
+    target_table : Path or None
+        Rows of another population, without labels, that the certificate is to be for.
     """
 
     controlled: str | None
@@ -83,6 +85,7 @@ class FitOptions:
     versus: str | None = None
     query_budget: str | None = None
     several: Bounds | None = None
+    target_table: Path | None = None
 
     @property
     def ignores(self) -> bool:
@@ -115,7 +118,8 @@ class FitOptions:
     @property
     def inputs(self) -> list[Path]:
         """The files that are read beside the table."""
-        return [path for path in (self.phi_file, self.queries) if path is not None]
+        given = self.phi_file, self.queries, self.target_table
+        return [path for path in given if path is not None]
 
     @property
     def as_observed(self) -> bool:
@@ -134,6 +138,7 @@ class FitOptions:
                     f"{option} must be one of {listed(choices)}, got {value!r}.{hint}"
                 )
         self._check_classes()
+        self._check_target()
         levels = [("--alpha", self.alpha), ("--delta", self.delta)]
         if self.several is not None:
             named = self.several.levels.items()
@@ -168,6 +173,19 @@ class FitOptions:
                 "use for one: leave out --missingness and --queries."
             )
 
+    def _check_target(self) -> None:
+        """Refuse what a certificate for another population can't be had with."""
+        for given, option in (
+            (self.queries is not None, "--queries"),
+            (self.as_observed, "--deployment as-observed (or --missingness ignore)"),
+            (self.query_budget is not None, "--query-budget"),
+        ):
+            if self.target_table is not None and given:
+                raise ValueError(
+                    f"--target-table and {option} don't go together: another "
+                    "population needs the density of complete rows. Leave out one."
+                )
+
     def _check_classes(self) -> None:
         """Refuse what one class has and several don't, and the other way round."""
         if self.several is None:
@@ -184,6 +202,8 @@ class FitOptions:
             (self.queries is not None, "--queries",
              "in Python, fill look-ups in by revealed.fill and give inclusion= to "
              "MulticlassNeymanPearsonClassifier.fit; or take --missingness learn"),
+            (self.target_table is not None, "--target-table",
+             "another population is for one bounded class (--controlled)"),
             (self.query_budget is not None, "--query-budget",
              "it is for one bounded class"),
             (self.standard_errors, "--standard-errors",

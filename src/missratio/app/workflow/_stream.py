@@ -293,6 +293,7 @@ def _check_options(options: FitOptions) -> None:
         (options.queries is not None, "--queries"),
         (options.missingness == "learn", "--missingness learn"),
         (options.standard_errors, "--standard-errors"),
+        (options.target_table is not None, "--target-table"),
         (options.query_budget is not None, "--query-budget"),
     ):
         if given:

@@ -12,6 +12,7 @@ import numpy as np
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.typing import FloatArray
+from missratio._files import open_table
 from missratio.app.tables import LabelledTable
 from missratio.app.workflow._account import Account
 from missratio.app.workflow._methods import (
@@ -33,6 +34,7 @@ from missratio.exceptions import (
     Message,
     NoCertificateError,
     TableError,
+    about_file,
 )
 from missratio.missingness import Missingness
 from missratio.missingness.arrays import columns_named
@@ -98,7 +100,7 @@ def train(
             _check_standard_errors(estimator, account.models, method)
         step(f"Fitting {method} and calibrating")
     classifier = make_classifier(estimator, controlled, account.models, options)
-    told = fit_classifier(classifier, table, account, file)
+    told = fit_classifier(classifier, table, account, file, _target(table, options))
     if not compares:
         return Trained(classifier, method, why, None, told)
     comparison = _settled(classifier)
@@ -195,8 +197,32 @@ def make_classifier(
     )
 
 
+def _target(table: LabelledTable, options: FitOptions) -> FloatArray | None:
+    """Rows of another population, as numbers; None where none is asked for."""
+    if options.target_table is None:
+        return None
+    source = open_table(options.target_table)
+    source.check_header()
+    encoder = table.encoder.with_marks(source.marks)
+    with about_file(source.path):
+        encoder.check_columns(source.names, source.names)
+        X = encoder.encode(source.read(encoder.names), place=source.place)
+        lost = int(rows_with_nan(X).sum())
+        if lost:
+            raise TableError(
+                f"{lost} row(s) of the target have a missing value, or a category that "
+                "the table doesn't have: which rows are complete says nothing about "
+                "the target as a whole. Give complete rows."
+            )
+    return X
+
+
 def fit_classifier(
-    classifier: Any, table: LabelledTable, account: Account, file: Path
+    classifier: Any,
+    table: LabelledTable,
+    account: Account,
+    file: Path,
+    target: FloatArray | None = None,
 ) -> list[Message]:
     """Fit to a table, and what was warned of, with its names for the columns.
 
@@ -207,13 +233,16 @@ def fit_classifier(
     account : Account
     file : Path
         What the table was read from, for messages.
+    target : ndarray of shape (n_rows, n_columns), optional
+        Rows of the population that the certificate is for, where that is another.
     """
+    more = {} if target is None else {"target": target}
     names = table.encoder.encoded_names
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             with columns_named(names):
-                classifier.fit(account.X, table.y, inclusion=account.inclusion)
+                classifier.fit(account.X, table.y, inclusion=account.inclusion, **more)
         except (DataError, NoCertificateError) as error:
             raise error.named(names).about(file) from error
         except ValueError as error:

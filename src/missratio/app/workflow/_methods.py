@@ -119,8 +119,12 @@ def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
 
 def _kernel(method: KernelName) -> Callable[[Situation], KernelRatio]:
     def make(situation: Situation) -> KernelRatio:
+        # The threshold's certificate guards against chance; a flat score has no power.
         return KernelRatio(
-            method, missingness=_ignored(situation), random_state=situation.seed
+            method,
+            missingness=_ignored(situation),
+            flat_within=0.0,
+            random_state=situation.seed,
         )
 
     return make

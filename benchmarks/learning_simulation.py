@@ -142,7 +142,6 @@ def feature(model: LearnedMissingness, j: int) -> LearnedMissingness:
         np.asarray(model.intercept)[one],
         np.asarray(model.coef)[one],
         False,
-        model.covariance[one],
         model.evidence[one],
         model.method,
         model.feature_names[one],

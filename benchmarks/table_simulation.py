@@ -123,16 +123,26 @@ class Outcome:
     p_values: dict[tuple[str, str], list[float]]
 
 
+def _right_table(
+    rng: np.random.Generator,
+) -> tuple[Setting, np.ndarray, mr.LogisticMissingness]:
+    """A setting, its rows, and a φ that is below 1 at all of them."""
+    while True:
+        setting = Setting.draw(rng)
+        Z = rows_of(setting.n, setting.d, setting.rho, setting.law, rng)
+        slopes = rng.uniform(-1.5, 1.5, setting.d) / Z.std(axis=0)
+        share = rng.uniform(0.15, 0.7, setting.d)
+        truth = mr.LogisticMissingness.from_proportion(Z, slopes, share)
+        if truth.probability_band(Z)[1].max() < 1.0:
+            return setting, Z, truth
+
+
 def right_form(seed: int, delta: float = 0.05, *, look_ups: bool = True) -> Outcome:
     """Learn a logistic φ, and look at its band and its tests."""
     rng = np.random.default_rng([1, seed])
-    setting = Setting.draw(rng)
+    setting, Z, truth = _right_table(rng)
     if not look_ups:
         setting = replace(setting, n_revealed=0)
-    Z = rows_of(setting.n, setting.d, setting.rho, setting.law, rng)
-    slopes = rng.uniform(-1.5, 1.5, setting.d) / Z.std(axis=0)
-    share = rng.uniform(0.15, 0.7, setting.d)
-    truth = mr.LogisticMissingness.from_proportion(Z, slopes, share)
     X = mr.corrupt(Z, truth, rng)
     model = learn(X, look_up(X, Z, setting.n_revealed, rng))
     grid = np.quantile(Z, QUANTILES, axis=0)
@@ -145,6 +155,36 @@ def right_form(seed: int, delta: float = 0.05, *, look_ups: bool = True) -> Outc
             p_values.setdefault((check.kind, check.source), []).append(check.p_value)
     failed = any(check.failed and check.p_value is not None for check in model.checks)
     return Outcome(setting, covered, failed, p_values)
+
+
+# Whole rows, of which some columns are always there
+
+ROW_FORMS = ("another column", "U", "step")
+
+
+def rows_form(form: str, seed: int) -> LearnedMissingness:
+    """Learn the φ of whole rows with no look-up, as `always_observed` lets it.
+
+    The setting is drawn at random; `form` is "logistic", which is right, or one of
+    `ROW_FORMS`.
+    """
+    rng = np.random.default_rng([5, seed])
+    n, lossy = int(rng.choice([1500, 3000, 6000])), int(rng.choice([1, 2]))
+    width = lossy + int(rng.choice([2, 3, 4]))
+    law = str(rng.choice(["normal", "exponential", "t5"]))
+    Z = rows_of(n, width, float(rng.uniform(0.5, 0.9)), law, rng)
+    scaled = (Z - Z.mean(axis=0)) / Z.std(axis=0)
+    log_odds = scaled[:, :lossy] @ rng.uniform(-1.0, 1.0, lossy) + rng.uniform(-1.5, 0)
+    log_odds = {
+        "logistic": log_odds,
+        "another column": log_odds + 0.8 * scaled[:, lossy],
+        "U": 1.5 * np.abs(scaled[:, 0]) - 2.0,
+        "step": np.where(scaled[:, 0] > 0.5, 1.5, -2.0),
+    }[form]
+    Z[rng.uniform(size=n) < expit(log_odds), :lossy] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissingnessWarning)
+        return mr.learn_missingness(Z, always_observed=range(lossy, width))
 
 
 # Wrong forms
@@ -284,3 +324,45 @@ def powers(name: str, seed: int) -> dict[str, float]:
         "none, with 50": run.power({1: learn(X, revealed)}),
         "complete case": run.power("ignore"),
     }
+
+
+# Categories, whose indicators go missing together
+
+
+@dataclass(frozen=True)
+class CategoryOutcome:
+    """φ by level, as it is and as it was learned, and whether the 90% band holds it."""
+
+    model: mr.missingness.BlockMissingness
+    truth: np.ndarray
+    learned: np.ndarray
+    covered: bool
+
+
+def category(
+    seed: int, *, dropped: bool = False, n_revealed: int = 0
+) -> CategoryOutcome:
+    """A category with three levels beside three numbers, one of them lossy too."""
+    rng = np.random.default_rng([6, seed])
+    n, n_levels = int(rng.choice([1500, 4000])), 3
+    numbers = rng.normal(size=(n, 3))
+    leaning = 1.2 * numbers @ rng.normal(size=(3, n_levels))
+    level = (leaning + rng.gumbel(size=(n, n_levels))).argmax(axis=1)
+    truth = rng.uniform(0.1, 0.6, n_levels)
+    codes = np.eye(n_levels)[:, int(dropped) :]
+    Z = np.column_stack([numbers, codes[level]])
+    X = Z.copy()
+    X[rng.uniform(size=n) < truth[level], 3:] = np.nan
+    X[rng.uniform(size=n) < expit(numbers[:, 0] - 1.0), 0] = np.nan
+    revealed = np.full_like(X, np.nan)
+    chosen = rng.permutation(np.flatnonzero(np.isnan(X[:, 3])))[:n_revealed]
+    revealed[chosen, 3:] = Z[chosen, 3:]
+    model = learn(X, revealed if n_revealed else None)
+    grid = np.column_stack([np.zeros((n_levels, 3)), codes])
+    lower, upper = (band[:, 3] for band in model.probability_band(grid, 0.1))
+    return CategoryOutcome(
+        model,
+        truth,
+        model.missing_probability(grid)[:, 3],
+        bool(((lower <= truth) & (truth <= upper)).all()),
+    )

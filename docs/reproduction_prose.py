@@ -4,34 +4,34 @@ INTRODUCTION = """\
 Each experiment leaves a Parquet table of every run, a figure as PNG and SVG, and a
 section in a summary that says for each point whether our interval and the published one
 overlap. The same seed gives the same tables on any number of processes, and a run that
-was killed goes on where it was left. Published values are the authors' results, for
+was killed continues where it stopped. Published values are the authors' results, for
 comparison only: none of them enters a computation."""
 
 METHOD = """\
-Class 1 is the numerator, of which power is measured; class 0 is the denominator, whose
+Class 1 is the numerator, on which power is measured; class 0 is the denominator, whose
 error is controlled. Class 1 loses values and class 0 is complete. The basis is
-f(z) = z, thresholds are by the binomial rule (the paper's Algorithm 2), and all methods
+f(z) = z, the binomial rule (the paper's Algorithm 2) chooses thresholds, and all methods
 share the draws, splits and losses of a run.
 
 - **Power of simulated classifiers.** The paper counts 1,000,000 fresh points in each
-  run. A linear score under a mixture of normal laws has its power in closed form, which
-  is what is used; that of a true ratio that is not linear comes from one set of evenly
+  run. Here the power of a linear score under a mixture of normal laws is computed in
+  closed form. The power of a true ratio that is not linear comes from one set of evenly
   spread (Sobol) points that all runs share. The mean over runs is the same, without the
-  counting error; intervals stay those over runs.
+  counting error; intervals are still over runs.
 - **Real data.** Each run calls the library as a user would: `corrupt` loses values,
   `learn_missingness` learns φ, `NaiveBayesRatio` with `KLIEP` fits the ratio, and the
   binomial rule of `NeymanPearsonClassifier` chooses the threshold. Naive Bayes reads
-  each column by itself, which saves time in two ways and approximates nothing: the
-  columns of several runs on CTG stand side by side in one fit; and on the weather each
-  column of a class is sorted by itself, and rows that are then the same become one row
-  with a sample weight (100,316 rows become about 3,200).
-- **Iterative imputation** is scikit-learn's `IterativeImputer` as it comes, on the
-  training rows of class 1. On the weather, by default, as many runs as fit into a
-  quarter of an hour for each of the two experiments; the tables say how many those
-  were. A table without its column is of a run that left it out, by `--methods`."""
+  each column by itself, which saves time in two ways without any approximation. On CTG
+  one fit takes the columns of several runs side by side. On the weather each column of a
+  class is sorted by itself, and equal rows become one row with a sample weight (100,316
+  rows become about 3,200).
+- **Iterative imputation** is scikit-learn's `IterativeImputer` with its defaults, on the
+  training rows of class 1. On the weather it makes as many runs as fit into a quarter of
+  an hour for each of the two experiments; the tables say how many. A table without this
+  column comes from a run that left it out with `--methods`."""
 
 DISAGREE = """\
-What has to be run to meet the published curves differs from the text in these places.
+To reproduce the published curves one has to deviate from the paper's text in these places.
 The variant `published` follows the curves."""
 
 DISAGREEMENTS = [
@@ -69,15 +69,15 @@ CORRECTED = """\
 
 - **data**: the CTG sheet's footer rows are dropped; NaN of the weather is filled by
   means of the training rows of both classes, and not by the lower bound of a column's
-  range; Fire's NC2.5 is left alone. (Means of each split by itself would tell the
-  label, since splits are made by class.)
-- **learning**: φ is learned with Firth's penalty. Published is maximum likelihood, with
-  a slope of ±100 where the values looked up and those observed are separated.
-- **threshold**: a row must score strictly above the threshold, for which alone the
-  certificate is proved where scores are tied.
+  range; Fire's NC2.5 is left alone. (Means computed for each split would give the label
+  away, because splits are made by class.)
+- **learning**: φ is learned with Firth's penalty. The published runs use maximum likelihood, with
+  a slope of ±100 if the looked-up and the observed values are separated.
+- **threshold**: a row must score strictly above the threshold; with tied scores the certificate is
+  proved only for that.
 
-Simulated experiments are the same in both variants: their scores are continuous. What
-each correction does by itself, and all of them together:"""
+Simulated experiments are the same in both variants: their scores are continuous. The
+table shows what each correction does by itself, and all of them together:"""
 
 NORMALISATION = """\
 The printed objective divides sums of weights by n (Horvitz and Thompson), and that is
@@ -87,14 +87,14 @@ The published curve is that of the printed objective. M-KLIEP in `np_power`, mea
 
 UNBOUNDED = """\
 A column's fit has no finite optimum where the mean of class 1 lies outside the range of
-class 0's training values; its coefficient then grows without bound. On CTG this befalls
-complete cases most. The text says that fits were made by gradient descent, which stops
-somewhere on the way; where, it doesn't say. In both variants such a column gets ±100
-per standard deviation, beside which no other column counts: the limit. The published
-curve of CC-KLIEP in `ctg_vary_alpha` agrees with the limit. That in `ctg_vary_missing`
-lies above it, and is nearer to what coefficients give that were stopped earlier:"""
+class 0's training values; its coefficient then grows without bound. On CTG this happens
+most often to complete cases. The text says that fits were made by gradient descent, which
+stops at some point, but not at which. In both variants here such a column gets ±100 per
+standard deviation, so large that no other column matters: the limit. The published curve
+of CC-KLIEP in `ctg_vary_alpha` agrees with the limit. The one in `ctg_vary_missing` lies
+above it, nearer to the result of stopping earlier:"""
 
 FIRE = """\
-The Fire file can be had by account holders only and was not at hand. Its experiments
-are written after the documented columns and were tested on a small made-up table of
-these; nothing is claimed for them."""
+Only account holders can download the Fire file, and it was not available. Its experiments
+follow the documented columns and were tested on a small made-up table only; nothing is
+claimed for them."""

@@ -66,7 +66,7 @@ for i, phi in enumerate(losses.values()):
                 rule = make_rule(
                     "binomial" if naive else name, training=training, complete=naive
                 )
-                chosen = rule.select(observed if naive else sample, alpha, delta, rng)
+                chosen = rule.select(observed if naive else sample, alpha, delta)
                 if chosen.threshold is not None:
                     thresholds[i, j, k, repeat] = chosen.threshold
 power = norm.sf(thresholds - shift).mean(axis=-1)

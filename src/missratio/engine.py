@@ -249,7 +249,9 @@ class RowSample:
             return [(out, weights.astype(dtype, copy=False))]
 
         blocks = rows.source.fold(
-            copied, lambda parts: [block for each in parts for block in each]
+            copied,
+            lambda parts: [block for each in parts for block in each],
+            BLOCK_ELEMENTS,
         )
         features = whole
         if features is None:

@@ -61,6 +61,8 @@ class Remedy(StrEnum):
     LEARN = "missingness={{label: learn_missingness(X[y == label])}}"
     WRITE_DOWN = "missingness={{label: model}}"
     AS_THEY_ARE = "deployment='as-observed'"
+    CALIBRATE_MORE = "raise calibration_size"
+    SEE_TRADE_OFF = "draw trade_offs_ (TradeOffDisplay) to see what there is room for"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio.classifier import PowerSearch
@@ -42,6 +43,8 @@ CANDIDATES = {"a": mr.KLIEP(), "b": mr.KLIEP(l2=1.0)}
     [
         (mr.KLIEPCV(cv=3, random_state=0), "fold", 3),
         (PowerSearch(CANDIDATES, folds=2, random_state=0), "candidate", 2),
+        (mr.KernelRatio(sigma_grid=3, random_state=0), "width", 3),
+        (mr.SubspaceRatio(n_directions=1, cv=2, random_state=0), "fold", 2),
     ],
 )
 def test_every_task_is_told_once_and_the_fit_is_the_same(estimator, task, times):
@@ -54,6 +57,38 @@ def test_every_task_is_told_once_and_the_fit_is_the_same(estimator, task, times)
     assert recorder.seen == ["setup", "begin fit", *tasks, "end fit", "teardown"]
 
 
+def test_an_imputer_and_an_ensemble_tell_of_every_imputation():
+    X, y = table()
+    phi = mr.LogisticMissingness([-1.0, -1.0], [0.5, 0.5])
+    X = mr.corrupt(X, phi, 0)
+    imputer = mr.TiltedImputer({0: phi, 1: phi}, n_imputations=3, random_state=0)
+    alone = imputer.fit_impute(X, y)
+    recorder = Recorder()
+    told = imputer.set_callbacks(recorder).fit_impute(X, y)
+    np.testing.assert_array_equal(told, alone)
+    assert recorder.seen.count("end imputation") == 6
+    assert recorder.seen.count("setup") == recorder.seen.count("teardown") == 1
+    recorder = Recorder()
+    imputer.set_callbacks()
+    ensemble = mr.ImputationEnsemble(imputer, LogisticRegression())
+    ensemble.set_callbacks(recorder).fit(X, y)
+    assert recorder.seen.count("end imputation") == 6 + 3
+
+
+def test_a_test_with_an_estimator_tells_of_every_refit():
+    X, y = table()
+    recorder = Recorder()
+    tests = [
+        mr.ratio_test(
+            X[y == 1], X[y == 0], mr.KLIEP(l2=0.1), n_resamples=5, random_state=0,
+            callbacks=callbacks,
+        )
+        for callbacks in (None, [recorder])
+    ]  # fmt: skip
+    assert tests[0] == tests[1]
+    assert recorder.seen.count("end refit") == 6
+
+
 def test_callbacks_are_torn_down_where_a_fit_fails():
     X, y = table()
     recorder = Recorder()
@@ -61,6 +96,23 @@ def test_callbacks_are_torn_down_where_a_fit_fails():
     with pytest.raises(ValueError, match=r"one of the cv=3 folds|strengths"):
         ratio.fit(np.concatenate([X[:90] * 0.0, X[90:]]), y)
     assert "teardown" in recorder.seen or not recorder.seen
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        mr.NeymanPearsonClassifier(mr.KLIEPCV(cv=3, random_state=0), 0.3),
+        mr.MulticlassNeymanPearsonClassifier(
+            mr.KLIEPCV(cv=3, random_state=0), {0: 0.3}
+        ),
+    ],
+)
+def test_a_classifier_hands_its_callbacks_down(classifier):
+    X, y = table()
+    recorder = Recorder()
+    classifier.set_params(random_state=0).set_callbacks(recorder).fit(X, y)
+    assert recorder.seen.count("end fold") == 3
+    assert not hasattr(classifier.estimator, "_skl_callbacks")
 
 
 def test_a_classifier_keeps_its_estimators_callbacks():

@@ -166,7 +166,7 @@ def model_bytes(folder):
         rows, labels
     )
     training = TrainingData("t.csv", "0" * 64, {0: 100, 1: 100}, {0: {}, 1: {}})
-    model = TableModel(classifier, ENCODER, "y", (), "kliep", training, None, "{}")
+    model = TableModel(classifier, ENCODER, "y", (), "kliep", training, "{}")
     mr.save_model(model, folder / "model.skops", force=True)
     return (folder / "model.skops").read_bytes()
 

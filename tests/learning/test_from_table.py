@@ -237,6 +237,30 @@ def test_always_observed_columns_are_checked():
         mr.learn_missingness(X, always_observed=[0, 1, 2])
 
 
+def test_a_right_phi_of_whole_rows_passes_its_tests():
+    model = mr.learn_missingness(whole_rows(), always_observed=[0, 1, 2])
+    tests = {check.kind: check for check in model.checks if check.p_value is not None}
+    assert set(tests) == {"form", "other columns"}
+    assert not any(check.failed for check in tests.values())
+
+
+def test_a_phi_of_whole_rows_that_depends_on_another_column_is_found():
+    rng = np.random.default_rng(0)
+    Z = simulation.rows_of(4000, 4, 0.7, "normal", rng)
+    lost = rng.uniform(size=4000) < 1.0 / (1.0 + np.exp(0.5 - Z[:, 3] - Z[:, 0]))
+    table = pd.DataFrame(Z, columns=["age", "height", "weight", "sugar"])
+    table.loc[lost, "sugar"] = np.nan
+    with pytest.warns(MissingnessWarning, match="more often where age is high"):
+        mr.learn_missingness(table, always_observed=["age", "height", "weight"])
+
+
+def test_a_wrong_form_of_whole_rows_is_found():
+    found = [simulation.rows_form("U", seed).checks for seed in range(8)]
+    tests = [c for checks in found for c in checks if c.kind == "form"]
+    assert len(tests) > 1
+    assert all(check.failed for check in tests)
+
+
 # Bands and tests: the smoke of what `make validity` simulates
 
 

@@ -119,7 +119,6 @@ def test_what_holds_for_several_features_at_once_is_wider():
             model.intercept[one],
             model.coef[one],
             False,
-            model.covariance[one],
             model.evidence[one],
         )
         lower, upper = alone.probability_band(GRID, 0.06)

@@ -293,7 +293,7 @@ def test_whole_rows_are_revealed(rows):
     X, plan, frame = rows
     frame.loc[6:, "value"] = np.nan
     revealed = mr.QueryPlan.read(frame, X)
-    assert revealed.rowwise
+    assert revealed.rowwise.all()
     found = np.flatnonzero(~np.isnan(revealed.table).any(axis=1))
     assert set(found) == set(plan.rows[:6])
     np.testing.assert_array_equal(revealed.answered, [[2, 2, 2]])

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import missratio as mr
+from missratio.learning import _plan_power, _plan_queries
 
 pd = pytest.importorskip("pandas")
+calamine = pytest.importorskip("python_calamine")
 
 
 def problem(n=(400, 600), seed=0):
@@ -21,7 +23,7 @@ def test_a_certificate_takes_rows_of_the_controlled_class():
     plan = mr.plan_queries(
         X, y, budget=60, goal="certificate", alpha=0.1, random_state=0
     )
-    assert plan.rowwise
+    assert plan.rowwise.all()
     assert set(plan.labels.tolist()) == {0}
     assert 55 <= len(plan) <= 60
     rows = np.unique(plan.rows)
@@ -40,21 +42,136 @@ def test_more_look_ups_promise_more_power():
     assert list(power.to_frame().columns) == ["values", "rows", "power"]
 
 
-def test_both_classes_share_a_budget():
+def answered(plan, full):
+    frame = plan.to_frame()
+    frame["value"] = full[plan.rows, plan.columns].astype(object)
+    return frame
+
+
+def test_both_mixes_rows_of_the_controlled_class_with_cells_elsewhere():
+    X, y, _ = problem()
+    plan = mr.plan_queries(X, y, budget=100, goal="both", alpha=0.1, random_state=0)
+    assert 98 <= len(plan) <= 100
+    np.testing.assert_array_equal(plan.rowwise, plan.labels == 0)
+    whole = np.unique(plan.rows[plan.rowwise])
+    assert plan.n_rows == len(whole)
+    assert plan.rowwise.sum() == np.isnan(X[whole]).sum()
+    assert abs(plan.rowwise.mean() - plan.power.share) < 0.03
+    # Single values by how many are missing.
+    counts = np.bincount(plan.columns[~plan.rowwise])
+    missing = np.isnan(X[y == 1]).sum(axis=0)
+    np.testing.assert_allclose(
+        counts / counts.sum(), missing / missing.sum(), atol=0.03
+    )
+
+
+def test_the_answers_of_a_mixed_plan_are_rows_here_and_entries_there():
     X, y, full = problem()
     plan = mr.plan_queries(X, y, budget=100, goal="both", alpha=0.1, random_state=0)
-    assert 94 <= len(plan) <= 100
-    assert set(plan.labels.tolist()) == {0, 1}
-    spent = (plan.labels == 0).mean()
-    assert abs(spent - plan.power.share) < 0.05
-    frame = plan.to_frame()
-    frame["value"] = full[plan.rows, plan.columns]
-    _, inclusion = mr.QueryPlan.read(frame, X, y).fill(X)
-    assert inclusion.shape == X.shape
-    whole = inclusion.min(axis=1)  # a row is drawn with all that it misses
-    for label in (0, 1):
-        weights = 1 / whole[(y == label) & (whole > 0)]
-        np.testing.assert_allclose(weights.sum(), (y == label).sum())
+    revealed = mr.QueryPlan.read(answered(plan, full), X, y)
+    assert revealed.rowwise.tolist() == [True, False]
+    filled, inclusion = revealed.fill(X)
+    lost = np.isnan(X)
+    rows = inclusion[y == 0].min(axis=1)
+    assert (inclusion[y == 0] == np.where(lost[y == 0], rows[:, None], 1.0)).all()
+    np.testing.assert_allclose((1 / rows[rows > 0]).sum(), (y == 0).sum())
+    entries = inclusion[y == 1]
+    worth = np.where(entries > 0, 1 / np.where(entries > 0, entries, 1), 0)
+    np.testing.assert_allclose(worth.sum(axis=0), (y == 1).sum())
+    classifier = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.1, random_state=0)
+    certificate = classifier.fit(filled, y, inclusion=inclusion).certificate_
+    assert certificate.rule == "look-ups"
+    assert certificate.looked_up > 0
+
+
+def test_a_mixed_plan_goes_through_a_workbook(tmp_path):
+    X, y, full = problem()
+    lines = np.arange(len(X)) + 2
+    plan = mr.plan_queries(
+        X, y, budget=60, goal="both", alpha=0.1, lines=lines, random_state=0
+    )
+    plan.write(tmp_path / "plan.xlsx")
+    sheet = calamine.CalamineWorkbook.from_path(tmp_path / "plan.xlsx")
+    header, *lines_read = sheet.get_sheet_by_index(0).to_python()
+    assert header[:2] == ["draw", "line"]
+    assert {"known 0", "known 1", "known 2"} <= set(header)
+    table = pd.DataFrame(lines_read, columns=header)
+    table["value"] = full[plan.rows, plan.columns].astype(object)
+    single = int(np.flatnonzero(~plan.rowwise)[0])
+    table.loc[single, "value"] = "not found"
+    table.to_excel(tmp_path / "answers.xlsx", index=False, engine="xlsxwriter")
+    read = mr.QueryPlan.read(tmp_path / "answers.xlsx", X, y, lines=lines)
+    filled, inclusion = read.fill(X)
+    at = plan.rows[single], plan.columns[single]
+    assert np.isnan(filled[at])
+    assert 0 < inclusion[at] < 1
+    assert read.answered.sum() == len(plan) - 1
+
+
+def test_answers_to_a_mixed_plan_that_stop_half_way_are_a_smaller_draw():
+    X, y, full = problem()
+    plan = mr.plan_queries(X, y, budget=100, goal="both", alpha=0.1, random_state=0)
+    frame = answered(plan, full)
+    # Half of the lines, at the end of a row.
+    half = 50 + int(np.argmax(plan.rows[50:] != plan.rows[49:-1]))
+    frame.loc[half:, "value"] = None
+    revealed = mr.QueryPlan.read(frame, X, y)
+    # The first lines divide what they ask for as the whole does.
+    share = revealed.answered[0].sum() / revealed.answered.sum()
+    assert abs(share - plan.power.share) < 0.08
+    _, inclusion = revealed.fill(X)
+    rows = inclusion[y == 0].min(axis=1)
+    np.testing.assert_allclose((1 / rows[rows > 0]).sum(), (y == 0).sum())
+
+
+def test_rows_and_cells_of_one_class_are_not_read_as_one_plan():
+    X, y, full = problem()
+    frames = [
+        answered(
+            mr.plan_queries(X, y, per_feature=4, random_state=0, rowwise=whole), full
+        )
+        for whole in (True, False)
+    ]
+    with pytest.raises(ValueError, match="of class 0 are of a plan for whole rows"):
+        mr.QueryPlan.read(pd.concat(frames), X, y)
+
+
+def test_the_planner_says_what_it_decided():
+    X, y, _ = problem()
+    plan = mr.plan_queries(X, y, budget=100, goal="both", alpha=0.1, random_state=0)
+    power = plan.power
+    assert power.tried[power.share] == max(power.tried.values())
+    assert power.division.startswith(f"{power.share:.0%} of the values go to rows")
+    assert f"25%: power {power.tried[0.25]:.2f}" in power.division
+    assert plan.content().endswith("single values")
+
+
+def test_what_one_part_cannot_use_goes_to_the_other():
+    X, y, full = problem()
+    few = np.flatnonzero(np.isnan(X).any(axis=1) & (y == 1))[5:]
+    X[few] = full[few]
+    plan = mr.plan_queries(X, y, budget=120, goal="both", alpha=0.1, random_state=0)
+    assert (plan.labels == 1).sum() == np.isnan(X[y == 1]).sum()
+    assert len(plan) >= 117
+
+
+def test_means_of_a_mixed_plan_are_unbiased_whatever_made_values_go_missing(
+    monkeypatch,
+):
+    # The trials have no part in it.
+    monkeypatch.setattr(_plan_power, "WALKS", 1)
+    monkeypatch.setattr(_plan_queries, "SHARES", (0.4,))
+    monkeypatch.setattr(_plan_power, "MULTIPLES", (1.0,))
+    X, y, full = problem(n=(150, 150))
+    errors = []
+    for seed in range(120):
+        plan = mr.plan_queries(X, y, budget=60, goal="both", random_state=seed)
+        filled, inclusion = mr.QueryPlan.read(answered(plan, full), X, y).fill(X)
+        seen = inclusion > 0
+        terms = np.where(seen, filled, 0) / np.where(seen, inclusion, 1)
+        errors.append([(terms - full)[y == label].mean(axis=0) for label in (0, 1)])
+    deviates = np.mean(errors, axis=0) / (np.std(errors, axis=0) / np.sqrt(120))
+    assert (np.abs(deviates) < 4).all()
 
 
 def test_one_seed_is_one_plan_with_a_goal_too():
@@ -79,7 +196,7 @@ def test_a_larger_budget_extends_the_draw_of_each_class():
 def test_a_ratio_takes_values_of_every_class_and_feature():
     X, y, _ = problem()
     plan = mr.plan_queries(X, y, budget=60, goal="ratio", random_state=0)
-    assert not plan.rowwise
+    assert not plan.rowwise.any()
     counts = [
         ((plan.labels == label) & (plan.columns == column)).sum()
         for label in (0, 1)
@@ -101,6 +218,7 @@ def test_only_the_other_class_has_holes():
         ({"goal": "power"}, "goal must be one of"),
         ({"goal": "both", "controlled_class": 7}, "labels of two classes"),
         ({"goal": "certificate", "budget": None}, "budget must be a whole number"),
+        ({"goal": "both", "budget": 3}, "one value for each feature of the other"),
     ],
 )
 def test_what_is_refused(options, match):

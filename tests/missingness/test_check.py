@@ -111,7 +111,7 @@ def test_a_level_that_is_broken_is_noticed(monkeypatch):
     # Without the penalty of observed weights there is too much evidence.
     monkeypatch.setattr(
         "missratio.missingness._evidence._growth",
-        lambda odds: np.geomspace(3e-4, 0.95, 14) * odds.sum(),
+        lambda odds: np.geomspace(3e-4, 0.95, 14)[:, None] * odds.sum(axis=0),
     )
     with pytest.raises(AssertionError):
         check_level(400, 2000, 40.0, seed=0)
@@ -183,9 +183,7 @@ def test_an_error_says_what_was_expected_and_found():
     assert caught.value.label == "sick"
     assert caught.value.checks == checks
     text = str(caught.value)
-    assert (
-        "The table contradicts φ of class 'sick': φ expects 100 % of column 0" in text
-    )
+    assert "The table contradicts φ of class 'sick': φ expects 100% of column 0" in text
     assert "scaler" in text
 
 
@@ -257,17 +255,6 @@ def test_sums_add_up(weights, place):
     assert both.n_observed == whole.n_observed
     assert (both.least, both.largest) == (whole.least, whole.largest)
     assert both.total == pytest.approx(whole.total)
-    # From plain sums there is never more evidence.
-    if whole.n_observed:
-        plain = WeightEvidence.from_totals(
-            len(w),
-            whole.n_observed,
-            w.sum(),
-            w @ w,
-            w[w > 0].min(),
-            w.max(),
-        )
-        assert (plain.growth <= whole.growth + 1e-6 * (1 + abs(whole.growth))).all()
 
 
 def test_weights_may_come_as_edges():

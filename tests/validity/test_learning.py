@@ -183,3 +183,37 @@ def test_bands_of_the_table_alone_hold_as_often_as_they_say():
         for seed in range(250)
     )
     assert binomtest(missed, 250, 0.1, "greater").pvalue > 1e-3
+
+
+# Whole rows, with columns that are always observed
+
+
+def tests_of_rows(form, seeds):
+    """The tests of each table that teaches enough to be tested, by kind."""
+    found = (table.rows_form(form, seed).checks for seed in seeds)
+    tests = [{c.kind: c for c in each if c.p_value is not None} for each in found]
+    return [each for each in tests if each]
+
+
+def test_tests_of_whole_rows_keep_their_level():
+    tests = tests_of_rows("logistic", range(400))
+    assert len(tests) > 150
+    for kind in ("form", "other columns"):
+        count = sum(each[kind].p_value <= 0.05 for each in tests)
+        assert binomtest(count, len(tests), 0.05, "greater").pvalue > 1e-3, kind
+    warned = sum(any(c.failed for c in each.values()) for each in tests)
+    assert binomtest(warned, len(tests), 0.01, "greater").pvalue > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "power"),
+    [
+        ("another column", "other columns", 0.6),
+        ("U", "form", 0.9),
+        ("step", "form", 0.4),
+    ],
+)
+def test_tests_of_whole_rows_find_a_wrong_phi(form, kind, power):
+    tests = tests_of_rows(form, range(60))
+    count = sum(each[kind].p_value <= 0.05 for each in tests)
+    assert binomtest(count, len(tests), power, "less").pvalue > 1e-3

@@ -1,9 +1,16 @@
-"""The progress of long fits, by scikit-learn's callbacks, which 1.9 brought."""
+"""The progress of long fits, by scikit-learn's callbacks, which 1.9 brought.
+
+An estimator inherits `CallbackSupportMixin` and works its items off by `told`. One that
+only passes rows on to another estimator gives that one its callbacks, by `handed_down`.
+A function that takes `callbacks` has a `task` in the place of an estimator.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
+
+from sklearn.base import clone
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -17,7 +24,7 @@ except ImportError:
         return method
 
 
-__all__ = ["CallbackSupportMixin", "told"]
+__all__ = ["CallbackSupportMixin", "handed_down", "listens", "task", "told"]
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -43,10 +50,56 @@ def told(
     total : int
         How many items there are.
     """
-    if not getattr(estimator, "_skl_callbacks", None):
+    if not listens(estimator):
         return [work(item) for item in items]
     found: list[_Result] = _told(estimator, name, items, work, total)
     return found
+
+
+def listens(estimator: Any) -> bool:
+    """Whether it has callbacks.
+
+    Parameters
+    ----------
+    estimator : estimator
+    """
+    return bool(getattr(estimator, "_skl_callbacks", None))
+
+
+def handed_down(owner: Any, estimator: Any) -> Any:
+    """An estimator with its owner's callbacks, where it takes some and has none.
+
+    Parameters
+    ----------
+    owner : estimator
+    estimator : estimator
+        It is cloned before it is changed.
+    """
+    if not listens(owner) or listens(estimator):
+        return estimator
+    if not hasattr(estimator, "set_callbacks"):
+        return estimator
+    return clone(estimator).set_callbacks(*owner._skl_callbacks)
+
+
+def task(name: str, callbacks: Sequence[Any] | None) -> Any:
+    """What stands for a function where callbacks want an estimator.
+
+    Parameters
+    ----------
+    name : str
+        Of the function.
+    callbacks : sequence of callbacks, or None
+    """
+    named = type(name, (CallbackSupportMixin,), {})()
+    if callbacks:
+        if not hasattr(named, "set_callbacks"):
+            raise TypeError(
+                f"{name} got callbacks, and this scikit-learn has none: they came with "
+                "1.9. Install a newer one, or leave callbacks out."
+            )
+        named.set_callbacks(*callbacks)
+    return named
 
 
 @with_callbacks

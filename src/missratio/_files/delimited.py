@@ -75,7 +75,7 @@ def find_dialect(
             if header_row is not None and not first:
                 raise TableError(
                     f"{file.path} has no header in line {header_row}: that line is "
-                    "blank, or behind the end. Give another --header-row."
+                    "blank, or beyond the end. Give another --header-row."
                 )
             if not first:
                 raise TableError(

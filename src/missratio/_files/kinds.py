@@ -42,7 +42,7 @@ def kind_of(path: Path) -> str:
         if suffix in suffixes and path.suffix.lower() != GZIP:
             return kind
     raise TableError(
-        f"The kind of a table is told by its suffix: got {path.name!r}. Choose one of "
+        f"A table's suffix must say its kind: got {path.name!r}. Choose one of "
         f"{listed([*CSV, '.csv.gz', *PARQUET, *EXCEL])}."
     )
 
@@ -106,8 +106,8 @@ def check_not_other_kind(path: Path, start: bytes) -> None:
             raise TableError(f"{path} is no text but {what}.")
     if b"\0" in start:
         raise TableError(
-            f"{path} has bytes that no text has. Save it as CSV in UTF-8, or say which "
-            "encoding it has (--encoding)."
+            f"{path} has bytes that are not text. Save it as CSV in UTF-8, or say "
+            "which encoding it has (--encoding)."
         )
 
 

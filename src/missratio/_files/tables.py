@@ -244,7 +244,7 @@ class ExcelSheet(TableFile):
         if not kept or kept[0][0] != self._header_row:
             raise TableError(
                 f"{self.path} has no header in line {self._header_row}: that line is "
-                "blank, or behind the end. Give another --header-row."
+                "blank, or beyond the end. Give another --header-row."
             )
         return kept
 

@@ -4,7 +4,9 @@ from missratio.classifier._budget import QueryBudget, query_budget
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier._certificate import Certificate, named, rows_of
+from missratio.classifier._class_scores import ClassScores
 from missratio.classifier._comparison import CandidatePower, PowerComparison
+from missratio.classifier._decisions import OrderedDecision, UnorderedDecision
 from missratio.classifier._grouped import GroupedNeymanPearsonClassifier
 from missratio.classifier._grouped_certificate import (
     GroupedCertificate,
@@ -37,6 +39,7 @@ __all__ = [
     "Calibration",
     "CandidatePower",
     "Certificate",
+    "ClassScores",
     "GroupedCertificate",
     "GroupedNeymanPearsonClassifier",
     "KeptPromise",
@@ -45,6 +48,7 @@ __all__ = [
     "NeymanPearsonClassifier",
     "NoCertificateError",
     "NoPowerWarning",
+    "OrderedDecision",
     "PowerComparison",
     "PowerSearch",
     "QueryBudget",
@@ -52,6 +56,7 @@ __all__ = [
     "SensitivityCurve",
     "TradeOff",
     "UnknownGroupWarning",
+    "UnorderedDecision",
     "UnstableScoresWarning",
     "Variation",
     "WeakTargetWarning",

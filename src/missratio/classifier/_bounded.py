@@ -14,7 +14,7 @@ from missratio.classifier._cautions import warn_of_repeated_rows
 from missratio.classifier._certificate import Certificate, assumptions, tested
 from missratio.classifier._certify import Promise
 from missratio.classifier._planner import infeasible
-from missratio.classifier._trust import ScoredRows
+from missratio.classifier._trust import ScoredRows, Trust
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.missingness import (
     Missingness,
@@ -62,6 +62,43 @@ class BoundedClass:
         """How many rows calibrate."""
         return int(self.rows.shape[0])
 
+    def chosen_cap(self, score: Score, other: Any) -> Trust | None:
+        """The cap on weights that promises most power; None where none is needed.
+
+        Parameters
+        ----------
+        score : callable
+            Gives h_k of rows, before anything was chosen.
+        other : array or dataframe
+            Rows of classes that are wrong, which take no part in calibration.
+        """
+        if self.model is None:
+            return None
+        promise = replace(self.promise, caps=True)
+        training, detected = (ScoredRows(X, score(X)) for X in (self.training, other))
+        return promise.choose_cap(self.model, training, detected, self.n_rows)
+
+    def with_cap(self, trust: Trust | None) -> BoundedClass:
+        """The same, certified with a cap."""
+        if trust is None:
+            return self
+        return replace(self, promise=replace(self.promise, cap=trust.cap))
+
+    def expected(self, score: Score) -> Callable[[float], float] | None:
+        """The error that should be certified at a level, where rows are weighted.
+
+        None where they count the same, or the rule can't tell.
+
+        Parameters
+        ----------
+        score : callable
+            Gives h_k of rows, before anything was chosen.
+        """
+        if self.model is None:
+            return None
+        training = ScoredRows(self.training, score(self.training))
+        return self.promise.expected_error(self.model, training, self.n_rows)
+
     def refuse_too_few_rows(self) -> None:
         """Refuse a level that so few rows can't certify, whatever their scores."""
         if self.drawn is not None:
@@ -87,7 +124,7 @@ class BoundedClass:
                 remedies=(
                     Remedy.RAISE_LEVELS,
                     "bring more rows of that class",
-                    "raise calibration_size",
+                    Remedy.CALIBRATE_MORE,
                     "bound fewer classes",
                 ),
                 facts={
@@ -143,6 +180,7 @@ class BoundedClass:
             promise.deployment,
             self.model,
             promise.odds_factor,
+            promise.cap,
             looked_up=self.drawn is not None,
             fallback=self.fallback,
         )
@@ -150,7 +188,7 @@ class BoundedClass:
             found,
             alpha=self.promise.alpha,
             # No threshold below ∞ leaves few enough rows above it.
-            certified=found.certified and found.threshold < np.inf,
+            certified=found.certified and bool(found.threshold < np.inf),
             checks=tested(self.model, checks),
             assumptions=assumed,
         )

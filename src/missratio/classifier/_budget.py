@@ -70,11 +70,11 @@ def query_budget(
     y: ArrayLike,
     budgets: Sequence[float],
 ) -> QueryBudget:
-    """What other numbers of queries would have given, from a pilot.
+    """The power that other numbers of look-ups would have given, from a pilot.
 
-    Takes the controlled class's φ̂ as if so many of its missing values had been looked
-    up, and had looked like those that were; then calibrates anew. What is said of power
-    is an estimate, for planning; nothing is certified by it.
+    It treats the controlled class's φ̂ as if other numbers of its missing values had
+    been looked up, with values like those that were, and calibrates again. The powers
+    are estimates for planning; they certify nothing.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from typing import Any
 from missratio._base.summary import Summary, figure
 from missratio.classifier._target import TargetRatio
 from missratio.learning import LearnedMissingness
-from missratio.missingness import Missingness, MissingnessCheck
+from missratio.missingness import BlockMissingness, Missingness, MissingnessCheck
 
 # Γ up to which a small error in φ undoes the guarantee.
 NO_SLACK = 1.05
@@ -241,7 +241,7 @@ def tested(
     Of a stated φ the tests that came closest to a contradiction, of a learned one those
     that failed when it was learned.
     """
-    if isinstance(model, LearnedMissingness):
+    if isinstance(model, LearnedMissingness | BlockMissingness) and model.learned:
         return tuple(each.sentence.rstrip(".") for each in model.checks if each.failed)
     closest = sorted(checks, key=lambda check: check.p_value)[:SHOWN_CHECKS]
     return tuple(f"{check.sentence} (p = {check.p_value:.2g})" for check in closest)
@@ -342,6 +342,8 @@ def _on_model(model: Missingness, odds_factor: float) -> tuple[str, str]:
             "the log-odds of being missing are linear in the values, and the values "
             "looked up were drawn at random among the missing ones"
         )
+        if isinstance(model, LearnedMissingness) and not model.checks:
+            often += "; no test of this was made"
     if odds_factor != 1.0:
         often += f"; its odds may be up to {odds_factor:.3g} times as large or small"
     return how, often

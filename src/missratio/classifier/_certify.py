@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ class Promise:
     caps : bool
         Whether rows of large weight may be given up for a smaller bound, by giving
         them the controlled class.
+    cap : float or None
+        A cap that was chosen before.
     target : TargetRatio or None
         Of the population that the guarantee is for, where that is another.
     """
@@ -71,6 +74,7 @@ class Promise:
     other: Any
     caps: bool = True
     target: TargetRatio | None = None
+    cap: float | None = None
 
     def certify(
         self,
@@ -226,6 +230,8 @@ class Promise:
         self, trust: Trust, rule: str | Rule, training: ScoredRows, several: bool
     ) -> list[tuple[Trust, str | Rule]]:
         """The same with caps on the weights, or without; the mildest of them first."""
+        if self.cap is not None:
+            return [(replace(trust, cap=self.cap), rule)]
         uses = make_rule(rule).bound
         known = trust.bound(training.rows.shape[1])
         heaviest = trust.edges(training.rows)[1]
@@ -242,6 +248,73 @@ class Promise:
         if capped and known is None and uses != "used":
             return capped
         return [(trust, rule), *capped]
+
+    def choose_cap(
+        self,
+        model: Missingness,
+        training: ScoredRows,
+        other: ScoredRows,
+        n_rows: int,
+    ) -> Trust | None:
+        """The cap that promises most power, where it has to be known beforehand.
+
+        Parameters
+        ----------
+        model : Missingness
+        training : ScoredRows
+            Rows of the controlled class that take no part in calibration.
+        other : ScoredRows
+            Rows of other classes, to be told from these.
+        n_rows : int
+            Calibration rows to come.
+
+        Returns
+        -------
+        Trust or None
+            With its cap; None where no cap does better.
+        """
+        part = self._missingness_part(model)
+        trust = Trust(model, part or None, self.odds_factor)
+        if not trust.weights(training.rows).any():
+            return None
+        choices = self._capped(trust, self.rule, training, several=True)
+        promised = [
+            self._promised_power(*each, training, other, n_rows, self.delta - part)
+            for each in choices
+        ]
+        best = choices[int(np.argmax(promised))][0]
+        return None if best.cap is None else best
+
+    def expected_error(
+        self, model: Missingness, training: ScoredRows, n_rows: int
+    ) -> Callable[[float], float] | None:
+        """The error that should be certified at a level; None if the rule can't tell.
+
+        Parameters
+        ----------
+        model : Missingness
+        training : ScoredRows
+            Rows of the controlled class that take no part in calibration.
+        n_rows : int
+            Calibration rows to come.
+        """
+        part = self._missingness_part(model)
+        trust = Trust(model, part or None, self.odds_factor, self.cap)
+        sample = training.sample(trust)
+        if not sample.n_observed:
+            return None
+        rule, left = self._rule(self.rule, trust, training), self.delta - part
+
+        @cache
+        def error(level: float) -> float:
+            root = rule.expected_root(n_rows, sample.bound, level, left)
+            return max(root or 0.0, 0.0) ** 2
+
+        return (
+            None
+            if rule.expected_root(n_rows, sample.bound, self.alpha, left) is None
+            else error
+        )
 
     def _worst(
         self, trust: Trust, training: ScoredRows

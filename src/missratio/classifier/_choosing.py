@@ -7,8 +7,8 @@ can break a guarantee; what it decides is the power.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from missratio.classifier._decisions import (
     OrderedDecision,
     UnorderedDecision,
 )
-from missratio.threshold import binomial_tail
+from missratio.threshold import binomial_bound, binomial_tail
 
 # Offsets that are tried for one class at a time, and how often all are gone through.
 CANDIDATES = 32
@@ -28,6 +28,10 @@ SWEEPS = 4
 SHARES = (1.0, 0.75, 0.5, 0.25)
 # A choice without room is worse than any with it, whose cost is an error in [0, 1].
 NO_ROOM = 10.0
+# Standard errors that certifying rows may differ by from those that choose.
+CHANCE = 1.645
+# Levels that are tried for classes whose rows are weighted.
+LEVELS: tuple[float, ...] = tuple(np.geomspace(0.01, 0.95, 30).tolist())
 # Rows of one class that are looked at: more make no difference to a choice.
 MOST_ROWS = 1000
 
@@ -90,12 +94,16 @@ class Choice:
         How many rows, worth as much as one without weights, are to certify it.
     delta : float
         Each class's part of δ.
+    expected : mapping from int to callable
+        For classes whose rows are weighted, the error that should be certified at a
+        level.
     """
 
     rows: tuple[ChoosingRows, ...]
     levels: Mapping[int, float]
     certifying: Mapping[int, int]
     delta: float
+    expected: Mapping[int, Callable[[float], float]] = field(default_factory=dict)
 
     @property
     def is_possible(self) -> bool:
@@ -105,8 +113,19 @@ class Choice:
     def allowed(self, position: int, level: float | None = None) -> float:
         """The share of wrong rows that should still be certified at a level."""
         alpha = self.levels[position] if level is None else level
+        if position in self.expected:
+            return self.expected[position](alpha)
         n_rows = max(self.certifying[position], 1)
         return max(binomial_tail(n_rows, alpha, self.delta), 0) / n_rows
+
+    def least_level(self, position: int, share: float) -> float:
+        """The least level that should be certified where so many rows are wrong."""
+        if position not in self.expected:
+            n_rows = max(self.certifying[position], 1)
+            return binomial_bound(n_rows, math.ceil(share * n_rows), self.delta)
+        reached = [self.expected[position](level) for level in LEVELS]
+        enough = np.flatnonzero(np.maximum.accumulate(reached) >= share)
+        return LEVELS[int(enough[0])] if len(enough) else 1.0
 
     def confusion(self, decision: UnorderedDecision, position: int) -> float:
         """The share of a bounded class's rows that another bounded class takes."""
@@ -116,17 +135,19 @@ class Choice:
     def crowding(self, decision: UnorderedDecision) -> float:
         """How far bounded classes take each other's room; above 1 there is none.
 
-        The largest ratio of a class's confusion, with its standard error, to what is
-        allowed.
+        The largest ratio of a class's confusion to what is allowed. It is taken larger
+        than it is measured: certifying rows may be confused more often by chance.
         """
         if len(decision.bounded) == 1:
             return 0.0
         ratios = []
         for position in decision.bounded:
             confused = self.confusion(decision, position)
-            effective = max(self.rows[position].effective, 1.0)
-            error = math.sqrt(max(confused * (1.0 - confused), 0.0) / effective)
-            ratios.append((confused + error) / max(self.allowed(position), 1e-12))
+            measured = max(self.rows[position].effective, 1.0)
+            certifying = max(self.certifying[position], 1)
+            variance = confused * (1.0 - confused) * (1.0 / measured + 1.0 / certifying)
+            most = confused + CHANCE * math.sqrt(max(variance, 0.0))
+            ratios.append(most / max(self.allowed(position), 1e-12))
         return max(ratios)
 
     def with_thresholds(

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.callbacks import handed_down
 from missratio._base.hints import check_number
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._bounded import BoundedClass
 from missratio.classifier._certificate import Certificate
 from missratio.classifier._certify import Promise
+from missratio.classifier._choosing import ChoosingRows
 from missratio.classifier._class_scores import Training
 from missratio.classifier._class_table import ClassTable, scorable
 from missratio.classifier._grouped_certificate import GroupedCertificate, KeptPromise
@@ -29,12 +31,14 @@ from missratio.classifier._meta import (
     INFEASIBLE,
     CertifiedClassifier,
     not_a_class,
+    weighed_twice,
 )
 from missratio.classifier._models import find_models
 from missratio.classifier._precision import PrecisionPromise
 from missratio.classifier._reading import read_labelled, read_rows
+from missratio.classifier._trust import ScoredRows, Trust
 from missratio.exceptions import NoCertificateError
-from missratio.missingness import Missingness
+from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import check_choice, two_classes
 from missratio.threshold import Rule, check_levels
 
@@ -85,6 +89,9 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         `to_frame()` is the table of what each group gets.
     thresholds_ : dict
         By group; None is the threshold of all rows where it is shared.
+    cap_ : Trust or None
+        The cap on weights above which rows get the controlled class, where there is
+        one.
     groups_ : list
         The groups that have a threshold, or a promise of their own.
     classes_ : ndarray of shape (2,)
@@ -142,7 +149,13 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         self.on_infeasible = on_infeasible
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, groups: ArrayLike) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        groups: ArrayLike,
+        inclusion: ArrayLike | None = None,
+    ) -> Self:
         """Fit the estimator, and choose thresholds on rows that it hasn't seen.
 
         Parameters
@@ -153,6 +166,10 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
             Two labels, the controlled class among them.
         groups : array-like of shape (n_rows,)
             The group of each row.
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            Where values were looked up, the probability with which each row or entry is
+            there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
+            nothing about why values are missing.
 
         Returns
         -------
@@ -160,10 +177,16 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
             The fitted classifier.
         """
         self._check_parameters()
+        if inclusion is not None and self.precision is not None:
+            raise ValueError(
+                "inclusion and precision don't go together: a precision needs rows of "
+                "the other class that are whole, or whose missingness has a model. "
+                "Leave out one of them."
+            )
         X, y = read_labelled(self, X, y)
         self.classes_ = two_classes(y)
         members = read_groups(groups, X)
-        table = self._table(X, y)
+        table = self._table(X, y, self._drawn(inclusion, X, y))
         rng = generator(self.random_state)
         # 1. Rows to fit on, to choose by (for precision) and to calibrate on.
         both = self.precision is not None
@@ -171,10 +194,14 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         bounded = (CONTROLLED, OTHER) if both else (CONTROLLED,)
         fitted, chosen, held = table.split(bounded, *sizes, rng)
         # 2. Scores.
-        self.scores_ = Training(table, fitted, None, {}).fit(self.estimator)
+        given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
+        self.cap_: Trust | None = None
+        estimator = handed_down(self, self.estimator)
+        self.scores_ = Training(table, fitted, given, {}).fit(estimator)
         # 3. A threshold for each promise, on the rows of the controlled class.
         asked = self._asked(members[table.rows_of(CONTROLLED, held)].tolist())
         part = self.delta / (len(asked) + both)
+        self.cap_ = self._chosen_cap(table, fitted, held, min(asked.values()), part)
         alpha, precise = self.alpha, None
         if self.precision is not None and self.prevalence is not None:
             precise = PrecisionPromise(self.precision, self.prevalence, part)
@@ -221,7 +248,7 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         return self.classes_[np.where(above, 1 - controlled, controlled)]
 
     def group_table(self, X: Any, y: ArrayLike, groups: ArrayLike) -> Any:
-        """What labelled rows of each group got: shares, not guarantees.
+        """Errors and power of each group, measured on labelled rows: no guarantees.
 
         Parameters
         ----------
@@ -270,14 +297,15 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
                 "A precision is promised for all rows: set threshold='shared'."
             )
 
-    def _table(self, X: Any, y: Any) -> ClassTable:
+    def _table(self, X: Any, y: Any, drawn: RowInclusion | None) -> ClassTable:
         labels = self.classes_.tolist()
         if self.controlled_class not in labels:
             raise not_a_class(self.controlled_class, labels)
         labels.sort(key=lambda label: label != self.controlled_class)
-        models = find_models(self.missingness, self.estimator, self.classes_)
+        names = getattr(self, "feature_names_in_", None)
+        models = find_models(self.missingness, self.estimator, self.classes_, names)
         codes = (np.asarray(y) != self.controlled_class).astype(np.intp)
-        return ClassTable(X, codes, labels, models, None, self.deployment)
+        return ClassTable(X, codes, labels, models, drawn, self.deployment)
 
     def _asked(self, groups: list[Any]) -> dict[Any, float]:
         """The level of each promise about the error; None stands for all rows."""
@@ -307,7 +335,41 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         own = table.rows_of(CONTROLLED, held)
         if group is not None:
             own = own[members[own] == group]
+        bounded = self._bounded(table, held, own, level, part).with_cap(self.cap_)
+        found, calibration = bounded.certify(self._score, level, rng)
+        if not found.certified and self.on_infeasible == "raise":
+            error = bounded.too_few_rows(calibration, found.rule)
+            where = "" if group is None else f"Group {group!r}: "
+            raise NoCertificateError(
+                f"{where}{error} Or give all its rows to the controlled class: "
+                "on_infeasible='reject_all'."
+            )
+        return found
+
+    def _bounded(
+        self,
+        table: ClassTable,
+        held: IntArray,
+        own: IntArray,
+        level: float,
+        part: float,
+    ) -> BoundedClass:
+        """Some calibration rows of the controlled class, and what is promised of them.
+
+        Parameters
+        ----------
+        table : ClassTable
+        held : ndarray of int
+            All rows that calibrate.
+        own : ndarray of int
+            Those that the promise is about.
+        level, part : float
+            α, and the promise's part of δ.
+        """
         rest = np.setdiff1d(np.flatnonzero(table.codes == CONTROLLED), held)
+        by_design = table.by_design(np.flatnonzero(table.codes == CONTROLLED))
+        if by_design and table.labels[CONTROLLED] in (table.models or {}):
+            raise weighed_twice(table.labels[CONTROLLED])
         promise = Promise(
             alpha=level,
             delta=part,
@@ -320,23 +382,28 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
             other=table.labels[OTHER],
             caps=False,
         )
-        bounded = BoundedClass(
+        return BoundedClass(
             promise,
             table.labels[CONTROLLED],
             table.take(own),
             table.take(rest),
-            table.model(CONTROLLED, own),
-            None,
+            None if by_design else table.model(CONTROLLED, own),
+            table.drawn.take(own) if by_design and table.drawn else None,
         )
-        found, calibration = bounded.certify(self._score, level, rng)
-        if not found.certified and self.on_infeasible == "raise":
-            error = bounded.too_few_rows(calibration, found.rule)
-            where = "" if group is None else f"Group {group!r}: "
-            raise NoCertificateError(
-                f"{where}{error} Or give all its rows to the controlled class: "
-                "on_infeasible='reject_all'."
-            )
-        return found
+
+    def _chosen_cap(
+        self,
+        table: ClassTable,
+        fitted: IntArray,
+        held: IntArray,
+        level: float,
+        part: float,
+    ) -> Trust | None:
+        """A cap on weights for all promises; rows above get the controlled class."""
+        own, other = table.rows_of(CONTROLLED, held), table.rows_of(OTHER, fitted)
+        bounded = self._bounded(table, held, own, level, part)
+        few = table.take(ChoosingRows.few(other))
+        return bounded.chosen_cap(self._score, few)
 
     def _keep(
         self,
@@ -386,4 +453,5 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         """How much more a row is like the other class; −∞ where it has no score."""
         scores = self.scores_.of(X, scorable(X, self.deployment))
         margin = scores[:, OTHER] - scores[:, CONTROLLED]
-        return np.where(np.isnan(margin), -np.inf, margin)
+        margin = np.where(np.isnan(margin), -np.inf, margin)
+        return margin if self.cap_ is None else self.cap_.score(ScoredRows(X, margin))

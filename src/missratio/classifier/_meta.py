@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
+from missratio._base.callbacks import CallbackSupportMixin
 from missratio._base.hints import another_type, check_number
 from missratio.classifier._scores import complete_mask
 from missratio.missingness import Missingness, RowInclusion
@@ -19,7 +20,9 @@ DEPLOYMENTS = ("complete", "as-observed")
 INFEASIBLE = ("raise", "reject_all")
 
 
-class CertifiedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CertifiedClassifier(
+    CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
     """A classifier around an estimator, that is calibrated on rows of its own."""
 
     estimator: Any

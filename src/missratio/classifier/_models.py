@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from scipy.sparse import issparse
 
+from missratio._base.blocks import take_rows
+from missratio._base.typing import FloatArray
 from missratio.classifier._scores import complete_mask
 from missratio.classifier._training import missingness_parameters
 from missratio.exceptions import Message, Remedy, UnexplainedMissingError
 from missratio.missingness import Missingness
 from missratio.rows import check_missingness, class_model
+from missratio.weights import complete_row_weights
 
 Models = Mapping[Any, Missingness]
 
@@ -75,3 +79,25 @@ def calibration_model(
         )
     assert not isinstance(model, str)
     return model
+
+
+def complete_weights(
+    X: Any, y: Any, classes: Sequence[Any], missingness: Models | None
+) -> FloatArray:
+    """What complete rows stand for by their class's model; 0 for other rows.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or dataframe of shape (n_rows, n_columns)
+    y : ndarray of shape (n_rows,)
+    classes : sequence of object
+    missingness : mapping from class to Missingness, or None
+    """
+    weights = np.ones(len(y))
+    for label in classes:
+        of_class = np.flatnonzero(y == label)
+        rows = take_rows(X, of_class)
+        model = calibration_model(rows, missingness, label)
+        if model is not None:
+            weights[of_class] = complete_row_weights(rows, model)
+    return weights

@@ -12,10 +12,11 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.callbacks import handed_down
 from missratio._base.seeds import generator
-from missratio._base.typing import FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._asked import Asked
-from missratio.classifier._bounded import BoundedClass
+from missratio.classifier._bounded import BoundedClass, Score
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._certificate import Certificate, percent
 from missratio.classifier._certify import Promise
@@ -33,13 +34,15 @@ from missratio.classifier._models import find_models
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._trade_off import TradeOff, trade_offs
-from missratio.exceptions import Message, NoCertificateError
+from missratio.classifier._trust import Trust
+from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.missingness import Missingness
 from missratio.ratio import check_choice
 from missratio.rows import refuse_source
 from missratio.threshold import Rule
 
 # Below +∞ and above every score.
+IN_MEMORY = "Bring some into memory, or bound one error with NeymanPearsonClassifier."
 LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -50,10 +53,10 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     `order`, the same for P(predicted is less severe than k | class k). The errors that
     are not bounded are made as small as the bounds allow.
 
-    Rows are split in three. On the first part an estimator is fitted; on the second it
-    is chosen how scores become labels; on the third each bounded class gets one
-    threshold, from its own rows, by a rule for one threshold at its part δ/m of δ. The
-    guarantee holds whatever the estimator, and however well it does.
+    Rows are split in three. The first part fits an estimator. The second decides how
+    scores become labels. On the third each of the m bounded classes gets one threshold,
+    from its own rows, by a rule for one threshold at its part δ/m of δ. The guarantee
+    holds for any estimator, good or bad.
 
     Parameters
     ----------
@@ -85,7 +88,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     random_state : int, Generator or None, default=None
         For the split, and for rules that draw.
     odds_factor : float, default=1.0
-        The guarantee is to hold even if the odds of being missing are wrong by this
+        The guarantee holds even if the odds of being missing are wrong by up to this
         factor, either way.
 
     Attributes
@@ -94,14 +97,18 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         What is guaranteed, and under which assumptions; `certificate_[label]` is that
         of one class.
     trade_offs_ : tuple of TradeOff
-        What each pair of bounded classes leaves each other, the tightest first. There
-        after a fit that found no room, too. Empty for ordered classes.
+        Which bounds each pair of bounded classes can meet together, the tightest
+        first. Available even if the fit failed because they can't all be met. Empty
+        for ordered classes.
     scores_ : ClassScores
         The fitted estimators.
     decision_ : UnorderedDecision or OrderedDecision
         Offsets and thresholds.
     calibrations_ : dict
         What each threshold was chosen from.
+    caps_ : dict
+        For classes that have one, the cap on weights above which rows are given up:
+        they get the most severe class, or the first in `alpha`.
     calibration_index_, choice_index_ : ndarray of int
         Rows that thresholds were chosen with, and those that decided before.
     classes_ : ndarray of shape (n_classes,)
@@ -166,8 +173,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         y : array-like of shape (n_rows,)
         inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
             Where values were looked up, the probability with which each row or entry is
-            there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
-            nothing about why values are missing.
+            there: `X, inclusion = revealed.fill(X)`.
         **params : dict
             Such as `sample_weight`, for the estimator's fit; calibration has none.
 
@@ -181,17 +187,14 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         NoCertificateError
             Where there are too few rows, or the bounds leave each other no room.
         """
-        refuse_source(
-            self, X, "Bring some into memory, or bound one error with "
-            "NeymanPearsonClassifier.",
-        )  # fmt: skip
+        refuse_source(self, X, IN_MEMORY)
         self._check_estimator()
         X, y = read_labelled(self, X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         asked = Asked(self.alpha, self.delta, self.order, self.classes_.tolist())
         self._check_parameters(asked)
-        models = find_models(self.missingness, self.estimator, self.classes_)
+        models = self._resolve_missingness()
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
         drawn = self._drawn(inclusion, X, y)
@@ -206,14 +209,18 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             each.refuse_too_few_rows()
         # 2. Scores of every class.
         given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-        self.scores_ = Training(table, fitted, given, params).fit(self.estimator)
-        # 3. How they become labels, chosen on the second part.
+        estimator = handed_down(self, self.estimator)
+        self.scores_ = Training(table, fitted, given, params).fit(estimator)
+        # 3. Rows that go missing too often to be certified get the fallback.
+        self.caps_: dict[Any, Trust] = {}
+        bounded = self._capped(table, fitted, asked, bounded)
+        # 4. How scores become labels, chosen on the second part.
         choice = self._choice(table, asked, bounded)
         decision, levels = choose(choice, asked.undecided())
         self.trade_offs_: tuple[TradeOff, ...] = ()
         if isinstance(decision, UnorderedDecision) and choice.is_possible:
             self.trade_offs_ = trade_offs(choice, decision, asked.labels)
-        # 4. A threshold for each bounded class, on the third part.
+        # 5. A threshold for each bounded class, on the third part.
         self._certify(decision, levels, bounded, rng)
         return self
 
@@ -242,10 +249,15 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         -------
         ndarray of shape (n_rows, n_classes)
             NaN for a row that can't be scored: under deployment "complete" one with a
-            missing value.
+            missing value, and one that goes missing too often for a certificate.
         """
         check_is_fitted(self, "scores_")
         return self._class_scores(read_rows(self, X, reset=False))
+
+    def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
+        """The models by label: this classifier's, or the estimator's."""
+        names = getattr(self, "feature_names_in_", None)
+        return find_models(self.missingness, self.estimator, self.classes_, names)
 
     def _check_parameters(self, asked: Asked) -> None:
         asked.check()
@@ -286,11 +298,36 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             )
         return found
 
+    def _capped(
+        self,
+        table: ClassTable,
+        fitted: IntArray,
+        asked: Asked,
+        bounded: Mapping[int, BoundedClass],
+    ) -> dict[int, BoundedClass]:
+        """Caps on weights, where giving rows up is an error of no bounded class.
+
+        A row that weighs more than a class's cap gets the fallback. Where classes are
+        ordered, that isn't under-classified; where only one is bounded, it is that one.
+        """
+        found = dict(bounded)
+        if self.order is None and len(bounded) > 1:
+            return found
+        for position, each in bounded.items():
+            wrong = [asked.labels.index(label) for label in asked.wrong(each.label)]
+            others = ChoosingRows.few(fitted[np.isin(table.codes[fitted], wrong)])
+            score = self._alone(asked, position)
+            trust = each.chosen_cap(score, table.take(others))
+            if trust is not None:
+                self.caps_[each.label] = trust
+                found[position] = each.with_cap(trust)
+        return found
+
     def _choice(
         self, table: ClassTable, asked: Asked, bounded: Mapping[int, BoundedClass]
     ) -> Choice:
         """The rows to choose by, and what those to calibrate on are worth."""
-        rows, worth = [], {}
+        rows, worth, expected = [], {}, {}
         for position in range(len(asked.labels)):
             index = table.rows_of(position, self.choice_index_)
             few = ChoosingRows.few(index)
@@ -300,10 +337,29 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             if position in bounded:
                 share = rows[-1].effective / max(len(few), 1)
                 worth[position] = round(share * bounded[position].n_rows)
-        return Choice(tuple(rows), asked.levels, worth, asked.part)
+                error = bounded[position].expected(self._alone(asked, position))
+                if error is not None:
+                    expected[position] = error
+        return Choice(tuple(rows), asked.levels, worth, asked.part, expected)
+
+    def _alone(self, asked: Asked, position: int) -> Score:
+        """h_k as if no other class had a threshold yet."""
+        decision = asked.undecided()
+        for each in asked.positions:
+            # What earlier classes will take isn't known yet.
+            decision = decision.with_threshold(each, -np.inf)
+
+        def score(X: Any) -> FloatArray:
+            return decision.scores(self._class_scores(X), position)
+
+        return score
 
     def _class_scores(self, X: Any) -> FloatArray:
-        return self.scores_.of(X, scorable(X, self.deployment))
+        scores = self.scores_.of(X, scorable(X, self.deployment))
+        for trust in self.caps_.values():
+            assert trust.cap is not None
+            scores[trust.edges(X)[1] > trust.cap] = np.nan
+        return scores
 
     def _certify(
         self,
@@ -353,7 +409,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
                     "bound fewer classes",
                     "bring more rows",
                     "take an estimator that tells these classes apart",
-                    "draw trade_offs_ (TradeOffDisplay) to see what there is room for",
+                    Remedy.SEE_TRADE_OFF,
                 ),
                 facts={
                     "sentence": crowded[0].sentence,

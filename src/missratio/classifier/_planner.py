@@ -32,8 +32,8 @@ def required_calibration_rows(
 ) -> int:
     """The smallest number of rows with which a rule can certify any threshold at all.
 
-    With so few rows the threshold is the largest score seen; power needs several times
-    as many, see `expected_power`.
+    With this number the threshold is the largest score seen. For more power you need
+    several times as many rows: see `expected_power`.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def required_calibration_rows(
     Returns
     -------
     int
-        For "thinning", which keeps a random number of rows, so many that it can with
-        probability 0.9.
+        For "thinning", which keeps a random number of rows, the number with which it
+        can certify a threshold with probability 0.9.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def expected_power(
     n_draws: int = 200,
     random_state: int | None = 0,
 ) -> float:
-    """The power to expect of n_rows calibration rows, from a pilot's scores.
+    """The power to expect from n_rows calibration rows, by the scores of a pilot.
 
     Draws calibration samples from the pilot's scores, loses each row with probability
     phi_max, and averages the share of `other_scores` above the thresholds certified.

@@ -10,6 +10,9 @@ import numpy as np
 from missratio._base.blocks import in_double, rows_with_nan, take_rows
 from missratio._base.typing import BoolArray, FloatArray
 
+# How far above 1 a probability may be rounded.
+ROUNDING = 1e-6
+
 
 def complete_mask(X: Any) -> BoolArray:
     """Which rows of an array or dataframe have no missing value."""
@@ -36,6 +39,14 @@ def probabilities(estimator: Any, X: Any, n_classes: int) -> FloatArray:
             f"{type(estimator).__name__}.predict_proba must give a column for each of "
             f"the {n_classes} classes, got shape {found.shape}. Take an estimator that "
             "was fitted with rows of all classes and gives each a probability."
+        )
+    # NaN is at most nothing, too.
+    if not ((found >= 0.0) & (found <= 1.0 + ROUNDING)).all():
+        bad = found[~((found >= 0.0) & (found <= 1.0 + ROUNDING))][0]
+        raise ValueError(
+            f"{type(estimator).__name__}.predict_proba must give probabilities, from 0 "
+            f"to 1: got {bad}. Take an estimator that gives one for every row; under "
+            "deployment='as-observed' it also meets rows with missing values."
         )
     return found
 

@@ -118,7 +118,7 @@ def sensitivity_curve(
     factors: Sequence[float] = FACTORS,
     slopes: Sequence[float] = SLOPES,
 ) -> SensitivityCurve:
-    """What the certificate would be with another φ.
+    """How the certified error and the power change if φ is wrong.
 
     Parameters
     ----------
@@ -300,6 +300,11 @@ def _tilted(
     model: Missingness, rows: Any, slope: float, score: Callable[[Any], FloatArray]
 ) -> Missingness:
     """φ with odds times exp(a + slope·t), the a such that weights sum to the rows."""
+    if model.groups is not None:
+        raise ValueError(
+            "A tilt is a slope in a number, and columns that go missing together, as a "
+            "category's indicators do, have none. Leave out slopes=[], or the category."
+        )
     probability = model.missing_probability(rows)
     odds = probability / (1.0 - probability)
     values = np.asarray(rows, dtype=np.float64)

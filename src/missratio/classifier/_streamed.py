@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -50,7 +50,7 @@ class _Rest:
     def __call__(self, block: LabelledBlock) -> Any:
         rest = ~self.lot.held(block)
         labels = (block.labels[rest] != self.lot.controlled).astype(np.int64)
-        return self.work(replace(block, rows=block.rows[rest], labels=labels))
+        return self.work(replace(block, table=block.rows[rest], labels=labels))
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,22 @@ class HeldRows:
     training: FloatArray
     other: FloatArray
 
+    def tables(self, names: Sequence[str]) -> list[Any]:
+        """The three as tables that have the columns' names."""
+        return [
+            nw.from_numpy(rows, list(names), backend="pyarrow").to_native()
+            for rows in (self.held, self.training, self.other)
+        ]
+
 
 @dataclass(frozen=True)
-class _Draw:
+class _RowDraw:
     lot: Lot
     shown: float
+    names: tuple[str, ...]
 
     def __call__(self, block: LabelledBlock) -> Any:
+        block.check_no_infinity(self.names)
         held = self.lot.held(block)
         rng = np.random.default_rng([self.lot.seed, block.start, 1])
         shown = rng.random(len(held)) < self.shown
@@ -137,7 +146,8 @@ def hold_out(
         )
     most = min(MOST_ROWS, MOST_NUMBERS // max(len(source.names), 1))
     lot = Lot(controlled, min(size, most / max(source.n_rows, 1)), seed)
-    draw = _Draw(lot, min(1.0, SHOWN_ROWS / max(source.n_rows, 1)))
+    shown = min(1.0, SHOWN_ROWS / max(source.n_rows, 1))
+    draw = _RowDraw(lot, shown, source.names)
     labels, rows = source.fold(draw, _merge)
     held, training, other = (np.concatenate(each) for each in rows)
     if not len(held):
@@ -154,6 +164,11 @@ def _least_label(block: LabelledBlock) -> Any:
     return block.labels.min().item()
 
 
-def as_table(rows: FloatArray, names: Sequence[str]) -> Any:
-    """Rows as a table that has the columns' names."""
-    return nw.from_numpy(rows, list(names), backend="pyarrow").to_native()
+def refuse_in_memory(given: Mapping[str, Any]) -> None:
+    """Refuse parameters of `fit` that go with a table in memory."""
+    names = sorted(name for name, value in given.items() if value is not None)
+    if names:
+        raise ValueError(
+            f"{names} go with a table in memory, and these rows are read block by "
+            "block. Leave them out, or bring the rows into memory."
+        )

@@ -12,7 +12,6 @@ import numpy as np
 from missratio._base.typing import FloatArray
 from missratio.classifier._choosing import Choice, candidate_offsets
 from missratio.classifier._decisions import UnorderedDecision
-from missratio.threshold import binomial_bound
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def _trade_off(
     shares = shares[np.argsort(shares[:, 0], kind="stable")]
     certifiable = np.array(
         [
-            [_least(choice, position, x) for position, x in zip(pair, row, strict=True)]
+            [choice.least_level(k, share) for k, share in zip(pair, row, strict=True)]
             for row in shares
         ]
     ).reshape(-1, 2)
@@ -116,9 +115,3 @@ def _trade_off(
         shares,
         certifiable,
     )
-
-
-def _least(choice: Choice, position: int, share: float) -> float:
-    """The least level that is certified where so many rows are wrong."""
-    n_rows = max(choice.certifying[position], 1)
-    return binomial_bound(n_rows, int(np.ceil(share * n_rows)), choice.delta)

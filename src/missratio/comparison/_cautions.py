@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from missratio._base.typing import FloatArray
 from missratio.comparison._samples import ComparedSample
 from missratio.exceptions import DataError, Message, SmallSampleWarning
 from missratio.missingness import Missingness
-from missratio.rows import class_model
 from missratio.weights import complete_row_weights, effective_sample_size
 
 # Of its sample's weight, that one row may have. With step φ at 0.9 and shares of 0.1 to
@@ -26,7 +24,7 @@ LEAST_CARRYING = 100.0
 
 
 def warn_of_heavy_rows(
-    samples: tuple[ComparedSample, ComparedSample], missingness: Any, stacklevel: int
+    samples: tuple[ComparedSample, ComparedSample], stacklevel: int
 ) -> None:
     """Warn where single rows decide the weighted means that a bootstrap draws.
 
@@ -41,7 +39,7 @@ def warn_of_heavy_rows(
     """
     complete = np.concatenate([s.table[s.weights > 0.0] for s in samples])
     for label, sample in zip((1, 0), samples, strict=True):
-        model = class_model(missingness, label)
+        model = sample.model
         total, heaviest = float(sample.weights.sum()), float(sample.weights.max())
         weighed = isinstance(model, Missingness) or sample.inclusion is not None
         lacking = weighed and total < LEAST_MASS * len(sample)

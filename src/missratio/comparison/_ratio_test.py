@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from missratio._base.blocks import take_rows
+from missratio._base.callbacks import task, told
 from missratio._base.seeds import generator
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
@@ -81,27 +82,24 @@ def ratio_test(
     method: TestMethod = "auto",
     n_resamples: int = 1000,
     random_state: Any = None,
+    callbacks: Sequence[Any] | None = None,
 ) -> RatioTest:
     """Test whether two samples have one law: P(p-value ≤ a) ≤ a if they have.
 
-    The statistic is the divergence that kernel least squares (RuLSIF) estimates, with
-    weights 1/P(complete), at several widths of the kernel, of which the largest counts.
-    By permutation of the labels the level is exact, in samples of any size and with any
-    ties, where both samples lose values for the same reason or not at all. Where φ
-    differs by class the labels of complete rows aren't exchangeable: there the weighted
-    means are drawn anew around themselves (a weighted multiplier bootstrap), and the
-    level holds for large samples; the page on ratios shows it in smaller ones. A
-    `SmallSampleWarning` says where one row may weigh so much that it can't be trusted.
-    φ counts as known.
+    The statistic is the largest of several divergences that kernel least squares
+    (RuLSIF) estimates, one for each width of the kernel, with weights 1/P(complete).
+    If both samples lose values for the same reason or lose none, labels are permuted:
+    the level is exact, in samples of any size and with ties. If φ differs by class, a
+    weighted multiplier bootstrap takes their place, whose level holds for large
+    samples; a `SmallSampleWarning` says if single rows decide. φ counts as known.
 
     Parameters
     ----------
     X1, X0 : array-like or dataframe of shape (n_rows, n_columns)
         Rows of P1 and P0, NaN where a value is missing.
     estimator : ratio estimator, default=None
-        Refitted to every resample, its Jensen-Shannon divergence is the statistic:
-        slow, for a ratio of one's own, and by permutation only. None is the kernel
-        statistic.
+        Refitted to every resample, by permutation only: its Jensen-Shannon divergence
+        is the statistic. None is the kernel statistic.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing. With "ignore" the test is of the laws of complete rows.
     inclusion : tuple of array-like or None, default=None
@@ -110,20 +108,15 @@ def ratio_test(
         "auto" permutes where that is exact. "permutation" is an error elsewhere.
     n_resamples : int, default=1000
     random_state : int, RandomState, Generator or None, default=None
+    callbacks : sequence of scikit-learn callbacks, default=None
+        Told of every refit of `estimator`.
 
     Returns
     -------
     RatioTest
 
-    Warns
-    -----
-    SmallSampleWarning
-        The bootstrap's level can't be trusted, since single rows decide.
-
     Examples
     --------
-    The same mean, and another spread:
-
     >>> import numpy as np
     >>> import missratio as mr
     >>> rng = np.random.default_rng(0)
@@ -131,10 +124,25 @@ def ratio_test(
     >>> mr.ratio_test(X1, X0, random_state=0).p_value < 0.01
     True
     """
-    check_choice("method", method, ("auto", "permutation", "bootstrap"))
     check_scalar(n_resamples, "n_resamples", Integral, min_val=1)
     samples = read_samples(X1, X0, missingness, inclusion)
-    alike = missing_alike(missingness, inclusion)
+    chosen = _chosen(method, missing_alike(missingness, inclusion), estimator)
+    if chosen == "bootstrap":
+        warn_of_heavy_rows(samples, stacklevel=2)
+    rng = generator(random_state)
+    if estimator is None:
+        return _kernel_test(samples, chosen, n_resamples, rng)
+    draw = samples, estimator, missingness, n_resamples, rng, callbacks
+    statistic = _refitted(*draw)
+    tolerance = REFIT_ROUNDING * float(np.abs(statistic).max())
+    return _test(statistic, float(statistic[0]), tolerance, chosen)
+
+
+def _chosen(
+    method: TestMethod, alike: bool, estimator: Any
+) -> Literal["permutation", "bootstrap"]:
+    """How to resample; what isn't exact, or isn't there, is refused."""
+    check_choice("method", method, ("auto", "permutation", "bootstrap"))
     if method == "auto":
         method = "permutation" if alike else "bootstrap"
     if method == "permutation" and not alike:
@@ -148,26 +156,32 @@ def ratio_test(
             "An estimator is tested by permutation, which is not exact here. Leave out "
             "estimator for the kernel statistic."
         )
-    if method == "bootstrap":
-        warn_of_heavy_rows(samples, missingness, stacklevel=2)
-    rng = generator(random_state)
-    if estimator is not None:
-        statistic = _refitted(samples, estimator, missingness, n_resamples, rng)
-        divergence = float(statistic[0])
-        tolerance = REFIT_ROUNDING * float(np.abs(statistic).max())
-    else:
-        with one_blas_thread(N_CENTERS * sum(map(len, samples))):
-            found = _kernel_divergences(samples, method, n_resamples, rng)
-        statistic, divergence, tolerance = _largest_over_widths(found)
-    # Rounding must not tell a resample from its equal. The tolerance is the same for
-    # all resamples, so that it can make the p-value larger only.
+    return method
+
+
+def _kernel_test(
+    samples: tuple[ComparedSample, ComparedSample],
+    method: Literal["permutation", "bootstrap"],
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> RatioTest:
+    with one_blas_thread(N_CENTERS * sum(map(len, samples))):
+        found = _kernel_divergences(samples, method, n_resamples, rng)
+    return _test(*_largest_over_widths(found), method)
+
+
+def _test(
+    statistic: FloatArray, divergence: float, tolerance: float, method: TestMethod
+) -> RatioTest:
+    """The p-value of the first statistic among the resamples'.
+
+    Rounding must not tell a resample from its equal. The tolerance is the same for all
+    resamples, so that it can make the p-value larger only.
+    """
     as_large = int((statistic[1:] >= statistic[0] - tolerance).sum())
+    p_value = (1 + as_large) / len(statistic)
     return RatioTest(
-        (1 + as_large) / (1 + n_resamples),
-        float(statistic[0]),
-        divergence,
-        method,
-        int(n_resamples),
+        p_value, float(statistic[0]), divergence, method, len(statistic) - 1
     )
 
 
@@ -287,24 +301,36 @@ def _refitted(
     missingness: Any,
     n_resamples: int,
     rng: np.random.Generator,
+    callbacks: Sequence[Any] | None,
 ) -> FloatArray:
     """The divergence that an estimator finds in the samples, then in permutations."""
     together, _ = stack_samples(samples[0].given, samples[1].given)
     table = np.concatenate([each.table for each in samples])
     weights = np.concatenate([each.weights for each in samples])
-    n_own, found = len(samples[0]), []
-    for resample in range(n_resamples + 1):
+    n_own = len(samples[0])
+
+    def divergence(resample: int) -> float:
         order = np.arange(len(table))
         if resample:
             order = rng.permutation(order)
         parts = [
-            ComparedSample(take_rows(together, some), table[some], weights[some], None)
-            for some in (order[:n_own], order[n_own:])
+            replace(
+                sample,
+                given=take_rows(together, some),
+                table=table[some],
+                weights=weights[some],
+            )
+            for sample, some in zip(
+                samples, (order[:n_own], order[n_own:]), strict=True
+            )
         ]
         kept = [np.arange(len(part)) for part in parts]
         fitted = fit_some((parts[0], parts[1]), kept, estimator, missingness)
-        found.append(_jensen_shannon(fitted, parts))
-    return np.array(found)
+        return _jensen_shannon(fitted, parts)
+
+    times = n_resamples + 1
+    listener = task("ratio_test", callbacks)
+    return np.array(told(listener, "refit", range(times), divergence, times))
 
 
 def _jensen_shannon(fitted: Any, parts: list[ComparedSample]) -> float:

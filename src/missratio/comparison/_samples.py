@@ -12,8 +12,14 @@ from numpy.typing import ArrayLike
 from missratio._base.blocks import take_rows
 from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness import Missingness
+from missratio.missingness.arrays import column_names
 from missratio.ratio import check_widths
-from missratio.rows import check_inclusion, check_missingness, class_model
+from missratio.rows import (
+    ClassModel,
+    check_inclusion,
+    check_missingness,
+    class_model,
+)
 from missratio.weights import complete_row_weights
 
 Inclusion = tuple[ArrayLike | None, ArrayLike | None] | None
@@ -30,6 +36,8 @@ class ComparedSample:
     table : ndarray of shape (n_rows, n_columns)
     weights : ndarray of shape (n_rows,)
         1/P(complete), and 0 for a row with a missing value.
+    model : Missingness, "ignore" or None
+        Why values are missing, for these columns.
     inclusion : ndarray, or None
         Probabilities by design.
     """
@@ -37,6 +45,7 @@ class ComparedSample:
     given: Any
     table: FloatArray
     weights: FloatArray
+    model: ClassModel
     inclusion: FloatArray | None
 
     def __len__(self) -> int:
@@ -59,7 +68,7 @@ def read_samples(
             f"probabilities, either of them None; got {type(inclusion).__name__}."
         )
     samples = [
-        _read(X, label, class_model(missingness, label), each)
+        _read(X, label, class_model(missingness, label, column_names(X)), each)
         for X, label, each in ((X1, 1, given[0]), (X0, 0, given[1]))
     ]
     check_widths(samples[0].table, samples[1].table)
@@ -67,7 +76,7 @@ def read_samples(
 
 
 def _read(
-    X: Any, label: int, model: Any, inclusion: ArrayLike | None
+    X: Any, label: int, model: ClassModel, inclusion: ArrayLike | None
 ) -> ComparedSample:
     table = np.asarray(X, dtype=np.float64)
     if table.ndim != 2 or not len(table):
@@ -94,7 +103,7 @@ def _read(
             f"X{label} has {np.count_nonzero(weights)} complete row(s) of "
             f"{len(table)}; at least 2 are needed."
         )
-    return ComparedSample(X, table, weights, known)
+    return ComparedSample(X, table, weights, model, known)
 
 
 def missing_alike(missingness: Any, inclusion: Inclusion) -> bool:

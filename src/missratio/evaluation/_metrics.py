@@ -104,7 +104,7 @@ def _errors(
         weighing = "" if sample_weight is None else " with a positive weight"
         raise ValueError(
             f"y_true has no row of {which} class{weighing} (controlled_class="
-            f"{controlled_class!r}): its error can't be told."
+            f"{controlled_class!r}): its error can't be measured."
         )
     wrong = (predicted[rows] == controlled_class) != of_controlled
     weights = weights[rows]
@@ -128,15 +128,15 @@ def type_i_error(
     controlled_class: Any = 0,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Share of the controlled class's rows that are given to the other class.
+    """Share of the controlled class's rows that are classified as the other class.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
     sample_weight : array-like of shape (n_rows,), optional
-        Where rows have lost values and complete ones are meant: what
-        `NeymanPearsonClassifier.row_weights` gives.
+        For rows that have lost values, to estimate the error on complete rows: the
+        weights that `NeymanPearsonClassifier.row_weights` returns.
 
     Returns
     -------
@@ -160,15 +160,15 @@ def type_ii_error(
     controlled_class: Any = 0,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Share of the other class's rows that are given to the controlled class.
+    """Share of the other class's rows that are classified as the controlled class.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
     sample_weight : array-like of shape (n_rows,), optional
-        Where rows have lost values and complete ones are meant: what
-        `NeymanPearsonClassifier.row_weights` gives.
+        For rows that have lost values, to estimate the error on complete rows: the
+        weights that `NeymanPearsonClassifier.row_weights` returns.
 
     Returns
     -------
@@ -193,8 +193,8 @@ def power(
     y_true, y_pred : array-like of shape (n_rows,)
     controlled_class : object, default=0
     sample_weight : array-like of shape (n_rows,), optional
-        Where rows have lost values and complete ones are meant: what
-        `NeymanPearsonClassifier.row_weights` gives.
+        For rows that have lost values, to estimate the error on complete rows: the
+        weights that `NeymanPearsonClassifier.row_weights` returns.
 
     Returns
     -------

@@ -63,9 +63,9 @@ class WatchedPoint:
 class TypeIErrorMonitor:
     """Raises an alarm when the controlled class's error exceeds α.
 
-    While the error is at most α, an alarm is ever raised with probability δ at most,
-    however long one watches and however often one looks. `bound` covers the error at
-    all times together with probability 1 − δ, if it stays the same.
+    While the error is at most α, the probability that an alarm is ever raised is at
+    most δ, however long you watch and however often you look. `bound` contains the
+    error at all times simultaneously with probability 1 − δ, if the error is constant.
 
     Parameters
     ----------

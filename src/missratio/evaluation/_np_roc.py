@@ -139,22 +139,41 @@ def np_roc(
     >>> roc.power.round(1)
     array([0.7])
     """
-    if isinstance(controlled_scores, CalibrationSample):
-        if weights is not None or bound is not None:
-            raise ValueError(
-                "A CalibrationSample has its own weights and bound: give them there."
-            )
-        sample = controlled_scores
-    else:
-        sample = CalibrationSample.build(
-            controlled_scores, weights, bound, random_state=random_state
+    sample = _sample(controlled_scores, weights, bound, random_state)
+    chooser = make_rule(rule, training=training, complete=sample.masses is None)
+    return _curve(sample, sorted_scores(other_scores), alphas, delta, chooser, name)
+
+
+def _sample(
+    scores: ArrayLike | CalibrationSample,
+    weights: ArrayLike | None,
+    bound: float | None,
+    random_state: int | None,
+) -> CalibrationSample:
+    if not isinstance(scores, CalibrationSample):
+        return CalibrationSample.build(
+            scores, weights, bound, random_state=random_state
         )
-    other = sorted_scores(other_scores)
+    if weights is not None or bound is not None:
+        raise ValueError(
+            "A CalibrationSample has its own weights and bound: give them there."
+        )
+    return scores
+
+
+def _curve(
+    sample: CalibrationSample,
+    other: FloatArray,
+    alphas: Sequence[float],
+    delta: float,
+    rule: Rule,
+    name: str | None,
+) -> NPROC:
+    """A threshold for each level, and the power above it."""
     levels = np.asarray(alphas, dtype=np.float64)
     for level in levels:
         check_levels(float(level), delta)
-    chooser = make_rule(rule, training=training, complete=sample.masses is None)
-    chosen = chooser.select_levels(sample, levels.tolist(), delta)
+    chosen = rule.select_levels(sample, levels.tolist(), delta)
     thresholds = np.array(
         [np.inf if c.threshold is None else c.threshold for c in chosen]
     )
@@ -197,13 +216,13 @@ class NPROCComparison:
 def compare_np_roc(a: NPROC, b: NPROC) -> NPROCComparison:
     """Compare two classifiers' scores at each level of the type I error.
 
-    The question is which score has more power where its type I error is α, not which of
-    two thresholds: those also differ by the luck of their calibration rows. A score is
-    better where the least power that it may have there exceeds the most that the other
-    may have. Both allow for the calibration rows and the other class's rows; each of
-    the eight bounds involved fails with probability δ/8 at most. So two scores of
-    equal power are told apart with probability δ at most, at each level by itself,
-    whether or not they were measured on the same rows.
+    The question is which score has more power where its type I error is α. Comparing
+    two thresholds would not answer it, because these also differ by the luck of their
+    calibration rows. A score is better if a lower bound on its power exceeds an upper
+    bound on the other's. Both bounds allow for the calibration rows and the other
+    class's rows; each of the eight bounds involved fails with probability at most δ/8.
+    So at each level two scores of equal power are called different with probability at
+    most δ, whether or not they were measured on the same rows.
 
     Parameters
     ----------

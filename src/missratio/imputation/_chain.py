@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray, IntArray
 from missratio.imputation._conditionals import (
     CategoricalConditional,
@@ -73,6 +74,27 @@ class Chain:
 Missing = dict[int, IntArray]
 ConditionalOf = Callable[[Design, int, Conditional | None], Conditional]
 NoiseOf = Callable[[int, int, IntArray], Noise]
+
+
+def impute_chains(
+    population: Population,
+    options: ChainOptions,
+    seeds: Sequence[np.random.SeedSequence],
+) -> list[Chain]:
+    """A chain for each seed, side by side where there are threads.
+
+    Parameters
+    ----------
+    population : Population
+    options : ChainOptions
+    seeds : sequence of SeedSequence
+    """
+    with one_blas_thread(population.n_rows * len(population.columns)) as threads:
+        if options.regressor is not None or options.classifier is not None:
+            # They may have threads of their own.
+            threads = 1
+        drawn = [np.random.default_rng(seed) for seed in seeds]
+        return share(lambda rng: impute_chain(population, options, rng), drawn, threads)
 
 
 def impute_chain(

@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.callbacks import CallbackSupportMixin, handed_down, told
 from missratio._base.typing import FloatArray
 
 
@@ -18,11 +19,12 @@ def _has(method: str) -> Any:
     return available_if(lambda self: hasattr(self.estimator, method))
 
 
-class ImputationEnsemble(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class ImputationEnsemble(
+    CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
     """The mean of classifiers that were each fitted to one imputation.
 
-    What an imputation makes up differs from one to the next, and averages out; what the
-    data say stays.
+    Imputed values differ from one imputation to the next, and their noise averages out.
 
     Parameters
     ----------
@@ -76,11 +78,15 @@ class ImputationEnsemble(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Self
             The fitted ensemble.
         """
-        self.imputer_ = clone(self.imputer)
+        self.imputer_ = clone(handed_down(self, self.imputer))
         tables = self.imputer_.fit_impute(X, y)
-        self.estimators_ = [
-            clone(self.estimator).fit(table, y, **params) for table in tables
-        ]
+        self.estimators_ = told(
+            self,
+            "imputation",
+            tables,
+            lambda table: clone(self.estimator).fit(table, y, **params),
+            len(tables),
+        )
         self.classes_ = self.estimators_[0].classes_
         self.n_features_in_ = self.imputer_.n_features_in_
         if hasattr(self.imputer_, "feature_names_in_"):
@@ -94,7 +100,7 @@ class ImputationEnsemble(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or dataframe of shape (n_rows, n_columns)
-            Where a value is missing each classifier has an imputation of its own.
+            If a value is missing, each classifier gets its own imputation.
 
         Returns
         -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,10 +16,10 @@ from sklearn.utils.validation import (
 )
 
 from missratio._base.blocks import any_by_row
+from missratio._base.callbacks import CallbackSupportMixin, listens, told
 from missratio._base.seeds import entropy
-from missratio._base.threads import one_blas_thread, share
-from missratio._base.typing import BoolArray, FloatArray
-from missratio.imputation._chain import Chain, ChainOptions, impute_chain, redraw_chain
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.imputation._chain import Chain, ChainOptions, impute_chains, redraw_chain
 from missratio.imputation._classes import Models, columns_missing, incomplete_classes
 from missratio.imputation._columns import Columns
 from missratio.imputation._conditionals import Conditional
@@ -39,7 +39,9 @@ class Fitted:
     conditionals: tuple[dict[int, Conditional], ...]
 
 
-class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class TiltedImputer(
+    CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
+):
     """Draws missing values from p(z_j | z_−j, missing) ∝ p(z_j | z_−j) φ_j(z_j).
 
     A value that went missing is unlike the observed ones wherever φ_j depends on it.
@@ -51,8 +53,8 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     have the joint law of the missing entries. Each class is a population of its own.
     With φ constant this is ordinary multiple imputation by chained equations.
 
-    Regressions see normal scores of the columns, so that skewed ones are no trouble,
-    and indicators of categories. An imputed value is always one that was observed.
+    Regressions work on normal scores of the columns, so skewed columns do no harm, and
+    on indicators of categories. An imputed value is always one that was observed.
 
     Parameters
     ----------
@@ -79,9 +81,9 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         on the others. None: all; but the nearest twentieth, 100 at least, in a column
         of which one value makes up a tenth.
     bootstrap : bool, default=True
-        Whether each imputation reweights the rows by a Bayesian bootstrap, so that
-        imputations differ by what isn't known of the regressions too. Variances by
-        Rubin's rules are too small without.
+        Whether each imputation reweights the rows by a Bayesian bootstrap, so that the
+        differences between imputations include the uncertainty of the regressions.
+        Without it, variances by Rubin's rules are too small.
     categorical_features : "auto" or array-like, default="auto"
         Names or positions of columns of categories, or a mask. "auto": in a dataframe,
         those that are not numbers.
@@ -101,9 +103,8 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Labels are used where they are there. `fit_transform`, which a pipeline calls in
-    training, is given them; `transform`, which it calls afterwards, is not, and passes
-    complete rows through as they are.
+    A pipeline gives labels to `fit_transform` in training, and none to `transform`
+    afterwards. `transform` returns complete rows unchanged.
 
     Examples
     --------
@@ -211,8 +212,8 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            Where a value is missing, and it isn't said as which class the row is to be
-            imputed.
+            If a value is missing and `unlabelled` doesn't say as which class to impute
+            the row.
         """
         return self._redraw(X, 1)[0]
 
@@ -246,14 +247,17 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.convergence_: dict[Any, ImputationTrace] = {}
         self._fitted: Fitted | None = None
         completed = [table.copy(order="F") for _ in range(self.n_imputations)]
+        populations = []
         for label, rows, model in incomplete_classes(
             missing, y, self.missingness, self._columns.names
         ):
             title = "X" if label is None else f"Class {label!r}"
             population = Population.build(table[rows], self._columns, model, title)
             population.warn_if_concentrated(title)
-            chains = self._run_chains(population, seeds)
-            self._keep(label, population, chains, seeds)
+            populations.append((label, rows, population))
+        for (_, rows, population), chains in zip(
+            populations, self._run_chains(populations, seeds), strict=True
+        ):
             for whole, chain in zip(completed, chains, strict=True):
                 for column in population.incomplete:
                     at = rows[column.missing]
@@ -301,23 +305,30 @@ class TiltedImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return table
 
     def _run_chains(
-        self, population: Population, seeds: np.random.SeedSequence
-    ) -> list[Chain]:
-        options = ChainOptions(
-            self.regressor,
-            self.classifier,
-            self.n_donors,
-            self.n_rounds,
-            self.bootstrap,
-        )
-        generators = [np.random.default_rng(s) for s in seeds.spawn(self.n_imputations)]
-        with one_blas_thread(population.n_rows * len(population.columns)) as threads:
-            if self.regressor is not None or self.classifier is not None:
-                # They may have threads of their own.
-                threads = 1
-            return share(
-                lambda rng: impute_chain(population, options, rng), generators, threads
-            )
+        self,
+        populations: list[tuple[Any, IntArray, Population]],
+        seeds: np.random.SeedSequence,
+    ) -> list[list[Chain]]:
+        """The chains of each population, of which callbacks are told one by one."""
+        names = ("regressor", "classifier", "n_donors", "n_rounds", "bootstrap")
+        options = ChainOptions(*(getattr(self, name) for name in names))
+        done: list[list[Chain]] = []
+
+        def jobs() -> Iterator[tuple[Population, list[np.random.SeedSequence]]]:
+            for label, _, population in populations:
+                drawn = seeds.spawn(self.n_imputations)
+                done.append([])
+                step = 1 if listens(self) else len(drawn)
+                for start in range(0, len(drawn), step):
+                    yield population, drawn[start : start + step]
+                self._keep(label, population, done[-1], seeds)
+
+        def run(job: tuple[Population, list[np.random.SeedSequence]]) -> None:
+            done[-1] += impute_chains(job[0], options, job[1])
+
+        total = len(populations) * self.n_imputations
+        told(self, "imputation", jobs(), run, total)
+        return done
 
     def _keep(
         self,

@@ -148,7 +148,10 @@ def assess_features(
             fit = taught[j]
             findings.append(instrument_finding(fit, name, own))
             if fit.tests is not None:
-                findings += _from_tests(fit.tests, j, names)
+                # A positive residual is an entry observed more often than φ says.
+                direction = -fit.tests.other_statistic
+                told = _dependence(name, fit.tests.other, direction, names)
+                findings += _from_tests(fit.tests, name, told)
             if j in fitted:
                 findings.append(_agreement(fit, fitted[j], name))
         findings += weights_finding(own, theta, name)
@@ -242,10 +245,34 @@ def _together(
     return findings
 
 
-def _from_tests(
-    tests: Overidentification, j: int, names: Sequence[str]
+def findings_of_rows(
+    fit: TableFit, always: Sequence[str], called: str
 ) -> list[_Finding]:
-    name = names[j]
+    """What columns that are always observed say of the φ of whole rows.
+
+    Parameters
+    ----------
+    fit : TableFit
+    always : sequence of str
+        Their names.
+    called : str
+        What the rows are, in words.
+    """
+    if fit.tests is None:
+        return []
+    place, missed = fit.tests.other, fit.tests.other_statistic < 0.0
+    where = "high" if missed else "low"
+    if place >= len(always):
+        where = "far from its middle" if missed else "close to its middle"
+    told = (
+        f"{called}: they go missing more often where {always[place % len(always)]} is "
+        f"{where} than their own values explain."
+    )
+    return _from_tests(fit.tests, called, told)
+
+
+def _from_tests(tests: Overidentification, name: str, told: str) -> list[_Finding]:
+    """The tests of more equations than parameters; `told` is what the second finds."""
     form = _Finding(
         "form",
         name,
@@ -256,8 +283,6 @@ def _from_tests(
         f"{name}: the other columns agree with log-odds linear in the value.",
         f"{name}: the other columns contradict log-odds linear in the value.",
     )
-    # A positive residual is an entry that is observed more often than φ says.
-    bad = _dependence(name, tests.other, -tests.other_statistic, names)
     others = _Finding(
         "other columns",
         name,
@@ -265,8 +290,8 @@ def _from_tests(
         tests.other_statistic,
         tests.other_p,
         False,
-        f"{name}: no other column tells more about why it is missing.",
-        bad,
+        f"{name}: no other column tells more about what is missing.",
+        told,
     )
     return [form, others]
 

@@ -161,7 +161,6 @@ class Fits:
     ----------
     theta : ndarray of shape (n_problems, 1 + n_columns)
         Intercepts, not yet corrected, and slopes.
-    information_inverse : ndarray of shape (n_problems, 1 + n_columns, 1 + n_columns)
     log_likelihood : ndarray of shape (n_problems,)
         Without a penalty.
     separated : ndarray of bool of shape (n_problems,)
@@ -171,7 +170,6 @@ class Fits:
     """
 
     theta: FloatArray
-    information_inverse: FloatArray
     log_likelihood: FloatArray
     separated: BoolArray
     converged: BoolArray
@@ -204,7 +202,7 @@ def fit_evidence(problems: Sequence[Evidence], *, penalised: bool) -> Fits:
 
 def _fit_group(
     problems: Sequence[Evidence], penalised: bool
-) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray, BoolArray]:
+) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
     # 1. One batch, its columns centred and scaled, the shorter problems filled up.
     n_rows = max(len(problem.mass) for problem in problems)
     width = 1 + len(problems[0].values)
@@ -227,10 +225,8 @@ def _fit_group(
     theta = solution.theta
     if penalised:
         theta = batch.solve_intercept(theta)
-    inverse = back @ np.linalg.pinv(batch.information(theta), hermitian=True)
     return (
         (back @ theta[..., None])[..., 0],
-        inverse @ back.swapaxes(1, 2),
         -replace(batch, penalised=False)(theta, second_order=False).value,
         solution.status == Status.NO_OPTIMUM,
         solution.status == Status.CONVERGED,

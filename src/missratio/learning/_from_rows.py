@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from missratio._base.blocks import any_by_row
 from missratio._base.typing import FloatArray
 from missratio.learning._evidence import Evidence
-from missratio.learning._from_table import TableFit, lookups_of
+from missratio.learning._from_table import (
+    TESTABLE,
+    TableFit,
+    equivalent_lookups,
+    lookups_of,
+)
 from missratio.learning._instruments import predict_columns
+from missratio.learning._overidentified import (
+    Overidentification,
+    Residuals,
+    overidentification,
+)
 from missratio.learning._scores import ScoredTable
 from missratio.learning._shadow import ShadowEvidence, solve_moments
 
@@ -58,4 +70,24 @@ def fit_rows(
     best = damped[:, None] * plain
     shadow = ShadowEvidence.collect(rows, observed, missing, best).thinned(left)
     theta, converged = solve_moments(shadow, lookups)
-    return TableFit(shadow, shadow.coordinates.restore(theta), converged)
+    found = TableFit(shadow, shadow.coordinates.restore(theta), converged)
+    if equivalent_lookups(shadow, found.theta).min() < TESTABLE:
+        return found
+    # 3. More functions of what is always observed than φ has parameters.
+    design = shadow.coordinates.design(rows)
+    residuals = Residuals(theta @ design, design[1:], observed, best)
+    return replace(found, tests=_tests(residuals, predicted @ theta[1:], always))
+
+
+def _tests(
+    residuals: Residuals, predicted: FloatArray, always: FloatArray
+) -> Overidentification:
+    """Polynomials of the predicted log-odds, and each column that is always there.
+
+    A column's rank and the square of it: where there is one column only, its rank is
+    close to what φ was estimated with, and says little.
+    """
+    scores = ScoredTable.of(always).test_features()[:, : always.shape[1]]
+    features = np.concatenate([scores, scores**2 - 1.0], axis=1)
+    every = np.ones(features.shape[1], dtype=bool)
+    return overidentification(residuals, predicted, features, features**2, every)

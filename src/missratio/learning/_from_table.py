@@ -90,7 +90,7 @@ def fit_features(
         coordinates = found.shadow.coordinates
         residuals = Residuals(
             found.theta[0] + found.theta[1] * values,
-            coordinates.design(values[None])[1],
+            coordinates.design(values[None])[1:],
             scored.order[j],
             instruments,
         )

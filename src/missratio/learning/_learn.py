@@ -15,11 +15,13 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.learning._assess import (
     assess_features,
     concluded,
+    findings_of_rows,
     form_finding,
     instrument_finding,
     warn_of,
     weights_finding,
 )
+from missratio.learning._categories import Category, find_categories, shadows_of
 from missratio.learning._checks import Check
 from missratio.learning._evidence import Evidence
 from missratio.learning._from_lookups import (
@@ -31,9 +33,9 @@ from missratio.learning._from_lookups import (
 from missratio.learning._from_rows import fit_rows
 from missratio.learning._from_table import TableFit, fit_features
 from missratio.learning._learned import LearnedMissingness
-from missratio.learning._precision import covariance_of
 from missratio.learning._scores import ScoredTable
 from missratio.learning._shadow import ShadowEvidence
+from missratio.missingness import Block, BlockMissingness
 from missratio.missingness.arrays import (
     as_frame,
     as_numeric_array,
@@ -53,7 +55,8 @@ def learn_missingness(
     rowwise: bool = False,
     from_table: bool = True,
     always_observed: Sequence[str | int] | None = None,
-) -> LearnedMissingness:
+    check: bool = True,
+) -> LearnedMissingness | BlockMissingness:
     """Learn a logistic φ from the table, from missing values looked up, or from both.
 
     From the table, per feature: whether entry j is missing depends on z_j alone, and
@@ -89,12 +92,17 @@ def learn_missingness(
         missing as a whole. They must tell nothing of why rows are missing beyond what
         the rest of the row tells. φ is then rowwise, and logistic in the other columns:
         give those to an estimator.
+    check : bool, default=True
+        Whether to test if the data contradicts the model, and to warn where it does.
+        The tests take longer than the fit; False leaves `checks` empty.
 
     Returns
     -------
-    LearnedMissingness
+    LearnedMissingness or BlockMissingness
         A `LogisticMissingness` with covariance, a confidence band and checks. With
-        `always_observed` it is for the other columns of X, in their order.
+        `always_observed` it is for the other columns of X, in their order. Where X has
+        a category's indicators, which are one-hot and go missing together, these are
+        one column, with one φ over the levels: a `BlockMissingness`.
 
     Warns
     -----
@@ -129,8 +137,9 @@ def learn_missingness(
         )
     table = as_numeric_array(X)
     names = _names(X, table.shape[1])
-    answers = np.full(table.shape, np.nan)
-    if revealed is not None:
+    if revealed is None:
+        answers = np.full(table.shape, np.nan)
+    else:
         answers = as_numeric_array(revealed)
         _check_columns(X, revealed, names)
     _check(table, answers, X)
@@ -139,10 +148,48 @@ def learn_missingness(
         kept = np.setdiff1d(np.arange(len(names)), always)
         rest = tuple(names[j] for j in kept)
         shadows = _always(table, always, names)
-        return _learn_rows(table[:, kept], answers[:, kept], method, rest, shadows)
+        parts = table[:, kept], answers[:, kept]
+        return _learn_rows(*parts, method, rest, shadows, check)
     if rowwise:
-        return _learn_rows(table, answers, method, names, None)
-    return _learn_features(table, answers, method, names, from_table)
+        return _learn_rows(table, answers, method, names, None, check)
+    values = table.astype(np.float64, copy=False)
+    blocks = find_categories(values)
+    answered = ~np.isnan(answers)
+    blocks = [b for b in blocks if from_table or answered[:, b.columns[0]].any()]
+    in_blocks = np.array([j for b in blocks for j in b.columns], dtype=np.intp)
+    base = _learn_features(values, answers, method, names, from_table, check, in_blocks)
+    if not blocks:
+        return base
+    scored = ScoredTable.of(values) if from_table else None
+    learned = [
+        _learn_category(values, answers, method, names, scored, block, check)
+        for block in blocks
+    ]
+    return BlockMissingness(base, tuple(learned), len(names))
+
+
+def _learn_category(
+    values: FloatArray,
+    answers: NDArray[Any],
+    method: str,
+    names: tuple[str, ...],
+    scored: ScoredTable | None,
+    category: Category,
+    check: bool,
+) -> Block:
+    """One φ over the levels of a category: its indicators are one column."""
+    inputs = list(category.inputs)
+    shadows = None if scored is None else shadows_of(category, scored, names)
+    model = _learn_rows(
+        values[:, inputs],
+        answers[:, inputs],
+        method,
+        tuple(names[j] for j in inputs),
+        shadows or None,
+        check,
+        listed([names[j] for j in category.columns]),
+    )
+    return Block(category.columns, category.inputs, model)
 
 
 def _places(columns: Sequence[str | int], names: tuple[str, ...]) -> IntArray:
@@ -166,7 +213,8 @@ def _places(columns: Sequence[str | int], names: tuple[str, ...]) -> IntArray:
 
 def _always(
     table: NDArray[Any], places: IntArray, names: tuple[str, ...]
-) -> FloatArray:
+) -> dict[str, FloatArray]:
+    """Columns that are always observed, by name."""
     values = table[:, places].astype(np.float64)
     lossy = np.isnan(values).any(axis=0)
     if lossy.any():
@@ -175,7 +223,7 @@ def _always(
             f"Column(s) {listed(found)} have missing values: always_observed takes "
             "columns that have none."
         )
-    return values
+    return {names[j]: values[:, i] for i, j in enumerate(places.tolist())}
 
 
 def _learn_rows(
@@ -183,15 +231,15 @@ def _learn_rows(
     answers: NDArray[Any],
     method: str,
     names: tuple[str, ...],
-    always: FloatArray | None,
+    always: dict[str, FloatArray] | None,
+    check: bool,
+    called: str = "rows",
 ) -> LearnedMissingness:
     # 1. Rows looked up, and what columns that are always observed say.
     evidence = evidence_of_rows(table, answers, names, needed=always is None)
     fitted = fit_lookups(evidence, method, names)
     found = evidence[0]
-    width = len(names)
-    intercept, coef = -np.inf, np.zeros(width)
-    covariance = np.zeros((1 + width, 1 + width))
+    intercept, coef = -np.inf, np.zeros(len(names))
     checks: tuple[Check, ...] = ()
     shadow = None
     if found is not None:
@@ -199,27 +247,26 @@ def _learn_rows(
         findings = []
         if always is not None and found.revealed_mass < found.n_missing:
             values = table.astype(np.float64, copy=False)
-            fit = fit_rows(values, always, found, known)
+            shadows = np.column_stack(list(always.values()))
+            fit = fit_rows(values, shadows, found, known)
             theta, shadow = fit.theta, fit.shadow
-            findings.append(instrument_finding(fit, "rows", found))
+            findings.append(instrument_finding(fit, called, found))
+            findings += findings_of_rows(fit, list(always), called)
         else:
             assert known is not None
             theta = known[0].copy()
             theta[0] -= found.sampling_offset
         intercept, coef = theta[0], theta[1:]
-        uncorrected = theta.copy()
-        uncorrected[0] += found.sampling_offset
-        covariance = covariance_of(found, uncorrected, shadow)
         # 2. Whether the data contradicts it.
-        if known is not None:
-            findings.append(form_finding(found, known[0], "rows"))
-        checks = concluded([*findings, *weights_finding(found, theta, "rows")])
-        warn_of(checks, stacklevel=3)
+        if check:
+            if known is not None:
+                findings.append(form_finding(found, known[0], called))
+            checks = concluded([*findings, *weights_finding(found, theta, called)])
+            warn_of(checks, stacklevel=3 if called == "rows" else 4)
     return LearnedMissingness(
         intercept,
         coef,
         True,
-        covariance,
         tuple(evidence),
         method,
         names,
@@ -229,24 +276,28 @@ def _learn_rows(
 
 
 def _learn_features(
-    table: NDArray[Any],
+    values: FloatArray,
     answers: NDArray[Any],
     method: str,
     names: tuple[str, ...],
     from_table: bool,
+    check: bool,
+    in_blocks: IntArray,
 ) -> LearnedMissingness:
     # 1. What was looked up, and what the other columns say.
-    evidence = evidence_of_features(table, answers, names)
+    evidence = evidence_of_features(values, answers, names)
+    for j in in_blocks.tolist():
+        evidence[j] = None
     fitted = fit_lookups(evidence, method, names)
-    values = table.astype(np.float64, copy=False)
-    scored = ScoredTable.of(values) if len(names) > 1 else None
+    scored = None
+    if len(names) > 1 and (from_table or check):
+        scored = ScoredTable.of(values)
     taught: dict[int, TableFit] = {}
     if from_table and scored is not None:
         taught = fit_features(values, scored, evidence, fitted)
     _check_taught(evidence, fitted, taught, names)
-    # 2. Parameters and their covariances, feature by feature.
+    # 2. Parameters, feature by feature.
     intercept, coef = np.full(len(names), -np.inf), np.zeros(len(names))
-    covariance = np.zeros((len(names), 2, 2))
     shadow: list[ShadowEvidence | None] = [None] * len(names)
     thetas: dict[int, FloatArray] = {}
     for j, found in enumerate(evidence):
@@ -263,20 +314,17 @@ def _learn_features(
             theta = np.array([np.log(found.n_missing / n_observed)])
         intercept[j], coef[j] = theta[0], theta[1] if len(theta) > 1 else 0.0
         thetas[j] = theta
-        uncorrected = theta.copy()
-        uncorrected[0] += found.sampling_offset
-        size = len(theta)
-        covariance[j, :size, :size] = covariance_of(found, uncorrected, shadow[j])
     # 3. Whether the data contradicts them.
-    checks = assess_features(
-        scored, answers, values, evidence, fitted, taught, thetas, names
-    )
-    warn_of(checks, stacklevel=3)
+    checks: tuple[Check, ...] = ()
+    if check:
+        checks = assess_features(
+            scored, answers, values, evidence, fitted, taught, thetas, names
+        )
+        warn_of(checks, stacklevel=3)
     return LearnedMissingness(
         intercept,
         coef,
         False,
-        covariance,
         tuple(evidence),
         method,
         names,

@@ -37,9 +37,6 @@ class LearnedMissingness(LogisticMissingness):
     intercept, coef : array-like
         As of `LogisticMissingness`.
     rowwise : bool
-    covariance : ndarray of shape (d, 2, 2), or rowwise (1 + d, 1 + d)
-        Of (intercept_j, coef_j), feature by feature, or of the intercept and all
-        slopes. Zero where nothing is missing.
     evidence : tuple of Evidence or None
         Observed values and those looked up: for each feature, or for whole rows. None
         where nothing is missing, and φ is taken to be 0.
@@ -53,7 +50,6 @@ class LearnedMissingness(LogisticMissingness):
         Whether the data contradicts the model, by feature.
     """
 
-    covariance: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
     evidence: tuple[Evidence | None, ...] = field(default=(), repr=False)
     method: str = "firth"
     feature_names: tuple[str, ...] = field(default=(), repr=False)
@@ -69,6 +65,21 @@ class LearnedMissingness(LogisticMissingness):
     def maximum(self) -> float | None:
         """None: of what was learned no bound is known."""
         return None
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Of (intercept_j, coef_j), feature by feature, or rowwise of all parameters.
+
+        Of shape (d, 2, 2), or rowwise (1 + d, 1 + d). Zero where nothing is missing.
+        """
+        width = 1 + (np.size(self.coef) if self.rowwise else 1)
+        covariance = np.zeros((len(self.evidence), width, width))
+        known = zip(self.evidence, self._thetas, strict=True)
+        for j, (evidence, theta) in enumerate(known):
+            if evidence is not None:
+                own = covariance_of(evidence, theta, self._shadow_of(j))
+                covariance[j, : len(theta), : len(theta)] = own
+        return covariance[0] if self.rowwise else covariance
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -99,15 +110,7 @@ class LearnedMissingness(LogisticMissingness):
             evidence and evidence.at_budget(n_queried, theta[1:])
             for evidence, theta in zip(self.evidence, self._thetas, strict=True)
         )
-        model = replace(self, evidence=scaled)
-        covariance = np.zeros_like(self.covariance)
-        each = covariance.reshape(-1, *covariance.shape[-2:])
-        for j, (evidence, theta) in enumerate(zip(scaled, model._thetas, strict=True)):
-            if evidence is not None:
-                size = len(theta)
-                known = covariance_of(evidence, theta, self._shadow_of(j))
-                each[j, :size, :size] = known
-        return replace(model, covariance=covariance)
+        return replace(self, evidence=scaled)
 
     def as_known(self) -> LogisticMissingness:
         """The point estimate alone, as a model that is taken at its word."""
@@ -203,7 +206,7 @@ class LearnedMissingness(LogisticMissingness):
         assert evidence is not None
         coordinates = (shadow or evidence).coordinates
         root = np.linalg.cholesky(
-            standard_covariance(evidence, self._thetas[0], shadow)
+            standard_covariance(evidence, self._thetas[0], shadow, coordinates)
         )
         offset = coordinates.standardise(points) - coordinates.standardise(theta)
         whitened = np.linalg.solve(root, offset.T)
@@ -257,7 +260,7 @@ class LearnedMissingness(LogisticMissingness):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be computed again."""
-        kept = ("intercept", "coef", "rowwise", "covariance", "evidence", "method",
+        kept = ("intercept", "coef", "rowwise", "evidence", "method",
                 "feature_names", "shadow", "checks")  # fmt: skip
         return {name: getattr(self, name) for name in kept}
 

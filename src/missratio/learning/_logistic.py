@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from scipy.special import expit
 
 from missratio._base.typing import FloatArray
 from missratio.solver import Evaluation, Solution, newton
@@ -59,10 +59,10 @@ class LogisticBatch:
         solution = newton(problem, theta[:, :1], tol=TOLERANCE, max_iter=MAX_ITERATIONS)
         return np.concatenate([solution.theta, theta[:, 1:]], axis=1)
 
-    def information(self, theta: FloatArray) -> FloatArray:
-        """Fisher's information, of shape (n_problems, n_parameters, n_parameters)."""
-        probability = expit(_dot(self.design, theta))
-        return self._square(self.mass * probability * (1.0 - probability))
+    @cached_property
+    def _sign(self) -> FloatArray:
+        """−1 for an event, 1 for none."""
+        return np.where(self.outcome > 0.0, -1.0, 1.0)
 
     def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
         """Evaluate at theta (n_problems, n_parameters).
@@ -76,11 +76,10 @@ class LogisticBatch:
     def at_score(self, score: FloatArray, *, second_order: bool) -> Evaluation:
         """Evaluate where η is `score`, of shape (n_problems, n_rows)."""
         # The odds against what came out, from which nothing cancels.
-        is_event = self.outcome > 0.0
-        odds = np.exp(np.minimum(np.where(is_event, -score, score), LARGEST_SCORE))
+        odds = np.exp(np.minimum(self._sign * score, LARGEST_SCORE))
         value = (self.mass * np.log1p(odds)).sum(axis=1)
         surprise = odds / (1.0 + odds)
-        residual = self.mass * np.where(is_event, -surprise, surprise)
+        residual = self.mass * surprise * self._sign
         spread = surprise * (1.0 - surprise)
         weight = self.mass * spread
         if not self.penalised:
@@ -92,7 +91,7 @@ class LogisticBatch:
         inverse, log_det = _inverse(information)
         leverage = np.einsum("gpk,gpk->gk", inverse @ self.design, self.design)
         bend = spread * (self.mass - 2.0 * np.abs(residual))
-        bend = np.where(is_event, -bend, bend)
+        bend *= self._sign
         gradient = self._sum(residual - 0.5 * bend * leverage)
         hessian = None
         if second_order:

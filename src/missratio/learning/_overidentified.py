@@ -26,7 +26,7 @@ DEGREES = (2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Overidentification:
-    """Two tests of one feature's φ.
+    """Two tests of the φ of one feature, or of whole rows.
 
     Parameters
     ----------
@@ -48,17 +48,17 @@ class Overidentification:
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """A feature's fitted φ, row by row.
+    """The fitted φ of a feature, or of whole rows, row by row.
 
     Parameters
     ----------
     log_odds : ndarray of shape (n_observed,)
         Of being missing.
-    values : ndarray of shape (n_observed,)
-        Standardised.
+    values : ndarray of shape (n_columns, n_observed)
+        Standardised: of the feature, or of the columns of whole rows.
     observed : ndarray of int
         The rows of those.
-    instruments : ndarray of shape (n_rows, 2)
+    instruments : ndarray of shape (n_rows, 1 + n_columns)
         That φ was estimated with; the first is positive.
     """
 
@@ -80,26 +80,26 @@ class Residuals:
         Returns
         -------
         sums, variances : ndarray of shape (n_functions,)
-        projections : ndarray of shape (n_functions, 2)
+        projections : ndarray of shape (n_functions, 1 + n_columns)
             The instruments' part that is subtracted from each function.
         """
         odds = np.exp(np.minimum(self.log_odds, LARGEST_LOG_ODDS))
         h = self.instruments
-        residual, slope, moved = np.full((3, len(h)), 0.0)
-        residual[:] = -1.0
-        residual[self.observed] = slope[self.observed] = odds
-        moved[self.observed] = odds * self.values
-        own = np.linalg.inv(np.stack([slope, moved]) @ h)
+        residual = np.full(len(h), -1.0)
+        residual[self.observed] = odds
+        # How the residual moves with φ's parameters.
+        slopes = np.zeros((h.shape[1], len(h)))
+        slopes[0, self.observed] = odds
+        slopes[1:, self.observed] = odds * self.values
+        own = np.linalg.inv(slopes @ h)
         v = h[:, 0]
-        weighted = np.stack(
-            [v * residual, v * slope, v * moved, *(v * residual**2 * h.T)]
-        )
+        weighted = np.stack([v * residual, *(v * slopes), *(v * residual**2 * h.T)])
         products = weighted @ functions
-        projections = products[1:3].T @ own
+        projections = products[1 : 1 + len(slopes)].T @ own
         sums = products[0] - projections @ (residual @ h)
         square = (h.T * residual**2) @ h
         variances = (v * residual) ** 2 @ squares
-        variances -= 2.0 * (projections * products[3:].T).sum(axis=1)
+        variances -= 2.0 * (projections * products[1 + len(slopes) :].T).sum(axis=1)
         variances += ((projections @ square) * projections).sum(axis=1)
         return sums, np.maximum(variances, 0.0), projections
 
@@ -140,13 +140,13 @@ def overidentification(
     squares: FloatArray,
     usable: BoolArray,
 ) -> Overidentification:
-    """Test one feature's φ.
+    """Test the φ of one feature, or of whole rows.
 
     Parameters
     ----------
     residuals : Residuals
     predicted : ndarray of shape (n_rows,)
-        The feature, predicted from the other columns.
+        The feature, or the log-odds of whole rows, predicted from the other columns.
     features, squares : ndarray of shape (n_rows, n_features)
         Functions of the other columns, and their squares.
     usable : ndarray of bool of shape (n_features,)

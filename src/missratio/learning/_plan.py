@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning._plan_answers import Revealed, as_native, read_answers
 from missratio.learning._plan_cells import (
     cell_word,
@@ -44,8 +44,9 @@ class QueryPlan:
         Those of all columns of X.
     shape : tuple of int
         That of X.
-    rowwise : bool
-        Whether rows are drawn, of which every missing cell is a query.
+    rowwise : ndarray of bool of shape (n_queries,)
+        Whether each query is one of a row that was drawn as a whole, of which every
+        missing cell is a query.
     lines : ndarray of int of shape (n_queries,) or None
         Where each query's row is in the user's own file.
     others : ndarray of shape (n_queries, n_features)
@@ -66,7 +67,7 @@ class QueryPlan:
     ids: NDArray[Any] | None
     feature_names: tuple[str, ...]
     shape: tuple[int, int]
-    rowwise: bool
+    rowwise: BoolArray
     lines: NDArray[Any] | None
     others: FloatArray
     seed: int
@@ -77,11 +78,28 @@ class QueryPlan:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        rows = f" in {len(np.unique(self.rows))} rows" if self.rowwise else ""
         return (
-            f"<QueryPlan: {len(self)} cells{rows} of a table of shape {self.shape}, "
+            f"<QueryPlan: {self.content('cells')} of a table of shape {self.shape}, "
             f"seed {self.seed}>"
         )
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows were drawn as a whole."""
+        return len(np.unique(self.rows[self.rowwise]))
+
+    def content(self, what: str = "values") -> str:
+        """How many values to look up, in words.
+
+        Parameters
+        ----------
+        what : str, default="values"
+            What cells are called.
+        """
+        n_whole = int(self.rowwise.sum())
+        whole = f"{n_whole} {what} in {self.n_rows} rows" if n_whole else ""
+        single = f"{len(self) - n_whole} {'single ' if n_whole else ''}{what}"
+        return " and ".join([whole] * bool(whole) + [single] * (n_whole < len(self)))
 
     def to_frame(
         self, backend: str = "pandas", *, revealed: Revealed | None = None
@@ -144,7 +162,7 @@ class QueryPlan:
         *,
         lines: ArrayLike | None = None,
     ) -> Revealed:
-        """Read what was filled in; the file, X and y are all it takes.
+        """Read the answers from a file that was filled in.
 
         Lines may be in any order, left blank or taken out, and columns added. A blank
         or NA is no answer, and "not found" marks a value that can't be had. Semicolons
@@ -178,10 +196,10 @@ class QueryPlan:
         return read_answers(source, X, y, lines=lines)
 
     def read_back(self, source: Any, X: Any, y: ArrayLike | None = None) -> Revealed:
-        """Read what was filled in, as `read` does, of this very plan.
+        """Read answers to this plan, as `read` does.
 
-        A cell of another plan for the same table is refused, and `asked` counts the
-        lines that were taken out as well.
+        A cell of another plan for the same table is refused, and `asked` also counts
+        lines that were taken out.
         """
         planned = np.zeros(self.shape, dtype=bool)
         planned[self.rows, self.columns] = True
@@ -197,7 +215,7 @@ class QueryPlan:
         return lines
 
     def _columns(self, revealed: Revealed | None, *, known: bool = False) -> Columns:
-        table = table_word(self.fingerprint, rowwise=self.rowwise)
+        words = [table_word(self.fingerprint, rowwise=whole) for whole in (False, True)]
         cells = list(zip(self.rows.tolist(), self.columns.tolist(), strict=True))
         columns: Columns = {"draw": self.order.tolist()}
         # In a file to fill in, a row goes by one number: that in the user's own file.
@@ -215,7 +233,8 @@ class QueryPlan:
         columns["feature"] = [self.feature_names[column] for _, column in cells]
         columns["value"] = self._known(revealed)
         columns["key"] = [
-            f"{table}-{cell_word(self.fingerprint, *cell)}" for cell in cells
+            f"{words[whole]}-{cell_word(self.fingerprint, *cell)}"
+            for whole, cell in zip(self.rowwise.tolist(), cells, strict=True)
         ]
         return columns
 

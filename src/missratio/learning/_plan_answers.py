@@ -50,8 +50,9 @@ class Revealed:
     missing, asked, answered : ndarray of int of shape (n_classes, n_features)
         How many cells are missing, how many of these were to be looked up, and how many
         were found.
-    rowwise : bool
-        Whether rows were drawn, with all their missing values.
+    rowwise : ndarray of bool of shape (n_classes,)
+        Of which classes rows were drawn, with all their missing values, and not single
+        cells.
     fingerprint : str
         That of the table.
     order : ndarray of int of shape (n_rows, n_features)
@@ -74,7 +75,7 @@ class Revealed:
     missing: IntArray
     asked: IntArray
     answered: IntArray
-    rowwise: bool
+    rowwise: BoolArray
     fingerprint: str
     order: IntArray
     not_found: BoolArray
@@ -192,8 +193,8 @@ def read_answers(
             "The plan gives lines of a file, and not rows of X: say by lines=... which "
             "line each row of X is."
         )
-    rowwise = _check_table(found, cells)
-    answers = _Answers(found, cells, rowwise, planned, lines if by_line else None)
+    whole = _check_table(found, cells)
+    answers = _Answers(found, cells, whole, planned, lines if by_line else None)
     answers.read()
     asked = answers.asked if planned is None else planned
     table = answers.table
@@ -206,41 +207,35 @@ def read_answers(
         missing=cells.counts(cells.missing),
         asked=cells.counts(asked),
         answered=cells.counts(~np.isnan(table)),
-        rowwise=rowwise,
+        rowwise=answers.rowwise,
         fingerprint=cells.fingerprint,
         order=answers.order,
         not_found=answers.not_found,
     )
 
 
-def _check_table(lines: Lines, cells: MissingCells) -> bool:
-    """Refuse a plan of another table; say whether it asks for whole rows."""
+def _check_table(lines: Lines, cells: MissingCells) -> list[bool]:
+    """Refuse a plan of another table; say which lines ask for whole rows."""
     kinds = {
         table_word(cells.fingerprint, rowwise=rowwise): rowwise
         for rowwise in (False, True)
     }
-    found = set()
+    found = []
     for place, key in zip(lines.places, lines.columns["key"], strict=True):
         match = _KEY.fullmatch(str(key).strip())
-        if match is None:
-            continue
-        if match[1] not in kinds:
+        if match is not None and match[1] not in kinds:
             raise TableError(
                 f"{place}: the plan was made for another table. X must be what it was: "
                 "the same rows in the same order, the same columns, and the same cells "
                 "missing, without the answers put in."
             )
-        found.add(kinds[match[1]])
-    if len(found) > 1:
-        raise TableError(
-            "Some lines are of a plan for whole rows (rowwise=True) and some of one "
-            "for cells: read them one by one."
-        )
+        # A key that is none is refused with its line.
+        found.append(match is not None and kinds[match[1]])
     if not cells.labelled and any(
         not is_blank(label) for label in lines.columns.get("class", [])
     ):
         raise TableError("The plan is by class: give y, the labels of the rows of X.")
-    return found == {True}
+    return found
 
 
 class _Answers:
@@ -250,11 +245,12 @@ class _Answers:
         self,
         lines: Lines,
         cells: MissingCells,
-        rowwise: bool,
+        whole: list[bool],
         planned: BoolArray | None,
         file_lines: Any = None,
     ) -> None:
-        self.lines, self.cells, self.rowwise = lines, cells, rowwise
+        self.lines, self.cells, self.whole = lines, cells, whole
+        self.rowwise = np.zeros(len(cells.classes), dtype=bool)
         self._rows_by_line: dict[int, int] | None = None
         if file_lines is not None:
             numbers = np.asarray(file_lines).tolist()
@@ -270,6 +266,7 @@ class _Answers:
         self._labels = [canonical(label) for label in cells.classes]
         self._marks = decimal_marks(lines.columns["value"]) or lines.marks
         self._answered_at: dict[tuple[int, int], str] = {}
+        self._kinds: list[set[bool]] = [set() for _ in cells.classes]
 
     @property
     def asked(self) -> BoolArray:
@@ -283,12 +280,25 @@ class _Answers:
                 self._read_line(line, place)
             except ValueError as problem:
                 problems.append(f"{place}: {problem}")
-        if self.rowwise and not problems:
+        if not problems:
+            self._settle_kinds()
             problems = self._partial_rows()
         if problems:
             more = len(problems) - _SHOWN
             rest = [f"and {more} more."] if more > 0 else []
             raise TableError("\n".join([*problems[:_SHOWN], *rest]))
+
+    def _settle_kinds(self) -> None:
+        """Say of which classes rows were drawn; of each it is rows or single cells."""
+        for code, kinds in enumerate(self._kinds):
+            if len(kinds) > 1:
+                label = self.cells.classes[code]
+                of = "" if label is None else f" of class {label!r}"
+                raise TableError(
+                    f"Some lines{of} are of a plan for whole rows and some of one for "
+                    "single cells: read them one by one."
+                )
+            self.rowwise[code] = kinds == {True}
 
     def _read_line(self, line: int, place: str) -> None:
         row, column = self._row(line), self._column(line)
@@ -296,6 +306,7 @@ class _Answers:
         self._check_class(line, row)
         self._check_cell(line, row, column, where)
         self.order[row, column] = self._position(line, "draw", "a draw")
+        self._kinds[self.cells.codes[row]].add(self.whole[line])
         cell = self.lines.columns["value"][line]
         if is_blank(cell):
             return
@@ -380,6 +391,7 @@ class _Answers:
         found = ~np.isnan(self.table)
         blank = self.cells.missing & ~found
         partial = found.any(axis=1) & blank.any(axis=1) & ~self.not_found.any(axis=1)
+        partial &= self.rowwise[self.cells.codes]
         names = np.array(self.cells.feature_names, dtype=object)
         return [
             f"{self._named(row)} is to be filled in as a whole: "

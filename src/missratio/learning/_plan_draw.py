@@ -24,8 +24,13 @@ class Pool:
     column: int | None
 
 
-def missing_pools(cells: MissingCells, codes: list[int], rowwise: bool) -> list[Pool]:
-    """What can be drawn from: by class, and by feature unless rows are whole."""
+def missing_pools(
+    cells: MissingCells, codes: list[int], rowwise: bool, *, needed: bool = True
+) -> list[Pool]:
+    """What can be drawn from: by class, and by feature unless rows are whole.
+
+    Nothing at all is an error where something is needed.
+    """
     columns: list[int | None] = [None] if rowwise else [*range(cells.missing.shape[1])]
     pools = []
     for code in codes:
@@ -37,9 +42,14 @@ def missing_pools(cells: MissingCells, codes: list[int], rowwise: bool) -> list[
             )
             if lost.any():
                 pools.append(Pool(rows[lost], code, column))
-    if not pools:
-        raise ValueError("There is nothing to look up: no value of X is missing.")
+    if needed and not pools:
+        raise nothing_missing()
     return pools
+
+
+def nothing_missing() -> ValueError:
+    """The error where nothing is missing of what was asked about."""
+    return ValueError("There is nothing to look up: no value of X is missing.")
 
 
 def pool_counts(
@@ -89,11 +99,28 @@ class Drawn:
     rows, columns : ndarray of int of shape (n_cells,)
     order : ndarray of int of shape (n_cells,)
         The number of the draw from its pool, from 1; the cells of a row share it.
+    rowwise : ndarray of bool of shape (n_cells,)
+        Whether each is one of a row that was drawn as a whole.
     """
 
     rows: IntArray
     columns: IntArray
     order: IntArray
+    rowwise: BoolArray
+
+
+def proportional_counts(pools: list[Pool], total: int) -> IntArray:
+    """How many values to draw from each pool: by how many it has, and one at least.
+
+    By Webster's highest averages: with a larger total no pool gets fewer.
+    """
+    quotients = [
+        np.append(np.inf, n / (np.arange(1, min(n, max(total, 1))) + 0.5))
+        for n in (len(pool.rows) for pool in pools)
+    ]
+    source = np.repeat(np.arange(len(pools)), [len(each) for each in quotients])
+    best = np.argsort(-np.concatenate(quotients), kind="stable")[:total]
+    return np.bincount(source[best], minlength=len(pools))
 
 
 def draw(
@@ -105,56 +132,54 @@ def draw(
 ) -> Drawn:
     """The first of a random order of each pool, one of every pool in turn.
 
-    Where rows are drawn, those that would exceed the budget, of all pools or of each,
-    are left out at the end: how many values a row misses is known, so what is left is a
-    smaller draw.
+    Rows that would exceed the budget are left out at the end: how many values a row
+    misses is known, so what is left is a smaller draw. Where each pool has a budget of
+    its own, pools take turns in proportion to what they draw, so that the first lines
+    of a plan divide a smaller budget in the same way.
     """
+    shares = budget if isinstance(budget, list) else [np.inf] * len(pools)
     drawn = []
-    for pool, count in zip(pools, counts.tolist(), strict=True):
-        label = canonical(cells.classes[pool.code])
-        name = () if pool.column is None else (cells.feature_names[pool.column],)
-        sequence = np.random.SeedSequence(seed, spawn_key=stream(label, *name))
-        drawn.append(np.random.default_rng(sequence).permutation(pool.rows)[:count])
-    rank = np.concatenate([np.arange(len(rows)) for rows in drawn])
-    source = np.repeat(np.arange(len(pools)), counts)
-    order = np.lexsort((source, rank))
-    rows, rank = np.concatenate(drawn)[order], rank[order] + 1
-    columns = [pool.column for pool in pools]
-    if None not in columns:
-        chosen = np.array(columns, dtype=np.intp)[source[order]]
-        return Drawn(rows, chosen, rank)
-    place, column = np.nonzero(cells.missing[rows])
-    if budget is not None:
-        prices = np.bincount(place, minlength=len(rows))
-        affordable = _affordable(prices, source[order], budget)
-        _refuse_nothing(affordable, prices)
-        kept = affordable[place]
-        place, column = place[kept], column[kept]
-    return Drawn(rows[place], column, rank[place])
+    for pool, count, part in zip(pools, counts.tolist(), shares, strict=True):
+        rows = _shuffled(cells, pool, seed)[:count]
+        prices = cells.missing[rows].sum(axis=1) if pool.column is None else 1
+        drawn.append(rows[np.cumsum(prices * np.ones(len(rows))) <= part])
+    sizes = np.array([len(rows) for rows in drawn])
+    rank = np.concatenate([np.arange(size) for size in sizes])
+    source = np.repeat(np.arange(len(pools)), sizes)
+    turn = (rank + 0.5) / sizes[source] if isinstance(budget, list) else rank
+    order = np.lexsort((source, turn))
+    rows, rank, source = np.concatenate(drawn)[order], rank[order] + 1, source[order]
+    wanted = cells.missing[rows]
+    for place, pool in enumerate(pools):
+        if pool.column is not None:
+            wanted[source == place] = np.arange(wanted.shape[1]) == pool.column
+    kept = np.ones(len(rows), dtype=bool)
+    if budget is not None and not isinstance(budget, list):
+        kept = np.cumsum(wanted.sum(axis=1)) <= budget
+    _refuse_nothing(cells, pools, source[kept])
+    whole = np.array([pool.column is None for pool in pools])
+    draws, columns = np.nonzero(wanted & kept[:, None])
+    return Drawn(rows[draws], columns, rank[draws], whole[source[draws]])
 
 
-def _refuse_nothing(affordable: BoolArray, prices: IntArray) -> None:
+def _shuffled(cells: MissingCells, pool: Pool, seed: int) -> IntArray:
+    """The rows of a pool in the order of its draw, whatever other pools there are."""
+    label = canonical(cells.classes[pool.code])
+    name = () if pool.column is None else (cells.feature_names[pool.column],)
+    sequence = np.random.SeedSequence(seed, spawn_key=stream(label, *name))
+    return np.random.default_rng(sequence).permutation(pool.rows)
+
+
+def _refuse_nothing(cells: MissingCells, pools: list[Pool], drawn: IntArray) -> None:
     """Refuse a budget that pays for no row, because rows miss more values than that."""
-    if not affordable.any():
+    whole = [place for place, pool in enumerate(pools) if pool.column is None]
+    if whole and not np.isin(drawn, whole).any():
+        price = mean_price(cells, [pools[place] for place in whole])
         raise ValueError(
-            f"The budget pays for no row: the first one drawn misses {prices[0]} "
-            f"values, and rows {prices.mean():.1f} on average. To leave it out for "
-            "that would be no fair draw. Raise the budget, or ask for single values "
-            "(goal='ratio')."
+            "The budget pays for no row: the first one drawn misses more values, and "
+            f"rows miss {price:.1f} on average. To leave it out for that would be no "
+            "fair draw. Raise the budget, or ask for single values (goal='ratio')."
         )
-
-
-def _affordable(
-    prices: IntArray, source: IntArray, budget: float | list[float]
-) -> BoolArray:
-    """The first rows, of all pools or of each, that a budget pays for."""
-    if not isinstance(budget, list):
-        return np.asarray(np.cumsum(prices) <= budget)
-    kept = np.zeros(len(prices), dtype=bool)
-    for pool, part in enumerate(budget):
-        own = np.flatnonzero(source == pool)
-        kept[own[np.cumsum(prices[own]) <= part]] = True
-    return kept
 
 
 def integer_seed(random_state: RandomState) -> int:

@@ -33,48 +33,59 @@ def fill_table(revealed: Revealed, X: Any) -> tuple[Any, FloatArray]:
             "The answers are those of another table. X must be what it was when the "
             "plan was made: the same rows and columns, and the same cells missing."
         )
-    if revealed.rowwise:
-        found, by_row = _by_row(revealed, cells.missing)
-        answered = found[:, None] & cells.missing
-        inclusion = np.where(cells.missing, by_row[:, None], 1.0)
-    else:
-        answered, inclusion = _by_entry(revealed, cells.missing)
+    answered = np.zeros(cells.missing.shape, dtype=bool)
+    inclusion = np.where(cells.missing, 0.0, 1.0)
+    for code in range(len(revealed.classes)):
+        rows = np.flatnonzero(revealed.codes == code)
+        of_class = _by_row if revealed.rowwise[code] else _by_entry
+        answered[rows], inclusion[rows] = of_class(revealed, cells.missing, code, rows)
     values = np.array(as_numeric_array(X), dtype=np.float64)
     values[answered] = revealed.table[answered]
     return _like(X, values), inclusion
 
 
-def _by_row(revealed: Revealed, missing: BoolArray) -> tuple[BoolArray, FloatArray]:
-    """Which rows were found, and the inclusion probabilities of all."""
-    incomplete = any_by_row(missing)
-    answered = incomplete & ~any_by_row(missing & np.isnan(revealed.table))
-    order = revealed.order.max(axis=1)
-    ended = answered | any_by_row(revealed.not_found)
-    inclusion = np.where(incomplete, 0.0, 1.0)
-    for code, label in enumerate(revealed.classes):
-        pool = np.flatnonzero(incomplete & (revealed.codes == code))
-        name = "" if label is None else f"class {label!r}"
-        drawn = _drawn(order[pool], ended[pool], name)
-        found = np.count_nonzero(answered[pool][drawn])
-        inclusion[pool[drawn]] = found / max(len(pool), 1)
+def _by_row(
+    revealed: Revealed, missing: BoolArray, code: int, rows: IntArray
+) -> tuple[BoolArray, FloatArray]:
+    """Which entries of a class's rows were found with all of their row, and how likely.
+
+    Returns entries found and inclusion probabilities, of shape (n_rows, n_columns).
+    """
+    lost = missing[rows]
+    incomplete = any_by_row(lost)
+    answered = incomplete & ~any_by_row(lost & np.isnan(revealed.table[rows]))
+    ended = answered | any_by_row(revealed.not_found[rows])
+    order = np.where(incomplete, revealed.order[rows].max(axis=1), 0)
+    drawn = _drawn(order, ended, _class_name(revealed, code))
+    n_found, n_pool = int((answered & drawn).sum()), int(incomplete.sum())
+    share = n_found / max(n_pool, 1)
+    inclusion = np.where(lost, np.where(drawn, share, 0.0)[:, None], 1.0)
+    return lost & (answered & drawn)[:, None], inclusion
+
+
+def _by_entry(
+    revealed: Revealed, missing: BoolArray, code: int, rows: IntArray
+) -> tuple[BoolArray, FloatArray]:
+    """The same where single entries were drawn, of every feature by itself."""
+    lost = missing[rows]
+    answered = ~np.isnan(revealed.table[rows])
+    ended = answered | revealed.not_found[rows]
+    order = revealed.order[rows]
+    inclusion = np.where(lost, 0.0, 1.0)
+    for column, feature in enumerate(revealed.feature_names):
+        pool = np.flatnonzero(lost[:, column])
+        name = ", ".join(
+            filter(None, [_class_name(revealed, code), f"feature {feature!r}"])
+        )
+        drawn = _drawn(order[pool, column], ended[pool, column], name)
+        found = np.count_nonzero(answered[pool, column][drawn])
+        inclusion[pool[drawn], column] = found / max(len(pool), 1)
     return answered & (inclusion > 0.0), inclusion
 
 
-def _by_entry(revealed: Revealed, missing: BoolArray) -> tuple[BoolArray, FloatArray]:
-    """Which entries were found, and the inclusion probabilities of all."""
-    answered = ~np.isnan(revealed.table)
-    ended = answered | revealed.not_found
-    inclusion = np.where(missing, 0.0, 1.0)
-    for code, label in enumerate(revealed.classes):
-        for column, feature in enumerate(revealed.feature_names):
-            of_pool = missing[:, column] & (revealed.codes == code)
-            pool = np.flatnonzero(of_pool)
-            name = f"feature {feature!r}"
-            name = name if label is None else f"class {label!r}, {name}"
-            drawn = _drawn(revealed.order[pool, column], ended[pool, column], name)
-            found = np.count_nonzero(answered[pool, column][drawn])
-            inclusion[pool[drawn], column] = found / max(len(pool), 1)
-    return answered & (inclusion > 0.0), inclusion
+def _class_name(revealed: Revealed, code: int) -> str:
+    label = revealed.classes[code]
+    return "" if label is None else f"class {label!r}"
 
 
 def _drawn(order: IntArray, ended: BoolArray, name: str) -> BoolArray:

@@ -2,8 +2,11 @@
 
 The table is completed once, each missing value by that of a random row of its class
 that has it, and then taken for the truth. On it the whole way is walked for every
-division of the budget: rows are drawn, a logistic regression is fitted with the
-weights of the draw, and a threshold certified. What is said of power is for planning:
+division of the budget: rows of the controlled class and single values of the other are
+drawn, two linear scores are fitted with the weights of the draw, and thresholds
+certified; the score with more power counts. One is the density ratio of two normal laws
+with one covariance, to which the other class brings its means, column by column. The
+other is a logistic regression on complete rows. What is said of power is for planning:
 the certificate rests on none of it.
 """
 
@@ -21,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from missratio._base.blocks import any_by_row
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning._plan_cells import MissingCells
+from missratio.learning._plan_draw import Pool, proportional_counts
 from missratio.threshold import LookUpRule, looked_up_sample
 
 # Which shares of a budget the rows of the controlled class may get.
@@ -28,8 +32,10 @@ SHARES = (0.25, 0.4, 0.55, 0.7, 0.85)
 # And which multiples of it the table of powers shows.
 MULTIPLES = (0.25, 0.5, 1.0, 1.5, 2.0)
 # Walks for each division; fewer where rows are many, and powers steadier.
-WALKS = 5
+WALKS = 8
 MANY_ROWS = 20_000
+# What is added to variances, as a share of them: columns may repeat each other.
+RIDGE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +51,16 @@ class PlannedPower:
     power : ndarray of shape (n_budgets,)
         0 where no threshold is certified, averaged over draws.
     share : float
-        The share of the values that goes to the controlled class.
+        The share of the values that goes to rows of the controlled class.
+    tried : dict from float to float
+        The power of the plan's budget by the shares that were tried.
     """
 
     values: IntArray
     rows: IntArray
     power: FloatArray
     share: float
+    tried: dict[float, float]
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """The table, a line for each budget.
@@ -79,6 +88,19 @@ class PlannedPower:
         ]
         return "; ".join(parts)
 
+    @property
+    def division(self) -> str:
+        """In words: what was tried, and what it would buy; empty without a choice."""
+        if len(self.tried) < 2:
+            return ""
+        parts = [
+            f"{share:.0%}: power {power:.2f}" for share, power in self.tried.items()
+        ]
+        return (
+            f"{self.share:.0%} of the values go to rows of the controlled class. Of "
+            f"the shares tried it has the most power: {'; '.join(parts)}"
+        )
+
 
 @dataclass(frozen=True)
 class PlanningTask:
@@ -99,9 +121,39 @@ class PlanningTask:
     controlled: int
 
 
+@dataclass(frozen=True)
+class Division:
+    """How many values go to whole rows of the controlled class, and elsewhere."""
+
+    rows: int
+    cells: int
+
+    @classmethod
+    def of(
+        cls, budget: int, share: float, pools: list[Pool], prices: IntArray
+    ) -> Division:
+        """A share of a budget; what one part can't use goes to the other.
+
+        Parameters
+        ----------
+        budget : int
+        share : float
+            That of rows.
+        pools : list of Pool
+        prices : ndarray of int of shape (n_rows,)
+            Missing values of each row of the table.
+        """
+        most_rows = sum(int(prices[p.rows].sum()) for p in pools if p.column is None)
+        most_cells = sum(len(p.rows) for p in pools if p.column is not None)
+        rows = min(round(share * budget), most_rows)
+        cells = min(budget - rows, most_cells)
+        return cls(min(budget - cells, most_rows), cells)
+
+
 def plan_power(
     array: FloatArray,
     cells: MissingCells,
+    pools: list[Pool],
     task: PlanningTask,
     budget: int,
     shares: tuple[float, ...],
@@ -113,6 +165,8 @@ def plan_power(
     ----------
     array : ndarray of shape (n_rows, n_features)
     cells : MissingCells
+    pools : list of Pool
+        Rows of the controlled class, and single values of the other.
     task : PlanningTask
     budget : int
         Values to look up.
@@ -120,70 +174,133 @@ def plan_power(
         The shares to choose from.
     seed : int
     """
-    pilot = _Pilot(array, cells, task, seed)
-    tried = [pilot.power(share * budget, (1 - share) * budget) for share in shares]
-    share = shares[int(np.argmax([power for power, _ in tried]))]
+    pilot = _Pilot(array, cells, pools, task, seed)
+    tried = {share: pilot.power(budget, share)[0] for share in shares}
+    share = max(tried, key=lambda each: tried[each])
     budgets = np.unique(np.round(budget * np.array(MULTIPLES)).astype(int))
-    found = [pilot.power(share * size, (1 - share) * size) for size in budgets]
+    budgets = budgets[budgets >= pilot.least]
+    found = [pilot.power(int(size), share) for size in budgets]
     # A budget beyond all that is missing buys no more: it isn't shown twice.
     rows, first = np.unique([count for _, count in found], return_index=True)
     powers = np.array([power for power, _ in found])[first]
-    return PlannedPower(budgets[first], rows, powers, share)
+    return PlannedPower(budgets[first], rows, powers, share, tried)
 
 
 class _Pilot:
     """A completed table on which look-ups are tried out."""
 
     def __init__(
-        self, array: FloatArray, cells: MissingCells, task: PlanningTask, seed: int
+        self,
+        array: FloatArray,
+        cells: MissingCells,
+        pools: list[Pool],
+        task: PlanningTask,
+        seed: int,
     ) -> None:
         rng = np.random.default_rng([seed, 1])
-        self.task = task
+        self.task, self.pools, self.seed = task, pools, seed
         self.is_other: BoolArray = cells.codes != task.controlled
         self.rows = _completed(array, self.is_other, rng)
-        self.prices = cells.missing.sum(axis=1)
+        self.missing = cells.missing
+        self.prices: IntArray = cells.missing.sum(axis=1)
         self.incomplete = any_by_row(cells.missing)
         self.walks = WALKS if len(array) <= MANY_ROWS else 2
-        self.seed = seed
+        self.single = [pool for pool in pools if pool.column is not None]
 
-    def power(self, controlled: float, other: float) -> tuple[float, int]:
+    @property
+    def least(self) -> int:
+        """The fewest values that one of every pool takes."""
+        return len(self.pools)
+
+    def power(self, budget: int, share: float) -> tuple[float, int]:
         """The mean power, and the number of controlled rows that are looked up."""
+        division = Division.of(budget, share, self.pools, self.prices)
+        if division.cells < len(self.single):
+            return 0.0, 0
         powers, counts = [], []
         for walk in range(self.walks):
             rng = np.random.default_rng([self.seed, 2, walk])
-            inclusion = np.where(self.incomplete, 0.0, 1.0)
-            for of_class, values in (
-                (~self.is_other, controlled),
-                (self.is_other, other),
-            ):
-                pool = rng.permutation(np.flatnonzero(self.incomplete & of_class))
-                drawn = pool[np.cumsum(self.prices[pool]) <= values]
-                inclusion[drawn] = len(drawn) / max(len(pool), 1)
-                if of_class is not self.is_other:
-                    counts.append(len(drawn))
-            powers.append(self._walk(inclusion, rng))
-        return float(np.mean(powers)), round(float(np.mean(counts)))
+            drawn = _Draw(self, division, rng)
+            counts.append(drawn.n_rows)
+            controlled = rng.permutation(np.flatnonzero(~self.is_other))
+            n_held = round(self.task.calibration_size * len(controlled))
+            held, training = controlled[:n_held], controlled[n_held:]
+            inclusion = drawn.inclusion[held]
+            powers.append(
+                [
+                    0.0 if scores is None else self._certified(scores, held, inclusion)
+                    for scores in (drawn.normal(training), drawn.logistic(training))
+                ]
+            )
+        return float(np.mean(powers, axis=0).max()), round(float(np.mean(counts)))
 
-    def _walk(self, inclusion: FloatArray, rng: np.random.Generator) -> float:
-        controlled = rng.permutation(np.flatnonzero(~self.is_other))
-        n_held = round(self.task.calibration_size * len(controlled))
-        held = controlled[:n_held]
-        training = inclusion > 0.0
-        training[held] = False
-        if len(np.unique(self.is_other[training])) < 2:
-            return 0.0
-        model = make_pipeline(StandardScaler(), LogisticRegression())
-        model.fit(
-            self.rows[training],
-            self.is_other[training],
-            logisticregression__sample_weight=1.0 / inclusion[training],
-        )
-        scores = model.decision_function(self.rows)
-        sample = looked_up_sample(scores[held], inclusion[held])
+    def _certified(
+        self, scores: FloatArray, held: IntArray, inclusion: FloatArray
+    ) -> float:
+        """The power at the threshold that the held-out rows certify."""
+        sample = looked_up_sample(scores[held], inclusion)
         chosen = LookUpRule().select(sample, self.task.alpha, self.task.delta)
         if chosen.threshold is None:
             return 0.0
         return float((scores[self.is_other] > chosen.threshold).mean())
+
+
+class _Draw:
+    """What was looked up in one walk, and the scores that can be fitted to it."""
+
+    def __init__(
+        self, pilot: _Pilot, division: Division, rng: np.random.Generator
+    ) -> None:
+        self.pilot, is_other = pilot, pilot.is_other
+        pool = rng.permutation(np.flatnonzero(pilot.incomplete & ~is_other))
+        drawn = pool[np.cumsum(pilot.prices[pool]) <= division.rows]
+        self.n_rows = len(drawn)
+        # 1. How likely rows were to be there, and single values of the other class.
+        self.inclusion = np.where(pilot.incomplete, 0.0, 1.0)
+        self.inclusion[drawn] = len(drawn) / max(len(pool), 1)
+        cells = np.where(pilot.missing, 0.0, 1.0)
+        counts = []
+        if pilot.single:
+            counts = proportional_counts(pilot.single, division.cells).tolist()
+        for own, count in zip(pilot.single, counts, strict=True):
+            found = rng.choice(own.rows, count, replace=False)
+            cells[found, own.column] = count / len(own.rows)
+        if pilot.single:
+            self.inclusion[is_other] = cells[is_other].prod(axis=1)
+        self.cells = cells[is_other]
+
+    def normal(self, training: IntArray) -> FloatArray | None:
+        """Σ₀⁻¹(μ₁ − μ₀), what the log-ratio of two normal laws comes to."""
+        rows, weights = self.pilot.rows, _inverse(self.inclusion[training])
+        if np.count_nonzero(weights) < 2:
+            return None
+        mean = np.average(rows[training], axis=0, weights=weights)
+        centred = rows[training] - mean
+        spread = (weights * centred.T) @ centred / weights.sum()
+        spread += np.diag(RIDGE * np.diagonal(spread) + np.finfo(np.float64).tiny)
+        worth = _inverse(self.cells)
+        other = (worth * rows[self.pilot.is_other]).sum(axis=0)
+        other /= np.maximum(worth.sum(axis=0), np.finfo(np.float64).tiny)
+        return np.asarray(rows @ np.linalg.lstsq(spread, other - mean)[0])
+
+    def logistic(self, training: IntArray) -> FloatArray | None:
+        """By complete rows, weighted by how likely they were to be there."""
+        rows, is_other = self.pilot.rows, self.pilot.is_other
+        used = np.concatenate([training, np.flatnonzero(is_other)])
+        used = used[self.inclusion[used] > 0.0]
+        if len(np.unique(is_other[used])) < 2:
+            return None
+        model = make_pipeline(StandardScaler(), LogisticRegression())
+        worth = 1.0 / self.inclusion[used]
+        model.fit(rows[used], is_other[used], logisticregression__sample_weight=worth)
+        return np.asarray(model.decision_function(rows))
+
+
+def _inverse(inclusion: FloatArray) -> FloatArray:
+    """One over probabilities, 0 where they are 0."""
+    weights = np.zeros(inclusion.shape)
+    np.divide(1.0, inclusion, out=weights, where=inclusion > 0.0)
+    return weights
 
 
 def _completed(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from missratio._base.hints import did_you_mean, listed
+from missratio._base.typing import IntArray
 from missratio.learning._plan import QueryPlan
 from missratio.learning._plan_cells import (
     MissingCells,
@@ -20,11 +21,14 @@ from missratio.learning._plan_draw import (
     integer_seed,
     mean_price,
     missing_pools,
+    nothing_missing,
     pool_counts,
     positive,
+    proportional_counts,
 )
 from missratio.learning._plan_power import (
     SHARES,
+    Division,
     PlannedPower,
     PlanningTask,
     plan_power,
@@ -77,9 +81,10 @@ def plan_queries(
         values as it misses.
     goal : {"certificate", "ratio", "both"}, default=None
         What the budget is for. "certificate" draws incomplete rows of the controlled
-        class; "both" draws rows of both classes, in the proportion that buys the most
-        certified power in a trial on this table; "ratio" draws values of every class
-        and feature alike. With the first two, ``plan.power`` says what to expect.
+        class, with all that they miss. "ratio" draws single values of every class and
+        feature alike. "both" draws rows of the controlled class and single values of
+        the other, in the proportion that buys the most certified power in a trial on
+        this table. With the first and the last, ``plan.power`` says what to expect.
     rowwise : bool, default=False
         Whether rows with a missing value are drawn, and all their missing values looked
         up: for certificates, and where rows are missing as a whole.
@@ -122,10 +127,9 @@ def plan_queries(
         task = PlanningTask(
             alpha, delta, calibration_size, _place(cells, controlled_class)
         )
-        pools, budgets, power = _for_power(
+        pools, counts, budgets, power = _for_power(
             X, cells, task, positive(budget, "budget"), goal, seed
         )
-        rowwise, counts = True, np.array([len(pool.rows) for pool in pools])
     else:
         if goal is not None:
             check_goal(goal)
@@ -144,7 +148,7 @@ def plan_queries(
         ids=None if keys is None else keys[rows],
         feature_names=cells.feature_names,
         shape=(cells.missing.shape[0], cells.missing.shape[1]),
-        rowwise=rowwise,
+        rowwise=drawn.rowwise,
         lines=None
         if lines is None
         else _by_row(lines, "lines", len(cells.codes))[rows],
@@ -157,19 +161,33 @@ def plan_queries(
 
 def _for_power(
     X: Any, cells: MissingCells, task: PlanningTask, budget: int, goal: str, seed: int
-) -> tuple[list[Pool], list[float], PlannedPower]:
-    """Rows to draw from, and the values that each class may take."""
-    array = np.asarray(as_numeric_array(X), dtype=np.float64)
-    shares = SHARES if goal == "both" else (1.0,)
-    classes = [task.controlled]
+) -> tuple[list[Pool], IntArray, list[float], PlannedPower]:
+    """What to draw from, how much at most, and the values that each may take."""
+    pools = missing_pools(cells, [task.controlled], rowwise=True, needed=False)
+    n_whole = len(pools)
     if goal == "both":
-        classes = list(range(len(cells.classes)))
-    pools = missing_pools(cells, classes, rowwise=True)
-    if len(pools) == 1:
-        shares = (1.0,) if pools[0].code == task.controlled else (0.0,)
-    power = plan_power(array, cells, task, budget, shares, seed)
-    parts = {True: power.share, False: 1.0 - power.share}
-    return pools, [budget * parts[p.code == task.controlled] for p in pools], power
+        pools += missing_pools(
+            cells, [1 - task.controlled], rowwise=False, needed=False
+        )
+    n_single = len(pools) - n_whole
+    if not pools:
+        raise nothing_missing()
+    if budget < len(pools):
+        raise ValueError(
+            f"A budget must allow one value for each feature of the other class that "
+            f"misses some, and a row: got {budget}, needs {len(pools)} or more. Raise "
+            "it, or take goal='certificate', which leaves the other class alone."
+        )
+    shares = SHARES if n_whole and n_single else (float(n_whole),)
+    array = np.asarray(as_numeric_array(X), dtype=np.float64)
+    power = plan_power(array, cells, pools, task, budget, shares, seed)
+    prices = cells.missing.sum(axis=1)
+    division = Division.of(budget, power.share, pools, prices)
+    counts = np.array([len(pool.rows) for pool in pools])
+    if n_single:
+        counts[n_whole:] = proportional_counts(pools[n_whole:], division.cells)
+    parts = [float(division.rows)] * n_whole + [np.inf] * n_single
+    return pools, counts, parts, power
 
 
 def _place(cells: MissingCells, controlled: Any) -> int:

@@ -18,10 +18,17 @@ def fisher_information(
 
     `theta` is standardised, its intercept not corrected.
     """
+    return _information_and_expected(evidence, theta, coordinates)[0]
+
+
+def _information_and_expected(
+    evidence: Evidence, theta: FloatArray, coordinates: Coordinates
+) -> tuple[FloatArray, float]:
+    """Fisher's information, and how many revealed rows the fit expects."""
     design = coordinates.design(evidence.values)
     probability = expit(theta @ design)
     weights = evidence.mass * probability * (1.0 - probability)
-    return np.asarray((design * weights) @ design.T)
+    return (design * weights) @ design.T, float(probability @ evidence.mass)
 
 
 def lookup_covariance(
@@ -33,9 +40,8 @@ def lookup_covariance(
     the n_missing missing values not a random number but m were revealed, which takes
     1/m − 1/n_missing from its variance.
     """
-    covariance = np.linalg.inv(fisher_information(evidence, theta, coordinates))
-    probability = expit(theta @ coordinates.design(evidence.values))
-    expected = float(probability @ evidence.mass)
+    information, expected = _information_and_expected(evidence, theta, coordinates)
+    covariance = np.linalg.inv(information)
     rest = evidence.unrevealed_mass
     covariance[0, 0] -= 1.0 / expected - 1.0 / (expected + rest)
     return np.asarray(covariance)
@@ -71,14 +77,15 @@ def standard_precision(
 
 
 def standard_covariance(
-    evidence: Evidence, theta: FloatArray, shadow: ShadowEvidence | None
+    evidence: Evidence,
+    theta: FloatArray,
+    shadow: ShadowEvidence | None,
+    coordinates: Coordinates,
 ) -> FloatArray:
     """The covariance of standardised parameters; arguments as of `covariance_of`."""
     if shadow is not None:
         return np.asarray(np.linalg.inv(standard_precision(evidence, theta, shadow)))
-    coordinates = evidence.coordinates
-    standard = coordinates.standardise(theta)
-    return lookup_covariance(evidence, standard, coordinates)
+    return lookup_covariance(evidence, coordinates.standardise(theta), coordinates)
 
 
 def covariance_of(
@@ -95,7 +102,8 @@ def covariance_of(
         What the table says by itself: its information and the prior's are added.
     """
     coordinates = (shadow or evidence).coordinates
-    return coordinates.restore_covariance(standard_covariance(evidence, theta, shadow))
+    covariance = standard_covariance(evidence, theta, shadow, coordinates)
+    return coordinates.restore_covariance(covariance)
 
 
 def inverse_information(evidence: Evidence, theta: FloatArray) -> FloatArray:

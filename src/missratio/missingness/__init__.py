@@ -10,7 +10,8 @@ from missratio.missingness._check import (
 )
 from missratio.missingness._inclusion import RowInclusion, drawn_whole
 from missratio.missingness._looked_up_terms import looked_up_terms
-from missratio.missingness.base import Missingness
+from missratio.missingness.base import Missingness, once
+from missratio.missingness.blocks import Block, BlockMissingness
 from missratio.missingness.by_name import NamedMissingness
 from missratio.missingness.corruption import corrupt
 from missratio.missingness.function import FunctionMissingness
@@ -24,6 +25,8 @@ from missratio.missingness.patterns import (
 from missratio.missingness.step import StepMissingness
 
 __all__ = [
+    "Block",
+    "BlockMissingness",
     "FunctionMissingness",
     "LittleTest",
     "LogisticMissingness",
@@ -41,6 +44,7 @@ __all__ = [
     "looked_up_terms",
     "missingness_check",
     "missingness_patterns",
+    "once",
     "refuse_contradiction",
     "warn_of_contradiction",
 ]

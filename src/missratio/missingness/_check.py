@@ -18,7 +18,7 @@ from missratio.missingness.arrays import (
     column_name,
     column_names,
 )
-from missratio.missingness.base import Missingness
+from missratio.missingness.base import Missingness, once
 
 LEVEL = 1e-3
 """How often, at most, a table that φ does describe is said to contradict it."""
@@ -125,23 +125,21 @@ def missingness_check(
 ) -> tuple[MissingnessCheck, ...]:
     """Test E W = 1 for the rows of one class, to see whether the table contradicts φ.
 
-    A φ that describes the table is said to contradict it with probability `level` at
-    most over all the checks together.
+    A right φ is contradicted with probability at most `level`, over all the checks
+    together.
 
     Parameters
     ----------
     X : array-like or dataframe of shape (n, d)
         The rows of one class, NaN where missing.
     missingness : Missingness
-        The class's model. Where it was learned, only what no φ within its band at
-        `level` explains speaks against it.
+        If it was learned, only what no φ in its band explains speaks against it.
     level : float, default=0.001
     complete : bool, default=False
         Per feature: whether to test as well what weights of complete rows rest on, that
         entries go missing independently given the row.
     odds_factor : float, default=1.0
-        By what factor the odds φ/(1 − φ) may be wrong either way: only what none of
-        these φ explains speaks against it.
+        By what factor the odds φ/(1 − φ) may be wrong either way.
     names : sequence of str, optional
         Of the columns, for messages; those of a dataframe are known.
 
@@ -162,7 +160,7 @@ def missingness_check(
     >>> mirrored = mr.LogisticMissingness(-1.0, [-2.0])
     >>> (check,) = mr.missingness_check(X, mirrored)
     >>> check.verdict, check.sentence
-    ('contradiction', 'φ expects 90 % of column 0 missing, the table has 34 %')
+    ('contradiction', 'φ expects 90% of column 0 missing, the table has 34%')
     """
     n_columns = as_numeric_array(X).shape[1]
     missingness = missingness.bound(column_names(X) if names is None else names)
@@ -170,10 +168,15 @@ def missingness_check(
     bounds = _weights(missingness.column_maxima(n_columns), odds_factor)
     if missingness.rowwise:
         return check_weights(edges, ["rows"], bounds, level)
-    shown = [
-        f"column {column_name(X, j) if names is None else repr(names[j])}"
-        for j in range(n_columns)
+    own = [
+        column_name(X, j) if names is None else repr(names[j]) for j in range(n_columns)
     ]
+    shown = [f"column {name}" for name in own]
+    if missingness.groups is not None:
+        # What goes missing together is one thing to test.
+        kept = once(missingness.groups)
+        edges = [each[:, kept] for each in edges]
+        shown, bounds = [shown[j] for j in kept], bounds[kept]
     return check_weights(edges, shown, bounds, level, complete=complete)
 
 
@@ -181,6 +184,8 @@ def _edges(
     X: Any, missingness: Missingness, level: float, odds_factor: float
 ) -> list[FloatArray]:
     """The weights; or the least and the largest ones that φ may give."""
+    if not (missingness.learned or missingness.rowwise) and odds_factor == 1.0:
+        return [missingness.weights(X)]
     if missingness.learned:
         low, high = missingness.probability_band(X, level)
     else:
@@ -215,9 +220,9 @@ def check_weights(
         Whether to test products over columns as well.
     """
     columns = [each.reshape(len(each), -1) for each in edges]
-    tested: list[tuple[tuple[int, ...], list[WeightEvidence]]] = [
-        ((j,), [WeightEvidence.of(each[:, j]) for each in columns])
-        for j in range(columns[0].shape[1])
+    by_column = zip(*map(WeightEvidence.of_columns, columns), strict=True)
+    tested: list[tuple[tuple[int, ...], Sequence[WeightEvidence]]] = [
+        ((j,), sums) for j, sums in enumerate(by_column)
     ]
     lossy = [j for (j,), sums in tested if sums[-1].total != sums[-1].n_rows]
     if complete and len(lossy) > 1:
@@ -251,7 +256,9 @@ def _check(
     product = math.prod(float(bounds[j]) for j in group)
     bound = product if math.isfinite(product) else None
     low, high = sums[0], sums[-1]
-    over, under = low.log_evidence(bound)[0], high.log_evidence(bound)[1]
+    over, under = low.log_evidence(bound)
+    if high is not low:
+        under = high.log_evidence(bound)[1]
     worse = low if over >= under else high
     n = max(worse.n_rows, 1)
     expected = 1.0 - worse.n_observed / worse.total if worse.n_observed else 1.0
@@ -353,7 +360,7 @@ def _weights(probability: FloatArray, odds_factor: float) -> FloatArray:
 def _percentages(expected: float, found: float) -> tuple[str, str]:
     """Two shares, with as many digits as tell them apart."""
     for digits in range(4):
-        texts = [f"{100 * share:.{digits}f} %" for share in (expected, found)]
+        texts = [f"{100 * share:.{digits}f}%" for share in (expected, found)]
         if texts[0] != texts[1]:
             break
     return texts[0], texts[1]

@@ -29,10 +29,12 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
 
 _BETS = np.geomspace(3e-4, 0.95, 14)
-_PENALTIES = -np.log1p(-_BETS) - _BETS
+_LOG_STAKES = np.log1p(-_BETS)
+_PENALTIES = -_LOG_STAKES - _BETS
 # A product of eight must not overflow.
 _SMALLEST_ODDS, _LARGEST_ODDS = 1e-16, 1e30
 _FEWEST = 10
@@ -69,45 +71,30 @@ class WeightEvidence:
     growth: FloatArray
 
     @classmethod
-    def of(cls, weights: Any) -> WeightEvidence:
-        """Sums of weights of shape (n,): 0 where missing, else 1/(1 − φ)."""
-        w = np.asarray(weights, dtype=np.float64)
-        # Where a weight rounds to less than one, φ is zero.
-        odds = np.clip(w[w > 0] - 1.0, 0.0, _LARGEST_ODDS)
-        return cls(
-            len(w),
-            len(odds),
-            float(odds.sum()),
-            float(odds @ odds),
-            float(odds.min(initial=np.inf)),
-            float(odds.max(initial=0.0)),
-            _growth(odds),
+    def of_columns(cls, weights: FloatArray) -> list[WeightEvidence]:
+        """Sums of each column of weights: 0 where missing, else 1/(1 − φ)."""
+        n_rows, width = weights.shape
+        step = 8 * max(1, _BLOCK // width)
+        blocks = [weights[i : i + step] for i in range(0, max(n_rows, 1), step)]
+        with one_blas_thread(weights.size) as threads:
+            parts = share(_block_sums, blocks, threads)
+        added, least, largest, growth = zip(*parts, strict=True)
+        n_observed, odds, squares = np.sum(added, axis=0)
+        columns = zip(
+            n_observed.astype(int).tolist(),
+            odds.tolist(),
+            squares.tolist(),
+            np.min(least, axis=0).tolist(),
+            np.max(largest, axis=0).tolist(),
+            np.sum(growth, axis=0).T,
+            strict=True,
         )
+        return [cls(n_rows, *column) for column in columns]
 
     @classmethod
-    def from_totals(
-        cls,
-        n_rows: int,
-        n_observed: int,
-        total: float,
-        squares: float,
-        least: float,
-        largest: float,
-    ) -> WeightEvidence:
-        """From Σ W, Σ W² and the least and largest positive W: less powerful."""
-        odds = max(total - n_observed, 0.0)
-        # By Cauchy and Schwarz; rounding must not make less of them.
-        least_squares = odds**2 / max(n_observed, 1)
-        odds_squares = max(squares - 2.0 * total + n_observed, least_squares)
-        return cls(
-            n_rows,
-            n_observed,
-            odds,
-            odds_squares,
-            max(least - 1.0, 0.0),
-            max(largest - 1.0, 0.0),
-            _BETS * odds - _PENALTIES * odds_squares,
-        )
+    def of(cls, weights: Any) -> WeightEvidence:
+        """Sums of weights of shape (n,)."""
+        return cls.of_columns(np.asarray(weights, dtype=np.float64)[:, None])[0]
 
     def __add__(self, other: WeightEvidence) -> WeightEvidence:
         return WeightEvidence(
@@ -151,7 +138,7 @@ class WeightEvidence:
             On the weights; None: the plausible one.
         """
         n_missing = self.n_rows - self.n_observed
-        over = n_missing * np.log1p(-_BETS) + self.growth
+        over = n_missing * _LOG_STAKES + self.growth
         room = (self.plausible_bound if bound is None else bound) - 1.0
         room = max(room, self.largest, _SMALLEST_ODDS)
         # A missing row's ξ = 1/room is known; observed rows take Fan's bound.
@@ -163,16 +150,29 @@ class WeightEvidence:
         return _log_mean_exp(over), _log_mean_exp(under)
 
 
+def _block_sums(
+    weights: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Counts, Σ o and Σ o² of each column; least and largest odds; their growth."""
+    observed = weights > 0
+    # Where a weight rounds to less than one, φ is zero.
+    odds = np.clip(weights - 1.0, 0.0, _LARGEST_ODDS)
+    squares = np.einsum("ij,ij->j", odds, odds)
+    return (
+        np.stack([observed.sum(axis=0), odds.sum(axis=0), squares]),
+        odds.min(axis=0, where=observed, initial=np.inf),
+        odds.max(axis=0, initial=0.0),
+        _growth(odds),
+    )
+
+
 def _growth(odds: FloatArray) -> FloatArray:
-    """Σ log(1 + λo) for each bet; of products of eight factors, which is faster."""
-    eights = np.zeros((8, -(-len(odds) // 8)))
-    eights.flat[: len(odds)] = odds
-    growth = np.zeros(len(_BETS))
-    for start in range(0, eights.shape[1], _BLOCK):
-        block = eights[:, start : start + _BLOCK]
-        for k, bet in enumerate(_BETS):
-            growth[k] += np.log((1.0 + bet * block).prod(axis=0)).sum()
-    return growth
+    """Σ log(1 + λo), (n_bets, n_columns); of products of eight, which is faster."""
+    eights = np.zeros((8, -(-len(odds) // 8), odds.shape[1]))
+    eights.reshape(-1, odds.shape[1])[: len(odds)] = odds
+    return np.stack(
+        [np.log((1.0 + b * eights).prod(axis=0)).sum(axis=0) for b in _BETS]
+    )
 
 
 def _log_mean_exp(exponents: FloatArray) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from missratio._base.blocks import rows_with_nan
-from missratio._base.typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness.arrays import (
     as_numeric_array,
     check_no_partial_row,
@@ -58,6 +58,11 @@ class Missingness(ABC):
         """The number of features that the model is for; None where any will do."""
         return None
 
+    @property
+    def groups(self) -> IntArray | None:
+        """Columns with equal numbers go missing together; None where none do."""
+        return None
+
     def weight_bound(self, n_columns: int, odds_factor: float = 1.0) -> float | None:
         """The largest weight 1/(1 − φ) that a complete row can have; None if unknown.
 
@@ -69,6 +74,8 @@ class Missingness(ABC):
             By what factor the odds φ/(1 − φ) may be larger than the model says.
         """
         largest = self.column_maxima(n_columns)
+        if self.groups is not None:
+            largest = largest[once(self.groups)]
         if not (largest < 1.0).all():
             return None
         with np.errstate(over="ignore"):
@@ -320,6 +327,17 @@ class Missingness(ABC):
         parameters = [p for p in every if p.repr]
         shown = [f"{p.name}={_short(getattr(self, p.name))}" for p in parameters]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def once(groups: IntArray) -> IntArray:
+    """The first column of each group: what goes missing together counts once.
+
+    Parameters
+    ----------
+    groups : ndarray of int of shape (n_columns,)
+        Columns with equal numbers go missing together.
+    """
+    return np.sort(np.unique(groups, return_index=True)[1])
 
 
 def check_delta(delta: float) -> None:

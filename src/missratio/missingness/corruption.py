@@ -93,5 +93,8 @@ def _lose(
     for rows in blocks:
         # A comparison with NaN, where φ is not known, is False: what is missing stays
         # so.
-        lost = generator.uniform(size=probability[rows].shape) < probability[rows]
+        draws = generator.random(probability[rows].shape)
+        if missingness.groups is not None:
+            draws = draws[:, missingness.groups]
+        lost = draws < probability[rows]
         lossy[rows][lost] = np.nan

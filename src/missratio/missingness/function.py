@@ -23,8 +23,8 @@ class FunctionMissingness(Missingness):
         d) per feature. The value at a row must depend on that row only (it may be
         called on blocks of rows), and per feature the value at entry j on that entry
         only. Called on complete rows for a rowwise model; per feature it sees NaN, and
-        what it returns there is not used. A model that is to be pickled needs a
-        function that can be, one of a module.
+        what it returns there is not used. To pickle the model, use a function that is
+        defined in a module.
     rowwise : bool, default=True
         Whether whole rows are missing, rather than single entries.
     maximum : float, or per feature array-like of shape (d,), optional

@@ -63,12 +63,13 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
     block = rows.source.block(0, rows.n_rows)
     weights, features = rows.all_weights(), block.features
     assert weights is not None
-    controls = _Controls(block, weights)
+    controls = _Controls(block, weights, rows.groups)
     adjusted = np.empty(features.shape)
 
     def work(group: IntArray) -> None:
         columns = np.flatnonzero(required[group[0]])
-        weight = weights[:, columns].prod(axis=1)[:, None]
+        groups = None if rows.groups is None else rows.groups[columns]
+        weight = joint_weight(weights[:, columns], groups)[:, None]
         terms = weight * np.where(weight > 0.0, features[:, group], 0.0)
         adjusted[:, group] = controls.regress_out(terms, columns)
 
@@ -97,7 +98,9 @@ def _by_draw(rows: ClassRows, required: BoolArray) -> ClassRows:
                     features, inclusion[:, columns[0]], others, block.weights
                 )
             continue
-        weight = joint_weight(weights[:, columns], whole=rows.drawn_whole)
+        weight = joint_weight(
+            weights[:, columns], None if rows.groups is None else rows.groups[columns]
+        )
         adjusted[:, group] = _hajek_terms(features, weight, block.weights)
     return replace(rows, adjusted=adjusted)
 
@@ -134,8 +137,11 @@ def _same_columns(required: BoolArray) -> list[IntArray]:
 class _Controls:
     """What has mean zero, from one class's weights and values."""
 
-    def __init__(self, block: RowBlock, weights: FloatArray) -> None:
+    def __init__(
+        self, block: RowBlock, weights: FloatArray, groups: IntArray | None
+    ) -> None:
         self.weights = weights
+        self.groups = np.arange(weights.shape[1]) if groups is None else groups
         self.share = block.weights
         found = weighted_sums(block.rows, weights, block.weights)
         mean = found.sums / np.where(found.mass > 0.0, found.mass, 1.0)
@@ -178,12 +184,14 @@ class _Controls:
     def _block(self, columns: IntArray, rows: slice) -> FloatArray:
         """The controls of a feature of these columns, for some rows."""
         weights = self.weights[rows][:, columns]
-        if len(columns) > 2:
-            return np.asarray(weights.prod(axis=1, keepdims=True) - 1.0)
+        if len(columns) > 2 or len(np.unique(self.groups[columns])) < len(columns):
+            return joint_weight(weights, self.groups[columns])[:, None] - 1.0
         if len(columns) == 1:
             controls = (weights - 1.0) * self.partners[rows]
-            # A column is no partner of its own; what is always zero gets no slope.
-            controls[:, 1 + columns[0]] = 0.0
+            # A column is no partner of its own, nor one that goes missing with it; what
+            # is always zero gets no slope.
+            own = self.groups == self.groups[columns[0]]
+            controls[:, 1 + np.flatnonzero(own)] = 0.0
             return controls
         found = []
         for j, k in ((0, 1), (1, 0)):

@@ -22,7 +22,7 @@ from missratio._base.summary import Summary
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.exceptions import NoFiniteOptimumWarning, NotSolvedWarning
 from missratio.missingness import Missingness
-from missratio.missingness.arrays import text_columns_named
+from missratio.missingness.arrays import column_names, text_columns_named
 from missratio.rows import (
     ClassRows,
     MemorySource,
@@ -115,7 +115,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         ratio = np.where(np.isnan(ratio), 0.0, np.minimum(ratio, clip or np.inf))
         label = self.classes_[0]
         label = label.item() if hasattr(label, "item") else label
-        model = class_model(self._own_missingness(), label)
+        model = class_model(self._own_missingness(), label, column_names(X))
         if isinstance(model, Missingness):
             ratio = ratio * complete_row_weights(X, model)
         total = float(ratio.sum())
@@ -306,10 +306,10 @@ def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
 def two_classes(y: Any) -> Any:
     """The two labels of y, sorted."""
     if y.dtype.kind in "biu":
-        low, high = y.min(), y.max()
-        if low < high and np.count_nonzero(y == low) + np.count_nonzero(
-            y == high
-        ) == len(y):
+        # A few labels tell which two there are, a look at all that there are no more.
+        few = y[:: 1 + len(y) // 1024]
+        low, high = few.min(), few.max()
+        if low < high and ((y == low) | (y == high)).all():
             return np.array([low, high])
     check_classification_targets(y)
     classes = np.unique(y)

@@ -16,7 +16,7 @@ from missratio.engine import Sample
 from missratio.missingness import Missingness
 from missratio.objective import Objective
 from missratio.ratio._base import check_no_infinity, check_penalty
-from missratio.ratio._checks import check_log_linear
+from missratio.ratio._checks import check_log_linear, check_parameters
 from missratio.ratio._joint import JointRatio
 from missratio.ratio._penalty import check_ridge_alone
 from missratio.ratio._problem import RatioProblem, WeightedMean
@@ -121,9 +121,9 @@ def _centred(sample: Sample, centre: FloatArray) -> Sample:
 def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     """Fit many data sets of one shape at once.
 
-    What a simulation needs: thousands of small fits in one call, each the same as
-    ``estimator.fit`` would give, without its overhead and on all cores. Nothing is
-    warned of; look at `BatchFit.converged`.
+    It is for simulations: thousands of small fits in one call, each the same as
+    ``estimator.fit`` would give, without its overhead and on all cores. There are no
+    warnings; look at `BatchFit.converged`.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
             "estimator must be a KLIEP, FDivergenceRatio or ObjectiveRatio, got "
             f"{estimator!r}."
         )
-    estimator._check_parameters()
+    check_parameters(estimator, estimator._objective())
     check_log_linear(estimator)
     check_ridge_alone(estimator, "fit_batch")
     tables = [np.asarray(X, dtype=np.float64) for X in (X1, X0)]
@@ -214,7 +214,9 @@ def _numerator_means(
     if by_entry:
         weights = inverse_probability_weights(rows, model)
         columns = only_columns(required_columns)
-        weights = weights_of_features(weights, columns).reshape(features.shape)
+        groups = model.groups if isinstance(model, Missingness) else None
+        weights = weights_of_features(weights, columns, groups)
+        weights = weights.reshape(features.shape)
     else:
         weights = _row_weights(estimator, table, 1)
     sums = weighted_sums(features, weights, None)

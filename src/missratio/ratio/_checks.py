@@ -11,16 +11,41 @@ from sklearn.utils.validation import validate_data
 
 from missratio._base.typing import FloatArray
 from missratio.exceptions import DataError, Message, Remedy
-from missratio.ratio._base import BaseRatio
+from missratio.objective import Objective
+from missratio.ratio._base import NORMALIZATIONS, SOLVERS, BaseRatio, check_choice
 from missratio.ratio._parts import (
     JointProblem,
     JointSolution,
     Part,
     constant_features,
 )
+from missratio.ratio._penalty import PENALTY_WEIGHTS
 
 # Squares of larger features, and of smaller ones than its inverse, leave the range.
 LARGEST = 1e150
+CHOICES = {
+    "normalize": NORMALIZATIONS,
+    "solver": SOLVERS,
+    "fallback": ("raise", "naive-bayes"),
+    "penalty_weights": PENALTY_WEIGHTS,
+}
+
+
+def check_parameters(estimator: Any, objective: Objective) -> None:
+    """Refuse parameters of a joint fit that have no meaning."""
+    for name, choices in CHOICES.items():
+        check_choice(name, getattr(estimator, name), choices)
+    if estimator.normalize == "regression" and not objective.linear_numerator:
+        raise ValueError(
+            "normalize='regression' is for objectives in which the numerator enters "
+            f"through means, as KLIEP's; got {estimator!r}. Use 'hajek' or "
+            "'horvitz-thompson'."
+        )
+    if not estimator.tol > 0.0 or not estimator.max_iter >= 1:
+        raise ValueError(
+            f"tol must be above 0 and max_iter at least 1, got {estimator.tol!r} and "
+            f"{estimator.max_iter!r}."
+        )
 
 
 def stack_samples(X1: Any, X0: Any) -> tuple[Any, Any]:

@@ -24,10 +24,10 @@ CalibrationMethod = Literal["sigmoid", "isotonic", "temperature"]
 class ClassifierRatio(CompleteRowsRatio):
     """Density ratio r̂(z) = P̂(1|z)/P̂(0|z) from any classifier, the classes balanced.
 
-    By Bayes' rule the odds of the classes are the ratio of their densities times the
-    odds before anything is seen. The classifier is fitted to complete rows weighted by
-    1/P(complete), each class scaled to half of the weight, so that those odds are one
-    and log r̂ is its log-odds.
+    By Bayes' rule, the odds of class 1 given z are the density ratio times the prior
+    odds. The classifier is fitted to complete rows weighted by 1/P(complete), and each
+    class is scaled to half of the weight. The prior odds are then one, and log r̂ is
+    the classifier's log-odds.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class ClassifierRatio(CompleteRowsRatio):
     missingness : mapping from class to Missingness, "ignore" or None, default=None
         Why values are missing; a class left out is complete. NaN in a class without a
         model is an error. "ignore" drops rows with missing values. The classifier
-        sees complete rows only, even where it would take others.
+        sees complete rows only, even if it could take others.
     calibration : {"sigmoid", "isotonic", "temperature"} or None, default=None
         Whether to calibrate the probabilities, and how, as scikit-learn's
         `CalibratedClassifierCV` does. Ratios are odds: a classifier that is too sure
@@ -50,7 +50,7 @@ class ClassifierRatio(CompleteRowsRatio):
     Attributes
     ----------
     estimator_ : classifier
-        As fitted, calibrated where it was asked for.
+        The fitted classifier, calibrated if `calibration` is set.
     classes_ : ndarray of shape (2,)
         The denominator's and the numerator's label.
     effective_sample_size_ : dict from class to SampleSize

@@ -16,17 +16,11 @@ from missratio._base.typing import FloatArray
 from missratio.basis import LinearBasis, as_basis
 from missratio.objective import Objective
 from missratio.ratio._adjusted import adjust
-from missratio.ratio._base import (
-    NORMALIZATIONS,
-    SOLVERS,
-    SolverName,
-    check_choice,
-    given,
-    report_status,
-)
+from missratio.ratio._base import SolverName, given, report_status
 from missratio.ratio._build import CompleteRows, joint_problem, separate_problem
 from missratio.ratio._checks import (
     check_finite,
+    check_parameters,
     check_rank,
     check_scale,
     read_two_samples,
@@ -35,7 +29,6 @@ from missratio.ratio._checks import (
 from missratio.ratio._on_device import predict_tensor
 from missratio.ratio._parts import JointProblem, JointSolution
 from missratio.ratio._penalty import (
-    PENALTY_WEIGHTS,
     PenaltyUnits,
     PenaltyWeights,
     Strength,
@@ -67,7 +60,6 @@ from missratio.weights import SampleSize
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 Fallback = Literal["raise", "naive-bayes"]
-FALLBACKS = ("raise", "naive-bayes")
 
 
 class JointRatio(ReadingRatio):
@@ -168,23 +160,6 @@ class JointRatio(ReadingRatio):
         report_status(*solution.worst, type(self).__name__, stacklevel=3)
         return self
 
-    def _check_parameters(self) -> None:
-        check_choice("normalize", self.normalize, NORMALIZATIONS)
-        check_choice("solver", self.solver, SOLVERS)
-        check_choice("fallback", self.fallback, FALLBACKS)
-        check_choice("penalty_weights", self.penalty_weights, PENALTY_WEIGHTS)
-        if self.normalize == "regression" and not self._objective().linear_numerator:
-            raise ValueError(
-                "normalize='regression' is for objectives in which the numerator "
-                "enters through means, as KLIEP's; got "
-                f"{self!r}. Use 'hajek' or 'horvitz-thompson'."
-            )
-        if not self.tol > 0.0 or not self.max_iter >= 1:
-            raise ValueError(
-                f"tol must be above 0 and max_iter at least 1, got {self.tol!r} and "
-                f"{self.max_iter!r}."
-            )
-
     def _strength(
         self,
         problem: JointProblem,
@@ -202,7 +177,7 @@ class JointRatio(ReadingRatio):
         self, numerator: ClassRows, denominator: ClassRows
     ) -> tuple[JointProblem, JointSolution]:
         """Fit both classes' rows."""
-        self._check_parameters()
+        check_parameters(self, self._objective())
         with one_blas_thread(min(numerator.source.size, denominator.source.size)):
             return self._fit_checked(numerator, denominator)
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.utils import check_scalar
 
+from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray
 from missratio.ratio._base import check_choice, report_status
@@ -37,7 +38,7 @@ WIDTHS = {"ulsif": 10, "rulsif": 10, "kliep": 6, "kmm": 6}
 BLOCK_ROWS = 4096
 
 
-class KernelRatio(CompleteRowsRatio):
+class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     """Density ratio r̂ = θ₀ + Σ_k θ_k exp(−‖z − c_k‖²/(2σ²)), by one of four methods.
 
     Every Ê is a mean over complete rows weighted by 1/P(complete). What is minimised:
@@ -78,16 +79,17 @@ class KernelRatio(CompleteRowsRatio):
         penalty curves the loss as much as the rows do. None tries 9 for least squares
         and 2 for mean matching, which θ ≥ 0 holds back already. KLIEP has no penalty.
     alpha : float, default=0.1
-        Of RuLSIF, in [0, 1); 0 is uLSIF.
+        RuLSIF's mixing weight, in [0, 1); 0 is uLSIF.
     max_ratio : float, default=1000.0
-        Of mean matching: the largest ratio at a centre, more than 1.
+        For mean matching: the largest ratio at a centre, more than 1.
     scale : bool, default=True
         Whether to divide columns by their standard deviation within the samples.
     cv : int, default=5
         The number of folds, for mean matching.
     flat_within : float, default=1.5
         The ratio is one unless the smallest loss lies this many of its standard errors
-        below that of one. 0 takes the smallest loss as it is.
+        below that of one. 0 takes the smallest loss as it is, as a classifier should:
+        a flat ratio tells no row from another.
     random_state : int, RandomState, Generator or None, default=None
         For centres and folds. None draws anew at each ``fit``.
 
@@ -173,11 +175,14 @@ class KernelRatio(CompleteRowsRatio):
         bumps = Bumps.around(tables, self.centers, self.scale, rng)
         widths = self._widths(tables, bumps, rng)
         trial = _Trial.of(tables, bumps, self._n_folds, rng)
-        candidates = [
-            each
-            for sigma in widths[::-1]
-            for each in self._candidates(trial, float(sigma))
-        ]
+        found_at = told(
+            self,
+            "width",
+            widths[::-1],
+            lambda sigma: self._candidates(trial, float(sigma)),
+            len(widths),
+        )
+        candidates = [each for found in found_at for each in found]
         best = _chosen(candidates, float(self.flat_within))
         own, other = trial.at(best.sigma)
         found = self._method(trial, best.sigma).fit(own, other, best.l2)

@@ -47,17 +47,17 @@ class KLIEP(JointRatio):
     penalty_weights : {"uniform", "standard-error", "covariance"}, default="uniform"
         What penalties are measured in. "uniform": the coefficients as they are.
         "standard-error": l1 in units of se_j, and l2 of se_j², with se_j the standard
-        error of the feature's weighted mean over the numerator class, so that what is
-        known badly is held back most, and the scale of a column doesn't matter.
+        error of the feature's weighted mean over the numerator class. Noisy features
+        are then penalised most, and the scale of a column doesn't matter.
         "covariance": the same l1, and the ridge ½ l2 θᵀΣ̂θ with Σ̂ the sampling
-        covariance of all these means: what is held back is the variance of the
+        covariance of all these means, so that the penalty is on the variance of the
         estimated mean score. It is the best of the three for a basis with many
         features. `KLIEPCV` chooses the strength.
     fallback : {"raise", "naive-bayes"}, default="raise"
-        What to do where the denominator class loses single values and has too few
-        complete rows left: no more, counted by Kish's effective size, than there are
-        columns. "naive-bayes" takes the denominator's columns as independent, each
-        fitted on all rows in which it is observed.
+        What to do if the denominator class loses single values and the effective
+        sample size (Kish) of its complete rows is no larger than the number of columns.
+        "naive-bayes" treats the denominator's columns as independent, each fitted on
+        all rows in which it is observed.
     solver : {"auto", "newton", "lbfgs"}, default="auto"
         "auto" is Newton's method up to 500 basis features, L-BFGS above; with
         l1 it is a proximal Newton method in any case.
@@ -83,14 +83,14 @@ class KLIEP(JointRatio):
     effective_sample_size_ : dict from class to SampleSize
         Rows, observed rows, Kish's effective size and the paper's n(1 − ‖φ‖∞).
     objective_value_ : float
-        The objective at its end, negated so as to be minimised, penalty included.
+        The minimised objective at the end: the negative of the above, with the penalty.
     basis_ : Basis
         The fitted basis.
     fallback_used_ : bool
         Whether the fallback took the place of the joint fit.
     standard_error_ : ndarray of shape (n_basis_features,), or None
-        Of each feature's weighted mean over the numerator class, as the penalties are
-        measured in it; None for "uniform".
+        Standard error of each feature's weighted mean over the numerator class, the
+        unit of the penalties; None for "uniform".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_columns,)
 

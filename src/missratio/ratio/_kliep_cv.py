@@ -39,9 +39,9 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
     on that one by Ê[log r̂(Z¹)] − Ê[r̂(Z⁰)] + 1, with the weights for missing values
     included and each basis feature's numerator mean taken over all rows in which it is
     observed. In expectation this is largest at the true ratio, and its mean over
-    folds decides. The normaliser of r̂ comes from the rows that were fitted: the log
-    of a mean over one fold's few rows would be too small on average, the more so the
-    weaker the penalty, and choose penalties that are too weak.
+    folds decides. The normaliser of r̂ comes from the rows that were fitted. The log of
+    a mean over the few rows of one fold would be too small on average, most of all with
+    a weak penalty, and so would favour penalties that are too weak.
 
     Parameters
     ----------

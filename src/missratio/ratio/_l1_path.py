@@ -15,6 +15,7 @@ from sklearn.utils import check_scalar
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
 from missratio.ratio._base import given
+from missratio.ratio._checks import check_parameters
 from missratio.ratio._joint import Backend
 from missratio.ratio._kliep import KLIEP
 from missratio.ratio._kliep_cv import KLIEPCV, Grid
@@ -82,7 +83,7 @@ def l1_path(
     inclusion: ArrayLike | None = None,
     random_state: Any = None,
 ) -> L1Path:
-    """Fit KLIEP for a row of L1 strengths, and score each by cross-validation.
+    """Fit KLIEP with a sequence of L1 strengths, and score each by cross-validation.
 
     Each fit maximises Ê[θᵀf(Z¹)] − log Ê[exp θᵀf(Z⁰)] − l1‖θ‖₁ with weights
     1/(1 − φ), from the least strength at which nothing is selected down to a
@@ -127,19 +128,20 @@ def l1_path(
         raise TypeError(f"estimator must be a KLIEP, got {estimator!r}.")
     read = X, given(y), sample_weight, inclusion
     fitted, strengths, coef = _fits(plain, read, n_strengths)
-    parameters = plain.get_params(deep=False)
-    for name in ("l1", "l2"):
-        del parameters[name]
-    search = KLIEPCV(
-        **parameters,
-        l1_grid=strengths,
-        l2_grid=[_ridge(plain)],
-        cv=cv,
-        random_state=random_state,
-    ).fit(*read)
+    search = _search(plain, strengths, cv, random_state).fit(*read)
     scores = search.cv_results_["mean_test_score"]
     names = tuple(str(name) for name in fitted.basis_.get_feature_names_out())
     return L1Path(strengths, coef, scores, int(scores.argmax()), names)
+
+
+def _search(plain: KLIEP, strengths: FloatArray, cv: int, random_state: Any) -> KLIEPCV:
+    """Cross-validation of the strengths, all else as the estimator has it."""
+    parameters = plain.get_params(deep=False)
+    for name in ("l1", "l2"):
+        del parameters[name]
+    ridge = [_ridge(plain)]
+    grids: dict[str, Any] = {"l1_grid": strengths, "l2_grid": ridge}
+    return KLIEPCV(**parameters, **grids, cv=cv, random_state=random_state)
 
 
 def _fits(
@@ -148,7 +150,7 @@ def _fits(
     """An estimator that has read the rows, the strengths, and coefficients for each."""
     inner = clone(plain)
     classes = inner._both_classes(inner._read(*read, reset=True), fit=True)
-    inner._check_parameters()
+    check_parameters(inner, inner._objective())
     with one_blas_thread(classes[1].source.size):
         problem = inner._choose_problem(*classes)
         units = inner._units(problem, classes[0])

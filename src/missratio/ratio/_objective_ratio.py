@@ -25,12 +25,12 @@ class FDivergenceRatio(JointRatio):
     Parameters
     ----------
     divergence : {"kl", "js", "pearson"} or Divergence, default="js"
-        Or f of one's own, as a `Divergence`.
+        A name, or your own f as a `Divergence`.
     link : {"log", "identity"}, default="log"
         Whether the model is linear in log r or in r. Under the log link "pearson" is
-        not convex: its optimum need only be local, and where a numerator row lies
-        outside the convex hull of the denominator's there may be none; take the
-        identity link and a basis of bumps instead.
+        not convex: its optimum may be local only, and there may be none if a numerator
+        row lies outside the convex hull of the denominator's. Use the identity link and
+        a basis of bumps instead.
     basis, missingness, normalize, l2, solver, tol, max_iter
         As for `KLIEP`. The intercept is not penalised.
 

@@ -152,7 +152,7 @@ def mean_covariance(
             change = (block.features - mean) / divisor
             return change if own is None else own * change
         if weights.ndim == 2:
-            weights = weights_of_features(weights, columns, whole=rows.drawn_whole)
+            weights = weights_of_features(weights, columns, rows.groups)
         else:
             weights = weights[:, None]
         combined = weights if own is None else weights * own

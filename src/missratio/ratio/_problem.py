@@ -131,6 +131,11 @@ class RatioProblem:
         return isinstance(self.denominator, RowSample) and self.denominator.in_passing
 
     @property
+    def cheap_rows(self) -> int:
+        """How many rows a pass may have and cost no more than one of a few rows."""
+        return getattr(self.denominator, "cheap_rows", 0)
+
+    @property
     def bounded(self) -> bool:
         """Whether the ridge penalty holds every coefficient; a matrix is definite."""
         return self.l2 is not None and (self.l2.ndim == 3 or bool(self.l2.all()))

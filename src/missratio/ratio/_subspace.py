@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_scalar
 
+from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.ratio._complete import CompleteRowsRatio, TwoTables, WeightedTable
@@ -17,7 +18,7 @@ from missratio.ratio._kernel_ratio import KernelRatio
 from missratio.ratio._reading import MissingnessParameter
 
 
-class SubspaceRatio(CompleteRowsRatio):
+class SubspaceRatio(CallbackSupportMixin, CompleteRowsRatio):
     """Density ratio of the few directions in which two laws of many columns differ.
 
     Distances in fifty columns are all alike, and kernels see little. Where the ratio
@@ -136,14 +137,15 @@ class SubspaceRatio(CompleteRowsRatio):
     ) -> dict[int, float]:
         """The mean score over folds, for each number of directions."""
         folds = _split(tables, self.cv, rng)
-        total = dict.fromkeys(counts, 0.0)
-        for fold in range(self.cv):
+
+        def scores(fold: int) -> list[float]:
             fitted = _chosen(tables, [numbers != fold for numbers in folds])
             held = _chosen(tables, [numbers == fold for numbers in folds])
-            for count in counts:
-                found = self._halves(fitted, count, rng)
-                total[count] += _squared_score(*found, held) / self.cv
-        return total
+            found = (self._halves(fitted, count, rng) for count in counts)
+            return [_squared_score(*each, held) for each in found]
+
+        mean = np.mean(told(self, "fold", range(self.cv), scores, self.cv), axis=0)
+        return dict(zip(counts, mean.tolist(), strict=True))
 
     def _complete_log_ratio(self, rows: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.learning import learn_missingness
+from missratio.learning import LearnedMissingness, learn_missingness
 from missratio.missingness import LogisticMissingness, Missingness
 from missratio.ratio import KLIEP, NaiveBayesRatio
 from missratio.threshold import BinomialRule, CalibrationSample
@@ -111,6 +111,8 @@ def learned_missingness(
     if corrected:
         return _from_lookups(X, revealed, "firth")
     intercept, slope, separated = _published_slopes(X, revealed)
+    if not separated.any():
+        return _from_lookups(X, revealed, "ml")
     if not separated.all():
         others = _from_lookups(X.T[~separated].T, revealed.T[~separated].T, "ml")
         intercept[~separated], slope[~separated] = others.intercept, others.coef
@@ -122,7 +124,10 @@ def _from_lookups(
 ) -> LogisticMissingness:
     """The paper's way: each column from its own values alone."""
     with quiet():
-        return learn_missingness(X, revealed, method, from_table=False).as_known()
+        learned = learn_missingness(X, revealed, method, from_table=False, check=False)
+    # Entries go missing one by one here, so that no columns are a category.
+    assert isinstance(learned, LearnedMissingness)
+    return learned.as_known()
 
 
 def _published_slopes(

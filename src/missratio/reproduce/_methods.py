@@ -15,7 +15,6 @@ from missratio.reproduce._beyond import (
     NOTHING,
     RunScores,
     iterative,
-    learned_phi,
 )
 from missratio.reproduce._experiment import (
     CC_KLIEP,
@@ -27,6 +26,7 @@ from missratio.reproduce._experiment import (
 )
 from missratio.reproduce._fits import (
     WeightedRows,
+    learned_missingness,
     naive_bayes_coef,
     weighted_naive_bayes,
 )
@@ -67,12 +67,24 @@ class RunBatch:
         own = coef.reshape(len(self.runs), -1)
         return [run.linear_scores(c) for run, c in zip(self.runs, own, strict=True)]
 
-    def weighted_scores(self, models: Sequence[LogisticMissingness]) -> list[RunScores]:
-        """M-KLIEP with a φ for each run."""
+    def weighted_scores(self, phi: LogisticMissingness) -> list[RunScores]:
+        """M-KLIEP with a φ of all runs' columns."""
+        return self.scores(weighted_naive_bayes(phi), self.numerator)
+
+    @property
+    def true_phi(self) -> LogisticMissingness:
+        """The φ by which each run's class 1 lost values."""
+        models = [run.missingness for run in self.runs]
         intercept = np.concatenate([np.asarray(phi.intercept) for phi in models])
         slope = np.concatenate([np.asarray(phi.coef) for phi in models])
-        phi = LogisticMissingness(intercept, slope)
-        return self.scores(weighted_naive_bayes(phi), self.numerator)
+        return LogisticMissingness(intercept, slope)
+
+    def learned_phi(self, conditions: Conditions) -> LogisticMissingness:
+        """The φ learned from each run's values that were looked up."""
+        X = np.concatenate([run.numerator for run in self.runs], axis=1)
+        revealed = np.concatenate([run.revealed for run in self.runs], axis=1)
+        corrected = conditions.corrects("learning")
+        return learned_missingness(X, revealed, corrected=corrected)
 
 
 def imputed(run: RealRun, conditions: Conditions) -> RunScores:
@@ -96,11 +108,9 @@ def _one_by_one(
 # A further curve is an entry here, and its name among an experiment's methods.
 METHODS: dict[str, Callable[[RunBatch, Conditions], list[RunScores]]] = {
     FULL_DATA: lambda batch, _: batch.scores(NaiveBayesRatio(), batch.complete),
-    KNOWN: lambda batch, _: batch.weighted_scores(
-        [run.missingness for run in batch.runs]
-    ),
+    KNOWN: lambda batch, _: batch.weighted_scores(batch.true_phi),
     LEARNED: lambda batch, conditions: batch.weighted_scores(
-        [learned_phi(run, conditions) for run in batch.runs]
+        batch.learned_phi(conditions)
     ),
     # Each column's observed values are taken for all of them.
     CC_KLIEP: lambda batch, _: batch.scores(

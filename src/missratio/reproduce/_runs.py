@@ -178,9 +178,13 @@ def draw_run(
         n_queries = min(sizes.queries, len(lost))
         queried.append(rng.choice(lost, n_queries, replace=False))
     # 5. Normalise by class 0 and what is left of class 1.
-    centre, scale = _scaling(denominator, numerator)
-    for rows in (numerator, complete, denominator, calibration, test):
+    every = (numerator, complete, denominator, calibration, test)
+    centre = _means(denominator, numerator)
+    for rows in every:
         rows -= centre
+    scale = np.sqrt(_means(denominator, numerator, power=2))
+    scale[scale == 0.0] = 1.0
+    for rows in every:
         rows /= scale
     revealed = np.full_like(complete, np.nan)
     for j, own in enumerate(queried):
@@ -214,14 +218,13 @@ def _filled(parts: Sequence[FloatArray], corrected: bool) -> list[FloatArray]:
     return [np.where(np.isnan(rows), mean, rows) for rows, mean in pairs]
 
 
-def _scaling(
-    denominator: FloatArray, numerator: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations of the columns, NaN left out."""
-    columns = [
-        np.concatenate([class_0, class_1[~np.isnan(class_1)]])
-        for class_0, class_1 in zip(denominator.T, numerator.T, strict=True)
-    ]
-    centre = np.array([column.mean() for column in columns])
-    scale = np.array([column.std() for column in columns])
-    return centre, np.where(scale > 0.0, scale, 1.0)
+def _means(*samples: FloatArray, power: int = 1) -> FloatArray:
+    """Means of all samples' values or squares, column by column, NaN left out."""
+    total, count = np.zeros((2, samples[0].shape[1]))
+    for rows in samples:
+        for j, column in enumerate(rows.T):
+            missing = np.isnan(column)
+            known = np.where(missing, 0.0, column)
+            total[j] += known.sum() if power == 1 else known @ known
+            count[j] += len(column) - np.count_nonzero(missing)
+    return np.asarray(total / count)

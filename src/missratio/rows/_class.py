@@ -121,7 +121,7 @@ class ClassRows:
         """The same over the rows of a block."""
         weights = self.weigh(block)
         if weights is not None and weights.ndim == 2:
-            weights = weights_of_features(weights, required, whole=self.drawn_whole)
+            weights = weights_of_features(weights, required, self.groups)
         with np.errstate(over="ignore", invalid="ignore"):
             found = weighted_sums(block.features, weights, block.weights, origin)
         if not np.isfinite(found.sums.sum()):
@@ -256,7 +256,7 @@ class ClassRows:
         else:
             return product
         with np.errstate(over="ignore"):
-            product[complete] = joint_weight(entries, whole=self.drawn_whole)
+            product[complete] = joint_weight(entries, self.groups)
         if not np.isfinite(product).all():
             row = self.source.row_number(block.start + int(product.argmax()))
             raise ValueError(
@@ -278,18 +278,16 @@ class ClassRows:
             if weights is None:
                 return len(block.rows)
             if weights.ndim == 2 and required is not None:
-                weights = weights_of_features(
-                    weights, required, whole=self.drawn_whole
-                )[:, 0]
+                weights = weights_of_features(weights, required, self.groups)[:, 0]
             return weights.T
 
         found = self.source.fold(work, weights_or_ones)
         return None if isinstance(found, int) else np.ascontiguousarray(found.T)
 
     @property
-    def drawn_whole(self) -> bool:
-        """Whether entries of a row were drawn together, so that one weight counts."""
-        return isinstance(self.weighing, KnownWeights) and self.weighing.whole
+    def groups(self) -> IntArray | None:
+        """Columns with equal numbers are there or missing together; None if none."""
+        return self.weighing.groups
 
     def known(self) -> ClassRows:
         """The same with its weights written down, for many passes over few rows."""
@@ -298,7 +296,12 @@ class ClassRows:
         weights = self.all_weights()
         if weights is None:
             return replace(self, weighing=Unweighted())
-        kept = KnownWeights(weights, self.weighing.maximum, self.weighing.corrects)
+        kept = KnownWeights(
+            weights,
+            self.weighing.maximum,
+            self.weighing.corrects,
+            groups=self.weighing.groups,
+        )
         return replace(self, weighing=kept)
 
     def take(self, chosen: BoolArray) -> ClassRows:

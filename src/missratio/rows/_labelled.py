@@ -5,23 +5,56 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from missratio._base.typing import FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.rows._partitions import is_collection
 
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
+class BlockColumns:
+    """Columns of a block of rows, as a file has them, each an array of its own.
+
+    Parameters
+    ----------
+    arrays : sequence of ndarray of shape (n_rows,)
+    dtype : dtype
+        What they are read as.
+    """
+
+    arrays: Sequence[FloatArray]
+    dtype: Any
+
+    def take(self, index: IntArray | None = None) -> FloatArray:
+        """Some rows, or all. Columns stay together: side by side takes longer."""
+        n_rows = len(self.arrays[0]) if index is None else len(index)
+        table = np.empty((len(self.arrays), n_rows), dtype=self.dtype)
+        for array, own in zip(self.arrays, table, strict=True):
+            if index is None:
+                own[:] = array
+            else:
+                # An index is in range: clipping only saves the check.
+                array = array.astype(self.dtype, copy=False)
+                np.take(array, index, out=own, mode="clip")
+        return table.T
+
+    def sum(self) -> float:
+        """The sum of all numbers, which is finite where they are."""
+        return float(sum(array.sum() for array in self.arrays))
+
+
+@dataclass(frozen=True)
 class LabelledBlock:
     """Consecutive rows and their labels.
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_columns)
+    table : ndarray of shape (n_rows, n_columns), or BlockColumns
         NaN where missing.
     labels : ndarray of shape (n_rows,)
     start : int
@@ -30,26 +63,33 @@ class LabelledBlock:
         Where the rows lie, for messages.
     """
 
-    rows: FloatArray
+    table: FloatArray | BlockColumns
     labels: Any
     start: int
     where: str
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """The rows, of shape (n_rows, n_columns)."""
+        return self.table.take() if isinstance(self.table, BlockColumns) else self.table
 
     def of_class(self, label: Any) -> FloatArray:
         """The rows of one label: all of them as they are, where it has all."""
         chosen = self.labels == label
         if chosen.all():
             return self.rows
-        # Rows of a file lie column by column, and stay so.
         index = np.flatnonzero(chosen)
-        if self.rows.flags.f_contiguous:
-            return np.take(self.rows.T, index, axis=1, mode="clip").T
-        return np.take(self.rows, index, axis=0, mode="clip")
+        if isinstance(self.table, BlockColumns):
+            return self.table.take(index)
+        # Rows that lie column by column stay so.
+        if self.table.flags.f_contiguous:
+            return np.take(self.table.T, index, axis=1, mode="clip").T
+        return np.take(self.table, index, axis=0, mode="clip")
 
     def check_no_infinity(self, names: Sequence[str]) -> None:
         """Refuse infinities, and say where the first one lies."""
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(self.rows.sum()):
+            if np.isfinite(self.table.sum()):
                 return
         infinite = np.isinf(self.rows)
         if not infinite.any():

@@ -24,7 +24,7 @@ LARGER_BLOCKS = 4
 BLOCKS = 64
 # Blocks are merged in so many groups, whatever the number of threads, so that digits
 # don't depend on it.
-CHUNKS = 32
+CHUNKS = BLOCKS
 
 Result = TypeVar("Result")
 
@@ -40,7 +40,9 @@ def block_count(size: int, elements: int) -> int:
         How many a block of a small table holds.
     """
     larger = min(max(elements, size // BLOCKS), LARGER_BLOCKS * elements)
-    return max(1, -(-size // larger))
+    n_blocks = max(1, -(-size // larger))
+    # A power of two shares out evenly among threads, which mostly are one as well.
+    return n_blocks if n_blocks <= 8 else 2 ** round(math.log2(n_blocks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,9 @@ class MemorySource:
         chunks = [starts[i : i + per_chunk] for i in range(0, len(starts), per_chunk)]
 
         def fold_chunk(chunk: Sequence[int]) -> Result:
-            return merge([work(self.block(i, min(i + length, n_rows))) for i in chunk])
+            parts = [work(self.block(i, min(i + length, n_rows))) for i in chunk]
+            # Threads wait for each other in merging: what is one part needs none.
+            return parts[0] if len(parts) == 1 else merge(parts)
 
         with one_blas_thread(n_rows * width) as threads:
             return merge(share(fold_chunk, chunks, threads))

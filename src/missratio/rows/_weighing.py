@@ -35,6 +35,11 @@ class Weighing(ABC):
     maximum: float | None = None
     corrects: bool = True
 
+    @property
+    def groups(self) -> IntArray | None:
+        """Columns with equal numbers are there or missing together; None if none."""
+        return None
+
     @abstractmethod
     def weigh(self, block: RowBlock) -> FloatArray | None:
         """Weights of shape (n_rows,) or (n_rows, n_columns), 0 where missing.
@@ -86,6 +91,11 @@ class ModelWeighing(Weighing):
         """As the model says."""
         return self.model.maximum
 
+    @property
+    def groups(self) -> IntArray | None:
+        """As the model says."""
+        return self.model.groups
+
     def weigh(self, block: RowBlock) -> FloatArray:
         """By the model."""
         rows = block.rows.astype(np.float64, copy=False)
@@ -104,16 +114,16 @@ class KnownWeights(Weighing):
     corrects : bool
     by_design : bool
         Whether they are one over the probabilities of a draw.
-    whole : bool
-        Whether the missing entries of a row were drawn together, so that several are
-        there with the probability of one.
+    groups : ndarray of int of shape (n_columns,), or None
+        Columns with equal numbers are there or missing together, so that several have
+        the probability of one: all, where rows were drawn whole.
     """
 
     weights: FloatArray
     maximum: float | None = None
     corrects: bool = True
     by_design: bool = False
-    whole: bool = False
+    groups: IntArray | None = None
 
     @property
     def by_entry(self) -> bool:  # type: ignore[override]
@@ -160,8 +170,10 @@ def as_weighing(
     seen = inclusion > 0.0
     weights = np.zeros(inclusion.shape)
     np.divide(1.0, inclusion, out=weights, where=seen)
-    whole = inclusion.ndim == 2 and drawn_whole(inclusion)
-    return KnownWeights(weights, by_design=True, whole=whole)
+    groups = None
+    if inclusion.ndim == 2 and drawn_whole(inclusion):
+        groups = np.zeros(inclusion.shape[1], dtype=np.intp)
+    return KnownWeights(weights, by_design=True, groups=groups)
 
 
 def check_inclusion(inclusion: ArrayLike, X: FloatArray) -> FloatArray:
@@ -253,19 +265,19 @@ def check_missingness(missingness: Any, labels: Any) -> None:
 
 
 def weights_of_features(
-    weights: FloatArray, required: BoolArray | IntArray, *, whole: bool = False
+    weights: FloatArray,
+    required: BoolArray | IntArray,
+    groups: IntArray | None = None,
 ) -> FloatArray:
     """Each feature's weight: the product over the columns that it needs.
-
-    Where entries of a row were drawn together, the largest of them or 0.
 
     Parameters
     ----------
     weights : ndarray of shape (..., n_columns)
     required : ndarray of bool of shape (n_features, n_columns), or of int (n_features,)
         The columns that each feature needs, or the only one.
-    whole : bool
-        As of `KnownWeights`.
+    groups : ndarray of int of shape (n_columns,), optional
+        As of `Weighing`; what is there or missing together counts once.
 
     Returns
     -------
@@ -274,8 +286,10 @@ def weights_of_features(
     if required.ndim == 1:
         own = np.array_equal(required, np.arange(weights.shape[-1]))
         return weights if own else weights[..., required]
-    if whole:
-        parts = [joint_weight(weights[..., needed], whole=True) for needed in required]
+    if groups is not None:
+        parts = [
+            joint_weight(weights[..., needed], groups[needed]) for needed in required
+        ]
         return np.stack(parts, axis=-1)
     product = np.ones((*weights.shape[:-1], len(required)))
     for j, needed in enumerate(required):
@@ -284,20 +298,26 @@ def weights_of_features(
     return product
 
 
-def joint_weight(weights: FloatArray, *, whole: bool) -> FloatArray:
+def joint_weight(weights: FloatArray, groups: IntArray | None) -> FloatArray:
     """What a row's entries weigh together, over the last axis.
+
+    The product over groups of the largest weight in each, or 0 where one is missing:
+    of what was drawn together, entries that were not lost weigh one.
 
     Parameters
     ----------
     weights : ndarray of shape (..., n_columns)
         0 where missing.
-    whole : bool
-        As of `KnownWeights`.
+    groups : ndarray of int of shape (n_columns,), or None
+        As of `Weighing`.
     """
-    if not whole:
+    if groups is None:
         return np.asarray(weights.prod(axis=-1))
-    seen = (weights > 0.0).all(axis=-1)
-    return np.where(seen, weights.max(axis=-1, initial=1.0), 0.0)
+    product = np.ones(weights.shape[:-1])
+    for group in np.unique(groups):
+        own = weights[..., groups == group]
+        product *= np.where((own > 0.0).all(axis=-1), own.max(axis=-1), 0.0)
+    return product
 
 
 def only_columns(required: BoolArray) -> BoolArray | IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -46,17 +47,7 @@ def lbfgs(
     Solution
     """
     tol = max(tol, FINEST_TOL)
-
-    def forth(point: FloatArray) -> FloatArray:
-        if scale.ndim == 1:
-            return scale * point
-        return np.asarray(solve_triangular(scale, point, lower=True, trans=1))
-
-    def back(gradient: FloatArray) -> FloatArray:
-        if scale.ndim == 1:
-            return scale * gradient
-        return np.asarray(solve_triangular(scale, gradient, lower=True))
-
+    forth, back = partial(_scaled, scale, trans=1), partial(_scaled, scale, trans=0)
     latest = start[0] / scale if scale.ndim == 1 else start[0] @ scale
 
     def scaled(point: FloatArray) -> tuple[float, FloatArray]:
@@ -88,3 +79,10 @@ def lbfgs(
         status = Status.OUT_OF_ITERATIONS if out else Status.STALLED
     step = -forth(scaled_gradient)
     return Solution.of_one(theta, value, gradient, None, step, length, n_iter, status)
+
+
+def _scaled(scale: FloatArray, vector: FloatArray, *, trans: int) -> FloatArray:
+    """A point on the parameters' own scale (L⁻ᵀx), or a gradient off it (L⁻¹g)."""
+    if scale.ndim == 1:
+        return scale * vector
+    return np.asarray(solve_triangular(scale, vector, lower=True, trans=trans))

@@ -79,10 +79,8 @@ def frozen_newton(
         elif not state.exact:
             state.renew(evaluate(state.theta, second_order=True))
         else:
-            first, left = (
-                evaluate(state.theta, second_order=True),
-                max_iter - state.n_iter,
-            )
+            first = evaluate(state.theta, second_order=True)
+            left = max_iter - state.n_iter
             rest = damped(state.theta, max_iter=left, first=first)
             return replace(rest, n_iter=rest.n_iter + state.n_iter)
 

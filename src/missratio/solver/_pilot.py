@@ -164,15 +164,19 @@ def _pilot(problem: Problem) -> Problem | None:
 
     With few parameters a Hessian is cheap, and a pilot pays for many rows only.
     """
-    stride = problem.n_rows // max(PILOT_ROWS, 20 * problem.n_parameters)
     least = 2 if problem.n_parameters >= FREEZE_PARAMETERS else PILOT_STRIDE
+    stride = problem.n_rows // _pilot_rows(problem)
     return problem.thinned(_stride(problem)) if stride >= least else None
 
 
 def _stride(problem: Problem) -> int:
     """Every how many rows a pilot takes one."""
-    stride = problem.n_rows // max(PILOT_ROWS, 20 * problem.n_parameters)
-    return max(1, min(stride, PILOT_STRIDE))
+    return max(1, min(problem.n_rows // _pilot_rows(problem), PILOT_STRIDE))
+
+
+def _pilot_rows(problem: Problem) -> int:
+    """How many rows a pilot has at least."""
+    return max(PILOT_ROWS, 20 * problem.n_parameters, problem.cheap_rows)
 
 
 def _hessian_share(problem: Problem) -> float:

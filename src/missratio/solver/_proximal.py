@@ -52,7 +52,6 @@ def proximal_newton(
     here = evaluate(theta[None], second_order=True)
     value, floor = float(here.value[0] + l1 @ np.abs(theta)), _floor(here)
     n_iter, sunk = 0, False
-
     while True:
         # 1. Measure how far this point is from an optimum; a fall that drowned in the
         #    rounding error of the value is as good as none.

@@ -86,6 +86,11 @@ class Problem(Evaluate, Protocol):
         """Whether rows are read anew at each pass, which a Hessian adds little to."""
         ...
 
+    @property
+    def cheap_rows(self) -> int:
+        """How many rows a pass may have and cost no more than one of a few rows."""
+        ...
+
     def start(self) -> FloatArray:
         """Where to begin."""
         ...

@@ -60,6 +60,30 @@ def looked_up_sample(
     CalibrationSample
         With the weight M/m for each of m rows that were drawn from a stratum of M.
     """
+    values, probability = _checked_rows(scores, inclusion)
+    stratum = _checked_strata(probability, strata)
+    n_strata = int(stratum.max(initial=0))
+    incomplete = np.bincount(stratum, minlength=n_strata + 1)[1:]
+    observed = probability > 0.0
+    lost = int(np.isnan(values[observed]).sum())
+    lookups = LookUps(stratum[observed], incomplete, lost, predicted)
+    worth = np.ones(n_strata + 1)
+    np.divide(incomplete, lookups.drawn, out=worth[1:], where=lookups.drawn > 0)
+    seen = values[observed]
+    return CalibrationSample(
+        np.where(np.isnan(seen), np.inf, seen),
+        worth[lookups.stratum],
+        len(values),
+        float(worth.max()),
+        ordered=False,
+        lookups=lookups,
+    )
+
+
+def _checked_rows(
+    scores: ArrayLike, inclusion: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """A score and a probability for each row; complete rows have scores."""
     values = np.asarray(scores, dtype=np.float64)
     probability = np.asarray(inclusion, dtype=np.float64)
     if values.ndim != 1 or probability.shape != values.shape:
@@ -78,23 +102,7 @@ def looked_up_sample(
             "A complete calibration row has a score of NaN. Score complete rows, or "
             "give rows that can't be scored a score of −∞."
         )
-    stratum = _checked_strata(probability, strata)
-    n_strata = int(stratum.max(initial=0))
-    incomplete = np.bincount(stratum, minlength=n_strata + 1)[1:]
-    observed = probability > 0.0
-    lost = int(np.isnan(values[observed]).sum())
-    lookups = LookUps(stratum[observed], incomplete, lost, predicted)
-    worth = np.ones(n_strata + 1)
-    np.divide(incomplete, lookups.drawn, out=worth[1:], where=lookups.drawn > 0)
-    seen = values[observed]
-    return CalibrationSample(
-        np.where(np.isnan(seen), np.inf, seen),
-        worth[lookups.stratum],
-        len(values),
-        float(worth.max()),
-        ordered=False,
-        lookups=lookups,
-    )
+    return values, probability
 
 
 def _checked_strata(probability: FloatArray, strata: ArrayLike | None) -> IntArray:

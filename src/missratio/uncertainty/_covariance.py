@@ -17,7 +17,10 @@ LARGEST_LEVERAGE = 0.99
 
 
 def weights_of(
-    means: Means, block: RowBlock, weights: FloatArray | None, *, whole: bool = False
+    means: Means,
+    block: RowBlock,
+    weights: FloatArray | None,
+    groups: IntArray | None = None,
 ) -> FloatArray:
     """Of shape (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
     if weights is None:
@@ -27,11 +30,13 @@ def weights_of(
     elif means.by_feature:
         # Where there is an intercept, its mean of ones has no weights.
         needed = means.mask[means.mask.any(axis=1)]
-        weights = weights_of_features(weights, needed, whole=whole)
+        weights = weights_of_features(weights, needed, groups)
         lacking = len(means.mask) - len(needed)
         weights = np.pad(weights, ((0, 0), (0, lacking)), constant_values=1.0)
     else:
-        weights = joint_weight(weights[:, means.mask[0]], whole=whole)[:, None]
+        used = means.mask[0]
+        own = None if groups is None else groups[used]
+        weights = joint_weight(weights[:, used], own)[:, None]
     return weights if block.weights is None else weights * block.weights[:, None]
 
 
@@ -175,7 +180,7 @@ class ClassMeans:
         """The weights that each mean has, of shape (n_rows, n_means)."""
         found = []
         for _, means in self.factors:
-            own = weights_of(means, block, weights, whole=self.rows.drawn_whole)
+            own = weights_of(means, block, weights, self.rows.groups)
             found.append(np.broadcast_to(own, (len(own), len(means.mean))))
         return _beside(found)
 
@@ -185,9 +190,7 @@ class ClassMeans:
         def work(block: RowBlock) -> list[FloatArray]:
             weights = self.rows.weigh(block)
             return [
-                weights_of(means, block, weights, whole=self.rows.drawn_whole).sum(
-                    axis=0
-                )
+                weights_of(means, block, weights, self.rows.groups).sum(axis=0)
                 for _, means in self.factors
             ]
 
@@ -223,8 +226,7 @@ class ClassMeans:
                 u = np.pad(terms, ((0, 0), (0, len(means.mean) - terms.shape[1])))
                 share, lever = each, each
             else:
-                whole = self.rows.drawn_whole
-                share = weights_of(means, block, weights, whole=whole) / total
+                share = weights_of(means, block, weights, self.rows.groups) / total
                 u, leverage = means.rows(features[:, place])
                 lever = share if leverage is None else share * leverage[:, None]
             change = share * (u - means.mean if hajek else u)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray, IntArray
 from missratio.learning import LearnedMissingness, was_learned_from
+from missratio.missingness import Missingness
 from missratio.missingness.arrays import listed
 from missratio.ratio import (
     JointRatio,
@@ -64,9 +65,9 @@ def ratio_uncertainty(
     chose too), so that under a penalty intervals are for what the penalised fit tends
     to.
 
-    Where φ was learned (`learn_missingness`), the error of its parameters is included.
-    Learned from the same rows, it goes together with the rows' own, and more often than
-    not lowers the variance, unless few values were looked up.
+    If φ was learned (`learn_missingness`), the error of its parameters is included. If
+    it was learned from the same rows, the two errors are correlated, which mostly
+    lowers the variance unless few values were looked up.
 
     Parameters
     ----------
@@ -82,9 +83,9 @@ def ratio_uncertainty(
         Where the fit had them.
     learned_on : {"auto", "same", "other"}, default="auto"
         Whether a learned φ comes from these rows (or these and more of the same class),
-        or from others. "auto" finds out whether it is just these, by counts and sums,
-        and else takes them for others. `RatioUncertainty.learned_on` says what was
-        found.
+        or from others. "auto" detects by counts and sums whether it is exactly these
+        rows, and otherwise treats them as others. `RatioUncertainty.learned_on` says
+        which.
 
     Returns
     -------
@@ -126,6 +127,11 @@ def ratio_uncertainty(
             names = getattr(ratio, "feature_names_in_", None)
             model = class_model(missingness_of(ratio), own.label, names)
             learned = model if isinstance(model, LearnedMissingness) else None
+            if learned is None and isinstance(model, Missingness) and model.learned:
+                raise ValueError(
+                    "A φ that was learned of a category's levels moves a ratio in ways "
+                    f"that the sandwich formula here doesn't have. {BOOTSTRAP}"
+                )
             if learned is not None and own.adjusted is not None:
                 raise ValueError(
                     "Means that are adjusted by regression move with a learned φ in "

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from missratio._base.blocks import rows_with_nan
-from missratio._base.typing import FloatArray
-from missratio.missingness import Missingness
+from missratio._base.typing import FloatArray, IntArray
+from missratio.missingness import Missingness, once
 from missratio.missingness.arrays import (
     as_numeric_array,
     column_name,
@@ -83,7 +83,7 @@ def _complete_case_weights(X: Any) -> FloatArray:
     return weights
 
 
-def row_weights(entry_weights: ArrayLike) -> FloatArray:
+def row_weights(entry_weights: ArrayLike, groups: IntArray | None = None) -> FloatArray:
     """Return the weight of complete rows under per-feature missingness.
 
     Entries are missing independently given z, so that a row is complete with
@@ -94,6 +94,8 @@ def row_weights(entry_weights: ArrayLike) -> FloatArray:
     ----------
     entry_weights : array-like of shape (n, d)
         As `inverse_probability_weights` gives for a per-feature model.
+    groups : ndarray of int of shape (d,), optional
+        Columns with equal numbers go missing together, and count once.
 
     Returns
     -------
@@ -111,6 +113,8 @@ def row_weights(entry_weights: ArrayLike) -> FloatArray:
             f"entry_weights must have shape (rows, features): got {entries.shape}. "
             "Weights of rows need no product."
         )
+    if groups is not None:
+        entries = entries[:, once(groups)]
     with np.errstate(over="ignore", invalid="ignore"):
         weights: FloatArray = entries.prod(axis=1)
     finite = np.isfinite(weights)
@@ -156,7 +160,9 @@ def complete_row_weights(
             weights[rows] = ~rows_with_nan(block)
         return weights
     weights = inverse_probability_weights(X, missingness)
-    return weights if weights.ndim == 1 else row_weights(weights)
+    if weights.ndim == 1:
+        return weights
+    return row_weights(weights, None if missingness is None else missingness.groups)
 
 
 def complete_row_weight_edges(
@@ -182,6 +188,9 @@ def complete_row_weight_edges(
         0 where any entry is missing; the larger one huge where φ may be 1.
     """
     lower, upper = missingness.probability_band(X, delta)
+    if missingness.groups is not None:
+        kept = once(missingness.groups)
+        lower, upper = lower[:, kept], upper[:, kept]
     return weight_edges(lower, upper, odds_factor)
 
 

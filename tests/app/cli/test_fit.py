@@ -43,6 +43,7 @@ def test_the_certificate_is_shown(run, patients):
     assert "Method: kliep, " in result.stdout
     assert "Reading" in result.stderr
     assert "Reading" not in result.stdout
+    assert "of column 'pulse' missing, the table has" in result.stdout
     assert run(*words, "--force", "-q").output == ""
 
 

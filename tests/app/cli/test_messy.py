@@ -55,6 +55,13 @@ def test_a_title_above_the_header_is_skipped(run, tmp_path, out):
     assert (tmp_path / "t-p.csv").read_text() == (tmp_path / "plain-p.csv").read_text()
 
 
+def test_a_title_is_suspected_where_there_is_one_column(run, tmp_path, out):
+    path = write(tmp_path / "t.csv", rows(), [["Results"], []])
+    result = run("fit", path, *TREATED, "--out", out, status=3)
+    said = " ".join(result.stderr.split())
+    assert "say in which line these are: --header-row 4." in said
+
+
 def test_a_title_in_a_workbook_is_skipped(run, tmp_path, out):
     path = tmp_path / "t.xlsx"
     with Workbook(path) as book:
@@ -179,7 +186,7 @@ def test_every_bad_column_is_in_one_message(run, tmp_path, out):
     assert "3 columns can't be used as they are" in said
     assert "'name' has 240 different texts" in said
     assert "'empty' has no value in any row" in said
-    assert "'mixed' has 239 numbers and 1 cell(s) that are none: 'n. a.' in line 7" in (
+    assert "'mixed' has 239 numbers and 1 cell(s) that are not: 'n. a.' in line 7" in (
         said
     )
     remedy = "--drop name --drop empty --drop mixed"

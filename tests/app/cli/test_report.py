@@ -35,7 +35,7 @@ def test_the_page_names_columns_and_the_table(model, run, suffix):
     page = model.with_suffix(suffix)
     assert str(page) in run("report", model, "--out", page).stdout
     text = page.read_text(encoding="utf-8")
-    for name in ("pulse", "sugar", "state in patients.csv", "20"):
+    for name in ("pulse", "sugar", "Predicting state in patients.csv", "20"):
         assert name in text
 
 

@@ -184,6 +184,27 @@ def test_passes_are_told(run, large, out):
     assert "Pass 2 of the fit" in said
 
 
+@pytest.mark.parametrize("passes", [0, 1, 2])
+def test_an_interrupted_fit_leaves_what_was_there(run, large, out, monkeypatch, passes):
+    fold, left = EncodedSource.fold, iter(range(passes))
+
+    def interrupted(self, work, merge):
+        def work_on(block):
+            if last:
+                raise KeyboardInterrupt
+            return work(block)
+
+        last = next(left, None) is None
+        return fold(self, work_on, merge)
+
+    monkeypatch.setattr(EncodedSource, "fold", interrupted)
+    out.write_bytes(b"before")
+    done = stream(run, large, out, "--force", status=130)
+    assert "Interrupted: nothing was written." in done.stderr
+    assert out.read_bytes() == b"before"
+    assert sorted(path.name for path in out.parent.iterdir()) == [out.name, large.name]
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -93,11 +93,14 @@ def rows_plan(run, table):
 def test_a_budget_of_look_ups_ends_in_a_certificate(fit, rows_plan, answer):
     plan, asked = rows_plan
     assert asked["queries"] <= 320
+    assert asked["rows"] > 40
+    assert asked["single"] > 40
     assert [line["power"] for line in asked["power"]][-1] > 0.2
     answer(plan)
     path, facts = fit("--queries", plan)
     assert facts["way"] == "look-ups"
     assert "no model of φ" in facts["missingness"]
+    assert f"{asked['single']} single values of 'fit'" in facts["missingness"]
     certificate = facts["certificate"]
     assert certificate["certified"]
     assert certificate["rule"] == "look-ups"
@@ -120,18 +123,58 @@ def test_rows_not_found_are_counted(fit, rows_plan, answer):
 
 def test_a_plan_without_answers_for_the_controlled_class_is_refused(fit, rows_plan):
     _, told = fit("--queries", rows_plan[0], status=3)
-    assert "No row of the controlled class 'ill' is filled in" in told
+    assert "Nothing of the controlled class 'ill' is filled in" in told
     assert "--missingness learn" in told
 
 
-def test_single_values_teach_phi(run, fit, table, answer):
+def test_single_values_are_data_for_the_score(run, fit, table, answer):
     plan = table.with_name("cells.csv")
     run("query", table, *ASK, "--budget", 320, "--goal", "ratio", "--out", plan, "-q")
     answer(plan)
-    _, facts = fit("--queries", plan, "--on-infeasible", "reject_all")
+    path, facts = fit("--queries", plan, "--on-infeasible", "reject_all")
+    # Four lossy columns: few rows of 'ill' are completed, so that φ certifies.
     assert facts["way"] == "both"
-    assert "single values, no whole rows, were asked for" in facts["missingness"]
+    assert "Look-ups are data: 160 single values of 'fit'" in facts["missingness"]
+    assert "φ of 'ill' is learned from 160 looked-up values" in facts["missingness"]
     assert facts["certificate"]["missingness_delta"] > 0
+    assert set(mr.load_model(path).classifier.missingness) == {"ill"}
+
+
+def test_single_values_of_one_column_are_rows(run, tmp_path, truth, answer):
+    values, ill = truth
+    phi = mr.LogisticMissingness([-0.5] + 4 * [-np.inf], [1.0] + 4 * [0.0])
+    table, plan = tmp_path / "table.csv", tmp_path / "plan.csv"
+    write(table, mr.corrupt(values, phi, np.random.default_rng(8)), ill)
+    run("query", table, *ASK, "--per-feature", 60, "--out", plan, "-q")
+    answer(plan)
+    out = tmp_path / "model.skops"
+    result = run(
+        "fit", table, *FIT, "--queries", plan, "--method", "kliep", "--out", out,
+        "--json",
+    )  # fmt: skip
+    facts = json.loads(result.stdout)
+    assert facts["way"] == "look-ups"
+    assert facts["certificate"]["rule"] == "look-ups"
+    assert "60 single values of 'fit' were looked up" in facts["missingness"]
+
+
+def test_a_column_that_nobody_looked_up_is_learned(run, fit, table, answer):
+    plan = table.with_name("cells.csv")
+    run("query", table, *ASK, "--budget", 320, "--goal", "ratio", "--out", plan, "-q")
+    with plan.open(newline="") as stream:
+        kept = [
+            line
+            for line in csv.DictReader(stream)
+            if not (line["class"] == "fit" and line["feature"] == "b")
+        ]
+    with plan.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, kept[0])
+        writer.writeheader()
+        writer.writerows(kept)
+    answer(plan)
+    path, facts = fit("--queries", plan, "--on-infeasible", "reject_all")
+    assert "as no value of 'b' was looked up" in facts["missingness"]
+    assert set(mr.load_model(path).classifier.missingness) == {"ill", "fit"}
 
 
 def test_the_table_teaches_phi_and_look_ups_add_to_it(fit, rows_plan, answer):

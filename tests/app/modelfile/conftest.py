@@ -113,7 +113,7 @@ def saved_table(tmp_path):
     encoder = Encoder(tuple(TableColumn(name) for name in "pqr"), Cells())
     training = TrainingData("t.csv", "0" * 64, {"a": 800, "b": 800}, {"a": {}, "b": {}})
     model = mr.app.modelfile.TableModel(
-        classifier, encoder, "y", (), "kliep", training, None, "{}"
+        classifier, encoder, "y", (), "kliep", training, "{}"
     )
     path = tmp_path / "table.skops"
     mr.save_model(model, path)

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from contextlib import suppress
 from shutil import which
 
 import pytest
 
 import missratio as mr
+from missratio.app.modelfile import _files
 
 serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
 ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
@@ -81,6 +83,27 @@ def test_the_key_is_not_overwritten(signed, keys):
 
 
 @pytest.mark.skipif(which("openssl") is None, reason="openssl isn't here")
+@pytest.mark.parametrize("writes", [0, 1, 2, 3])
+def test_a_replacement_cut_short_leaves_a_model_with_its_signature(
+    signed, saved, keys, monkeypatch, writes
+):
+    model, left = mr.load_model(saved), iter(range(writes))
+
+    def write(path, content, *, force):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        path.write_bytes(content)
+
+    monkeypatch.setattr(_files, "_write", write)
+    with suppress(KeyboardInterrupt):
+        mr.save_model(model, signed, force=True, sign_with=keys[0])
+    mr.load_model(signed, verify_with=keys[1])
+    monkeypatch.undo()
+    mr.save_model(model, signed, force=True, sign_with=keys[0])
+    mr.load_model(signed, verify_with=keys[1])
+    assert len(signed.with_name("signed.skops.sig").read_bytes()) == 64
+
+
 def test_openssl_agrees(signed, keys):
     done = subprocess.run(
         ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", keys[1], "-rawin",

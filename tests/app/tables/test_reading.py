@@ -127,7 +127,7 @@ REFUSED = {
     "y\n1\n": "no column but the target",
     "PAR1....": "is no text but a Parquet file",
     "PK\x03\x04..": "a zip archive or an Excel file",
-    "a\0b": "bytes that no text has",
+    "a\0b": "bytes that are not text",
 }
 
 
@@ -158,7 +158,7 @@ def test_folders_and_absent_files_are_refused(tmp_path, csv):
     csv("a,y\n1,0\n", "patients.csv")
     with pytest.raises(FileNotFoundError, match=r"Did you mean .*patients\.csv"):
         open_table(tmp_path / "patiens.csv")
-    with pytest.raises(TableError, match="told by its suffix"):
+    with pytest.raises(TableError, match="suffix must say its kind"):
         open_table(csv("x", "table.docx"))
 
 

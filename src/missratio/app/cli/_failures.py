@@ -43,7 +43,7 @@ def failures(*outputs: Path, resumes: bool = False) -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except (typer.Exit, typer.Abort, BrokenPipeError):
+    except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
         raise
     except (Exception, KeyboardInterrupt) as error:
         if os.environ.get(TRACEBACK):
@@ -144,6 +144,8 @@ def phrased(message: Message) -> str:
             Remedy.LEARN: "fit with --missingness learn",
             Remedy.WRITE_DOWN: "fit with --missingness FILE (missratio fit --example)",
             Remedy.AS_THEY_ARE: "fit with --missingness ignore",
+            Remedy.CALIBRATE_MORE: "raise --calibration-size",
+            Remedy.SEE_TRADE_OFF: "see what there is room for (--trade-off PNG)",
         }
     )
 

@@ -23,7 +23,39 @@ def _share(text: Any) -> float:
             return float(words[:-1].strip().replace(",", ".")) / 100.0
         return float(words.replace(",", "."))
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no share: write 0.05 or 5%.") from None
+        raise typer.BadParameter(
+            f"{text!r} is not a share: write 0.05 or 5%."
+        ) from None
+
+
+def read_levels(words: list[str]) -> tuple[float | None, dict[str, float]]:
+    """One level, or those of several classes by their labels.
+
+    Parameters
+    ----------
+    words : list of str
+        What was given to --alpha.
+    """
+    named = [word.rpartition("=") for word in words if "=" in word]
+    if not named:
+        if len(words) > 1:
+            raise typer.BadParameter(
+                f"--alpha was given {len(words)} times. Name a class with each, such "
+                f"as --alpha LABEL={words[0]}."
+            )
+        return _share(words[0]), {}
+    if len(named) < len(words):
+        raise typer.BadParameter(
+            "--alpha LABEL=SHARE and --alpha SHARE don't go together: name a class "
+            "with each."
+        )
+    levels = {label.strip(): _share(share) for label, _, share in named}
+    if len(levels) < len(named) or "" in levels:
+        raise typer.BadParameter(
+            "--alpha LABEL=SHARE names each class once: got "
+            f"{', '.join(label.strip() or repr('') for label, _, _ in named)}."
+        )
+    return None, levels
 
 
 def _share_option(text: str) -> Any:
@@ -47,60 +79,65 @@ FitData = Annotated[
     ),
 ]
 Target = Annotated[str, typer.Option(help="The column of labels.")]
-Controlled = Annotated[
-    str, typer.Option(help="The label whose error is to be bounded.")
+Controlled = Annotated[str, typer.Option(help="The label whose error is bounded.")]
+FitControlled = Annotated[
+    str | None,
+    _hidden("The label whose error is bounded; left out where --alpha names several."),
 ]
 Versus = Annotated[
     str | None,
     _hidden(
-        "Where there are more than two labels: the other one, whose rows are kept, or "
-        "'rest' for all others as one class.",
+        "For a table with more than two labels: the label to keep beside "
+        "--controlled, or 'rest' to take all others as one class.",
         metavar="LABEL|rest",
     ),
 ]
 SkipUnlabelled = Annotated[
     bool,
-    typer.Option("--skip-unlabelled", help="Leave rows without a label out."),
+    typer.Option("--skip-unlabelled", help="Leave out rows without a label."),
 ]
 Drop = Annotated[
     list[str],
-    _hidden("Columns to leave out, with commas between; may be repeated."),
+    _hidden("Columns to leave out, separated by commas; may be repeated."),
 ]
 Keep = Annotated[
     list[str],
-    _hidden("Columns to copy to the output, with commas between; may be repeated."),
+    _hidden("Columns to copy to the output, separated by commas; may be repeated."),
 ]
 Categorical = Annotated[
     list[str],
     _hidden(
-        "Columns of numbers that are categories, with commas between; may be repeated."
+        "Columns of numbers to treat as categories, separated by commas; may be "
+        "repeated."
     ),
 ]
 MissingValue = Annotated[
     list[str],
     _hidden(
-        "What stands for a missing cell, beside a blank, NA, NaN and null; may be "
-        "repeated.",
+        "Another text that marks a missing cell, in addition to a blank, NA, NaN and "
+        "null; may be repeated.",
         "--missing-value",
     ),
 ]
-Encoding = Annotated[str | None, _hidden("Of a CSV file. Default: UTF-8.")]
-Sheet = Annotated[str | None, _hidden("Of a workbook. Default: the first.")]
+Encoding = Annotated[
+    str | None, _hidden("Character encoding of a CSV file. Default: UTF-8.")
+]
+Sheet = Annotated[
+    str | None, _hidden("Sheet of a workbook to read. Default: the first.")
+]
 HeaderRow = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="The line of the header, where others come before it. Default: the first "
-        "that isn't blank.",
+        help="The line that holds the column names, if other lines come before it. "
+        "Default: the first line that isn't blank.",
         show_default=False,
     ),
 ]
 
 # Outputs
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Say nothing but what went wrong.")
-]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object, and nothing else.")
 ]
@@ -123,7 +160,7 @@ EscapeFormulas = Annotated[
     bool,
     typer.Option(
         "--escape-formulas/--no-escape-formulas",
-        help="Mark texts in a CSV file that a spreadsheet would take for formulas.",
+        help="Escape text in a CSV file that a spreadsheet would run as a formula.",
     ),
 ]
 
@@ -131,7 +168,7 @@ EscapeFormulas = Annotated[
 Sign = Annotated[
     Path | None,
     _hidden(
-        "Sign the model by a private Ed25519 key (PEM), into a file MODEL.sig.",
+        "Sign the model with a private Ed25519 key (PEM); writes MODEL.sig.",
         "--sign",
         metavar="KEY",
     ),
@@ -139,7 +176,8 @@ Sign = Annotated[
 Verify = Annotated[
     Path | None,
     _hidden(
-        "Refuse a model that the owner of this public Ed25519 key (PEM) didn't sign.",
+        "Refuse a model unless it was signed with the key of which this is the public "
+        "part (Ed25519, PEM).",
         "--verify",
         metavar="KEY",
     ),
@@ -150,8 +188,8 @@ PerFeature = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Values to look up for each class and column. Default: 30, where there "
-        "is no --budget.",
+        help="Number of values to look up for each class and column. Default: 30 if "
+        "there is no --budget.",
         show_default=False,
     ),
 ]
@@ -159,7 +197,8 @@ Budget = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Values to look up in all, spent where they buy most.",
+        help="Number of values to look up in all; they are spent where they buy the "
+        "most power.",
         show_default=False,
     ),
 ]
@@ -167,32 +206,66 @@ Goal = Annotated[
     str | None,
     _hidden(
         "What the budget is for: certificate (rows of the controlled class), ratio "
-        "(single values of both), or both. Default: both.",
+        "(single values of both classes), or both. Default: both.",
         metavar="certificate|ratio|both",
     ),
 ]
 WholeRows = Annotated[
-    bool, typer.Option("--rows", help="Whole rows are missing: look up rows.")
+    bool, typer.Option("--rows", help="Look up whole rows, if these are missing.")
 ]
-Id = Annotated[str | None, _hidden("Your key of a row, copied to the plan.", "--id")]
+Id = Annotated[
+    str | None,
+    _hidden("A column that identifies a row; it is copied to the plan.", "--id"),
+]
 OnlyControlled = Annotated[
-    bool, typer.Option("--only-controlled", help="Ask about that class alone.")
+    bool,
+    typer.Option("--only-controlled", help="Plan for the controlled class only."),
 ]
 DrawSeed = Annotated[
     int,
-    typer.Option(min=0, help="Random seed; more look-ups with the same extend a plan."),
+    typer.Option(
+        min=0,
+        help="Random seed for the draw. A larger plan with the same seed extends the "
+        "smaller one.",
+    ),
 ]
 
 # Fitting
 Alpha = Annotated[
     float,
-    _share_option("Bound on the error on the controlled class, such as 0.05 or 5%."),
+    _share_option("Bound on the error of the controlled class, such as 0.05 or 5%."),
 ]
-Delta = Annotated[float, _share_option("Probability that the bound may fail.")]
+Delta = Annotated[
+    float, _share_option("Probability with which the bound may fail, such as 5%.")
+]
+FitAlpha = Annotated[
+    list[str],
+    typer.Option(
+        help="Bound on the error of the controlled class, such as 0.05 or 5%; or "
+        "LABEL=SHARE, repeated, to bound the errors of several classes together.",
+        metavar="SHARE|LABEL=SHARE",
+    ),
+]
+Ordered = Annotated[
+    str | None,
+    _hidden(
+        "Labels with commas between, the most severe first: --alpha then bounds the "
+        "share of each class but the last that is called less severe.",
+        metavar="LABELS",
+    ),
+]
+TradeOffOut = Annotated[
+    Path | None,
+    _hidden(
+        "Draw what bounded classes leave each other, also where that is too little.",
+        "--trade-off",
+        metavar="PNG",
+    ),
+]
 QueryBudget = Annotated[
     str | None,
     _hidden(
-        "Where φ was learned: try what other numbers of look-ups a column would buy, "
+        "If φ is learned: estimate the power with other numbers of look-ups a column, "
         "such as 50,100,200.",
         metavar="NUMBERS",
     ),
@@ -200,14 +273,14 @@ QueryBudget = Annotated[
 Missingness = Annotated[
     str | None,
     _hidden(
-        "Why values are missing: 'learn' it from the table, a TOML file (see "
-        "--example), or 'ignore'.",
+        "Why values are missing: 'learn' to learn it from the table, a TOML file that "
+        "says so (see --example), or 'ignore'.",
         metavar="learn|FILE|ignore",
     ),
 ]
 Queries = Annotated[
     Path | None,
-    _hidden("A plan of `missratio query`, filled in.", metavar="PLAN"),
+    _hidden("A plan that `missratio query` wrote, filled in.", metavar="PLAN"),
 ]
 Method = Annotated[
     str,
@@ -222,38 +295,48 @@ Method = Annotated[
 CompareSeconds = Annotated[
     float,
     typer.Option(
-        help="How long --method auto may compare methods, in seconds of the "
-        "processor; 0 for no comparison."
+        help="How long --method auto may compare methods, in seconds of processor "
+        "time; 0 for no comparison."
     ),
 ]
 Deployment = Annotated[
     str,
     typer.Option(
-        help="complete: rows to be classified are complete; as-observed: they "
-        "lose values as these did."
+        help="complete: rows to classify will be complete; as-observed: they will lose "
+        "values as the rows in DATA did."
     ),
 ]
 CalibrationSize = Annotated[
-    float,
-    typer.Option(help="Share of the controlled class to choose the threshold by."),
+    float | None,
+    _hidden(
+        "Share of the controlled class's rows that choose the threshold; the rest "
+        "train the model. Default: 0.5; with several bounded classes 0.4 of each, and "
+        "0.2 of every class to choose by."
+    ),
 ]
-Rule = Annotated[str, typer.Option(help="How the threshold is certified.")]
+Rule = Annotated[
+    str, typer.Option(help="The rule that chooses and certifies the threshold.")
+]
 OddsFactor = Annotated[
-    float, typer.Option(help="Allow for odds of missingness wrong by this factor.")
+    float,
+    typer.Option(
+        help="Keep the guarantee even if the odds of being missing are wrong by up to "
+        "this factor."
+    ),
 ]
 OnInfeasible = Annotated[
     str,
     typer.Option(
-        help="raise, or reject_all: without a certificate every row gets the "
-        "controlled class."
+        help="If nothing can be certified: raise an error, or reject_all: give every "
+        "row the controlled class."
     ),
 ]
 Stream = Annotated[
     bool,
     typer.Option(
         "--stream",
-        help="Read a Parquet file, or a folder of them, in passes, a few rows at a "
-        "time. Without it, that is done where the file is large against memory.",
+        help="Read Parquet files in passes, a few rows at a time. Files that would "
+        "take more than half of the free memory are always read so.",
     ),
 ]
 Dask = Annotated[
@@ -267,7 +350,11 @@ SplitSeed = Annotated[
     int, typer.Option(min=0, help="Random seed for the train/calibration split.")
 ]
 FitStandardErrors = Annotated[
-    bool, typer.Option("--standard-errors", help="So that predict can give them.")
+    bool,
+    typer.Option(
+        "--standard-errors",
+        help="Store what `missratio predict` needs for standard errors of scores.",
+    ),
 ]
 
 # Using a model
@@ -278,20 +365,28 @@ StandardErrors = Annotated[
     bool,
     typer.Option(
         "--standard-errors",
-        help="Of the scores, if the model was fitted with --standard-errors.",
+        help="Add standard errors of the scores; the model must have been fitted with "
+        "--standard-errors.",
     ),
 ]
 
 # Watching a model
 Labelled = Annotated[
-    Path, typer.Argument(metavar="LABELLED", help="Labelled rows that came since.")
+    Path,
+    typer.Argument(
+        metavar="LABELLED", help="A table of rows that came since, with their labels."
+    ),
 ]
 State = Annotated[
     Path | None,
-    _hidden("What was found so far. Default: MODEL.watch.json.", metavar="FILE"),
+    _hidden(
+        "The file that keeps the counts so far. Default: MODEL.watch.json.",
+        metavar="FILE",
+    ),
 ]
 WatchFigure = Annotated[
-    Path | None, _hidden("Draw error and capital over time.", metavar="PNG")
+    Path | None,
+    _hidden("Draw the error and the evidence over time.", metavar="PNG"),
 ]
 
 # The paper
@@ -299,46 +394,52 @@ Ids = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[ID]...",
-        help="Experiments, such as np_power or ctg_vary_alpha. None: all whose "
-        "data is at hand.",
+        help="Experiments, such as np_power or ctg_vary_alpha. Default: all whose "
+        "data is available.",
         show_default=False,
     ),
 ]
 Variant = Annotated[
-    str, typer.Option(help="As the curves were published, or with defects corrected.")
+    str,
+    typer.Option(
+        help="published: as the curves were made; corrected: with their defects mended."
+    ),
 ]
 Runs = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Runs of each experiment. Default: as many as the paper made.",
+        help="Number of runs of each experiment. Default: as many as in the paper.",
         show_default=False,
     ),
 ]
 Methods = Annotated[
     list[str] | None,
     _hidden(
-        "Curves, by name; may be repeated, or several with commas between. Default: "
-        "all of the paper's."
+        "Names of curves to draw, separated by commas; may be repeated. Default: all "
+        "curves of the paper."
     ),
 ]
 Without = Annotated[
     list[str] | None,
-    _hidden(
-        "Curves to leave out, such as the slow 'Iterative imputation'; as --methods."
-    ),
+    _hidden("Names of curves to leave out, such as the slow 'Iterative imputation'."),
 ]
 Beyond = Annotated[
     bool,
     typer.Option(
         "--beyond",
-        help="Add curves past the paper: joint fits, and learners on imputations.",
+        help="Add curves that are not in the paper: joint fits, and learners on "
+        "imputations.",
     ),
 ]
-RunSeed = Annotated[int, typer.Option(min=0, help="Random seed of all draws.")]
+RunSeed = Annotated[int, typer.Option(min=0, help="Random seed for all draws.")]
 Jobs = Annotated[
     int | None,
-    typer.Option(min=1, help="Processes. Default: one a core.", show_default=False),
+    typer.Option(
+        min=1,
+        help="Number of processes. Default: one for each core.",
+        show_default=False,
+    ),
 ]
 ForceResults = Annotated[
     bool,

@@ -8,7 +8,7 @@ import typer
 
 from missratio.app.cli._failures import failures, say
 
-app = typer.Typer(help="The paper's data sets.", no_args_is_help=True)
+app = typer.Typer(help="Find or download the paper's data sets.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -31,7 +31,7 @@ def fetch(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="ctg, fire or weather. None: all.",
+            help="ctg, fire or weather. Default: all.",
             show_default=False,
         ),
     ] = None,

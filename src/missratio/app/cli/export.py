@@ -25,7 +25,7 @@ def export(
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Write a linear or tree model as ONNX, its threshold included."""
+    """Write a linear or tree model, with its threshold, as an ONNX file."""
     with failures(onnx):
         with Progress(quiet) as progress:
             from missratio.app.export import export_onnx

@@ -12,11 +12,17 @@ import typer
 
 from missratio.app.cli import _options as options
 from missratio.app.cli._failures import failures, phrased, say, say_json
+from missratio.app.cli._figures import check_drawing
 from missratio.app.cli._progress import Progress
 
 if TYPE_CHECKING:
     from missratio.app.tables import Wanted
-    from missratio.app.workflow import FitOptions, FittedTable
+    from missratio.app.workflow import (
+        Bounds,
+        FitOptions,
+        FittedClasses,
+        FittedTable,
+    )
 
 CONNECT_SECONDS = 10
 
@@ -49,9 +55,10 @@ Example = Annotated[
 def fit(
     data: options.FitData,
     target: options.Target,
-    controlled: options.Controlled,
     out: options.ModelOut,
-    alpha: options.Alpha = 0.05,
+    controlled: options.FitControlled = None,
+    alpha: options.FitAlpha = ["5%"],  # noqa: B006
+    ordered: options.Ordered = None,
     delta: options.Delta = 0.05,
     missingness: options.Missingness = None,
     queries: options.Queries = None,
@@ -60,12 +67,13 @@ def fit(
     versus: options.Versus = None,
     query_budget: options.QueryBudget = None,
     deployment: options.Deployment = "complete",
-    calibration_size: options.CalibrationSize = 0.5,
+    calibration_size: options.CalibrationSize = None,
     rule: options.Rule = "auto",
     odds_factor: options.OddsFactor = 1.0,
     on_infeasible: options.OnInfeasible = "raise",
     seed: options.SplitSeed = 0,
     standard_errors: options.FitStandardErrors = False,
+    trade_off: options.TradeOffOut = None,
     stream: options.Stream = False,
     dask: options.Dask = None,
     sign: options.Sign = None,
@@ -81,21 +89,27 @@ def fit(
     as_json: options.AsJson = False,
     example: Example = False,
 ) -> None:
-    """Fit a classifier to a table, with a certificate for one of its errors."""
+    """Fit a classifier to a table, with a certificate for one or several errors."""
     with failures(out):
         with Progress(quiet) as progress:
             from missratio.app.modelfile import check_outputs, save_model
             from missratio.app.tables import Wanted
             from missratio.app.workflow import FitOptions, is_large
 
+            level, several = _asked(alpha, ordered)
+            size = calibration_size
+            if size is None:
+                size = 0.5 if several is None else 0.4
             asked = FitOptions(
-                controlled, alpha, delta, missingness, queries, method,
-                deployment, calibration_size, rule, odds_factor, on_infeasible,
-                seed, standard_errors, compare_seconds, versus, query_budget,
+                controlled, level, delta, missingness, queries, method,
+                deployment, size, rule, odds_factor, on_infeasible,
+                seed, standard_errors, compare_seconds, versus, query_budget, several,
             )  # fmt: skip
             asked.check()
             inputs = [data, *asked.inputs]
             check_outputs(out, force=force, sign_with=sign, inputs=inputs)
+            if trade_off is not None:
+                _check_trade_off(trade_off, several, [*inputs, out])
             wanted = Wanted(
                 target, drop, categorical, missing_value, asked.as_observed,
                 skip_unlabelled,
@@ -103,10 +117,12 @@ def fit(
             if stream or dask is not None or is_large(data):
                 given = {"--encoding": encoding, "--sheet": sheet,
                          "--header-row": header_row}  # fmt: skip
-                fitted = _in_passes(data, wanted, asked, progress, dask, given)
+                fitted: FittedTable | FittedClasses = _in_passes(
+                    data, wanted, asked, progress, dask, given
+                )
             else:
                 file = (encoding, sheet, header_row)
-                fitted = _in_memory(data, wanted, asked, progress, *file)
+                fitted = _in_memory(data, wanted, asked, progress, trade_off, *file)
             progress.step(f"Writing {out}")
             save_model(fitted.model, out, force=force, sign_with=sign)
         if as_json:
@@ -120,19 +136,24 @@ def _in_memory(
     wanted: Wanted,
     asked: FitOptions,
     progress: Progress,
+    trade_off: Path | None,
     encoding: str | None,
     sheet: str | None,
     header_row: int | None,
-) -> FittedTable:
+) -> FittedTable | FittedClasses:
     """Fit a table that is read whole."""
     from missratio._files import open_table
     from missratio.app.tables import read_labelled
-    from missratio.app.workflow import fit_table
+    from missratio.app.workflow import fit_classes, fit_table
 
     progress.step(f"Reading {data}")
     source = open_table(data, encoding=encoding, sheet=sheet, header_row=header_row)
     wanted = wanted.found_in(source)
     table = read_labelled(source, wanted)
+    if asked.several is not None:
+        return fit_classes(
+            table, source, wanted, asked, progress.step, _command(), trade_off
+        )
     return fit_table(table, source, wanted, asked, progress.step, _command())
 
 
@@ -149,6 +170,12 @@ def _in_passes(
     from missratio.app.workflow import Passes, fit_streamed, read_streamed
     from missratio.exceptions import TableError
 
+    if asked.several is not None:
+        raise TableError(
+            f"{data} would be read in passes (it is large, or --stream or --dask was "
+            "given), and bounds on several classes need all rows in memory. Bring "
+            "fewer rows, or bound one class (--controlled)."
+        )
     if not data.is_dir():
         RegularFile.at(data)
         if kind_of(data) != "parquet":
@@ -190,22 +217,46 @@ def _cluster(address: str) -> Any:
         ) from error
 
 
-def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
+def _check_trade_off(out: Path, several: Bounds | None, inputs: list[Path]) -> None:
+    from missratio._files import check_writable
+
+    if several is None or several.order is not None or len(several.levels) < 2:
+        raise typer.BadParameter(
+            "--trade-off is for two or more bounded classes without an order: give "
+            "--alpha LABEL=SHARE for each."
+        )
+    check_drawing()
+    check_writable(out, force=True, inputs=inputs)
+
+
+def _asked(alpha: list[str], ordered: str | None) -> tuple[float, Bounds | None]:
+    """The level of one class, or the bounds of several."""
+    from missratio.app.workflow import Bounds
+
+    level, levels = options.read_levels(alpha)
+    if level is not None:
+        if ordered is not None:
+            raise typer.BadParameter(
+                "--ordered is for bounds on several classes: give --alpha LABEL=SHARE "
+                "for each class but the last."
+            )
+        return level, None
+    order = None
+    if ordered is not None:
+        order = tuple(word.strip() for word in ordered.split(","))
+    # Unused, but within the range that a level has.
+    return next(iter(levels.values())), Bounds(levels, order)
+
+
+def _facts(fitted: FittedTable | FittedClasses, out: Path) -> dict[str, Any]:
     from missratio.app.modelfile import plain
+    from missratio.app.workflow import FittedClasses
 
     model = fitted.model
-    return {
+    facts = {
         "model": str(out),
         "method": model.method,
         "why": fitted.why,
-        "finding": fitted.finding.sentence,
-        "power": _power(fitted),
-        "query_budget": None
-        if fitted.budget is None
-        else plain(fitted.budget.to_frame("pyarrow").to_pydict()),
-        "comparison": None
-        if model.comparison is None
-        else plain(asdict(model.comparison)),
         "way": fitted.account.way,
         "missingness": fitted.account.sentence,
         "certificate": plain(model.certificate.to_dict()),
@@ -214,6 +265,18 @@ def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
         "columns": model.encoder.names,
         "training_sha256": model.training.sha256,
         "warnings": _warnings(fitted),
+    }
+    if isinstance(fitted, FittedClasses):
+        return {**facts, "findings": fitted.findings, "errors": fitted.errors}
+    budget, comparison = fitted.budget, fitted.model.comparison
+    return {
+        **facts,
+        "finding": fitted.finding.sentence,
+        "power": _power(fitted),
+        "query_budget": None
+        if budget is None
+        else plain(budget.to_frame("pyarrow").to_pydict()),
+        "comparison": None if comparison is None else plain(asdict(comparison)),
     }
 
 
@@ -229,22 +292,27 @@ def _power(fitted: FittedTable) -> dict[str, Any]:
     }
 
 
-def _warnings(fitted: FittedTable) -> list[str]:
+def _warnings(fitted: FittedTable | FittedClasses) -> list[str]:
     return list(dict.fromkeys(phrased(message) for message in fitted.warnings))
 
 
-def _show(fitted: FittedTable, out: Path) -> None:
-    from missratio.app.workflow import budget_words
+def _show(fitted: FittedTable | FittedClasses, out: Path) -> None:
+    from missratio.app.workflow import FittedClasses, budget_words
 
     model = fitted.model
     rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
     say(f"Rows: {rows}. Columns: {len(model.encoder.columns)}.")
     say(fitted.account.sentence)
     say(f"Method: {model.method}, {fitted.why}.")
-    say(fitted.finding.sentence)
-    say(str(model.certificate))
-    if fitted.budget is not None:
-        say(budget_words(fitted.budget))
+    if isinstance(fitted, FittedClasses):
+        for sentence in fitted.findings:
+            say(sentence)
+        say(str(model.certificate))
+    else:
+        say(fitted.finding.sentence)
+        say(str(model.certificate))
+        if fitted.budget is not None:
+            say(budget_words(fitted.budget))
     for warning in _warnings(fitted):
         say(f"Warning: {warning}")
     say(f"Written: {out}")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from missratio.app.cli import _options as options
 from missratio.app.cli._failures import failures, say, say_json
 from missratio.app.cli._progress import Progress
+
+if TYPE_CHECKING:
+    from missratio.app.modelfile import FrameModel
+    from missratio.app.workflow import Predicted
 
 
 def predict(
@@ -25,7 +30,7 @@ def predict(
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Write a label and a score for every row, however many there are."""
+    """Write a label and a score for every row of a table of any size."""
     with failures(out):
         with Progress(quiet) as progress:
             from missratio._files import check_writable, open_table
@@ -41,21 +46,41 @@ def predict(
             progress.step(f"Predicting {data}", source.n_rows)
             asked = PredictOptions(keep, drop, standard_errors, escape, force)
             done = predict_table(model, source, out, asked, progress.tick)
-        controlled, other = model.certificate.controlled_class, model.other_class
         if as_json:
-            facts = {"predictions": str(out), **asdict(done)}
-            if done.measured is not None:
-                facts["measured"] = done.measured.facts()
-            say_json(facts)
+            say_json({"predictions": str(out), **_facts(model, done)})
         elif not quiet:
-            say(
-                f"{out}: {done.rows} rows, {done.other} of them {other!r} and "
-                f"{done.rows - done.other} {controlled!r}."
-            )
-            if done.unscored:
-                say(
-                    f"{done.unscored} can't be scored (the column 'reason' says why) "
-                    f"and got {controlled!r}, which keeps the guarantee."
-                )
-            if done.measured is not None:
-                say(done.measured.words(model))
+            _show(model, done, out)
+
+
+def _facts(model: FrameModel, done: Predicted) -> dict[str, Any]:
+    from missratio.app.modelfile import TableModel, plain
+
+    facts: dict[str, Any] = {"rows": done.rows}
+    if isinstance(model, TableModel):
+        facts["other"] = done.counts[model.other_class]
+    else:
+        facts["labels"] = plain(done.counts)
+    measured = None if done.measured is None else done.measured.facts()
+    return {**facts, "unscored": done.unscored, "measured": measured}
+
+
+def _show(model: FrameModel, done: Predicted, out: Path) -> None:
+    from missratio.app.modelfile import TableModel
+
+    fallback = model.fallback
+    if isinstance(model, TableModel):
+        other = model.other_class
+        say(
+            f"{out}: {done.rows} rows, {done.counts[other]} of them {other!r} and "
+            f"{done.counts[fallback]} {fallback!r}."
+        )
+    else:
+        parts = ", ".join(f"{n} {label!r}" for label, n in done.counts.items())
+        say(f"{out}: {done.rows} rows: {parts}.")
+    if done.unscored:
+        say(
+            f"{done.unscored} can't be scored (the column 'reason' says why) "
+            f"and got {fallback!r}{model.fallback_words}."
+        )
+    if done.measured is not None:
+        say(done.measured.words)

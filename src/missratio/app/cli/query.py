@@ -43,8 +43,8 @@ def query(
     """Draw which missing values to look up, as a table to fill in.
 
     Give it back to `missratio fit` by --queries, with the same DATA, --target and
-    --drop. Whole rows that were looked up are data of their own; from single values
-    fit learns why values go missing.
+    --drop. What was looked up is data: whole rows for the certificate, and single
+    values for the score.
     """
     with failures(out):
         with Progress(quiet) as progress:
@@ -95,8 +95,10 @@ def _facts(plan: QueryPlan, out: Path) -> dict[str, Any]:
     return {
         "plan": str(out),
         "queries": len(plan),
-        "rows": len(set(plan.rows.tolist())) if plan.rowwise else None,
+        "rows": plan.n_rows or None,
+        "single": int((~plan.rowwise).sum()),
         "seed": plan.seed,
+        "share": None if power is None else power.share,
         "power": None
         if power is None
         else [
@@ -109,11 +111,12 @@ def _facts(plan: QueryPlan, out: Path) -> dict[str, Any]:
 
 
 def _show(plan: QueryPlan, data: Path, out: Path) -> None:
-    rows = f" in {len(set(plan.rows.tolist()))} rows" if plan.rowwise else ""
     say(
-        f"{out}: {len(plan)} values to look up{rows}. Fill in the column 'value' from "
+        f"{out}: {plan.content()} to look up. Fill in the column 'value' from "
         "the top down, as far as you get; write 'not found' where a value can't be "
         f"had. Then: missratio fit {data} --queries {out} …"
     )
     if plan.power is not None:
+        if plan.power.division:
+            say(f"{plan.power.division}.")
         say(f"Rows of the controlled class, and the power to expect: {plan.power}.")

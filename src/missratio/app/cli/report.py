@@ -16,7 +16,7 @@ def report(
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write what a model guarantees, and what that rests on, as one page."""
+    """Write a page that shows what a model guarantees, and on what evidence."""
     with failures(out):
         with Progress(quiet) as progress:
             from missratio._files import check_writable, written_whole

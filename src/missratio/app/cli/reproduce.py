@@ -29,7 +29,7 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments: tables of every run, figures, and a summary.
 
-    Interrupted, it goes on where it was left when it is called again.
+    If a run is interrupted, the same command continues where it stopped.
     """
     with failures(resumes=True):
         from missratio.reproduce import Options

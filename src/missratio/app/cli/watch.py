@@ -8,6 +8,7 @@ import typer
 
 from missratio.app.cli import _options as options
 from missratio.app.cli._failures import ALARM, failures, say, say_json
+from missratio.app.cli._figures import check_drawing
 from missratio.app.cli._progress import Progress
 
 
@@ -23,9 +24,9 @@ def watch(
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Count labelled rows that came since, and say whether the error is kept.
+    """Check on newer, labelled rows whether the promised error is still kept.
 
-    Exit status 0: no sign that it isn't; 6: alarm. May be run every day: with
+    Exit status 0: no sign that it isn't; 6: alarm. You may run it every day: with
     probability 1 - delta there is never a false alarm.
     """
     kept = state or Path(f"{model_file}.watch.json")
@@ -37,7 +38,7 @@ def watch(
 
             if figure is not None:
                 # A table is counted once: what is in the way of its figure comes first.
-                _check_drawing()
+                check_drawing()
                 check_writable(figure, force=True, inputs=[model_file, labelled])
             check_writable(kept, force=True, inputs=[model_file, labelled])
             progress.step(f"Reading {model_file}")
@@ -64,12 +65,3 @@ def watch(
             say(found.monitor.summary())
     if found.monitor.alarm:
         raise typer.Exit(ALARM)
-
-
-def _check_drawing() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        raise ModuleNotFoundError(
-            'Figures need matplotlib. Install it by pip install "missratio[report]".'
-        )

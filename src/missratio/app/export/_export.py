@@ -67,6 +67,15 @@ def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
     ...     file.stat().st_size < 5000
     True
     """
+    made = _checked_model(model)
+    path = Path(path)
+    with written_whole(path, force=force) as draft:
+        draft.write_bytes(made.SerializeToString())
+    return path
+
+
+def _checked_model(model: Any) -> Any:
+    """The ONNX model, after ONNX's own check."""
     try:
         import onnx
     except ImportError as error:
@@ -85,10 +94,7 @@ def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
     graph = _build(classifier, None if encoder is None else encoder.n_numeric)
     made = _model(classifier, graph, model)
     onnx.checker.check_model(made, full_check=True)
-    path = Path(path)
-    with written_whole(path, force=force) as draft:
-        draft.write_bytes(made.SerializeToString())
-    return path
+    return made
 
 
 def _build(classifier: NeymanPearsonClassifier, n_numeric: int | None) -> Graph:
@@ -102,7 +108,7 @@ def _build(classifier: NeymanPearsonClassifier, n_numeric: int | None) -> Graph:
     if classifier._sign < 0.0:
         raise CantExportError(
             "An estimator whose second class is the controlled one can't be exported "
-            "to ONNX. Let fit fit it, instead of calibrate."
+            "to ONNX. Use fit, which fits the estimator itself, instead of calibrate."
         )
     graph = Graph()
     scalings, read = read_estimator(classifier.estimator_)

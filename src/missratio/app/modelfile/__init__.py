@@ -7,11 +7,15 @@ from missratio.app.modelfile._files import (
     load_table_model,
     save_model,
 )
-from missratio.app.modelfile._model import TableModel, TrainingData
+from missratio.app.modelfile._frame import FrameModel, TrainingData
+from missratio.app.modelfile._model import TableModel
+from missratio.app.modelfile._several import MulticlassTableModel
 from missratio.app.modelfile._types import ModelFileError
 
 __all__ = [
+    "FrameModel",
     "ModelFileError",
+    "MulticlassTableModel",
     "TableModel",
     "TrainingData",
     "check_outputs",

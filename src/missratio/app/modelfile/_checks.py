@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import math
 import re
-import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from missratio._files import Cells
-from missratio.app.modelfile._model import TableModel, TrainingData
-from missratio.app.modelfile._parts import check_parts, require
+from missratio.app.modelfile._certified import check_several, check_two
+from missratio.app.modelfile._frame import FrameModel, TrainingData
+from missratio.app.modelfile._model import TableModel
+from missratio.app.modelfile._parts import require
+from missratio.app.modelfile._several import MulticlassTableModel
 from missratio.app.modelfile._types import ModelFileError
 from missratio.app.tables import Encoder, TableColumn
 from missratio.classifier import (
-    Calibration,
     CandidatePower,
-    Certificate,
+    MulticlassCertificate,
+    MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
     PowerComparison,
 )
-from missratio.missingness import Missingness
-from missratio.threshold import CalibrationSample, Rule, check_levels
 
-_CERTIFICATE = {
-    "alpha": float, "delta": float, "rule": str, "deployment": str, "rows": int,
-    "observed": int, "effective_rows": float, "threshold": float,
-    "estimated_error": float, "error_bound": float, "certified": bool,
-    "assumptions": tuple, "missingness_delta": float,
-}  # fmt: skip
+FRAMES: dict[type, type] = {
+    TableModel: NeymanPearsonClassifier,
+    MulticlassTableModel: MulticlassNeymanPearsonClassifier,
+}
+"""For each model of a table, the classifier that it has."""
 
 
 def check_model(model: Any, header: dict[str, Any]) -> None:
@@ -51,15 +48,17 @@ def check_model(model: Any, header: dict[str, Any]) -> None:
     """
     try:
         classifier = model
-        if isinstance(model, TableModel):
-            _check_table_model(model)
+        if isinstance(model, FrameModel):
             classifier = model.classifier
-        require(isinstance(classifier, NeymanPearsonClassifier), "it is no classifier")
-        _check_certificate(classifier)
-        _check_calibration(classifier)
-        _check_missingness(classifier)
-        check_parts(classifier)
-        _check_scores(classifier)
+            kind = FRAMES[type(model)]
+            require(isinstance(classifier, kind), "its classifier is of another type")
+            _check_frame(model)
+        if isinstance(classifier, MulticlassNeymanPearsonClassifier):
+            check_several(classifier)
+        else:
+            is_known = isinstance(classifier, NeymanPearsonClassifier)
+            require(is_known, "it is no classifier")
+            check_two(classifier)
         _check_header(model, header)
     except ModelFileError:
         raise
@@ -67,9 +66,9 @@ def check_model(model: Any, header: dict[str, Any]) -> None:
         raise ModelFileError(f"It holds no sound model: {error}") from error
 
 
-def header_of(model: TableModel | NeymanPearsonClassifier) -> dict[str, Any]:
+def header_of(model: Any) -> dict[str, Any]:
     """What can be known of a model without loading it."""
-    if isinstance(model, NeymanPearsonClassifier):
+    if not isinstance(model, FrameModel):
         return {"certificate": plain(model.certificate_.to_dict())}
     return {
         "certificate": plain(model.certificate.to_dict()),
@@ -106,7 +105,7 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _check_table_model(model: TableModel) -> None:
+def _check_frame(model: FrameModel) -> None:
     encoder = model.encoder
     require(isinstance(encoder, Encoder), "its columns are of another type")
     require(isinstance(encoder.cells, Cells), "its cells are of another type")
@@ -136,11 +135,16 @@ def _check_table_model(model: TableModel) -> None:
         and all(isinstance(name, str) for name in model.dropped),
         "the columns that it leaves out are no names",
     )
+    _check_training(model)
+    if isinstance(model, TableModel):
+        _check_table_model(model)
+
+
+def _check_table_model(model: TableModel) -> None:
     require(
         isinstance(model.rest, tuple) and all(isinstance(x, str) for x in model.rest),
         "the labels that it takes together are no texts",
     )
-    _check_training(model)
     _check_comparison(model)
     if model.covariance is not None:
         size = len(model.classifier.estimator_.coef_) + 1
@@ -168,7 +172,7 @@ def _check_comparison(model: TableModel) -> None:
         require(named and measured, "a compared method has no power")
 
 
-def _check_training(model: TableModel) -> None:
+def _check_training(model: FrameModel) -> None:
     """The table that it was fitted on must be one that it can be fitted on."""
     training, columns = model.training, set(model.encoder.names)
     require(isinstance(training, TrainingData), "its training data is unknown")
@@ -189,85 +193,10 @@ def _check_training(model: TableModel) -> None:
         require(set(missing) <= columns, "columns are missing that it doesn't have")
         sound = all(type(n) is int and 0 < n <= rows for n in missing.values())
         require(sound, "more is missing than there is")
-    controlled = model.certificate.controlled_class
-    require(
-        model.certificate.rows <= training.rows[controlled],
-        "its certificate is for more rows than there are",
-    )
-
-
-def _check_certificate(classifier: Any) -> None:
-    certificate = classifier.certificate_
-    require(isinstance(certificate, Certificate), "it has no certificate")
-    for name, kind in _CERTIFICATE.items():
-        value = getattr(certificate, name)
-        sound = isinstance(value, kind) or (kind is float and isinstance(value, int))
-        require(sound, f"its certificate's {name} is {value!r}")
-    check_levels(certificate.alpha, certificate.delta)
-    classes = classifier.classes_
-    require(isinstance(classes, np.ndarray) and classes.shape == (2,), "its classes")
-    require(
-        certificate.controlled_class in classes.tolist(),
-        "its certificate is for another class",
-    )
-    same = all(
-        getattr(classifier, name) == getattr(certificate, name)
-        for name in ("alpha", "delta", "deployment")
-    )
-    require(
-        same and classifier.threshold_ == certificate.threshold,
-        "its certificate is for another threshold",
-    )
-    require(not math.isnan(certificate.threshold), "its threshold is NaN")
-    require(
-        certificate.certified or certificate.threshold == math.inf,
-        "it has a threshold without a certificate",
-    )
-
-
-def _check_calibration(classifier: Any) -> None:
-    """Make its samples once more, and choose the certificate's threshold once more."""
-    calibration = classifier.calibration_
-    require(isinstance(calibration, Calibration), "it has no calibration")
-    require(isinstance(calibration.rule, Rule), "its rule is of another type")
-    training = getattr(calibration.rule, "training", None)
-    for sample in (calibration.sample, training):
-        if sample is not None:
-            require(isinstance(sample, CalibrationSample), "its calibration rows")
-            sample.check()
-    certificate, sample = classifier.certificate_, calibration.sample
-    require(
-        (sample.n_rows, sample.n_known) == (certificate.rows, certificate.observed),
-        "its certificate is for other rows",
-    )
-    if sample.n_observed:
-        chosen = calibration.select([certificate.alpha])[0].threshold
+    found = model.certificate
+    several = isinstance(found, MulticlassCertificate)
+    for certificate in found.certificates if several else (found,):
         require(
-            (math.inf if chosen is None else chosen) == certificate.threshold,
-            "its certificate is for another threshold",
+            certificate.rows <= training.rows[certificate.controlled_class],
+            "its certificate is for more rows than there are",
         )
-
-
-def _check_missingness(classifier: Any) -> None:
-    trust = classifier.calibration_.trust
-    models = {**(classifier.missingness or {}), "trusted": trust.model}
-    for model in models.values():
-        if model is None:
-            continue
-        require(isinstance(model, Missingness), "its missingness is of another type")
-        # Makes it once more, with all the checks of a new one.
-        replace(model)
-    for value in (trust.delta, trust.cap, trust.odds_factor):
-        require(value is None or isinstance(value, int | float), "its weights")
-
-
-def _check_scores(classifier: Any) -> None:
-    """Score three rows: coefficients that don't fit together show here."""
-    width = classifier.n_features_in_
-    require(isinstance(width, int) and 0 < width <= 10**6, "its number of columns")
-    rows = np.stack([np.zeros(width), np.ones(width), -np.ones(width)])
-    with warnings.catch_warnings():
-        # A classifier that was fitted to a dataframe misses its names here.
-        warnings.simplefilter("ignore", UserWarning)
-        scores = classifier.score_samples(rows)
-    require(scores.shape == (3,) and not np.isnan(scores).any(), "it gives no scores")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
@@ -12,12 +11,13 @@ from zipfile import ZIP_STORED, ZipFile
 from missratio._files import check_writable, written_whole
 from missratio.app.modelfile._archive import SCHEMA, pack, read_bytes, unpack
 from missratio.app.modelfile._checks import check_model, header_of
-from missratio.app.modelfile._model import TableModel
+from missratio.app.modelfile._frame import FrameModel
 from missratio.app.modelfile._parts import check_arrays
 from missratio.app.modelfile._signature import (
     check_key,
     sign,
     signature_path,
+    signatures,
     verify,
 )
 from missratio.app.modelfile._types import (
@@ -27,13 +27,16 @@ from missratio.app.modelfile._types import (
     foreign_types,
     python_alone,
 )
-from missratio.classifier import NeymanPearsonClassifier
+from missratio.classifier import (
+    MulticlassNeymanPearsonClassifier,
+    NeymanPearsonClassifier,
+)
 
 _FUNCTION = "missratio.missingness.function.FunctionMissingness"
 
 
 def save_model(
-    model: TableModel | NeymanPearsonClassifier,
+    model: FrameModel | NeymanPearsonClassifier | MulticlassNeymanPearsonClassifier,
     path: str | Path,
     *,
     force: bool = False,
@@ -43,9 +46,10 @@ def save_model(
 
     Parameters
     ----------
-    model : TableModel or NeymanPearsonClassifier
-        Over `KLIEP`, `NaiveBayesRatio` or `FDivergenceRatio` with a basis of
-        missratio's own, `LogisticRegression`, alone or behind a `StandardScaler`,
+    model : TableModel, MulticlassTableModel or a classifier
+        A `NeymanPearsonClassifier` or `MulticlassNeymanPearsonClassifier` over `KLIEP`,
+        `NaiveBayesRatio` or `FDivergenceRatio` with a basis of missratio's own,
+        `LogisticRegression`, alone or behind a `StandardScaler`,
         `HistGradientBoostingClassifier`, or an `ImputationEnsemble` of the latter two
         over a `TiltedImputer` with linear regressions.
     path : str or Path
@@ -64,7 +68,8 @@ def save_model(
     """
     from skops import io as skops_io
 
-    if not isinstance(model, (TableModel, NeymanPearsonClassifier)):
+    known = FrameModel, NeymanPearsonClassifier, MulticlassNeymanPearsonClassifier
+    if not isinstance(model, known):
         raise python_alone(type(model).__name__)
     path = Path(path)
     outputs = check_outputs(path, force=force, sign_with=sign_with)
@@ -73,13 +78,22 @@ def save_model(
         foreign = foreign_types(archive.read(SCHEMA))
     if foreign:
         raise _not_saveable(foreign)
-    contents = [pack(objects, header_of(model))]
-    if sign_with is not None:
-        contents.append(sign(contents[0], Path(sign_with)))
-    with ExitStack() as stack:
-        for output, content in zip(outputs, contents, strict=True):
-            draft = stack.enter_context(written_whole(output, force=force))
-            draft.write_bytes(content)
+    content = pack(objects, header_of(model))
+    if sign_with is None:
+        _write(path, content, force=force)
+        return
+    # Whenever this is cut short, the file that is there has its signature beside it.
+    new, signature = sign(content, Path(sign_with)), outputs[1]
+    old = signatures(signature) if signature.is_file() else []
+    _write(signature, b"".join([new, *old]), force=force)
+    _write(path, content, force=force)
+    if old:
+        _write(signature, new, force=True)
+
+
+def _write(path: Path, content: bytes, *, force: bool) -> None:
+    with written_whole(path, force=force) as draft:
+        draft.write_bytes(content)
 
 
 def check_outputs(
@@ -114,10 +128,10 @@ def check_outputs(
 def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> Any:
     """Read what `save_model` wrote; no code from the file is run.
 
-    Sizes are checked before anything is unpacked, types before anything is made, and
-    the model before it is returned. The digest in the file tells damage. It doesn't
-    tell who wrote the file: whoever can write one can write another model that says
-    anything. A signature does, where `verify_with` asks for it.
+    Sizes are checked before anything is unpacked, types before any object is made, and
+    the model before it is returned. The digest in the file reveals damage. It doesn't
+    tell who wrote the file: whoever can write it can put any other model there. Only a
+    signature tells that; `verify_with` checks it.
 
     Parameters
     ----------
@@ -127,7 +141,7 @@ def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> An
 
     Returns
     -------
-    TableModel or NeymanPearsonClassifier
+    TableModel, MulticlassTableModel or a classifier
 
     Raises
     ------
@@ -154,7 +168,7 @@ def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> An
     return model
 
 
-def load_table_model(path: Path, verify_with: Path | None = None) -> TableModel:
+def load_table_model(path: Path, verify_with: Path | None = None) -> FrameModel:
     """Read a model that `missratio fit` wrote, with its columns and its report.
 
     Parameters
@@ -163,7 +177,7 @@ def load_table_model(path: Path, verify_with: Path | None = None) -> TableModel:
     verify_with : Path, optional
     """
     model = load_model(path, verify_with=verify_with)
-    if not isinstance(model, TableModel) or model.report is None:
+    if not isinstance(model, FrameModel) or model.report is None:
         raise ModelFileError(
             f"{path} holds a classifier without the columns of a table or a report: it "
             "was saved from Python. Load it there, by load_model, and make a report by "
@@ -183,7 +197,7 @@ def _construct(members: dict[str, bytes]) -> Any:
         return skops_io.loads(buffer.getvalue(), trusted=TRUSTED)
     except (Exception, RecursionError) as error:
         raise ModelFileError(
-            f"It can't be put together: {type(error).__name__}: {error}"
+            f"It can't be loaded: {type(error).__name__}: {error}"
         ) from error
 
 

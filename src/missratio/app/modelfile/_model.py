@@ -1,4 +1,4 @@
-"""A classifier with the columns of the table that it is for."""
+"""A classifier of two classes with the columns of the table that it is for."""
 
 from __future__ import annotations
 
@@ -9,71 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missratio._base.typing import BoolArray, FloatArray
-from missratio.app.tables import Encoder, as_arrow, column_names
-from missratio.classifier import (
-    Certificate,
-    NeymanPearsonClassifier,
-    PowerComparison,
-)
+from missratio.app.modelfile._frame import FrameModel
+from missratio.classifier import Certificate, PowerComparison
 from missratio.uncertainty import RatioUncertainty
 
 
-@dataclass(frozen=True)
-class TrainingData:
-    """Which table a model was fitted on.
-
-    Parameters
-    ----------
-    file : str
-        The file's name, without its folder.
-    sha256 : str
-        The digest of its content, as `sha256sum` gives it.
-    rows : dict
-        Rows of each class.
-    missing : dict
-        Missing cells of each class and column, where there are some.
-    """
-
-    file: str
-    sha256: str
-    rows: dict[Any, int]
-    missing: dict[Any, dict[str, int]]
-
-
 @dataclass(frozen=True, eq=False)
-class TableModel:
+class TableModel(FrameModel):
     """A certified classifier of the rows of a table, as `missratio fit` makes it.
 
     Parameters
     ----------
-    classifier : NeymanPearsonClassifier
-        Fitted to the matrix that the encoder makes of a table.
-    encoder : Encoder
-        Column names and types.
-    target : str
-        The column of labels.
-    dropped : tuple of str
-        Columns of the training table that are not used.
-    method : str
-    training : TrainingData
+    classifier, encoder, target, dropped, method, training, report
+        As for every model of a table; the classifier is a NeymanPearsonClassifier.
     covariance : ndarray of shape (n_coefficients + 1, n_coefficients + 1), optional
         That of the ratio's coefficients and log normaliser, for standard errors.
-    report : str, optional
-        What `missratio report` shows, as JSON.
     comparison : PowerComparison, optional
         The methods that were compared, where the method was chosen so.
     rest : tuple of str
         Labels that the other class stands for, where it is all but the controlled one.
     """
 
-    classifier: NeymanPearsonClassifier
-    encoder: Encoder
-    target: str
-    dropped: tuple[str, ...]
-    method: str
-    training: TrainingData
     covariance: FloatArray | None = None
-    report: str | None = None
     comparison: PowerComparison | None = None
     rest: tuple[str, ...] = ()
 
@@ -84,21 +41,20 @@ class TableModel:
         return certificate
 
     @property
+    def fallback(self) -> Any:
+        """The label of a row that can't be scored: the controlled class."""
+        return self.certificate.controlled_class
+
+    @property
+    def fallback_words(self) -> str:
+        """What that label does to the guarantee."""
+        return ", which keeps the guarantee"
+
+    @property
     def other_class(self) -> Any:
         """The label of the class whose error isn't bounded."""
         labels = self.classifier.classes_.tolist()
         return next(x for x in labels if x != self.certificate.controlled_class)
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """The columns that a table must have, in any order."""
-        return np.array(self.encoder.names, dtype=object)
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The two labels."""
-        classes: NDArray[Any] = self.classifier.classes_
-        return classes
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row of a dataframe, as `missratio predict` gives it.
@@ -162,24 +118,6 @@ class TableModel:
             return np.full(len(scores), -np.inf)
         return np.asarray(scores - threshold)
 
-    def encode(self, X: Any) -> FloatArray:
-        """The numbers that the classifier takes, of the rows of a dataframe.
-
-        Parameters
-        ----------
-        X : dataframe of pandas, polars or PyArrow
-            As for `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, encoder.width)
-        """
-        remedy = "Leave them out, such as by X[model.feature_names_in_]."
-        allowed = [self.target, *self.dropped]
-        self.encoder.check_columns(column_names(X), allowed, remedy)
-        encoder = self.encoder.with_marks(())
-        return encoder.encode(as_arrow(X, encoder.names))
-
     def score(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
         """Scores of encoded rows, and which of them get the other class.
 
@@ -194,27 +132,8 @@ class TableModel:
         above : ndarray of bool of shape (n_rows,)
         """
         scores = self.classifier.score_samples(self.named(X))
-        # Rows with a category that was never seen can't be scored, whatever an
-        # estimator that takes NaN makes of them.
-        first = self.encoder.n_numeric
-        if X.shape[1] > first:
-            unseen = np.isnan(X[:, first:]).any(axis=1)
-            scores = np.where(unseen, -np.inf, scores)
+        scores = np.where(self.unseen(X), -np.inf, scores)
         return scores, scores > self.classifier.threshold_
-
-    def named(self, X: FloatArray) -> Any:
-        """Encoded rows as the classifier knows them: with names, if it was given some.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, encoder.width)
-        """
-        if not hasattr(self.classifier, "feature_names_in_"):
-            return X
-        import pyarrow
-
-        names = self.encoder.encoded_names
-        return pyarrow.table({name: X[:, j] for j, name in enumerate(names)})
 
     def standard_errors(self, X: FloatArray) -> FloatArray:
         """Standard errors of the scores, log density ratios, of encoded rows.

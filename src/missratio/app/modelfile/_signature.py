@@ -8,6 +8,9 @@ from typing import Any
 from missratio.app.modelfile._types import ModelFileError
 
 _MOST_BYTES = 2**16
+SIGNATURE_BYTES = 64
+# A file that is being replaced has its old signatures, too, until the new one is there.
+_MOST_KEPT = 8
 _MADE = "openssl genpkey -algorithm ed25519 -out key.pem"
 _PUBLIC = "openssl pkey -in key.pem -pubout -out public.pem"
 
@@ -44,13 +47,23 @@ def verify(content: bytes, signature: Path, key: Path) -> None:
     public = _load(key, private=False)
     if not signature.is_file():
         raise ModelFileError(f"It isn't signed: there is no {signature}.")
-    try:
-        public.verify(_read(signature), content)
-    except InvalidSignature:
-        raise ModelFileError(
-            f"The owner of {key} didn't sign it: {signature} is the signature of "
-            "another file, or by another key."
-        ) from None
+    for each in signatures(signature):
+        try:
+            public.verify(each, content)
+        except InvalidSignature:
+            continue
+        return
+    raise ModelFileError(
+        f"The owner of {key} didn't sign it: {signature} is the signature of "
+        "another file, or by another key."
+    )
+
+
+def signatures(path: Path) -> list[bytes]:
+    """Those in a file: one, or several where a model was being replaced."""
+    content, size = _read(path), SIGNATURE_BYTES
+    starts = range(0, min(len(content), _MOST_KEPT * size), size)
+    return [content[i : i + size] for i in starts]
 
 
 def check_key(key: Path, *, private: bool) -> None:

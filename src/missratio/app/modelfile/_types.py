@@ -17,8 +17,14 @@ _OBJECTS = (
     "missratio.classifier._calibration.Calibration",
     "missratio.classifier._comparison.CandidatePower",
     "missratio.classifier._comparison.PowerComparison",
+    "missratio.classifier._class_scores.ClassScores",
+    "missratio.classifier._decisions.OrderedDecision",
+    "missratio.classifier._decisions.UnorderedDecision",
+    "missratio.classifier._multiclass.MulticlassNeymanPearsonClassifier",
+    "missratio.classifier._multiclass_certificate.MulticlassCertificate",
     "missratio.classifier._neyman_pearson.NeymanPearsonClassifier",
     "missratio.classifier._rounding.Rounding",
+    "missratio.classifier._trade_off.TradeOff",
     "missratio.classifier._target.TargetRatio",
     "missratio.classifier._trust.Trust",
     "missratio.imputation._columns.Columns",
@@ -30,11 +36,14 @@ _OBJECTS = (
     "missratio.learning._evidence.Evidence",
     "missratio.learning._learned.LearnedMissingness",
     "missratio.learning._shadow.ShadowEvidence",
+    "missratio.missingness.blocks.Block",
+    "missratio.missingness.blocks.BlockMissingness",
     "missratio.missingness.by_name.NamedMissingness",
     "missratio.missingness.logistic.LogisticMissingness",
     "missratio.missingness.step.StepMissingness",
+    "missratio.app.modelfile._frame.TrainingData",
     "missratio.app.modelfile._model.TableModel",
-    "missratio.app.modelfile._model.TrainingData",
+    "missratio.app.modelfile._several.MulticlassTableModel",
     "missratio.ratio._each_column.EachColumnBasis",
     "missratio.ratio._classifier_ratio.ClassifierRatio",
     "missratio.ratio._kernel_ratio.KernelRatio",
@@ -65,7 +74,9 @@ _OBJECTS = (
     "missratio.weights._size.SampleSize",
     "sklearn._loss.link.Interval",
     "sklearn._loss.link.LogitLink",
+    "sklearn._loss.link.MultinomialLogit",
     "sklearn._loss.loss.HalfBinomialLoss",
+    "sklearn._loss.loss.HalfMultinomialLoss",
     "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
     "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
     ".HistGradientBoostingClassifier",
@@ -85,7 +96,9 @@ ALLOWED: dict[str, frozenset[str]] = {
     "TupleNode": frozenset({"builtins.tuple"}),
     "JsonNode": frozenset({"builtins.str"}),
     "TypeNode": frozenset(f"builtins.{name}" for name in ("int", "str", "bool")),
-    "LossNode": frozenset({"sklearn._loss._loss.CyHalfBinomialLoss"}),
+    "LossNode": frozenset(
+        f"sklearn._loss._loss.CyHalf{name}Loss" for name in ("Binomial", "Multinomial")
+    ),
     "RandomGeneratorNode": frozenset({"numpy.random._generator.Generator"}),
 }
 """For each of skops' ways to make an object, the types that may be made by it."""
@@ -94,7 +107,6 @@ TRUSTED = sorted(set().union(*ALLOWED.values()))
 
 
 PYTHON_ALONE = {
-    "missratio.classifier._multiclass.MulticlassNeymanPearsonClassifier",
     "missratio.classifier._grouped.GroupedNeymanPearsonClassifier",
 }
 """Classifiers that have no model file."""
@@ -107,8 +119,9 @@ class ModelFileError(ValueError):
 def python_alone(name: str) -> ModelFileError:
     """What to say of a model that has no file, by the name of its class."""
     return ModelFileError(
-        f"A model file can't hold a {name}: it holds a NeymanPearsonClassifier, or "
-        f"what missratio fit writes. Use the {name} from Python; pickle it if you "
+        f"A model file can't hold a {name}: it holds a NeymanPearsonClassifier, "
+        "a MulticlassNeymanPearsonClassifier, or what missratio fit writes. Use the "
+        f"{name} from Python; pickle it if you "
         "must, and unpickle only files that you trust."
     )
 

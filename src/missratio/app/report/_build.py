@@ -9,25 +9,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from missratio.app.report._cautions import cautions
+from missratio.app.report._classes_build import describe_classes
 from missratio.app.report._coefficients import coefficients
 from missratio.app.report._columns import Names
 from missratio.app.report._complete_case import complete_case
 from missratio.app.report._importance import importance
 from missratio.app.report._missing import missing_values
 from missratio.app.report._next import next_steps
-from missratio.app.report._origin import Origin
+from missratio.app.report._origin import Origin, estimator_name
 from missratio.app.report._performance import curve, score_histograms, type_i
 from missratio.app.report._plain import plain
-from missratio.app.report._report import FORMAT, Report
+from missratio.app.report._report import FORMAT, TWO_CLASSES, Report
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._scored import unscored
 from missratio.app.report._sensitivity import sensitivity
 from missratio.app.report._sizes import weights_by_class
 from missratio.app.report._words import certificate_words
 from missratio.classifier import (
+    MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
     PowerComparison,
     check_same_rows,
@@ -38,7 +40,7 @@ MOST_ROWS = 20_000
 
 
 def build_report(
-    classifier: NeymanPearsonClassifier,
+    classifier: NeymanPearsonClassifier | MulticlassNeymanPearsonClassifier,
     X: Any,
     y: ArrayLike,
     *,
@@ -50,11 +52,11 @@ def build_report(
     confidence: float = 0.95,
     feature_names: Sequence[str] | None = None,
 ) -> Report:
-    """What a certified classifier guarantees, how good it is, and what that rests on.
+    """Report what a certified classifier guarantees, how good it is, and the evidence.
 
     Parameters
     ----------
-    classifier : NeymanPearsonClassifier
+    classifier : NeymanPearsonClassifier or MulticlassNeymanPearsonClassifier
         Fitted.
     X, y : array-like or dataframe of shape (n_rows, n_columns), array-like
         The rows that it was fitted with, in the same order. After `calibrate`: the rows
@@ -63,12 +65,12 @@ def build_report(
     inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
         The probabilities that it was fitted with, where values were looked up.
     X_test, y_test : optional
-        Rows that took no part, to measure errors on. Without them the type I error is
-        the certificate's, and the power is measured by cross-validation.
+        Rows that took no part, to measure errors on; without them: cross-validation.
     title : str, optional
     folds : int, default=5
         In how many parts the other class's rows are left out in turn, each time with a
-        fit on the others. 0 measures the power on the rows fitted on, and says so.
+        fit on the others. 0 measures the power on the rows fitted on, and says so. For
+        several classes rows of all of them are left out.
     confidence : float, default=0.95
         Of the intervals of errors, power and coefficients.
     feature_names : sequence of str, optional
@@ -90,15 +92,18 @@ def build_report(
     >>> print(report.data["words"]["headline"])
     At most 10% of complete class-0 rows are classified as class 1, with 95% confidence.
     """
-    check_same_rows(classifier, X, y)
+    several = isinstance(classifier, MulticlassNeymanPearsonClassifier)
+    if several:
+        check_is_fitted(classifier, "certificate_")
+    else:
+        check_same_rows(classifier, X, y)
     given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-    return describe(
-        LabelledRows.read(classifier, X, y, given),
-        _read_test(classifier, X_test, y_test),
-        title=title,
-        folds=folds,
-        confidence=confidence,
-        names=Names.of(_feature_names(classifier, feature_names)),
+    rows = LabelledRows.read(classifier, X, y, given)
+    test = _read_test(classifier, X_test, y_test)
+    names = Names.of(_feature_names(classifier, feature_names))
+    words = describe_classes if several else describe
+    return words(
+        rows, test, title=title, folds=folds, confidence=confidence, names=names
     )
 
 
@@ -126,10 +131,8 @@ def describe(
         Of the features and of their columns.
     folds : int, default=5
     confidence : float, default=0.95
-    comparison : PowerComparison, optional
-        The methods that were compared, where the method was chosen so.
-    origin : Origin, optional
-        The command and the file that the rows came by.
+    comparison, origin : optional
+        The methods that were compared; the command and file that the rows came by.
     sampled : bool, default=False
         Whether rows are a sample that took no part in the fit, so that nothing can be
         calibrated again.
@@ -144,6 +147,7 @@ def describe(
     linear = coefficients(rows, few, confidence, list(names.features))
     data: dict[str, Any] = {
         "format": FORMAT,
+        "kind": TWO_CLASSES,
         "title": title or "Certified classifier",
         "model": _model(rows),
         "origin": (origin or Origin()).described(classifier),
@@ -158,9 +162,7 @@ def describe(
         "weights": weights_by_class(rows),
         "complete_case": complete_case(few, test, confidence),
         "coefficients": linear,
-        "importance": (
-            None if linear else importance(fresh, names, classifier.alpha)
-        ),
+        "importance": None if linear else importance(fresh, names, classifier.alpha),
         "comparison": None if comparison is None else asdict(comparison),
     }  # fmt: skip
     data["cautions"] = cautions(rows, data)
@@ -168,17 +170,13 @@ def describe(
     return Report(plain(data))
 
 
-def _read_test(
-    classifier: NeymanPearsonClassifier, X: Any, y: ArrayLike | None
-) -> LabelledRows | None:
+def _read_test(classifier: Any, X: Any, y: ArrayLike | None) -> LabelledRows | None:
     if (X is None) != (y is None):
         raise ValueError("X_test and y_test go together: give both, or neither.")
     return None if X is None or y is None else LabelledRows.read(classifier, X, y)
 
 
-def _feature_names(
-    classifier: NeymanPearsonClassifier, given: Sequence[str] | None
-) -> list[str]:
+def _feature_names(classifier: Any, given: Sequence[str] | None) -> list[str]:
     names = getattr(classifier, "feature_names_in_", given)
     if names is not None and len(names) != classifier.n_features_in_:
         raise ValueError(
@@ -192,12 +190,11 @@ def _feature_names(
 
 def _model(rows: LabelledRows) -> dict[str, Any]:
     classifier = rows.classifier
-    estimator = classifier.estimator_
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     return {
         "version": version("missratio"),
-        "estimator": type(last).__name__,
+        "estimator": estimator_name(classifier.estimator_),
         "features": classifier.n_features_in_,
+        "bounded": rows.bounded,
         "controlled": rows.controlled,
         "other": rows.other,
         "rows": len(rows.y),

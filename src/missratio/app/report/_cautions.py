@@ -36,8 +36,8 @@ def cautions(rows: LabelledRows, data: dict[str, Any]) -> list[dict[str, str]]:
         *_on_certificate(rows),
         *_on_estimator(rows),
         *_on_cap(rows),
-        *_on_weights(data["weights"]),
-        *_on_band(data["missingness"]["profiles"]),
+        *on_weights(data["weights"]),
+        *on_band(data["missingness"]["profiles"]),
         *_on_power(data["curve"]),
         *_on_unscored(rows, data["unscored"]),
     ]
@@ -50,7 +50,7 @@ def _on_certificate(rows: LabelledRows) -> list[tuple[str, str]]:
         return [
             (
                 "Nothing is certified",
-                "Every row is given to the controlled class: the power is 0.",
+                "Every row is classified as the controlled class: the power is 0.",
             )
         ]
     found = []
@@ -61,8 +61,8 @@ def _on_certificate(rows: LabelledRows) -> list[tuple[str, str]]:
             (
                 "Few calibration rows",
                 f"The threshold rests on the {number(tail + 1)} calibration rows that "
-                "score highest. The guarantee holds, but the power is less than more "
-                f"rows of class {certificate.controlled_class} would give.",
+                "score highest. The guarantee holds, but more rows of class "
+                f"{certificate.controlled_class} would give more power.",
             )
         )
     gamma = certificate.sensitivity
@@ -70,8 +70,8 @@ def _on_certificate(rows: LabelledRows) -> list[tuple[str, str]]:
         found.append(
             (
                 "Little room for error in φ",
-                f"Γ = {gamma:.3f}: odds of being missing that are wrong by "
-                f"{percent(gamma - 1.0, 2)} already undo the guarantee. "
+                f"Γ = {gamma:.3f}: the guarantee fails if the odds of being missing "
+                f"are wrong by more than {percent(gamma - 1.0, 2)}. "
                 "An odds_factor above 1 asks for more room, at the cost of power.",
             )
         )
@@ -87,7 +87,7 @@ def _on_estimator(rows: LabelledRows) -> list[tuple[str, str]]:
         (
             "No finite optimum",
             "The fit didn't reach an optimum, or there is none: coefficients and "
-            "scores are where it stopped. The certificate holds all the same. A "
+            "scores are those of its last step. The certificate holds anyway. A "
             "penalty (l2) or fewer features would give a finite optimum.",
         )
     ]
@@ -125,14 +125,15 @@ def _on_unscored(
     return [
         (
             "Rows without a score",
-            f"Of the rows as they were found, {' and '.join(shares)} can't be scored, "
-            f"as values are missing. They are classified as {rows.controlled} whatever "
-            f"they are, and {about} the power on this page.",
+            f"In the table, {' and '.join(shares)} can't be scored, because values are "
+            f"missing. These rows are always classified as {rows.controlled}, and "
+            f"{about} the power on this page.",
         )
     ]
 
 
-def _on_weights(weights: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def on_weights(weights: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Weights that few rows have most of."""
     return [
         ("Concentrated weights", entry["concentrated"])
         for entry in weights
@@ -140,7 +141,8 @@ def _on_weights(weights: list[dict[str, Any]]) -> list[tuple[str, str]]:
     ]
 
 
-def _on_band(profiles: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def on_band(profiles: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """A φ that is used beyond the values it was learned from."""
     worst = max(profiles, key=lambda p: p["extrapolated"] or 0.0, default=None)
     if worst is None or (worst["extrapolated"] or 0.0) < MUCH_EXTRAPOLATED:
         return []
@@ -149,7 +151,7 @@ def _on_band(profiles: list[dict[str, Any]]) -> list[tuple[str, str]]:
             "φ is extrapolated",
             f"{percent(worst['extrapolated'])} of the observed values of "
             f"{worst['name']}, class {worst['label']}, lie beyond every value that "
-            "was looked up. There φ rests on its logistic form alone.",
+            "was looked up. There, only the assumed logistic form says what φ is.",
         )
     ]
 
@@ -160,7 +162,7 @@ def _on_power(curve: dict[str, Any]) -> list[tuple[str, str]]:
             (
                 "Power unknown",
                 "No row of the other class was left to measure it on: too few of "
-                "them are complete. Test rows would tell.",
+                "them are complete. Give complete test rows.",
             )
         ]
     if curve["source"] != "training":

@@ -81,4 +81,4 @@ def steps(edges: list[float], heights: list[float]) -> list[Data]:
 
 def colour_of(label: Any, data: Data) -> str:
     """The colour of a class."""
-    return CONTROLLED if label == data["model"]["controlled"] else OTHER
+    return CONTROLLED if label in data["model"]["bounded"] else OTHER

@@ -33,3 +33,19 @@ GLOSSARY: dict[str, tuple[str, str]] = {
     ),
 }
 """By id: the word, and what it means."""
+
+SEVERAL_GLOSSARY: dict[str, tuple[str, str]] = {
+    "phi": GLOSSARY["phi"],
+    "alpha": (
+        "α, bound on an error",
+        "The bound on the share of a class that is classified as a class which it must "
+        "not be. The certificate says that all bounds hold together.",
+    ),
+    "kish": GLOSSARY["kish"],
+    "gamma": GLOSSARY["gamma"],
+    "calibration": (
+        "Calibration rows",
+        "Rows of a bounded class that were kept from fitting and choose its threshold.",
+    ),
+}
+"""The same for a page about several classes."""

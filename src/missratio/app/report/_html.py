@@ -9,7 +9,9 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
+from missratio.app.report._classes_page import several_context
 from missratio.app.report._glossary import GLOSSARY
+from missratio.app.report._report import SEVERAL_CLASSES
 from missratio.app.report._summary import (
     complete_case_words,
     error_rows,
@@ -20,7 +22,12 @@ from missratio.app.report._summary import (
     pattern_rows,
     pattern_words,
 )
-from missratio.app.report._tables import histogram_cells, profile_cells, tables
+from missratio.app.report._tables import (
+    histogram_cells,
+    profile_cells,
+    shared_tables,
+    tables,
+)
 from missratio.app.report._words import number, percent, share
 
 Data = dict[str, Any]
@@ -44,30 +51,27 @@ def render(data: Data) -> str:
             "The page is made with Altair: pip install 'missratio[report]'. json() and "
             "markdown() need no more than missratio."
         ) from error
-    from missratio.app.report._figures import figures
-
-    drawn = {figure.key: figure for figure in figures(data)}
+    several = data["kind"] == SEVERAL_CLASSES
+    own = several_context(data) if several else _two_context(data)
+    drawn = {figure.key: figure for figure in own.pop("drawn")}
     library = _library(vl_convert, alt.SCHEMA_VERSION)
     style, script = _asset("page.css"), _asset("page.js")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FunctionLoader(_asset),
+    )
     environment.filters |= {"number": number, "percent": percent, "share": share}
-    levels = level_rows(data)
+    levels = own.pop("levels_data", [])
     context = {
         **data,
         "missingness": _with_words(data["missingness"]),
-        "sections": _sections(data),
-        "facts": facts(data),
-        "errors": error_rows(data),
-        "levels": levels,
-        "odds": odds_rows(data) if data["sensitivity"] else [],
         "weights": _with_cells(data["weights"]),
-        "own": data["curve"]["own"],
         "weighted": any(entry["histogram"] for entry in data["weights"]),
-        "complete_case_words": complete_case_words(data),
         "figures": drawn,
-        "glossary": GLOSSARY,
         "phi_drawn": any(p["phi"] for p in data["missingness"]["profiles"]),
-        **tables(data),
+        **shared_tables(data),
+        **own,
         "policy": _policy(library, script),
         # What is not text of the report goes in as it is.
         "style": Markup(style),
@@ -79,7 +83,28 @@ def render(data: Data) -> str:
         ),
         "data_json": Markup(_script_json(data)),
     }
-    return environment.from_string(_asset("page.html.jinja")).render(context)
+    page = "classes.html.jinja" if several else "page.html.jinja"
+    return environment.get_template(page).render(context)
+
+
+def _two_context(data: Data) -> Data:
+    """What a page about two classes shows."""
+    from missratio.app.report._figures import figures
+
+    levels = level_rows(data)
+    return {
+        "drawn": figures(data),
+        "sections": _sections(data),
+        "facts": facts(data),
+        "errors": error_rows(data),
+        "levels": levels,
+        "levels_data": levels,
+        "odds": odds_rows(data) if data["sensitivity"] else [],
+        "own": data["curve"]["own"],
+        "complete_case_words": complete_case_words(data),
+        "glossary": GLOSSARY,
+        **tables(data),
+    }
 
 
 def _sections(data: Data) -> list[tuple[str, str]]:

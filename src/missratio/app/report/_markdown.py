@@ -44,17 +44,17 @@ def render(data: Data) -> str:
     parts = [
         f"# {plain_text(data['title'])}",
         *_certificate(data),
-        *_listed("Before you rely on it", data["cautions"]),
-        *_listed("What to do next", data["next"]),
+        *listed_entries("Before you rely on it", data["cautions"]),
+        *listed_entries("What to do next", data["next"]),
         *_numbers(data),
         *_sensitivity(data),
-        *_missing(data["missingness"]),
+        *missing_part(data["missingness"]),
         *_weights(data),
         *_ignored(data),
         *_coefficients(data["coefficients"]),
         *_importance(data["importance"]),
         *_comparison(data["comparison"]),
-        *_origin(data),
+        *origin_part(data),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -66,7 +66,7 @@ def plain_text(value: Any) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def md_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A table, its first column left-aligned and the others right-aligned."""
     lines = [
         head,
@@ -76,7 +76,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _bullets(texts: Sequence[str]) -> str:
+def bullets(texts: Sequence[str]) -> str:
+    """A list."""
     return "\n".join(f"- {plain_text(text)}" for text in texts)
 
 
@@ -86,22 +87,23 @@ def _certificate(data: Data) -> list[str]:
         f"**{plain_text(words['headline'])}**",
         plain_text(words["guarantee"]),
         plain_text(words["meaning"]),
-        _table(
+        md_table(
             ["", "", ""],
             [[fact["name"], fact["value"], fact["note"]] for fact in facts(data)],
         ),
     ]
     if data["certificate"]["certified"]:
-        parts += ["## This is assumed", _bullets(words["assumptions"])]
-        parts += ["## This would break it", _bullets(words["breaks"])]
+        parts += ["## This is assumed", bullets(words["assumptions"])]
+        parts += ["## This would break it", bullets(words["breaks"])]
     if words["checks"]:
-        parts += ["## This was tested", _bullets(words["checks"])]
+        parts += ["## This was tested", bullets(words["checks"])]
     if words["robustness"]:
         parts += ["## How wrong may φ be?", plain_text(words["robustness"])]
     return parts
 
 
-def _listed(title: str, entries: list[Data]) -> list[str]:
+def listed_entries(title: str, entries: list[Data]) -> list[str]:
+    """A section of entries with a title and a text each."""
     if not entries:
         return []
     lines = [
@@ -118,17 +120,22 @@ def _thousand(data: Data) -> list[str]:
     model = data["model"]
     labels = [plain_text(model[name]) for name in ("controlled", "other")]
     head = ["In truth", *(f"classified as {label}" for label in labels)]
-    return ["### In a thousand rows", _table(head, rows), plain_text(mixed_words(data))]
+    return [
+        "### In a thousand rows",
+        md_table(head, rows),
+        plain_text(mixed_words(data)),
+    ]
 
 
-def _unscored(unscored: list[Data]) -> list[str]:
+def unscored_part(unscored: list[Data]) -> list[str]:
+    """Rows that can't be scored."""
     if not any(entry["share"] for entry in unscored):
         return []
     said = [
         f"{share(entry['share'])} of class {entry['label']} can't be scored."
         for entry in unscored
     ]
-    return ["### Rows that can't be scored", _bullets(said)]
+    return ["### Rows that can't be scored", bullets(said)]
 
 
 def _numbers(data: Data) -> list[str]:
@@ -146,12 +153,12 @@ def _numbers(data: Data) -> list[str]:
     ]
     return [
         "## The two errors",
-        _table(["", "Estimate", "Interval", "Confidence", "Rows"], errors),
-        _bullets(sources),
+        md_table(["", "Estimate", "Interval", "Confidence", "Rows"], errors),
+        bullets(sources),
         *_thousand(data),
-        *_unscored(data["unscored"]),
+        *unscored_part(data["unscored"]),
         "## Other levels",
-        _table(["α", "Threshold", "Certified error", "Power", "Interval"], levels),
+        md_table(["α", "Threshold", "Certified error", "Power", "Interval"], levels),
     ]
 
 
@@ -163,7 +170,7 @@ def _sensitivity(data: Data) -> list[str]:
     return [
         "## What if φ is wrong?",
         *[plain_text(text) for text in curve["words"]],
-        _table(head, odds_rows(data)),
+        md_table(head, odds_rows(data)),
     ]
 
 
@@ -175,14 +182,15 @@ def _patterns(missingness: Data) -> list[str]:
         "Missing",
         *(f"Class {plain_text(k['label'])}" for k in missingness["classes"]),
     ]
-    parts = ["### Missing together", _table(head, pattern_rows(missingness))]
+    parts = ["### Missing together", md_table(head, pattern_rows(missingness))]
     if found["left_out"]:
         parts.append(f"{number(found['left_out'])} rarer patterns are left out.")
     tested = pattern_words(missingness)
-    return [*parts, _bullets(tested)] if tested else parts
+    return [*parts, bullets(tested)] if tested else parts
 
 
-def _missing(missingness: Data) -> list[str]:
+def missing_part(missingness: Data) -> list[str]:
+    """What is missing."""
     parts = ["## What is missing"]
     if not missingness["any"]:
         return [*parts, "No value is missing."]
@@ -195,16 +203,18 @@ def _missing(missingness: Data) -> list[str]:
     cells = missing_cells(missingness)
     head = [plain_text(title) for title in cells["missing_head"]]
     said += [check["sentence"] for k in classes for check in k["checks"]]
-    parts += [_bullets(said), _table(head, cells["missing_cells"])]
+    parts += [bullets(said), md_table(head, cells["missing_cells"])]
     if missingness["left_out"]:
         parts.append(f"{number(missingness['left_out'])} more columns are left out.")
     return [*parts, *_patterns(missingness)]
 
 
+WEIGHT_HEAD = ["", "Rows", "Usable", "Effective sample size", "Largest weight",
+               "On the heaviest 5%"]  # fmt: skip
+
+
 def _weights(data: Data) -> list[str]:
-    head = ["", "Rows", "Usable", "Effective sample size", "Largest weight"]
-    head.append("On the heaviest 5%")
-    return ["## Weights", _table(head, weight_cells(data))]
+    return ["## Weights", md_table(WEIGHT_HEAD, weight_cells(data))]
 
 
 def _ignored(data: Data) -> list[str]:
@@ -223,7 +233,7 @@ def _coefficients(coefficients: Data | None) -> list[str]:
     head = ["Feature", "Per standard deviation"]
     if coefficients["low"] is not None:
         head += ["from", "to"]
-    parts = ["## Coefficients", _table(head, coefficient_cells(coefficients))]
+    parts = ["## Coefficients", md_table(head, coefficient_cells(coefficients))]
     without = coefficients["no_data"]
     if without:
         named = plain_text(", ".join(without))
@@ -235,7 +245,7 @@ def _importance(importance: Data | None) -> list[str]:
     if importance is None:
         return []
     head = ["Column", "Power lost", "from", "to"]
-    return ["## Which columns matter", _table(head, importance_cells(importance))]
+    return ["## Which columns matter", md_table(head, importance_cells(importance))]
 
 
 def _comparison(comparison: Data | None) -> list[str]:
@@ -245,11 +255,12 @@ def _comparison(comparison: Data | None) -> list[str]:
     return [
         "## Methods compared",
         compared_words(comparison),
-        _table(head, compared_rows(comparison)),
+        md_table(head, compared_rows(comparison)),
     ]
 
 
-def _origin(data: Data) -> list[str]:
+def origin_part(data: Data) -> list[str]:
+    """Where the report comes from."""
     origin = data["origin"]
     version = plain_text(data["model"]["version"])
     lines = [f"Made by missratio {version} on {origin['date']}."]

@@ -12,6 +12,7 @@ from missratio.app.report._patterns import patterns
 from missratio.app.report._profiles import band_delta, profiles_of, revealed_values
 from missratio.app.report._rows import LabelledRows
 from missratio.learning import LearnedMissingness
+from missratio.missingness import BlockMissingness
 
 MOST_LISTED = 60
 
@@ -90,7 +91,9 @@ def _class_model(rows: LabelledRows, label: Any) -> dict[str, Any]:
     if model is None and rows.drawn is not None:
         drawn = ~complete & (rows.drawn.probability[index] > 0.0)
     kind = "none" if model is None else "learned" if model.learned else "known"
-    checks = model.checks if isinstance(model, LearnedMissingness) else ()
+    checks: tuple[Any, ...] = ()
+    if isinstance(model, LearnedMissingness | BlockMissingness):
+        checks = model.checks
     return {
         "label": label,
         "rows": len(index),

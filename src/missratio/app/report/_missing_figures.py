@@ -63,7 +63,7 @@ def columns_figure(data: Data) -> Figure:
     return Figure(
         "figure-columns",
         finish(chart),
-        60 + 30 * len(columns),
+        60 + 15 * len(labels) * len(columns),
         f"Share of missing values of {len(columns)} columns, by class. Most are "
         f"missing of {most['name']}: {percent(most['share'][worst])} of class "
         f"{labels[worst]}. The table below has the numbers.",

@@ -211,8 +211,8 @@ def _other_level(data: Data) -> list[tuple[str, str]]:
         (
             "A looser bound",
             f"At α = {percent(alpha)} the power would be about {share(power)} instead "
-            f"of {share(own)}. That takes a fit with the new α, on calibration rows "
-            "that had no part in the choice.",
+            f"of {share(own)}. For a guarantee at the new α, fit again with "
+            "calibration rows that had no part in this choice.",
         )
     ]
 
@@ -256,7 +256,7 @@ def _unscored(rows: LabelledRows, data: Data) -> list[tuple[str, str]]:
     return [
         (
             "Rows without a score",
-            f"{share(lost)} of class {rows.other}, as these rows were found, get no "
-            f"score and so can't be recognised. {how}.",
+            f"{share(lost)} of class {rows.other} in the table get no score and so "
+            f"can't be recognised. {how}.",
         )
     ]

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
@@ -42,3 +43,14 @@ class Origin:
             "file": self.file,
             "sha256": self.sha256,
         }
+
+
+def estimator_name(estimator: Any) -> str:
+    """What an estimator is, or the last step of a pipeline.
+
+    Parameters
+    ----------
+    estimator : estimator
+    """
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return type(last).__name__

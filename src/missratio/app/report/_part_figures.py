@@ -101,7 +101,10 @@ def unscored_figure(data: Data) -> Figure:
         for entry in data["unscored"]
     )
     return Figure(
-        "figure-unscored", finish(chart), 120, f"Rows without a score: {said}."
+        "figure-unscored",
+        finish(chart),
+        60 + 30 * len(data["unscored"]),
+        f"Rows without a score: {said}.",
     )
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.report._columns import Column, columns_of
-from missratio.app.report._rows import LabelledRows
-from missratio.missingness import Missingness
+from missratio.app.report._rows import LabelledRows, certificates_of
+from missratio.missingness import BlockMissingness, Missingness
 from missratio.weights import effective_sample_size
 
 MOST_DRAWN = 12
@@ -20,8 +20,11 @@ DELTA = 0.05
 
 def band_delta(rows: LabelledRows, label: Any) -> float:
     """At which level φ's band is shown: the certificate's, where that rests on it."""
-    part = rows.classifier.certificate_.missingness_delta
-    return part if label == rows.controlled and part > 0.0 else DELTA
+    for certificate in certificates_of(rows.classifier):
+        part = certificate.missingness_delta
+        if label == certificate.controlled_class and part > 0.0:
+            return part
+    return DELTA
 
 
 def profiles_of(
@@ -229,6 +232,11 @@ def _extrapolated(model: Missingness, columns: list[Column], j: int) -> float | 
 
 def revealed_values(model: Missingness, j: int) -> FloatArray | None:
     """Values of a feature that were missing and looked up; None for a known φ."""
+    if isinstance(model, BlockMissingness):
+        for block in model.blocks:
+            if j in block.inputs:
+                return revealed_values(block.model, block.inputs.index(j))
+        return revealed_values(model.base, j)
     if not model.learned:
         return None
     evidence = model.evidence[0 if model.rowwise else j]  # type: ignore[attr-defined]

@@ -10,7 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
-FORMAT = 2
+FORMAT = 3
+TWO_CLASSES, SEVERAL_CLASSES = "two classes", "several classes"
 FRAME_HEIGHT = 900
 
 
@@ -86,9 +87,11 @@ class Report:
         str
             CommonMark, with tables as GitHub has them.
         """
-        from missratio.app.report._markdown import render
+        from missratio.app.report import _classes_markdown, _markdown
 
-        return render(self.data)
+        if self.data["kind"] == SEVERAL_CLASSES:
+            return _classes_markdown.render(self.data)
+        return _markdown.render(self.data)
 
     def open(self) -> None:
         """Show the page: in a notebook within the output, elsewhere in a browser."""

@@ -14,7 +14,7 @@ from missratio._base.blocks import take_rows
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier import (
     Certificate,
-    NeymanPearsonClassifier,
+    MulticlassCertificate,
     complete_mask,
 )
 from missratio.missingness import Missingness, RowInclusion
@@ -23,15 +23,15 @@ from missratio.weights import complete_row_weight_edges
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Rows of both classes, and what a classifier makes of them.
+    """Rows of all classes, and what a classifier makes of them.
 
     Parameters
     ----------
-    classifier : NeymanPearsonClassifier
+    classifier : NeymanPearsonClassifier or MulticlassNeymanPearsonClassifier
     X : array or dataframe of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,)
     calibration_share : float
-        Of the controlled class's rows, how many the classifier calibrates with.
+        Of a bounded class's rows, how many the classifier calibrates with.
     inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), optional
         Where values were looked up, with what probability each row or entry is in X.
     before : array or dataframe of shape (n_rows, n_columns), optional
@@ -40,7 +40,7 @@ class LabelledRows:
         The labels of classes of which rows had lost values when they were read.
     """
 
-    classifier: NeymanPearsonClassifier
+    classifier: Any
     X: Any
     y: Any
     calibration_share: float
@@ -51,7 +51,7 @@ class LabelledRows:
     @classmethod
     def read(
         cls,
-        classifier: NeymanPearsonClassifier,
+        classifier: Any,
         X: Any,
         y: ArrayLike,
         inclusion: FloatArray | None = None,
@@ -69,8 +69,9 @@ class LabelledRows:
                 f"y has labels {sorted(map(str, unknown))} that the classifier doesn't "
                 f"know: it has the classes {classifier.classes_.tolist()}."
             )
-        n_controlled = int((labels == classifier.certificate_.controlled_class).sum())
-        share = classifier.certificate_.rows / max(n_controlled, 1)
+        certificate = certificates_of(classifier)[0]
+        n_controlled = int((labels == certificate.controlled_class).sum())
+        share = certificate.rows / max(n_controlled, 1)
         rows = cls(classifier, X, labels, share, inclusion, before)
         lost = set(labels[~rows.complete].tolist())
         return replace(rows, lossy=frozenset(lost))
@@ -93,9 +94,16 @@ class LabelledRows:
         return next(label for label in labels if label != self.controlled)
 
     @property
-    def labels(self) -> tuple[Any, Any]:
-        """Both labels, the controlled one first."""
-        return self.controlled, self.other
+    def bounded(self) -> tuple[Any, ...]:
+        """The labels of the classes whose errors are bounded."""
+        every = certificates_of(self.classifier)
+        return tuple(certificate.controlled_class for certificate in every)
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """All labels, those of bounded classes first."""
+        every = self.classifier.classes_.tolist()
+        return *self.bounded, *(label for label in every if label not in self.bounded)
 
     def index(self, label: Any) -> IntArray:
         """Where rows of a class are."""
@@ -139,7 +147,8 @@ class LabelledRows:
     def model(self, label: Any) -> Missingness | None:
         """Why rows of a class are missing; None where no model was given."""
         models = self.classifier._resolve_missingness() or {}
-        return models.get(label)
+        model: Missingness | None = models.get(label)
+        return model
 
     def weights(self, label: Any) -> FloatArray | None:
         """What rows of a class stand for where complete rows are meant.
@@ -147,11 +156,11 @@ class LabelledRows:
         None where all count the same: none of them has lost values, or those to be
         classified lose values as they did.
         """
-        return self._weights[label == self.other]
+        return self._weights[label]
 
     @cached_property
-    def _weights(self) -> tuple[FloatArray | None, FloatArray | None]:
-        return self._class_weights(self.controlled), self._class_weights(self.other)
+    def _weights(self) -> dict[Any, FloatArray | None]:
+        return {label: self._class_weights(label) for label in self.labels}
 
     def _class_weights(self, label: Any) -> FloatArray | None:
         if self.classifier.deployment == "as-observed" or label not in self.lossy:
@@ -172,3 +181,17 @@ class LabelledRows:
                 index = rng.choice(index, most, replace=False)
             chosen.append(index)
         return self.take(np.sort(np.concatenate(chosen)))
+
+
+def certificates_of(classifier: Any) -> tuple[Certificate, ...]:
+    """The certificate of each bounded class.
+
+    Parameters
+    ----------
+    classifier : NeymanPearsonClassifier or MulticlassNeymanPearsonClassifier
+        Fitted.
+    """
+    found = classifier.certificate_
+    if isinstance(found, MulticlassCertificate):
+        return found.certificates
+    return (found,)

@@ -6,24 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.typing import BoolArray
 from missratio.app.report._rows import LabelledRows
 
 
 def unscored(few: LabelledRows) -> list[dict[str, Any]]:
-    """The share of each class's rows that get the controlled class without a score.
+    """The share of each class's rows that get a class without a score.
 
     Parameters
     ----------
     few : LabelledRows
-        Rows of both classes; what was looked up is left out, as it will be missing
+        Rows of all classes; what was looked up is left out, as it will be missing
         again.
     """
     found = few.as_found
     result = []
     for label in found.labels:
         X = found.rows(label)
-        scores = found.classifier.score_samples(X) if X.shape[0] else np.zeros(0)
-        lost = ~np.isfinite(scores) & (scores != np.inf)
+        lost = _lost(found.classifier, X) if X.shape[0] else np.zeros(0, dtype=bool)
         result.append(
             {
                 "label": label,
@@ -32,3 +32,12 @@ def unscored(few: LabelledRows) -> list[dict[str, Any]]:
             }
         )
     return result
+
+
+def _lost(classifier: Any, X: Any) -> BoolArray:
+    """Which rows have no score."""
+    if hasattr(classifier, "class_scores"):
+        found: BoolArray = np.isnan(classifier.class_scores(X)).any(axis=1)
+        return found
+    scores = classifier.score_samples(X)
+    return np.asarray(~np.isfinite(scores) & (scores != np.inf))

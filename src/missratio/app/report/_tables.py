@@ -29,25 +29,37 @@ def tables(data: Data) -> dict[str, Any]:
         Of the report.
     """
     thousand = thousand_rows(data)
-    labels = [entry["label"] for entry in data["missingness"]["classes"]]
     compared = data["comparison"]
     return {
         "error_cells": [[row[k] for k in ERRORS] for row in error_rows(data)],
         "level_cells": [[row[k] for k in LEVELS] for row in level_rows(data)],
         "thousand": thousand,
         "mixed": mixed_words(data) if thousand else "",
-        "unscored_cells": [
-            [f"Class {entry['label']}", share(entry["share"]), number(entry["rows"])]
-            for entry in data["unscored"]
-        ],
-        **missing_cells(data["missingness"]),
-        "pattern_head": ["Missing", *(f"Class {label}" for label in labels)],
         "weight_cells": weight_cells(data),
         "complete_case_cells": complete_case_cells(data),
         "coefficient_cells": coefficient_cells(data["coefficients"]),
         "importance_cells": importance_cells(data["importance"]),
         "comparison_cells": compared_rows(compared) if compared else [],
         "comparison_words": compared_words(compared) if compared else "",
+    }
+
+
+def shared_tables(data: Data) -> dict[str, Any]:
+    """The cells of tables that pages about two classes and about several have.
+
+    Parameters
+    ----------
+    data : dict
+        Of the report.
+    """
+    labels = [entry["label"] for entry in data["missingness"]["classes"]]
+    return {
+        "unscored_cells": [
+            [f"Class {entry['label']}", share(entry["share"]), number(entry["rows"])]
+            for entry in data["unscored"]
+        ],
+        **missing_cells(data["missingness"]),
+        "pattern_head": ["Missing", *(f"Class {label}" for label in labels)],
     }
 
 
@@ -88,9 +100,9 @@ def histogram_cells(histogram: Data | None) -> Cells:
     ]
 
 
-def weight_cells(data: Data) -> Cells:
-    """What weights leave of each class, and of the calibration rows."""
-    rows = [
+def class_weight_cells(data: Data) -> Cells:
+    """What weights leave of each class."""
+    return [
         [
             f"Class {entry['label']}",
             number(entry["rows"]),
@@ -101,10 +113,14 @@ def weight_cells(data: Data) -> Cells:
         ]
         for entry in data["weights"]
     ]
+
+
+def weight_cells(data: Data) -> Cells:
+    """What weights leave of each class, and of the calibration rows."""
     certificate = data["certificate"]
     own = [certificate["rows"], certificate["observed"], certificate["effective_rows"]]
     calibration = f"Calibration, class {data['model']['controlled']}"
-    return [*rows, [calibration, *map(number, own), "", ""]]
+    return [*class_weight_cells(data), [calibration, *map(number, own), "", ""]]
 
 
 def complete_case_cells(data: Data) -> Cells:

@@ -100,28 +100,36 @@ def certificate_words(certificate: Certificate, other: Any) -> dict[str, Any]:
         "headline": headline,
         "guarantee": guarantee,
         "meaning": meaning,
-        "assumptions": [_sentence(text) for text in certificate.assumptions],
-        "breaks": _breaks(certificate),
-        "robustness": _robustness(certificate),
-        "checks": [_sentence(text) for text in certificate.checks],
+        "assumptions": [sentence(text) for text in certificate.assumptions],
+        "breaks": breaks(certificate),
+        "robustness": robustness(certificate),
+        "checks": [sentence(text) for text in certificate.checks],
     }
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """A text as a sentence."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-def _breaks(certificate: Certificate) -> list[str]:
-    """What would break the guarantee, the likeliest first."""
+def breaks(certificate: Certificate, *, slider: bool = True) -> list[str]:
+    """What would break the guarantee, the likeliest first.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    slider : bool
+        Whether the page lets its reader choose another α.
+    """
     rows = rows_of(certificate.controlled_class)
-    breaks = []
+    found = []
     if certificate.deployment == "as-observed":
-        breaks.append(
+        found.append(
             "Values going missing in another way, or more or less often, than in the "
             "calibration rows."
         )
     elif certificate.looked_up:
-        breaks.append(
+        found.append(
             "Look-ups that were not drawn at random, answers that are not true, or a "
             "search that was stopped because of what it found."
         )
@@ -132,19 +140,24 @@ def _breaks(certificate: Certificate) -> list[str]:
             if certificate.missingness_delta
             else "values that go missing for other reasons than the model says"
         )
-        breaks.append(f"A wrong account of why values are missing: {wrong}.")
-    breaks += [
+        found.append(f"A wrong account of why values are missing: {wrong}.")
+    changed = "A model or a threshold that is changed afterwards."
+    if slider:
+        changed += (
+            " That includes choosing another α on this page: to change α, calibrate "
+            "again on fresh rows."
+        )
+    found += [
         f"{rows[:1].upper()}{rows[1:]} that come from another source or another time "
         "than the calibration rows did.",
         "Calibration rows that depend on each other, such as several from one patient, "
         "or that were used before: to fit, to choose the model, α or the rule.",
-        "A model or a threshold that is changed afterwards. That includes choosing "
-        "another α on this page: to change α, calibrate again on fresh rows.",
+        changed,
     ]
-    return breaks
+    return found
 
 
-def _robustness(certificate: Certificate) -> str | None:
+def robustness(certificate: Certificate) -> str | None:
     """How wrong φ may be, in words."""
     if not certificate.certified or certificate.observed == certificate.rows:
         return None

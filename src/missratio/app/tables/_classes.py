@@ -63,7 +63,8 @@ def two_classes(
             raise TableError(
                 f"The target {target!r} must have two labels: got {few}. Take all "
                 "others as one class (--versus rest), keep one of them (--versus "
-                "LABEL), or choose another target."
+                "LABEL), bound several (--alpha LABEL=SHARE for each, without "
+                "--controlled), or choose another target."
             )
         return table, label
     if versus == REST and REST not in map(str, table.counts):

@@ -41,8 +41,15 @@ def check_names(source: Header, option: str, names: Sequence[str]) -> None:
     has += f" and {len(source.names) - _SHOWN} more" * (len(source.names) > _SHOWN)
     if len(absent) == 1:
         hint = did_you_mean(absent[0], source.names)
+        titled = ""
+        if len(source.names) == 1 and source.path.suffix != ".parquet":
+            titled = (
+                " If lines come before the column names, say in which line these are: "
+                "--header-row 4"
+            )
         raise TableError(
             f"{option} {absent[0]!r} is not a column of {source.path}.{hint}{has}."
+            + f"{titled}." * bool(titled)
         )
     hints = "".join(
         f" {name!r}:{hint}"
@@ -215,7 +222,7 @@ class ColumnReader:
         if found.n_wrong < _MOSTLY * n_known:
             raise TableError(
                 f"column {name!r} has {n_known - found.n_wrong} numbers and "
-                f"{found.n_wrong} cell(s) that are none: {found.text!r} in "
+                f"{found.n_wrong} cell(s) that are not: {found.text!r} in "
                 f"{self.place(found.row)} is the first. Correct them; or "
                 f"--missing-value {found.text!r} if that means missing; or "
                 f"--categorical {name} if the numbers are names."

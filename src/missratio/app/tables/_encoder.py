@@ -144,8 +144,8 @@ class Encoder:
             doubt = f" {error.doubt}" if error.doubt else ""
             raise TableError(
                 f"Column {column.name!r} holds numbers: {error.text!r} in "
-                f"{place(error.row)} is none.{doubt} Correct it, or leave it blank if "
-                "it is missing."
+                f"{place(error.row)} is not one.{doubt} Correct it, or leave it blank "
+                "if it is missing."
             ) from error
 
     def _indicators(self, column: TableColumn, cells: Any) -> list[FloatArray]:

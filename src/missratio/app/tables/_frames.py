@@ -51,7 +51,7 @@ def _frame(X: Any) -> nw.DataFrame[Any]:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         raise TypeError(
-            "The columns go by their names: give a dataframe of pandas, polars or "
-            f"PyArrow, got {type(X).__name__}."
+            "The model finds columns by their names: give a dataframe of pandas, "
+            f"polars or PyArrow, got {type(X).__name__}."
         )
     return frame

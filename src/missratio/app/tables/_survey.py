@@ -175,22 +175,20 @@ def survey_columns(
     columns = reader.judged(
         names, lambda name: _judged(reader, schema.field(name).type, name, found[name])
     )
-    missing = {
-        label: {
-            name: column.n_missing[label]
-            for name, column in found.items()
-            if column.n_missing[label]
-        }
-        for label in counts
-    }
     return Survey(
         Encoder(tuple(columns), cells),
         dict(counts),
         {label: incomplete[label] for label in counts},
-        missing,
+        {label: _missing(found, label) for label in counts},
         n_unlabelled,
         reader.notes,
     )
+
+
+def _missing(found: dict[str, ColumnSurvey], label: str) -> dict[str, int]:
+    """How many values of each lossy column a class misses."""
+    counts = {name: column.n_missing[label] for name, column in found.items()}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _is_usable(kind: Any) -> bool:

@@ -2,9 +2,10 @@
 
 from missratio.app.workflow._budget import budget_words
 from missratio.app.workflow._fit import FittedTable, fit_table
+from missratio.app.workflow._fit_classes import FittedClasses, fit_classes
 from missratio.app.workflow._memory import is_large
 from missratio.app.workflow._methods import METHODS
-from missratio.app.workflow._options import FitOptions
+from missratio.app.workflow._options import Bounds, FitOptions
 from missratio.app.workflow._phi_file import EXAMPLE, PhiFileError, read_missingness
 from missratio.app.workflow._plan import PlanOptions, plan_table
 from missratio.app.workflow._predict import Predicted, PredictOptions, predict_table
@@ -14,7 +15,9 @@ from missratio.app.workflow._watch import Watched, facts_of, watch_table
 __all__ = [
     "EXAMPLE",
     "METHODS",
+    "Bounds",
     "FitOptions",
+    "FittedClasses",
     "FittedTable",
     "Passes",
     "PhiFileError",
@@ -24,6 +27,7 @@ __all__ = [
     "Watched",
     "budget_words",
     "facts_of",
+    "fit_classes",
     "fit_streamed",
     "fit_table",
     "is_large",

@@ -16,7 +16,7 @@ from missratio._base.typing import FloatArray
 from missratio.app.tables import Encoder, LabelledTable
 from missratio.app.workflow._phi_file import read_missingness
 from missratio.exceptions import Message, TableError
-from missratio.learning import QueryPlan, Revealed, learn_missingness
+from missratio.learning import Revealed, learn_missingness
 from missratio.missingness import LogisticMissingness, Missingness, StepMissingness
 
 PHI = "φ, the probability of being missing,"
@@ -74,7 +74,7 @@ def table_account(table: LabelledTable, labels: Sequence[Any]) -> Account:
     labels : sequence
         The two classes.
     """
-    models, told = _recorded(lambda: _learned(table, labels, None))
+    models, told = recorded(lambda: learned_models(table, labels, None))
     sentence = (
         f"{PHI} is learned from the table's other columns; the certificate assumes "
         "that it is logistic in the value itself."
@@ -82,135 +82,33 @@ def table_account(table: LabelledTable, labels: Sequence[Any]) -> Account:
     return Account("table", sentence, table.X, models, warnings=told)
 
 
-def lookup_account(
-    table: LabelledTable,
-    labels: Sequence[Any],
-    controlled: Any,
-    plan: Path,
-    *,
-    learn: bool,
-    lines: Sequence[int] | None = None,
-) -> Account:
-    """What was looked up: as data where it is whole rows, else to learn φ from.
+def recorded(
+    learn: Callable[[], dict[Any, Missingness]],
+) -> tuple[dict[Any, Missingness], list[Message]]:
+    """What is learned, and what was warned of.
 
     Parameters
     ----------
-    table : LabelledTable
-    labels : sequence
-        The two classes.
-    controlled : object
-        The class that is certified.
-    plan : Path
-        Filled in.
-    learn : bool
-        Whether φ is to be learned from look-ups and table in any case.
-    lines : sequence of int, optional
-        Where each row of the table is in its file.
+    learn : callable
     """
-    revealed = _read(table, plan, lines)
-    try:
-        if learn or not revealed.rowwise:
-            return _learned_account(table, labels, revealed)
-        return _data_account(table, labels, controlled, revealed)
-    except ValueError as error:
-        raise TableError(f"{plan} was refused. {error}") from error
-
-
-def _read(table: LabelledTable, plan: Path, lines: Sequence[int] | None) -> Revealed:
-    try:
-        return QueryPlan.read(plan, table.numeric_frame(), table.y, lines=lines)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"There is no plan {plan}.") from None
-    except ValueError as error:
-        raise TableError(f"{plan} was refused. {error}") from error
-
-
-def _learned_account(
-    table: LabelledTable, labels: Sequence[Any], revealed: Revealed
-) -> Account:
-    """φ from look-ups and table together."""
-    models, told = _recorded(lambda: _learned(table, labels, revealed))
-    why = "" if revealed.rowwise else " (single values, no whole rows, were asked for)"
-    sentence = (
-        f"{PHI} is learned from {int(revealed.answered.sum())} looked-up values and "
-        f"the table's other columns{why}; the certificate assumes that it is logistic "
-        "in the value itself."
-    )
-    return Account("both", sentence, table.X, models, revealed=revealed, warnings=told)
-
-
-def _data_account(
-    table: LabelledTable, labels: Sequence[Any], controlled: Any, revealed: Revealed
-) -> Account:
-    """Rows that were looked up, as rows that were drawn with a known probability."""
-    filled, numeric = revealed.fill(table.numeric_frame())
-    X, inclusion = table.X.copy(), np.ones(table.X.shape)
-    inclusion[:, : numeric.shape[1]] = numeric
-    for place, name in enumerate(filled.column_names):
-        X[:, place] = filled.column(name).to_numpy()
-    drawn = (inclusion.min(axis=1) > 0.0) & rows_with_nan(table.X)
-    found = drawn & ~rows_with_nan(X)
-    parts: list[str] = []
-    models: dict[Any, Missingness] = {}
-    told: list[Message] = []
-    for label in labels:
-        mine = table.y == label
-        if not table.missing_counts(label):
-            continue
-        if (found & mine).any():
-            asked, had = int(drawn[mine].sum()), int(found[mine].sum())
-            parts.append(_drawn_words(label, asked, had))
-        elif label == controlled:
-            raise ValueError(
-                f"No row of the controlled class {label!r} is filled in, and it has "
-                "incomplete rows: nothing can be certified. Fill some in, or add "
-                "--missingness learn."
-            )
-        else:
-            learned, told = _of_other(table, label)
-            models |= learned
-            parts.append(_other_words(label, learned=bool(learned)))
-    said = "; ".join(parts)
-    sentence = f"Look-ups are data: {said}. The certificate assumes no model of φ, the "
-    sentence += "probability of being missing."
-    return Account("look-ups", sentence, X, models, inclusion, revealed, told)
-
-
-def _drawn_words(label: Any, drawn: int, found: int) -> str:
-    lost = f" ({drawn - found} of them not found)" if drawn > found else ""
-    return f"{drawn} incomplete rows of {label!r} were looked up{lost}"
-
-
-def _other_words(label: Any, *, learned: bool) -> str:
-    if learned:
-        return f"φ of {label!r} is learned from the table, for the score alone"
-    return f"incomplete rows of {label!r} are left out of the score"
-
-
-def _of_other(
-    table: LabelledTable, label: Any
-) -> tuple[dict[Any, Missingness], list[Message]]:
-    """φ of the class that is not certified, where the table can teach it."""
-    try:
-        return _recorded(lambda: _learned(table, [label], None))
-    except ValueError:
-        return {}, []
-
-
-def _recorded(
-    learn: Callable[[], dict[Any, Missingness]],
-) -> tuple[dict[Any, Missingness], list[Message]]:
-    """What is learned, and what was warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         models = learn()
     return models, [Message.plain(str(each.message)) for each in caught]
 
 
-def _learned(
+def learned_models(
     table: LabelledTable, labels: Sequence[Any], revealed: Revealed | None
 ) -> dict[Any, Missingness]:
-    """φ of each class that has missing values."""
+    """φ of each class that has missing values.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    labels : sequence
+    revealed : Revealed, or None
+        What was looked up, where φ is to be learned from that too.
+    """
     models: dict[Any, Missingness] = {}
     for label in labels:
         if not table.missing_counts(label):

@@ -24,12 +24,12 @@ from missratio.app.workflow._account import (
     Account,
     check_blank_categories,
     check_models,
-    lookup_account,
     table_account,
     written_account,
 )
 from missratio.app.workflow._budget import budget_of
 from missratio.app.workflow._finding import Finding
+from missratio.app.workflow._look_ups import lookup_account
 from missratio.app.workflow._options import LEARN, FitOptions
 from missratio.app.workflow._plan import PlanOptions
 from missratio.app.workflow._train import (
@@ -115,13 +115,21 @@ def _fit_table(
     command: str | None,
 ) -> FittedTable:
     file = source.path
+    assert options.controlled is not None
     with about_file(file):
         table, controlled = two_classes(
             table, wanted.target, options.controlled, options.versus
         )
-        _check_columns(table)
+        check_columns(table)
     labels = list(table.counts)
-    account = _account(table, labels, controlled, source, wanted, options, step)
+    plan = PlanOptions(
+        controlled,
+        alpha=options.alpha,
+        delta=options.delta,
+        calibration_size=calibration_share(table, controlled, options),
+        seed=options.seed,
+    )
+    account = account_of(table, labels, source, wanted, options, step, plan)
     trained = train(table, controlled, account, file, options, step)
     missing = {label: table.missing_counts(label) for label in labels}
     training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
@@ -134,7 +142,7 @@ def _fit_table(
         LabelledRows.read(
             trained.classifier, account.X, table.y, account.inclusion, before=table.X
         ),
-        title=f"{wanted.target} in {file.name}",
+        title=f"Predicting {wanted.target} in {file.name}",
         names=feature_names(table.encoder),
         comparison=trained.comparison,
         origin=Origin(command, file.name, training.sha256),
@@ -146,8 +154,8 @@ def _fit_table(
         tuple(wanted.drop),
         trained.method,
         training,
-        covariance,
         report.json(),
+        covariance,
         trained.comparison,
         table.rest,
     )
@@ -177,16 +185,29 @@ def feature_names(encoder: Encoder) -> Names:
     return Names.of(features, origins, blank)
 
 
-def _account(
+def account_of(
     table: LabelledTable,
     labels: list[Any],
-    controlled: Any,
     source: TableFile,
     wanted: Wanted,
     options: FitOptions,
     step: Step,
+    plan: PlanOptions | None,
 ) -> Account:
-    """What is done about missing values, by what the options give."""
+    """What is done about missing values, by what the options give.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    labels : list
+        The classes.
+    source : TableFile
+    wanted : Wanted
+    options : FitOptions
+    step : callable
+    plan : PlanOptions or None
+        Of look-ups for the controlled class; None where there are several bounded.
+    """
     file = source.path
     given = options.phi_file is not None or options.queries is not None
     if not table.has_missing and not given:
@@ -203,22 +224,16 @@ def _account(
         if options.phi_file is None:
             check_blank_categories(table, labels, {})
         if options.queries is None and options.missingness is None:
-            step("Trying out what look-ups would buy")
-            plan = PlanOptions(
-                controlled,
-                alpha=options.alpha,
-                delta=options.delta,
-                calibration_size=calibration_share(table, controlled, options),
-                seed=options.seed,
-            )
+            if plan is not None:
+                step("Trying out what look-ups would buy")
             raise unexplained(table, labels, file, wanted, plan)
-    if options.queries is not None:
+    if options.queries is not None and plan is not None:
         step("Reading what was looked up")
         numbers = source.line_numbers()
         return lookup_account(
             table,
             labels,
-            controlled,
+            plan,
             options.queries,
             learn=learns,
             lines=[numbers[row] for row in table.rows.tolist()],
@@ -235,7 +250,7 @@ def _account(
     return account
 
 
-def _check_columns(table: LabelledTable) -> None:
+def check_columns(table: LabelledTable) -> None:
     """Refuse columns of numbers that are the same in every row, all at once."""
     names = table.encoder.names[: table.encoder.n_numeric]
     constant = {

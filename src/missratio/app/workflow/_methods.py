@@ -119,7 +119,8 @@ def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
 
 def _kernel(method: KernelName) -> Callable[[Situation], KernelRatio]:
     def make(situation: Situation) -> KernelRatio:
-        # The threshold's certificate guards against chance; a flat score has no power.
+        # A flat ratio ranks no row above another, and a threshold is certified for
+        # any ranking: one that may be chance is better than none.
         return KernelRatio(
             method,
             missingness=_ignored(situation),
@@ -204,7 +205,9 @@ METHODS: dict[str, Method] = {
 """By the names that ``--method`` takes."""
 
 
-def choose_method(name: str, situation: Situation) -> tuple[str, str]:
+def choose_method(
+    name: str, situation: Situation, *, several: bool = False
+) -> tuple[str, str]:
     """The method to take without a comparison, and why.
 
     Parameters
@@ -212,9 +215,11 @@ def choose_method(name: str, situation: Situation) -> tuple[str, str]:
     name : str
         One of `METHODS`, or "auto".
     situation : Situation
+    several : bool
+        Whether there are several bounded classes.
     """
     if name == "auto":
-        return _sensible(situation)
+        return _for_several(situation) if several else _sensible(situation)
     if name not in METHODS:
         choices = ["auto", *METHODS]
         hint = did_you_mean(name, choices)
@@ -292,4 +297,15 @@ def _sensible(situation: Situation) -> tuple[str, str]:
     return "naive-bayes", (
         f"{few}, which should have {least} at least; columns are fitted one at a time, "
         "as if independent within each class"
+    )
+
+
+def _for_several(situation: Situation) -> tuple[str, str]:
+    if situation.missing in ("nothing", "rows"):
+        return "logistic", "as rows are whole (--method trees for classes that bend)"
+    if situation.missing == "ignored":
+        return "trees", "which take blanks as such"
+    return (
+        "js",
+        "which weighs single missing values, class by class against the largest",
     )

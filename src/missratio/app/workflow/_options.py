@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,13 +18,30 @@ INFEASIBLE = ("raise", "reject_all")
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """Bounds on the errors of several classes.
+
+    Parameters
+    ----------
+    levels : mapping from str to float
+        α of each bounded class, by its label as it was typed.
+    order : tuple of str, or None
+        The classes, the most severe first, where they are ordered.
+    """
+
+    levels: Mapping[str, float]
+    order: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
 class FitOptions:
     """What is asked of a fit.
 
     Parameters
     ----------
-    controlled : str
-        The label whose error is bounded, as it is written in the file.
+    controlled : str or None
+        The label whose error is bounded, as it is written in the file; None where
+        those of several classes are.
     alpha, delta : float
     missingness : str or None
         A file that says why values are missing, "learn" or "ignore".
@@ -44,9 +62,11 @@ class FitOptions:
         Numbers of look-ups a column to try, with commas between.
     compare_seconds : float
         How long the method "auto" may compare methods; 0 for no comparison.
+    several : Bounds or None
+        Bounds on the errors of several classes, in place of `controlled` and `alpha`.
     """
 
-    controlled: str
+    controlled: str | None
     alpha: float = 0.05
     delta: float = 0.05
     missingness: str | None = None
@@ -62,6 +82,7 @@ class FitOptions:
     compare_seconds: float = 60.0
     versus: str | None = None
     query_budget: str | None = None
+    several: Bounds | None = None
 
     @property
     def ignores(self) -> bool:
@@ -112,7 +133,12 @@ class FitOptions:
                 raise ValueError(
                     f"{option} must be one of {listed(choices)}, got {value!r}.{hint}"
                 )
-        for option, number in (("--alpha", self.alpha), ("--delta", self.delta)):
+        self._check_classes()
+        levels = [("--alpha", self.alpha), ("--delta", self.delta)]
+        if self.several is not None:
+            named = self.several.levels.items()
+            levels += [(f"--alpha {label}", level) for label, level in named]
+        for option, number in levels:
             if not LEAST_LEVEL <= number < 1.0:
                 meant = f" Did you mean {number:g}%?" if 1.0 <= number < 100.0 else ""
                 raise ValueError(
@@ -141,3 +167,34 @@ class FitOptions:
                 "--deployment as-observed needs no model of missingness, and has no "
                 "use for one: leave out --missingness and --queries."
             )
+
+    def _check_classes(self) -> None:
+        """Refuse what one class has and several don't, and the other way round."""
+        if self.several is None:
+            if self.controlled is None:
+                raise ValueError(
+                    "Say which error to bound: --controlled LABEL for one class, or "
+                    "--alpha LABEL=SHARE for each of several."
+                )
+            return
+        for given, option, remedy in (
+            (self.controlled is not None, "--controlled",
+             "it is named by --alpha LABEL=SHARE already"),
+            (self.versus is not None, "--versus", "all labels are told apart"),
+            (self.queries is not None, "--queries",
+             "in Python, fill look-ups in by revealed.fill and give inclusion= to "
+             "MulticlassNeymanPearsonClassifier.fit; or take --missingness learn"),
+            (self.query_budget is not None, "--query-budget",
+             "it is for one bounded class"),
+            (self.standard_errors, "--standard-errors",
+             "they are those of one density ratio"),
+            (self.on_infeasible != "raise", "--on-infeasible reject_all",
+             "a row can't be given to several classes"),
+            (self.calibration_size >= 1.0, f"--calibration-size "
+             f"{self.calibration_size:g}", "it is a share of each class's rows"),
+        ):  # fmt: skip
+            if given:
+                raise ValueError(
+                    f"{option} doesn't go with bounds on several classes: {remedy}. "
+                    "Leave it out."
+                )

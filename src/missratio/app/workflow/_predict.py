@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from missratio._base.hints import listed
-from missratio._base.typing import BoolArray, FloatArray
+from missratio._base.typing import FloatArray
 from missratio._files import (
     TableFile,
     check_writable,
@@ -19,14 +19,15 @@ from missratio._files import (
     written_whole,
 )
 from missratio._files.numbers import without_formula
-from missratio.app.modelfile import TableModel
+from missratio.app.modelfile import FrameModel, TableModel
 from missratio.app.tables import check_names, flat, named_columns
-from missratio.app.workflow._measured import Measured
+from missratio.app.workflow._labelling import Labelled, Labelling, labelling_of
+from missratio.app.workflow._measured import MeasuredErrors
 from missratio.app.workflow._reasons import reasons
 from missratio.app.workflow._writers import BatchWriter
 from missratio.exceptions import TableError, about_file
 
-LABEL, SCORE, ERROR, REASON = "label", "score", "standard_error", "reason"
+LABEL, ERROR, REASON = "label", "standard_error", "reason"
 SUFFIXES = (".csv", ".parquet", ".xlsx")
 
 
@@ -36,25 +37,29 @@ class Predicted:
 
     Parameters
     ----------
-    rows : int
-    other : int
-        Rows given to the class that isn't controlled.
+    counts : dict
+        Rows given to each label.
     unscored : int
-        Rows that couldn't be scored and got the controlled class.
-    measured : Measured or None
+        Rows that couldn't be scored.
+    measured : MeasuredErrors or None
         The errors, where the table has labels.
     """
 
-    rows: int = 0
-    other: int = 0
+    counts: dict[Any, int]
     unscored: int = 0
-    measured: Measured | None = None
+    measured: MeasuredErrors | None = None
 
-    def add(self, scores: FloatArray, above: BoolArray) -> None:
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(self.counts.values())
+
+    def add(self, labelled: Labelled) -> None:
         """Count some more rows."""
-        self.rows += len(scores)
-        self.other += int(above.sum())
-        self.unscored += int((scores == -np.inf).sum())
+        sizes = np.bincount(labelled.codes, minlength=len(self.counts)).tolist()
+        for label, size in zip(self.counts, sizes, strict=True):
+            self.counts[label] += size
+        self.unscored += int(labelled.unscored.sum())
 
 
 @dataclass(frozen=True)
@@ -84,24 +89,23 @@ class PredictOptions:
 
 
 def predict_table(
-    model: TableModel,
+    model: FrameModel,
     source: TableFile,
     out: Path,
     options: PredictOptions,
     tick: Callable[[int], None] = lambda _: None,
 ) -> Predicted:
-    """Write a label and a score for each row, in the order of the rows.
-
-    Only a batch of rows is in memory at a time.
+    """Write a label and a score for each row, a batch of rows at a time.
 
     Parameters
     ----------
-    model : TableModel
+    model : FrameModel
     source : TableFile
         With the model's columns, in any order. The target may be there.
     out : Path
-        A CSV, Parquet or Excel file: the columns kept; `label`; `score`, null for a row
-        that can't be scored; and `reason`, why it can't.
+        A CSV, Parquet or Excel file: the columns kept; `label`; `score`, or one column
+        of scores for each of several classes, null for a row that can't be scored; and
+        `reason`, why it can't.
     options : PredictOptions
     tick : callable
         Told how many rows were written.
@@ -109,7 +113,8 @@ def predict_table(
     keep, force = named_columns(source, options.keep), options.force
     drop = named_columns(source, options.drop)
     check_writable(out, force=force, inputs=[source.path])
-    _check_output(out, keep)
+    labelling = labelling_of(model)
+    _check_output(out, keep, labelling)
     source.check_header()
     check_names(source, "--keep", keep)
     check_names(source, "--drop", drop)
@@ -117,62 +122,73 @@ def predict_table(
     allowed = [model.target, *model.dropped, *keep, *drop]
     with about_file(source.path):
         encoder.check_columns(source.names, allowed)
-    if options.standard_errors and model.covariance is None:
-        raise TableError(
-            "The model has no standard errors. Fit it with --standard-errors."
-        )
+    if options.standard_errors:
+        _check_standard_errors(model)
     labelled = model.target in source.names and model.target not in drop
     needed = list(dict.fromkeys([*keep, *encoder.names, *[model.target] * labelled]))
     escapes = options.escape_formulas and kind_of(out) == "csv"
-    done = Predicted(measured=Measured() if labelled else None)
+    done = Predicted(
+        dict.fromkeys(labelling.labels, 0),
+        measured=labelling.measured() if labelled else None,
+    )
     with written_whole(out, force=force) as draft, BatchWriter(draft) as writer:
         for batch in filter(len, source.batches(needed)):
             with about_file(source.path):
                 X = encoder.encode(batch, done.rows, place=source.place)
-            scores, above = model.score(X)
-            output = _output(model, batch.select(keep), scores, above)
-            why = reasons(encoder, batch, X, scores == -np.inf)
-            if options.standard_errors:
+            found = labelling.of(X)
+            output = _output(labelling.labels, batch.select(keep), found)
+            why = reasons(encoder, batch, X, found.unscored)
+            if options.standard_errors and isinstance(model, TableModel):
                 output = _with_errors(output, model.standard_errors(X))
             output = _with_reasons(output, why)
             writer.write(_escaped(output) if escapes else output)
-            done.add(scores, above)
+            done.add(found)
             if done.measured is not None:
                 labels = encoder.cells.texts(flat(batch.column(model.target)))
-                done.measured.add(model, labels.to_pylist(), above)
+                done.measured.add(labels.to_pylist(), found.codes)
             tick(len(batch))
         if not done.rows:
             raise TableError(f"{source.path} has a header and no rows.")
     return done
 
 
-def _check_output(out: Path, keep: Sequence[str]) -> None:
+def _check_standard_errors(model: FrameModel) -> None:
+    if not isinstance(model, TableModel):
+        raise TableError(
+            "--standard-errors are for a density ratio of two classes, and the model "
+            "has several. Leave them out."
+        )
+    if model.covariance is None:
+        raise TableError(
+            "The model has no standard errors. Fit it with --standard-errors."
+        )
+
+
+def _check_output(out: Path, keep: Sequence[str], labelling: Labelling) -> None:
     if out.suffix.lower() not in SUFFIXES:
         raise TableError(
             f"Predictions are written as .csv, .parquet or .xlsx: got {out.name!r}."
         )
-    taken = [name for name in keep if name in (LABEL, SCORE, ERROR, REASON)]
+    own = {LABEL, ERROR, REASON, *labelling.columns}
+    taken = [name for name in keep if name in own]
     if taken:
         raise TableError(
             f"--keep {listed(taken)}: the output has such a column already."
         )
 
 
-def _output(model: TableModel, kept: Any, scores: FloatArray, above: BoolArray) -> Any:
+def _output(labels: list[Any], kept: Any, found: Labelled) -> Any:
     import pyarrow
 
-    controlled = model.certificate.controlled_class
-    labels = pyarrow.DictionaryArray.from_arrays(
-        pyarrow.array(above.astype(np.int8)),
-        pyarrow.array([controlled, model.other_class]),
+    named = pyarrow.DictionaryArray.from_arrays(
+        pyarrow.array(found.codes.astype(np.int32)), pyarrow.array(labels)
     )
-    arrays = [
-        *kept.columns,
-        labels.cast(labels.type.value_type),
-        pyarrow.array(scores, mask=scores == -np.inf),
+    arrays = [*kept.columns, named.cast(named.type.value_type)]
+    arrays += [
+        pyarrow.array(scores, mask=found.unscored) for scores in found.scores.values()
     ]
     return pyarrow.RecordBatch.from_arrays(
-        arrays, names=[*kept.schema.names, LABEL, SCORE]
+        arrays, names=[*kept.schema.names, LABEL, *found.scores]
     )
 
 

@@ -176,6 +176,7 @@ def _meaning(
             )
         return by_name[canonical(typed)]
 
+    assert options.controlled is not None
     own = find("--controlled", options.controlled)
     others = [text for text in values if text != own]
     if options.versus == REST and REST not in values and others:
@@ -279,7 +280,7 @@ def _report(model: TableModel, table: StreamedTable, command: str | None) -> Rep
     return describe(
         rows,
         rows,
-        title=f"{model.target} in {table.path.name}",
+        title=f"Predicting {model.target} in {table.path.name}",
         names=feature_names(table.encoder),
         origin=Origin(command, table.path.name, model.training.sha256),
         sampled=True,

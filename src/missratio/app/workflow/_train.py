@@ -35,6 +35,7 @@ from missratio.exceptions import (
     TableError,
 )
 from missratio.missingness import Missingness
+from missratio.missingness.arrays import columns_named
 from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
@@ -97,7 +98,7 @@ def train(
             _check_standard_errors(estimator, account.models, method)
         step(f"Fitting {method} and calibrating")
     classifier = make_classifier(estimator, controlled, account.models, options)
-    told = _fitted(classifier, table, account, file)
+    told = fit_classifier(classifier, table, account, file)
     if not compares:
         return Trained(classifier, method, why, None, told)
     comparison = _settled(classifier)
@@ -194,18 +195,25 @@ def make_classifier(
     )
 
 
-def _fitted(
-    classifier: NeymanPearsonClassifier,
-    table: LabelledTable,
-    account: Account,
-    file: Path,
+def fit_classifier(
+    classifier: Any, table: LabelledTable, account: Account, file: Path
 ) -> list[Message]:
-    """Fit to a table, and what was warned of, with its names for the columns."""
+    """Fit to a table, and what was warned of, with its names for the columns.
+
+    Parameters
+    ----------
+    classifier : NeymanPearsonClassifier or MulticlassNeymanPearsonClassifier
+    table : LabelledTable
+    account : Account
+    file : Path
+        What the table was read from, for messages.
+    """
     names = table.encoder.encoded_names
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            classifier.fit(account.X, table.y, inclusion=account.inclusion)
+            with columns_named(names):
+                classifier.fit(account.X, table.y, inclusion=account.inclusion)
         except (DataError, NoCertificateError) as error:
             raise error.named(names).about(file) from error
         except ValueError as error:
@@ -289,18 +297,28 @@ def _situation(
     if account.inclusion is not None:
         whole = ~rows_with_nan(account.X)
         complete = int(np.count_nonzero(whole & (table.y == controlled)))
-    if options.as_observed:
-        missing = "ignored" if table.has_missing else "nothing"
-    elif account.models:
-        whole_rows = all(model.rowwise for model in account.models.values())
-        missing = "rows" if whole_rows else "values"
-    else:
-        missing = "nothing" if account.inclusion is None else "rows"
     numeric = table.encoder.n_numeric
     return Situation(
         numeric,
         table.encoder.width - numeric,
-        missing,
+        what_is_missing(table, account, options),
         int((1.0 - calibration_share(table, controlled, options)) * complete),
         options.seed,
     )
+
+
+def what_is_missing(table: LabelledTable, account: Account, options: FitOptions) -> str:
+    """What a method has to deal with, one of a situation's kinds.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    account : Account
+    options : FitOptions
+    """
+    if options.as_observed:
+        return "ignored" if table.has_missing else "nothing"
+    if account.models:
+        whole_rows = all(model.rowwise for model in account.models.values())
+        return "rows" if whole_rows else "values"
+    return "nothing" if account.inclusion is None else "rows"

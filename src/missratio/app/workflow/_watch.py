@@ -122,7 +122,7 @@ def _labelled(
     except ValueError as error:
         raise TableError(
             f"{source.path}: rows of {controlled!r} have missing values, and the model "
-            "has no φ to weigh the others by. The promise is about complete rows: "
+            "has no φ to weight the others with. The promise is about complete rows: "
             "complete them, such as by looking values up."
         ) from error
     return above, weights

@@ -41,7 +41,7 @@ def unexplained(
     labels: Sequence[Any],
     file: Path,
     wanted: Wanted,
-    plan: PlanOptions,
+    plan: PlanOptions | None,
 ) -> UnexplainedMissingError:
     """The error that shows the ways that are open to a table.
 
@@ -49,11 +49,11 @@ def unexplained(
     ----------
     table : LabelledTable
     labels : sequence
-        The two classes.
+        The classes.
     file : Path
     wanted : Wanted
-    plan : PlanOptions
-        Of the look-ups that are proposed, but for their number.
+    plan : PlanOptions or None
+        Of the look-ups that are proposed, but for their number; None for no proposal.
     """
     lossy = [label for label in labels if table.missing_counts(label)]
     claim = "; ".join(
@@ -67,7 +67,7 @@ def unexplained(
             label=lossy[0],
             facts={
                 "claim": claim[:1].upper() + claim[1:],
-                "query": _query(file, wanted, plan),
+                "query": "" if plan is None else _query(file, wanted, plan),
             },
             ways=tuple(_ways(table, lossy, plan)),
         )
@@ -75,9 +75,10 @@ def unexplained(
 
 
 def _ways(
-    table: LabelledTable, lossy: list[Any], plan: PlanOptions
+    table: LabelledTable, lossy: list[Any], plan: PlanOptions | None
 ) -> Iterator[OpenWay]:
-    yield from _look_ups(table, lossy, plan)
+    if plan is not None:
+        yield from _look_ups(table, lossy, plan)
     if not any(loses_whole_rows(table, label) for label in lossy):
         yield OpenWay(
             "look up nothing",

@@ -27,31 +27,34 @@
   };
 
   // The slider moves the threshold, what is certified, and the power together.
-  const levels = read("data-levels");
   const slider = document.getElementById("alpha");
-  const own = Number(slider.dataset.own);
-  const back = document.getElementById("back");
   const move = (view) => view.signal("chosen", Number(slider.value)).runAsync();
-  const update = () => {
-    const level = levels[slider.value];
-    for (const [name, text] of Object.entries(level)) {
-      const place = document.getElementById(`level-${name}`);
-      if (place) place.textContent = text;
-    }
-    slider.setAttribute("aria-valuetext", `${level.alpha}, power ${level.power}`);
-    back.disabled = Number(slider.value) === own;
-    for (const key of ["figure-roc", "figure-scores"]) {
-      if (views.has(key)) move(views.get(key));
-    }
-  };
-  slider.addEventListener("input", update);
-  back.addEventListener("click", () => {
+  const slide = () => {
+    const levels = read("data-levels");
+    const own = Number(slider.dataset.own);
+    const back = document.getElementById("back");
+    const update = () => {
+      const level = levels[slider.value];
+      for (const [name, text] of Object.entries(level)) {
+        const place = document.getElementById(`level-${name}`);
+        if (place) place.textContent = text;
+      }
+      slider.setAttribute("aria-valuetext", `${level.alpha}, power ${level.power}`);
+      back.disabled = Number(slider.value) === own;
+      for (const key of ["figure-roc", "figure-scores"]) {
+        if (views.has(key)) move(views.get(key));
+      }
+    };
+    slider.addEventListener("input", update);
+    back.addEventListener("click", () => {
+      slider.value = own;
+      update();
+      slider.focus();
+    });
     slider.value = own;
     update();
-    slider.focus();
-  });
-  slider.value = own;
-  update();
+  };
+  if (slider) slide();
 
   const save = (blob, name) => {
     const link = document.createElement("a");

@@ -1,0 +1,323 @@
+"""A threshold chosen on rows of one class, for a classifier of two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
+
+from missratio._base.blocks import take_rows
+from missratio._base.hints import check_number
+from missratio._base.seeds import generator
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.classifier._calibration import Calibration
+from missratio.classifier._cautions import (
+    MOST_ROWS,
+    warn_of_repeated_rows,
+    warn_without_power,
+)
+from missratio.classifier._certificate import Certificate, tested
+from missratio.classifier._certify import Promise
+from missratio.classifier._meta import (
+    DEPLOYMENTS,
+    INFEASIBLE,
+    CertifiedClassifier,
+    check_factor,
+    not_a_class,
+    weighed_twice,
+)
+from missratio.classifier._models import (
+    calibration_model,
+    complete_weights,
+    find_models,
+)
+from missratio.classifier._predicted import with_low_stratum
+from missratio.classifier._reading import read_rows
+from missratio.classifier._scores import complete_mask, score_rows
+from missratio.classifier._target import (
+    TargetRatio,
+    learn_target,
+    warn_of_weak_target,
+)
+from missratio.classifier._trust import ScoredRows
+from missratio.missingness import (
+    Missingness,
+    MissingnessCheck,
+    RowInclusion,
+    missingness_check,
+    refuse_contradiction,
+)
+from missratio.ratio import check_choice
+from missratio.threshold import CalibrationSample, Rule, check_levels
+
+
+class CalibratedClassifier(CertifiedClassifier):
+    """What is chosen once an estimator is fitted: the threshold and its certificate."""
+
+    alpha: float
+    delta: float
+    rule: str | Rule
+    deployment: Literal["complete", "as-observed"]
+    controlled_class: Any
+    on_infeasible: Literal["raise", "reject_all"]
+    random_state: Any
+    missingness_delta: float | None
+    odds_factor: float
+    target_ratio: Any
+    target_factor: float
+    estimator_: Any
+    classes_: Any
+    target_: TargetRatio | None
+    calibration_index_: IntArray
+    certificate_: Certificate
+    calibration_: Calibration
+    # Of the estimator's scores: −1 where it takes the controlled class for its second.
+    _sign: float
+
+    def calibration_sample(self, X0: Any) -> CalibrationSample:
+        """Scored rows of the controlled class, weighted as the certificate does.
+
+        Parameters
+        ----------
+        X0 : array-like or dataframe of shape (n_rows, n_columns)
+            Rows of the controlled class, NaN where a value is missing.
+
+        Returns
+        -------
+        CalibrationSample
+            For `np_roc`, for example.
+        """
+        check_is_fitted(self, "threshold_")
+        X0 = read_rows(self, X0, reset=False)
+        return self._scored(X0).sample(self.calibration_.trust)
+
+    def row_weights(self, X: Any, y: ArrayLike) -> FloatArray | None:
+        """Weights with which to measure errors on complete rows.
+
+        Under deployment "complete" a row that has lost a value always gets the
+        controlled class, so errors among all rows say nothing about complete rows.
+        Errors among the complete ones do, with the weights 1/(1 − φ) of their class.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or None
+            0 for a row that has lost a value; None where all rows count the same.
+
+        Raises
+        ------
+        ValueError
+            Where rows have lost values and their class has no model.
+        """
+        check_is_fitted(self, "threshold_")
+        X = read_rows(self, X, reset=False)
+        if self.deployment == "as-observed" or issparse(X) or complete_mask(X).all():
+            return None
+        models = self._resolve_missingness()
+        return complete_weights(X, np.asarray(y), self.classes_.tolist(), models)
+
+    def _check_parameters(self) -> None:
+        self._check_estimator()
+        check_levels(self.alpha, self.delta)
+        part = self.missingness_delta
+        if part is not None:
+            check_number("missingness_delta", part)
+        if part is not None and not 0.0 < part < self.delta:
+            raise ValueError(
+                "missingness_delta is a part of delta, so it must lie strictly between "
+                f"0 and {self.delta}: got {part}."
+            )
+        check_factor("odds_factor", self.odds_factor)
+        check_factor("target_factor", self.target_factor)
+        check_choice("deployment", self.deployment, DEPLOYMENTS)
+        check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
+
+    def _controlled(self) -> Any:
+        if self.controlled_class is None:
+            return self.classes_[:1].tolist()[0]
+        if self.controlled_class not in self.classes_.tolist():
+            raise not_a_class(self.controlled_class, self.classes_.tolist())
+        return self.controlled_class
+
+    def _other(self) -> Any:
+        """The class that is not controlled."""
+        return self.classes_[self.classes_ != self._controlled()].tolist()[0]
+
+    def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
+        """The models by label: the classifier's own, or the estimator's."""
+        names = getattr(self, "feature_names_in_", None)
+        return find_models(self.missingness, self.estimator, self.classes_, names)
+
+    def _scored(self, X: Any) -> ScoredRows:
+        return ScoredRows(X, self._score(X))
+
+    def _score(self, X: Any) -> FloatArray:
+        if self.deployment == "complete" and not issparse(X):
+            rows = complete_mask(X)
+        else:
+            rows = np.ones(X.shape[0], dtype=bool)
+        return score_rows(self.estimator_, X, rows, self._sign)
+
+    def _read_inclusion(
+        self,
+        inclusion: ArrayLike | None,
+        X: Any,
+        y: Any,
+        missingness: Mapping[Any, Missingness] | None,
+    ) -> RowInclusion | None:
+        """By what draw rows are there; None where that isn't asked for."""
+        drawn, controlled = self._drawn(inclusion, X, y), self._controlled()
+        if drawn is not None and controlled in (missingness or {}):
+            of_class = np.flatnonzero(np.asarray(y) == controlled)
+            if drawn.take(of_class).looked_up:
+                raise weighed_twice(controlled)
+        return drawn
+
+    def _learn_target(
+        self,
+        target: Any,
+        X: Any,
+        y: Any,
+        held: Any,
+        missingness: Mapping[Any, Missingness] | None,
+        drawn: RowInclusion | None,
+    ) -> TargetRatio:
+        """The target's density ratio, from rows that don't calibrate."""
+        if self.deployment != "complete" or drawn is not None:
+            raise ValueError(
+                "A target is for deployment='complete', and for rows that were not "
+                "looked up: it needs the density of complete rows. Leave out target, "
+                "or give models of missingness."
+            )
+        rest = np.setdiff1d(np.arange(len(y)), held)
+        labels, source = np.asarray(y)[rest], take_rows(X, rest)
+        classes = self.classes_.tolist()
+        weights = complete_weights(source, labels, classes, missingness)
+        for label in classes:
+            # Rows that calibrate are missing here: the others stand for them.
+            own = labels == label
+            weights[own] *= np.count_nonzero(np.asarray(y) == label) / own.sum()
+        if not hasattr(target, "predict_log_ratio"):
+            target = read_rows(self, target, reset=False)
+        return learn_target(
+            target, self.target_ratio, source, weights, self.target_factor
+        )
+
+    def _recalibrate(
+        self,
+        X: Any,
+        is_other: BoolArray,
+        missingness: Mapping[Any, Missingness] | None,
+        rng: np.random.Generator | None = None,
+        drawn: RowInclusion | None = None,
+    ) -> None:
+        """Choose the threshold on the calibration rows of the table fitted on."""
+        held = np.zeros(len(is_other), dtype=bool)
+        held[self.calibration_index_] = True
+        chosen = np.flatnonzero(held)
+        others = np.flatnonzero(~held & ~is_other)
+        rows, training = take_rows(X, chosen), take_rows(X, others)
+        own = None
+        if drawn is not None:
+            own = with_low_stratum(
+                drawn.take(chosen),
+                rows,
+                drawn.take(others),
+                training,
+                self._score,
+                self.alpha,
+            )
+        self._calibrate(
+            rows,
+            training,
+            lambda: take_rows(X, np.flatnonzero(is_other)),
+            missingness,
+            rng or generator(self.random_state),
+            own,
+        )
+
+    def _calibrate(
+        self,
+        X0: Any,
+        training_rows: Any,
+        other_rows: Callable[[], Any] | None,
+        missingness: Mapping[Any, Missingness] | None,
+        rng: np.random.Generator,
+        drawn: RowInclusion | None = None,
+    ) -> None:
+        """Choose the threshold on rows of the controlled class."""
+        # 1. Why rows are missing, and whether they contradict it. Where the class has
+        #    a model, that explains what is missing.
+        model: Missingness | None = None
+        checks: tuple[MissingnessCheck, ...] = ()
+        explained = self._controlled() in (missingness or {})
+        by_design = drawn is not None and drawn.by_design and not explained
+        if self.deployment == "complete" and not by_design:
+            model = calibration_model(X0, missingness, self._controlled())
+        if model is not None:
+            checks = missingness_check(
+                X0, model, complete=True, odds_factor=self.odds_factor
+            )
+            refuse_contradiction(checks, self._controlled())
+        if self.target_ is not None:
+            self.target_.check(X0, "calibration")
+        # 2. The scores of all rows that the rule learns from.
+        training = None
+        weighted = model is not None or self.target_ is not None
+        if weighted and training_rows is not None:
+            training = self._scored(training_rows)
+        other = None if other_rows is None else lambda: self._scored(other_rows())
+        scored = self._scored(X0)
+        if model is not None:
+            scored = replace(scored, draws=rng.uniform(size=len(scored.scores)))
+        if by_design:
+            scored = replace(scored, inclusion=drawn)
+        # 3. The threshold and its certificate.
+        certificate, self.calibration_ = self._promise().certify(
+            scored, training, other, model, self._score
+        )
+        self.certificate_ = replace(certificate, checks=tested(model, checks))
+        self.threshold_ = self.certificate_.threshold
+        if training_rows is not None:
+            warn_of_repeated_rows(X0, training_rows)
+        self._warn_of_weakness(scored.scores, other_rows)
+
+    def _promise(self) -> Promise:
+        """What is to be guaranteed."""
+        return Promise(
+            alpha=self.alpha,
+            delta=self.delta,
+            missingness_delta=self.missingness_delta,
+            odds_factor=self.odds_factor,
+            rule=self.rule,
+            deployment=self.deployment,
+            on_infeasible=self.on_infeasible,
+            controlled=self._controlled(),
+            other=self._other(),
+            target=self.target_,
+        )
+
+    def _warn_of_weakness(
+        self, scores: FloatArray, other_rows: Callable[[], Any] | None
+    ) -> None:
+        """Warn where a target is hardly known, or hardly any row is detected."""
+        if self.target_ is not None:
+            sample = self.calibration_.sample
+            warn_of_weak_target(self.target_, sample.effective_rows, sample.n_rows)
+        if not self.certificate_.certified:
+            return
+        shown = None if other_rows is None else other_rows()
+        if shown is not None:
+            few = np.linspace(0, shown.shape[0] - 1, MOST_ROWS).astype(np.intp)
+            rows = self._scored(take_rows(shown, np.unique(few)))
+            shown = self.calibration_.trust.score(rows)
+        warn_without_power(scores, self.threshold_, shown)

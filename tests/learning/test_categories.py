@@ -1,0 +1,120 @@
+"""A category's indicators go missing together: one φ over the levels."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import missratio as mr
+from missratio.learning import LearnedMissingness
+from missratio.missingness import Block, BlockMissingness
+from missratio.weights import complete_row_weights
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import table_simulation as simulation
+
+
+def category_model():
+    """Two indicators of three levels; the number beside them goes missing by itself."""
+    ward = mr.LogisticMissingness(-1.0, [0.5, 1.5], rowwise=True)
+    base = mr.LogisticMissingness([-1.0, -np.inf, -np.inf], [1.0, 0.0, 0.0])
+    return BlockMissingness(base, (Block((1, 2), (1, 2), ward),), 3)
+
+
+def complete_table(n, seed=0):
+    rng = np.random.default_rng(seed)
+    level = rng.integers(3, size=n)
+    return np.column_stack([rng.normal(size=n) + level, np.eye(3)[level][:, 1:]])
+
+
+def test_indicators_are_lost_together_and_weigh_once():
+    Z, phi = complete_table(40_000), category_model()
+    X = mr.corrupt(Z, phi, random_state=0)
+    lost = np.isnan(X)
+    np.testing.assert_array_equal(lost[:, 1], lost[:, 2])
+    # Entry by entry, and as rows, weights have mean one.
+    weights = phi.weights(X)
+    np.testing.assert_allclose(weights.mean(axis=0), 1.0, atol=0.03)
+    whole = complete_row_weights(X, phi)
+    np.testing.assert_allclose(whole, weights[:, 0] * weights[:, 1])
+    assert abs(whole.mean() - 1.0) < 0.03
+    # To count the block twice would not do.
+    assert weights.prod(axis=1).mean() > 1.3
+
+
+def test_means_and_ratios_use_the_weight_once():
+    Z, phi = complete_table(20_000), category_model()
+    other = complete_table(20_000, seed=1)
+    other[:, 0] += 0.7
+    X = np.concatenate([mr.corrupt(Z, phi, random_state=0), other])
+    y = np.repeat([0, 1], 20_000)
+    full = mr.KLIEP().fit(np.concatenate([Z, other]), y)
+    lossy = mr.KLIEP(missingness={0: phi}).fit(X, y)
+    np.testing.assert_allclose(lossy.coef_, full.coef_, atol=0.3)
+    numerator = mr.KLIEP(missingness={1: phi}, normalize="regression").fit(X, 1 - y)
+    np.testing.assert_allclose(numerator.coef_, -full.coef_, atol=0.12)
+
+
+def test_a_known_block_is_not_contradicted_and_a_wrong_one_is():
+    phi = category_model()
+    X = mr.corrupt(complete_table(4000), phi, random_state=0)
+    checks = mr.missingness_check(X, phi, complete=True)
+    assert {check.verdict for check in checks} == {"consistent"}
+    ward = mr.LogisticMissingness(-1.0, [1.5, 0.5], rowwise=True)
+    wrong = BlockMissingness(phi.base, (Block((1, 2), (1, 2), ward),), 3)
+    verdicts = {check.verdict for check in mr.missingness_check(X, wrong)}
+    assert "contradiction" in verdicts
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_levels_are_learned_from_the_table(dropped):
+    outcome = simulation.category(0, dropped=dropped)
+    model = outcome.model
+    assert isinstance(model, BlockMissingness)
+    assert isinstance(model.base, LearnedMissingness)
+    (block,) = model.blocks
+    assert len(block.columns) == 3 - dropped
+    assert len(block.inputs) == 2
+    np.testing.assert_allclose(outcome.learned, outcome.truth, atol=0.12)
+    assert outcome.covered
+    kinds = {check.kind for check in block.model.checks}
+    assert {"form", "other columns", "instrument"} <= kinds
+    assert not any(check.failed for check in model.checks)
+
+
+def test_looked_up_levels_add_to_it():
+    alone, both = (simulation.category(3, n_revealed=m) for m in (0, 150))
+    errors = [o.model.blocks[0].model.standard_errors[1:].mean() for o in (alone, both)]
+    assert errors[1] < errors[0]
+
+
+def test_a_certificate_rests_on_a_learned_category():
+    rng = np.random.default_rng(0)
+    Z, phi = complete_table(6000), category_model()
+    Z = np.column_stack([Z, Z[:, 1] - Z[:, 2] + 0.3 * rng.normal(size=len(Z))])
+    lossy = mr.corrupt(Z[:, :3], phi, random_state=0)
+    other = Z[:1500].copy()
+    other[:, 0] += 1.5
+    X = np.concatenate([np.column_stack([lossy, Z[:, 3]]), other])
+    y = np.repeat([0, 1], [6000, 1500])
+    learned = {0: mr.learn_missingness(X[y == 0])}
+    classifier = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), alpha=0.2, missingness=learned, random_state=0
+    ).fit(X, y)
+    assert classifier.certificate_.certified
+    fresh = complete_table(50_000, seed=5)
+    third = fresh[:, 1] - fresh[:, 2] + 0.3 * rng.normal(size=len(fresh))
+    assert classifier.predict(np.column_stack([fresh, third])).mean() < 0.2
+    ratio = mr.KLIEP(missingness=learned).fit(X, y)
+    with pytest.raises(ValueError, match="category's levels"):
+        mr.ratio_uncertainty(ratio, X, y)
+
+
+def test_numbers_that_go_missing_together_are_no_category():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 4)) + rng.normal(size=(800, 1))
+    X[rng.uniform(size=800) < 0.3, :2] = np.nan
+    with pytest.warns(UserWarning, match="same rows"):
+        model = mr.learn_missingness(X)
+    assert isinstance(model, LearnedMissingness)

@@ -142,7 +142,7 @@ def distance_table(distances: Sequence[Distances]) -> list[str]:
     return table(head, (list(row(each)) for each in distances))
 
 
-HEADER = """# Validity of what is learned
+HEADER = """# Validity of learned φ
 
 Written by `python benchmarks/learning.py --write docs/learning_validity.md`; `make
 validity` runs the same simulations and fails where coverage or a certificate is off.

@@ -99,8 +99,15 @@ html_title = "missratio"
 html_static_path = ["_static"]
 html_css_files = ["missratio.css"]
 html_context = {"default_mode": "auto"}
+# Pages at the top have no section whose pages a sidebar could list.
+TOP_PAGES = (
+    "quickstart", "tutorial", "command_line", "demonstration", "benchmarks",
+    "reproduction", "hardening", "glossary",
+)  # fmt: skip
+html_sidebars = {page: ["all-pages"] for page in TOP_PAGES}
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 4,
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
     "show_prev_next": True,

@@ -9,9 +9,9 @@ comparison only: none of them enters a computation."""
 
 METHOD = """\
 Class 1 is the numerator, on which power is measured; class 0 is the denominator, whose
-error is controlled. Class 1 loses values and class 0 is complete. The basis is
-f(z) = z, the binomial rule (the paper's Algorithm 2) chooses thresholds, and all methods
-share the draws, splits and losses of a run.
+error is controlled. Class 1 loses values and class 0 is complete. The basis is f(z) =
+z, the binomial rule (the paper's Algorithm 2) chooses thresholds, and all methods share
+the draws, splits and losses of a run.
 
 - **Power of simulated classifiers.** The paper counts 1,000,000 fresh points in each
   run. Here the power of a linear score under a mixture of normal laws is computed in
@@ -22,17 +22,17 @@ share the draws, splits and losses of a run.
   `learn_missingness` learns φ, `NaiveBayesRatio` with `KLIEP` fits the ratio, and the
   binomial rule of `NeymanPearsonClassifier` chooses the threshold. Naive Bayes reads
   each column by itself, which saves time in two ways without any approximation. On CTG
-  one fit takes the columns of several runs side by side. On the weather each column of a
-  class is sorted by itself, and equal rows become one row with a sample weight (100,316
-  rows become about 3,200).
-- **Iterative imputation** is scikit-learn's `IterativeImputer` with its defaults, on the
-  training rows of class 1. On the weather it makes as many runs as fit into a quarter of
-  an hour for each of the two experiments; the tables say how many. A table without this
-  column comes from a run that left it out with `--methods`."""
+  one fit takes the columns of several runs side by side. On the weather each column of
+  a class is sorted by itself, and equal rows become one row with a sample weight
+  (100,316 rows become about 3,200).
+- **Iterative imputation** is scikit-learn's `IterativeImputer` with its defaults, on
+  the training rows of class 1. On the weather it makes as many runs as fit into a
+  quarter of an hour for each of the two experiments; the tables say how many. A table
+  without this column comes from a run that left it out with `--methods`."""
 
 DISAGREE = """\
-To reproduce the published curves one has to deviate from the paper's text in these places.
-The variant `published` follows the curves."""
+To reproduce the published curves one has to deviate from the paper's text in these
+places. The variant `published` follows the curves."""
 
 DISAGREEMENTS = [
     [
@@ -71,10 +71,11 @@ CORRECTED = """\
   means of the training rows of both classes, and not by the lower bound of a column's
   range; Fire's NC2.5 is left alone. (Means computed for each split would give the label
   away, because splits are made by class.)
-- **learning**: φ is learned with Firth's penalty. The published runs use maximum likelihood, with
-  a slope of ±100 if the looked-up and the observed values are separated.
-- **threshold**: a row must score strictly above the threshold; with tied scores the certificate is
-  proved only for that.
+- **learning**: φ is learned with Firth's penalty. The published runs use maximum
+  likelihood, with a slope of ±100 if the looked-up and the observed values are
+  separated.
+- **threshold**: a row must score strictly above the threshold; with tied scores the
+  certificate is proved only for that.
 
 Simulated experiments are the same in both variants: their scores are continuous. The
 table shows what each correction does by itself, and all of them together:"""
@@ -88,13 +89,13 @@ The published curve is that of the printed objective. M-KLIEP in `np_power`, mea
 UNBOUNDED = """\
 A column's fit has no finite optimum where the mean of class 1 lies outside the range of
 class 0's training values; its coefficient then grows without bound. On CTG this happens
-most often to complete cases. The text says that fits were made by gradient descent, which
-stops at some point, but not at which. In both variants here such a column gets ±100 per
-standard deviation, so large that no other column matters: the limit. The published curve
-of CC-KLIEP in `ctg_vary_alpha` agrees with the limit. The one in `ctg_vary_missing` lies
-above it, nearer to the result of stopping earlier:"""
+most often to complete cases. The text says that fits were made by gradient descent,
+which stops at some point, but not at which. In both variants here such a column gets
+±100 per standard deviation, so large that no other column matters: the limit. The
+published curve of CC-KLIEP in `ctg_vary_alpha` agrees with the limit. The one in
+`ctg_vary_missing` lies above it, nearer to the result of stopping earlier:"""
 
 FIRE = """\
-Only account holders can download the Fire file, and it was not available. Its experiments
-follow the documented columns and were tested on a small made-up table only; nothing is
-claimed for them."""
+Only account holders can download the Fire file, and it was not available. Its
+experiments follow the documented columns and were tested on a small made-up table only;
+nothing is claimed for them."""

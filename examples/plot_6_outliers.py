@@ -2,10 +2,10 @@
 Outliers: a small ratio to a reference sample
 =============================================
 
-A row is an outlier where the reference sample has few rows for its place: where the
-ratio of the reference's density to the sample's is small. The reference here has lost
-rows, most of them far out, which makes honest rows look like outliers unless they are
-weighed.
+A row is an outlier if the reference sample has few rows like it: if the ratio of the
+reference's density to the sample's is small there. Here the reference has lost rows in
+one region, and ordinary rows of that region look like outliers unless the reference is
+weighted.
 """
 
 # %%
@@ -39,7 +39,7 @@ print(f"{np.isnan(reference[:, 0]).mean():.0%} of the reference rows are missing
 # relative ratio is bounded, so that no row in the reference's tail dominates the fit.
 
 ratios = {
-    "weighed by φ": mr.KernelRatio("rulsif", missingness={1: phi}, random_state=0),
+    "weighted by φ": mr.KernelRatio("rulsif", missingness={1: phi}, random_state=0),
     "complete cases": mr.KernelRatio("rulsif", missingness="ignore", random_state=0),
 }
 scores = {}
@@ -54,8 +54,8 @@ for name, estimator in ratios.items():
     )
 
 # %%
-# Both find the faults, in the middle of the ring. Complete cases also make outliers of
-# the top of the ring, where the reference lost its rows.
+# Both find the faults, in the middle of the ring. Complete cases also flag the top of
+# the ring, where the reference lost its rows.
 
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", sharey=True)
 for ax, (name, score) in zip(axes, scores.items(), strict=True):

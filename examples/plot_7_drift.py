@@ -3,8 +3,8 @@ Drift: two months of a table with missing values
 ================================================
 
 Has the table changed from one month to the next, by how much, and in which columns?
-The values that are missing tell nothing of it by themselves: the form that loses high
-incomes was changed between the months, and that alone makes complete cases differ.
+Missing values make it hard to tell: the form that loses high incomes was changed
+between the months, and that alone makes complete cases differ.
 """
 
 # %%
@@ -50,9 +50,9 @@ def two_months(age_shift):
 
 
 # %%
-# First without any drift. Complete cases see one, since the form has changed; the
-# weighted test doesn't. Where φ differs by month permutation isn't exact, and the test
-# takes a weighted bootstrap by itself.
+# First without any drift. Complete cases show one, because the form has changed; the
+# weighted test doesn't. Permutation isn't exact if φ differs by month, so the test uses
+# a weighted bootstrap.
 
 results = {}
 for label, shift in (("no drift", 0.0), ("age drifts", 0.25)):
@@ -66,8 +66,8 @@ for label, shift in (("no drift", 0.0), ("age drifts", 0.25)):
     )
 
 # %%
-# How far apart are the months where age drifts? Against the truth, 0.25²/2 divided by
-# one minus the share of age's variance that spending and income explain.
+# How far apart are the months if age drifts? The truth is 0.25²/2 divided by one minus
+# the share of age's variance that spending and income explain.
 
 june, may = results["age drifts"]
 found = mr.estimate_divergence(june, may, "kl", missingness=phi, random_state=0)

@@ -2,9 +2,9 @@
 Covariate shift: importance weights for any learner
 ===================================================
 
-Labels come from one population, and predictions are wanted for another. Where only the
-columns' law differs, a learner that weighs its rows by the density ratio minimises the
-risk where it will be used. The labelled rows have lost some of their kind as well.
+Labels come from one population, and predictions are wanted for another. If only the
+columns' law differs, a learner that weights its rows by the density ratio minimises the
+risk where it will be used. Some of the labelled rows are missing as well.
 """
 
 # %%

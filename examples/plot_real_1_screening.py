@@ -38,7 +38,7 @@ print(f"{large.mean():.0%} of the benign lumps are large, and 70% of these are l
 # %%
 # A hundred times, a quarter of the women are set aside with all their values, and
 # records of the others get lost. Two classifiers are fitted and calibrated: one on the
-# records that are left, as if they were all, and one that weighs them by 1/(1 − φ).
+# records that are left, as if they were all, and one with weights 1/(1 − φ).
 
 alpha = 0.2
 errors = {"complete records": [], "weighted": []}
@@ -73,9 +73,10 @@ for name in errors:
 
 # %%
 # The promise is that the error exceeds α in at most 5% of repetitions (the error is
-# itself measured on 90 women, which adds some scatter). Complete records keep it among
-# the women who are left, and break it among all in about half of the repetitions. The
-# weighted classifier keeps it, and finds nearly as many malignant lumps.
+# itself measured on 90 women, which adds some scatter). Complete records keep the
+# promise for women like those who are left, but break it for all women in about half of
+# the repetitions. The weighted classifier keeps it, and finds nearly as many malignant
+# lumps.
 
 fig, (left_axis, right_axis) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 colours = {"complete records": "#D55E00", "weighted": "#0072B2"}

@@ -2,9 +2,9 @@
 Rejected applicants: an insurer, or a bank
 ==========================================
 
-Whoever was rejected is missing from the records, and the rejected are not like the
-others. A rule that is learned from accepted applicants alone then rejects more good
-ones than it says. A logged chance of acceptance puts that right.
+Rejected applicants are missing from the records, and they are not like the others. A
+rule learned from accepted applicants alone rejects more good applicants than it claims.
+If the chance of acceptance was logged, weights correct this.
 """
 
 # %%

@@ -209,7 +209,10 @@ class Certificate:
         if self.sensitivity is None:
             return lines
         if self.sensitivity < NO_SLACK:
-            lines.append("It has no slack: it needs φ to be exact.")
+            exact = "It has no slack: it needs φ to be exact."
+            lines.append(
+                "Beyond that it has no slack." if self.missingness_delta else exact
+            )
         else:
             lines.append(
                 "It still holds if the odds of being missing are wrong by a factor of "

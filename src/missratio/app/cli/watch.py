@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -10,6 +11,11 @@ from missratio.app.cli import _options as options
 from missratio.app.cli._failures import ALARM, failures, say, say_json
 from missratio.app.cli._figures import check_drawing
 from missratio.app.cli._progress import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from missratio.app.workflow import Watched
 
 
 def watch(
@@ -24,7 +30,7 @@ def watch(
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Check on newer, labelled rows whether the promised error is still kept.
+    """Check on newer, labelled rows whether promises are still kept.
 
     Exit status 0: no sign that it isn't; 6: alarm. You may run it every day: with
     probability 1 - delta there is never a false alarm.
@@ -49,12 +55,7 @@ def watch(
             progress.step(f"Reading {labelled}")
             found = watch_table(model, model_file, source, kept)
             if figure is not None:
-                from matplotlib.figure import Figure
-
-                from missratio.evaluation import MonitorDisplay
-
-                drawn = Figure(figsize=(7, 6), layout="constrained")
-                MonitorDisplay(found.monitor).plot(ax=drawn.subplots(2, sharex=True))
+                drawn = _drawn(found)
                 with written_whole(figure, force=True) as draft:
                     drawn.savefig(draft, format="png", dpi=150)
         if as_json:
@@ -62,6 +63,23 @@ def watch(
         elif not quiet:
             if found.seen_before:
                 say(f"{labelled} was counted before, and isn't counted again.")
-            say(found.monitor.summary())
-    if found.monitor.alarm:
+            for sentence in found.words:
+                say(sentence)
+    if found.alarm:
         raise typer.Exit(ALARM)
+
+
+def _drawn(found: Watched) -> Figure:
+    """A column of two panels for each bounded class."""
+    from matplotlib.figure import Figure
+
+    from missratio.evaluation import MonitorDisplay
+
+    count = len(found.monitors)
+    figure = Figure(figsize=(7 * count, 6), layout="constrained")
+    panels = figure.subplots(2, count, sharex="col", squeeze=False)
+    for place, (label, monitor) in enumerate(found.monitors.items()):
+        MonitorDisplay(monitor).plot(ax=panels[:, place])
+        if count > 1:
+            panels[0, place].set_title(f"class {label}")
+    return figure

@@ -96,7 +96,7 @@ def trade_off_figure(k: int, trade: Data) -> Figure:
     (a, b), (level_a, level_b) = trade["labels"], trade["levels"]
     most = min(
         1.0,
-        max(4.0, 1.3 * trade["factor"]) * max(level_a, level_b),
+        max(2.5, 1.3 * trade["factor"]) * max(level_a, level_b),
     )
     rows = [
         {"i": i, "x": x, "y": y, "kind": kind, "Error of the first": percent(x),

@@ -482,6 +482,31 @@ def test_lbfgs_reaches_its_tolerance_under_a_penalty():
         density_ratio(X1, X0, KLIEP(l2=0.1, solver="lbfgs"))
 
 
+@pytest.mark.parametrize("correlated", [False, True])
+def test_many_columns_at_a_coarse_tolerance_take_no_hessian(monkeypatch, correlated):
+    rng = np.random.default_rng(5)
+    X1, X0 = rng.normal(0.03, 1, (500, 260)), rng.normal(size=(5300, 260))
+    if correlated:
+        X1, X0 = (X + 2.0 * X[:, :1] for X in (X1, X0))
+    exact = density_ratio(X1, X0, KLIEP(solver="newton", l2=0.01))
+    orders = []
+    evaluate = RatioProblem.__call__
+
+    def watched(self, theta, *, second_order):
+        orders.append(second_order)
+        return evaluate(self, theta, second_order=second_order)
+
+    monkeypatch.setattr(RatioProblem, "__call__", watched)
+    coarse = density_ratio(X1, X0, KLIEP(tol=1e-6, l2=0.01))
+    assert coarse.converged_
+    assert len(orders) > 0
+    assert not any(orders)
+    np.testing.assert_allclose(coarse.coef_, exact.coef_, atol=1e-4)
+    # A finer one, as by default, takes Newton's steps.
+    density_ratio(X1, X0, KLIEP(l2=0.01))
+    assert any(orders)
+
+
 def test_lbfgs_is_not_misled_by_features_of_no_spread():
     rng = np.random.default_rng(42)
     X1, X0 = rng.random((20, 30)), np.repeat(rng.random((1, 30)), 3, axis=0)

@@ -61,9 +61,9 @@ def calibrate(
     alpha: float = ALPHA,
 ) -> float:
     """Sort the scores and choose the threshold."""
-    sample = CalibrationSample.build(*drawn, law.bound)
+    sample = CalibrationSample.build(*drawn, law.bound, random_state=0)
     chooser = make_rule(rule, training=training, complete=law.phi is None)
-    chosen = chooser.select(sample, alpha, DELTA, np.random.default_rng(0))
+    chosen = chooser.select(sample, alpha, DELTA)
     if chosen.threshold is None:
         return np.inf
     return chosen.threshold

@@ -109,11 +109,9 @@ def fit(
                 skip_unlabelled,
             )  # fmt: skip
             file = {"encoding": encoding, "sheet": sheet, "header_row": header_row}
-            fitted = _fitted(
-                data, wanted, asked, progress, trade_off, stream, dask, file
-            )
-            _save(fitted, out, progress, force=force, sign_with=sign)
-        _tell(fitted, out, as_json=as_json, quiet=quiet)
+            done = _fitted(data, wanted, asked, progress, trade_off, stream, dask, file)
+            _save(done, out, progress, force=force, sign_with=sign)
+        _tell(done, out, as_json=as_json, quiet=quiet)
 
 
 def _save(

@@ -32,7 +32,7 @@ class SubspaceRatio(CallbackSupportMixin, CompleteRowsRatio):
     Parameters
     ----------
     estimator : ratio estimator, default=None
-        For the directions found; it is cloned. None is ``KernelRatio()``.
+        For the directions found; it is cloned. None is ``KernelRatio(flat_within=0)``.
     missingness : mapping from class to Missingness, "ignore" or None, default=None
         Why values are missing, as for `KernelRatio`.
     n_directions : int or sequence of int, default=(1, 2, 3, 5)
@@ -125,7 +125,11 @@ class SubspaceRatio(CallbackSupportMixin, CompleteRowsRatio):
             finding = _chosen(tables, [numbers == half for numbers in halves])
             fitting = _chosen(tables, [numbers != half for numbers in halves])
             some = differing_directions(finding, self.shrinkage)[:, :count]
-            inner = clone(KernelRatio() if self.estimator is None else self.estimator)
+            inner = self.estimator
+            if inner is None:
+                # Whether it is flat is decided by the folds.
+                inner = KernelRatio(flat_within=0.0)
+            inner = clone(inner)
             if inner.get_params().get("random_state", 0) is None:
                 inner.set_params(random_state=int(rng.integers(2**31 - 1)))
             directions.append(some)

@@ -101,7 +101,11 @@ MISTAKES = {
 @pytest.mark.parametrize("words", MISTAKES)
 def test_options_that_make_no_sense_are_refused(run, arguments, words):
     status, message = MISTAKES[words]
-    result = run(*arguments, *words.split(), status=status)
+    given = list(arguments)
+    if words.startswith("--alpha") and "--alpha" in given:
+        place = given.index("--alpha")
+        del given[place : place + 2]
+    result = run(*given, *words.split(), status=status)
     assert message in result.stderr
 
 
@@ -168,7 +172,7 @@ def test_messages_about_a_table_name_its_file(run, arguments, table):
     run(*arguments)
     new = table.with_name("new.csv")
     for content, message in {
-        "p,q\n1,x\n": "'x' in line 2 is none",
+        "p,q\n1,x\n": "'x' in line 2 is not one",
         "p,q\n1,inf\n": "must be finite",
         "p\n1\n": "lacks 'q'",
     }.items():

@@ -147,7 +147,7 @@ def test_no_room_is_said_and_drawn(run, table, tmp_path):
         (["--alpha", "5%", "--alpha", "6%"], "was given 2 times"),
         (["--alpha", "flu=5%", "--alpha", "6%"], "don't go together"),
         (["--alpha", "flu=5%", "--alpha", "flu=6%"], "names each class once"),
-        (["--alpha", "flu=many"], "is no share"),
+        (["--alpha", "flu=many"], "is not a share"),
         (["--alpha", "flu=5"], "Did you mean 5%"),
         ([*TWO, "--controlled", "flu"], "--controlled doesn't go with"),
         ([*TWO, "--versus", "rest"], "--versus doesn't go with"),

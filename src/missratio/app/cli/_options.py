@@ -34,6 +34,13 @@ def read_share(text: Any) -> float:
         raise ValueError(f"{text!r} is not a share: write 0.05 or 5%.") from None
 
 
+def _level(text: str) -> float:
+    try:
+        return read_share(text)
+    except ValueError as error:
+        raise ValueError(f"--alpha: {error}") from None
+
+
 def read_levels(words: list[str]) -> tuple[float | None, dict[str, float]]:
     """One level, or those of several classes by their labels.
 
@@ -49,13 +56,13 @@ def read_levels(words: list[str]) -> tuple[float | None, dict[str, float]]:
                 f"--alpha was given {len(words)} times. Name a class with each, such "
                 f"as --alpha LABEL={words[0]}."
             )
-        return read_share(words[0]), {}
+        return _level(words[0]), {}
     if len(named) < len(words):
         raise ValueError(
             "--alpha LABEL=SHARE and --alpha SHARE don't go together: name a class "
             "with each."
         )
-    levels = {label.strip(): read_share(share) for label, _, share in named}
+    levels = {label.strip(): _level(share) for label, _, share in named}
     if len(levels) < len(named) or "" in levels:
         raise ValueError(
             "--alpha LABEL=SHARE names each class once: got "

@@ -231,5 +231,5 @@ def test_caps_and_other_classifiers_are_refused(tmp_path):
         mr.GroupedNeymanPearsonClassifier(LogisticRegression()),
     )
     for other in others:
-        with pytest.raises(CantExportError, match=f"{type(other).__name__} can't"):
+        with pytest.raises(CantExportError, match=rf"{type(other).__name__}\)? can't"):
             mr.export_onnx(other, tmp_path / "model.onnx")

@@ -43,7 +43,7 @@ def test_numbers_survive_as_text(values):
 
 
 def test_text_among_numbers_is_refused_with_its_row():
-    with pytest.raises(TableError, match="'x' in row 103 is none"):
+    with pytest.raises(TableError, match="'x' in row 103 is not one"):
         ENCODER.encode(pa.table({"a": ["1", "2", "x"], "c": ["red"] * 3}), 100)
 
 

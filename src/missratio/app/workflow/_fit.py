@@ -230,7 +230,6 @@ def account_of(
             labels,
             plan,
             options.queries,
-            # What other numbers of look-ups would buy is a question about a learned φ.
             learn=learns or bool(options.budgets),
             lines=[numbers[row] for row in table.rows.tolist()],
         )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
+from missratio.missingness import Block, BlockMissingness
 from missratio.ratio import _streamed
 from missratio.tensor import _arrays
 
@@ -42,6 +43,10 @@ LOGISTIC = {
 }
 STEP = {1: mr.StepMissingness(np.ones(N_COLUMNS), 10.0, 0.5)}
 ROWWISE = {1: mr.LogisticMissingness(-1.0, np.full(N_COLUMNS, 0.1), rowwise=True)}
+PAIR = Block((1, 2), (1, 2), mr.LogisticMissingness(-1.5, [0.2, 0.3], rowwise=True))
+BLOCKS = {
+    label: BlockMissingness(LOGISTIC[label], (PAIR,), N_COLUMNS) for label in (0, 1)
+}
 FUNCTION = {1: mr.FunctionMissingness(lambda X: 0.3 + 0.2 * (X[:, 0] > 2.0))}
 
 
@@ -64,7 +69,7 @@ def test_a_device_gives_the_numbers_of_numpy(ratio, dtype, within, sort):
 @pytest.mark.usefixtures("as_device")
 @pytest.mark.parametrize("sort", [True, False])
 @pytest.mark.parametrize(
-    "missingness", [LOGISTIC, STEP, ROWWISE, FUNCTION, "ignore"], ids=str
+    "missingness", [LOGISTIC, STEP, ROWWISE, BLOCKS, FUNCTION, "ignore"], ids=str
 )
 def test_missing_values_weigh_the_same_there(missingness, sort):
     X, y = labelled(sort=sort)

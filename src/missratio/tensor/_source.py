@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from missratio._base.typing import FloatArray
-from missratio.missingness import LogisticMissingness, StepMissingness
+from missratio.missingness import LogisticMissingness, StepMissingness, once
 from missratio.rows import (
     ClassRows,
     LabelledBlock,
@@ -199,7 +199,12 @@ def _weighed(
         block = rows[place]
         own = block if mask is None else block[mask[place]]
         entries = device_weights(weighing, own, label)
-        complete = entries if entries.ndim == 1 else entries.prod(dim=1)
+        complete = entries
+        if entries.ndim == 2:
+            # Columns that go missing together count once.
+            alone = weighing.groups
+            kept = entries if alone is None else entries[:, once(alone)]
+            complete = kept.prod(dim=1)
         if mask is None:
             weights[place] = complete.to(rows.dtype)
         else:

@@ -73,6 +73,24 @@ def test_equal_laws_have_no_divergence():
     assert abs(found.estimate) < 0.02
 
 
+def test_rows_that_were_drawn_whole_weigh_once():
+    rng = np.random.default_rng(3)
+    X1, X0 = rng.normal(0.5, 1.0, (400, 2)), rng.normal(size=(400, 2))
+    # Half of the rows lost both entries, and one in four of these was looked up.
+    lost = np.arange(400) % 2 == 0
+    found = np.arange(400) % 8 == 0
+    X1[lost & ~found] = np.nan
+    by_row = np.where(lost, 0.25 * found, 1.0)
+    by_entry = np.column_stack([by_row, by_row])
+    found = [
+        estimate_divergence(
+            X1, X0, "kl", KLIEP(), inclusion=(each, None), random_state=0
+        ).estimate
+        for each in (by_row, by_entry)
+    ]
+    assert found[0] == found[1]
+
+
 def test_inclusion_by_design_weighs_rows():
     rng = np.random.default_rng(3)
     Z1, X0 = rng.normal(0.6, 1, (2000, 1)), rng.normal(0, 1, (2000, 1))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from missratio._base.blocks import take_rows
 from missratio._base.typing import FloatArray, IntArray
-from missratio.missingness import Missingness
+from missratio.missingness import Missingness, row_probability
 from missratio.missingness.arrays import column_names
 from missratio.ratio import check_widths
 from missratio.rows import (
@@ -95,7 +95,7 @@ def _read(
         )
     else:
         known = check_inclusion(inclusion, table)
-        product = known if known.ndim == 1 else known.prod(axis=1)
+        product = known if known.ndim == 1 else row_probability(known)
         weights = np.zeros(len(table))
         np.divide(1.0, product, out=weights, where=product > 0.0)
     if np.count_nonzero(weights) < 2:

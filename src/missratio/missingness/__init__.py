@@ -8,7 +8,11 @@ from missratio.missingness._check import (
     refuse_contradiction,
     warn_of_contradiction,
 )
-from missratio.missingness._inclusion import RowInclusion, drawn_whole
+from missratio.missingness._inclusion import (
+    RowInclusion,
+    drawn_whole,
+    row_probability,
+)
 from missratio.missingness._looked_up_terms import looked_up_terms
 from missratio.missingness.base import Missingness, once
 from missratio.missingness.blocks import Block, BlockMissingness
@@ -46,5 +50,6 @@ __all__ = [
     "missingness_patterns",
     "once",
     "refuse_contradiction",
+    "row_probability",
     "warn_of_contradiction",
 ]

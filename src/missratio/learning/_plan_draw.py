@@ -98,7 +98,7 @@ class Drawn:
     ----------
     rows, columns : ndarray of int of shape (n_cells,)
     order : ndarray of int of shape (n_cells,)
-        The number of the draw from its pool, from 1; the cells of a row share it.
+        As which it was drawn from its pool, from 1; the cells of a row share it.
     rowwise : ndarray of bool of shape (n_cells,)
         Whether each is one of a row that was drawn as a whole.
     """

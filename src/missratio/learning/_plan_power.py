@@ -1,13 +1,13 @@
 """How a budget of look-ups is best divided, by the certified power that it buys.
 
-The table is completed once, each missing value by that of a random row of its class
-that has it, and then taken for the truth. On it the whole way is walked for every
-division of the budget: rows of the controlled class and single values of the other are
-drawn, two linear scores are fitted with the weights of the draw, and thresholds
-certified; the score with more power counts. One is the density ratio of two normal laws
-with one covariance, to which the other class brings its means, column by column. The
-other is a logistic regression on complete rows. What is said of power is for planning:
-the certificate rests on none of it.
+The table is completed once: each missing value gets that of a random row of its class
+that has it, and the result is taken for the truth. For every division of the budget the
+whole procedure is tried on it. Rows of the controlled class and single values of the
+other are drawn; two linear scores are fitted, with weights 1/P(drawn); thresholds are
+certified, and the score with more power counts. One score is the density ratio of two
+normal laws with one covariance, for which the other class gives its means, column by
+column. The other is a logistic regression on complete rows. These powers are for
+planning: the certificate rests on none of them.
 """
 
 from __future__ import annotations

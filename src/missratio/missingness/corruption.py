@@ -32,7 +32,7 @@ def corrupt(
     missingness : Missingness
         Loses whole rows, or single entries independently given the row.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the draws; an int gives the same table every time.
+        Decides which values are lost; an int gives the same table every time.
 
     Returns
     -------

@@ -27,7 +27,7 @@ class LookUps:
     incomplete : ndarray of int of shape (n_strata,)
         Incomplete rows, whether looked up or not, of strata 1, 2, …
     not_found : int
-        How many of the drawn ones were not found.
+        How many of the rows drawn were not found.
     predicted : bool
         Whether there are two strata because rows of the second were predicted to score
         low, so that one of them that doesn't is a surprise.

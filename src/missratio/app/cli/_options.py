@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from missratio.app.cli._levels import read_share
+
 EXAMPLE_FILE = Path("missingness.toml")
 
 
-def _hidden(text: str, *names: str, metavar: str | None = None) -> Any:
+def hidden(text: str, *names: str, metavar: str | None = None) -> Any:
     """An option whose default says nothing."""
     return typer.Option(*names, help=text, show_default=False, metavar=metavar)
 
@@ -21,54 +23,6 @@ def _share(text: Any) -> float:
         return read_share(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-
-
-def read_share(text: Any) -> float:
-    """A share, as a number or in percent."""
-    words = str(text).strip().replace("\u00a0", " ")
-    try:
-        if words.endswith("%"):
-            return float(words[:-1].strip().replace(",", ".")) / 100.0
-        return float(words.replace(",", "."))
-    except ValueError:
-        raise ValueError(f"{text!r} is not a share: write 0.05 or 5%.") from None
-
-
-def _level(text: str) -> float:
-    try:
-        return read_share(text)
-    except ValueError as error:
-        raise ValueError(f"--alpha: {error}") from None
-
-
-def read_levels(words: list[str]) -> tuple[float | None, dict[str, float]]:
-    """One level, or those of several classes by their labels.
-
-    Parameters
-    ----------
-    words : list of str
-        What was given to --alpha.
-    """
-    named = [word.rpartition("=") for word in words if "=" in word]
-    if not named:
-        if len(words) > 1:
-            raise ValueError(
-                f"--alpha was given {len(words)} times. Name a class with each, such "
-                f"as --alpha LABEL={words[0]}."
-            )
-        return _level(words[0]), {}
-    if len(named) < len(words):
-        raise ValueError(
-            "--alpha LABEL=SHARE and --alpha SHARE don't go together: name a class "
-            "with each."
-        )
-    levels = {label.strip(): _level(share) for label, _, share in named}
-    if len(levels) < len(named) or "" in levels:
-        raise ValueError(
-            "--alpha LABEL=SHARE names each class once: got "
-            f"{', '.join(label.strip() or repr('') for label, _, _ in named)}."
-        )
-    return None, levels
 
 
 def _share_option(text: str) -> Any:
@@ -95,11 +49,11 @@ Target = Annotated[str, typer.Option(help="The column of labels.")]
 Controlled = Annotated[str, typer.Option(help="The label whose error is bounded.")]
 FitControlled = Annotated[
     str | None,
-    _hidden("The label whose error is bounded; left out where --alpha names several."),
+    hidden("The label whose error is bounded; left out where --alpha names several."),
 ]
 Versus = Annotated[
     str | None,
-    _hidden(
+    hidden(
         "For a table with more than two labels: the label to keep beside "
         "--controlled, or 'rest' to take all others as one class.",
         metavar="LABEL|rest",
@@ -111,32 +65,32 @@ SkipUnlabelled = Annotated[
 ]
 Drop = Annotated[
     list[str],
-    _hidden("Columns to leave out, separated by commas; may be repeated."),
+    hidden("Columns to leave out, separated by commas; may be repeated."),
 ]
 Keep = Annotated[
     list[str],
-    _hidden("Columns to copy to the output, separated by commas; may be repeated."),
+    hidden("Columns to copy to the output, separated by commas; may be repeated."),
 ]
 Categorical = Annotated[
     list[str],
-    _hidden(
+    hidden(
         "Columns of numbers to treat as categories, separated by commas; may be "
         "repeated."
     ),
 ]
 MissingValue = Annotated[
     list[str],
-    _hidden(
+    hidden(
         "Another text that marks a missing cell, in addition to a blank, NA, NaN and "
         "null; may be repeated.",
         "--missing-value",
     ),
 ]
 Encoding = Annotated[
-    str | None, _hidden("Character encoding of a CSV file. Default: UTF-8.")
+    str | None, hidden("Character encoding of a CSV file. Default: UTF-8.")
 ]
 Sheet = Annotated[
-    str | None, _hidden("Sheet of a workbook to read. Default: the first.")
+    str | None, hidden("Sheet of a workbook to read. Default: the first.")
 ]
 HeaderRow = Annotated[
     int | None,
@@ -180,7 +134,7 @@ EscapeFormulas = Annotated[
 # Signatures
 Sign = Annotated[
     Path | None,
-    _hidden(
+    hidden(
         "Sign the model with a private Ed25519 key (PEM); writes MODEL.sig.",
         "--sign",
         metavar="KEY",
@@ -188,7 +142,7 @@ Sign = Annotated[
 ]
 Verify = Annotated[
     Path | None,
-    _hidden(
+    hidden(
         "Refuse a model unless it was signed with the key of which this is the public "
         "part (Ed25519, PEM).",
         "--verify",
@@ -217,7 +171,7 @@ Budget = Annotated[
 ]
 Goal = Annotated[
     str | None,
-    _hidden(
+    hidden(
         "What the budget is for: certificate (rows of the controlled class), ratio "
         "(single values of both classes), or both. Default: both.",
         metavar="certificate|ratio|both",
@@ -228,7 +182,7 @@ WholeRows = Annotated[
 ]
 Id = Annotated[
     str | None,
-    _hidden("A column that identifies a row; it is copied to the plan.", "--id"),
+    hidden("A column that identifies a row; it is copied to the plan.", "--id"),
 ]
 OnlyControlled = Annotated[
     bool,
@@ -261,7 +215,7 @@ FitAlpha = Annotated[
 ]
 Ordered = Annotated[
     str | None,
-    _hidden(
+    hidden(
         "Labels with commas between, the most severe first: --alpha then bounds the "
         "share of each class but the last that is called less severe.",
         metavar="LABELS",
@@ -269,7 +223,7 @@ Ordered = Annotated[
 ]
 TradeOffOut = Annotated[
     Path | None,
-    _hidden(
+    hidden(
         "Draw what bounded classes leave each other, also where that is too little.",
         "--trade-off",
         metavar="PNG",
@@ -277,7 +231,7 @@ TradeOffOut = Annotated[
 ]
 QueryBudget = Annotated[
     str | None,
-    _hidden(
+    hidden(
         "If φ is learned: estimate the power with other numbers of look-ups a column, "
         "such as 50,100,200.",
         metavar="NUMBERS",
@@ -285,7 +239,7 @@ QueryBudget = Annotated[
 ]
 Missingness = Annotated[
     str | None,
-    _hidden(
+    hidden(
         "Why values are missing: 'learn' to learn it from the table, a TOML file that "
         "says so (see --example), or 'ignore'.",
         metavar="learn|FILE|ignore",
@@ -293,7 +247,7 @@ Missingness = Annotated[
 ]
 Queries = Annotated[
     Path | None,
-    _hidden("A plan that `missratio query` wrote, filled in.", metavar="PLAN"),
+    hidden("A plan that `missratio query` wrote, filled in.", metavar="PLAN"),
 ]
 Method = Annotated[
     str,
@@ -321,7 +275,7 @@ Deployment = Annotated[
 ]
 CalibrationSize = Annotated[
     float | None,
-    _hidden(
+    hidden(
         "Share of the controlled class's rows that choose the threshold; the rest "
         "train the model. Default: 0.5; with several bounded classes 0.4 of each, and "
         "0.2 of every class to choose by."
@@ -346,7 +300,7 @@ OnInfeasible = Annotated[
 ]
 TargetTable = Annotated[
     Path | None,
-    _hidden(
+    hidden(
         "Complete rows of another population, without labels, that the certificate is "
         "to be for: its columns are distributed otherwise (covariate shift).",
         "--target-table",
@@ -363,7 +317,7 @@ Stream = Annotated[
 ]
 Dask = Annotated[
     str | None,
-    _hidden(
+    hidden(
         "Let the workers of a Dask cluster read the Parquet files and fit.",
         metavar="ADDRESS",
     ),
@@ -401,74 +355,12 @@ Labelled = Annotated[
 ]
 State = Annotated[
     Path | None,
-    _hidden(
+    hidden(
         "The file that keeps the counts so far. Default: MODEL.watch.json.",
         metavar="FILE",
     ),
 ]
 WatchFigure = Annotated[
     Path | None,
-    _hidden("Draw the error and the evidence over time.", metavar="PNG"),
-]
-
-# The paper
-Ids = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[ID]...",
-        help="Experiments, such as np_power or ctg_vary_alpha. Default: all whose "
-        "data is available.",
-        show_default=False,
-    ),
-]
-Variant = Annotated[
-    str,
-    typer.Option(
-        help="published: as the curves were made; corrected: with their defects mended."
-    ),
-]
-Runs = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Number of runs of each experiment. Default: as many as in the paper.",
-        show_default=False,
-    ),
-]
-Methods = Annotated[
-    list[str] | None,
-    _hidden(
-        "Names of curves to draw, separated by commas; may be repeated. Default: all "
-        "curves of the paper."
-    ),
-]
-Without = Annotated[
-    list[str] | None,
-    _hidden("Names of curves to leave out, such as the slow 'Iterative imputation'."),
-]
-Beyond = Annotated[
-    bool,
-    typer.Option(
-        "--beyond",
-        help="Add curves that are not in the paper: joint fits, and learners on "
-        "imputations.",
-    ),
-]
-RunSeed = Annotated[int, typer.Option(min=0, help="Random seed for all draws.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Number of processes. Default: one for each core.",
-        show_default=False,
-    ),
-]
-ForceResults = Annotated[
-    bool,
-    typer.Option(
-        "--force", help="Replace results of another seed or variant in the folder."
-    ),
-]
-CurvesAsJson = Annotated[
-    bool, typer.Option("--json", help="Print the curves as JSON, and nothing else.")
+    hidden("Draw the error and the evidence over time.", metavar="PNG"),
 ]

@@ -13,6 +13,7 @@ import typer
 from missratio.app.cli import _options as options
 from missratio.app.cli._failures import failures, phrased, say, say_json
 from missratio.app.cli._figures import check_drawing
+from missratio.app.cli._levels import read_levels
 from missratio.app.cli._progress import Progress
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ def _asked(
     """The level of one class, or the bounds of several; the share to calibrate on."""
     from missratio.app.workflow import Bounds
 
-    level, levels = options.read_levels(alpha)
+    level, levels = read_levels(alpha)
     if level is not None:
         if ordered is not None:
             raise ValueError(

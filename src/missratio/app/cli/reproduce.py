@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from missratio.app.cli import _options as options
+from missratio.app.cli import _paper_options as paper
 from missratio.app.cli._failures import failures, say, say_json
 
 if TYPE_CHECKING:
@@ -15,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    ids: options.Ids = None,
-    variant: options.Variant = "published",
-    runs: options.Runs = None,
-    methods: options.Methods = None,
-    without: options.Without = None,
-    beyond: options.Beyond = False,
-    seed: options.RunSeed = 0,
-    jobs: options.Jobs = None,
+    ids: paper.Ids = None,
+    variant: paper.Variant = "published",
+    runs: paper.Runs = None,
+    methods: paper.Methods = None,
+    without: paper.Without = None,
+    beyond: paper.Beyond = False,
+    seed: paper.RunSeed = 0,
+    jobs: paper.Jobs = None,
     out: options.FolderOut = Path("reproduction"),
-    force: options.ForceResults = False,
-    as_json: options.CurvesAsJson = False,
+    force: paper.ForceResults = False,
+    as_json: paper.CurvesAsJson = False,
 ) -> None:
     """Run the paper's experiments: tables of every run, figures, and a summary.
 

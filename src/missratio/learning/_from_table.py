@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
+from missratio._base.callbacks import listens, told
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning._evidence import Evidence
@@ -49,22 +52,23 @@ class TableFit:
 
 def fit_features(
     table: FloatArray,
-    scored: ScoredTable,
     evidence: list[Evidence | None],
     fitted: dict[int, tuple[FloatArray, Evidence]],
+    listener: Any = None,
 ) -> dict[int, TableFit]:
     """Learn φ of every feature that the other columns could teach.
 
     Parameters
     ----------
     table : ndarray of shape (n_rows, n_columns)
-    scored : ScoredTable
-        The same, standardised.
     evidence : list of Evidence or None
         By feature; None where nothing is missing.
     fitted : dict
         By feature: parameters from looked-up values, intercepts not corrected.
+    listener : task, or None
+        Whose callbacks are told of every few features.
     """
+    scored = ScoredTable.of(table)
     usable = usable_features(scored.missing)
     columns = _teachable(scored, evidence, usable)
     if not len(columns):
@@ -102,8 +106,19 @@ def fit_features(
         return replace(found, tests=tests)
 
     with one_blas_thread(table.size) as threads:
-        fits = share(fit, range(len(columns)), threads)
-    return dict(zip(columns.tolist(), fits, strict=True))
+        step = max(threads, 1) if listens(listener) else len(columns)
+        parts = [
+            range(start, min(start + step, len(columns)))
+            for start in range(0, len(columns), step)
+        ]
+        fits = told(
+            listener,
+            "columns",
+            parts,
+            lambda part: share(fit, part, threads),
+            len(parts),
+        )
+    return dict(zip(columns.tolist(), chain.from_iterable(fits), strict=True))
 
 
 def _teachable(

@@ -172,7 +172,9 @@ def _in_memory(
         return fit_classes(
             table, source, wanted, asked, progress.step, _command(), trade_off
         )
-    return fit_table(table, source, wanted, asked, progress.step, _command())
+    return fit_table(
+        table, source, wanted, asked, progress.step, _command(), progress.tick
+    )
 
 
 def _in_passes(

@@ -22,7 +22,12 @@ from missratio.app.workflow._fit import (
 )
 from missratio.app.workflow._methods import METHODS, Situation, choose_method
 from missratio.app.workflow._options import FitOptions
-from missratio.app.workflow._train import Step, fit_classifier, what_is_missing
+from missratio.app.workflow._train import (
+    Step,
+    fit_classifier,
+    unheard,
+    what_is_missing,
+)
 from missratio.classifier import MulticlassNeymanPearsonClassifier
 from missratio.exceptions import Message, NoCertificateError, TableError, about_file
 
@@ -61,7 +66,7 @@ def fit_classes(
     source: TableFile,
     wanted: Wanted,
     options: FitOptions,
-    step: Step = lambda _: None,
+    step: Step = unheard,
     command: str | None = None,
     trade_off: Path | None = None,
 ) -> FittedClasses:

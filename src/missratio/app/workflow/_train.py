@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -41,7 +41,23 @@ from missratio.missingness.arrays import columns_named
 from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
-Step = Callable[[str], None]
+
+class Step(Protocol):
+    """Told what is done next, and of how many parts it is."""
+
+    def __call__(self, what: str, total: int | None = None, /) -> None:
+        """Begin another step."""
+
+
+def unheard(what: str, total: int | None = None, /) -> None:
+    """A step that nobody is told of."""
+
+
+Tick = Callable[[int], None]
+
+
+def no_tick(parts: int) -> None:
+    """Parts of a step that nobody is told of."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from missratio.classifier._comparison import (
     CandidatePower,
     PowerComparison,
     measured_power,
+    too_few,
 )
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._training import fit_estimator
@@ -37,7 +38,9 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     Leaves rows out in turn, fits each candidate to the others, and scores those left
     out. A candidate's power is the share of class 1 above the threshold that a share α
     of class 0 is above; rows are weighted by 1/(1 − φ) where rows to be classified are
-    complete. Inside a `NeymanPearsonClassifier` it sees the rows to fit on and no
+    complete. With fewer than three rows of class 0, by their effective number, above
+    such a threshold nothing is compared, and the first candidate is taken. Inside a
+    `NeymanPearsonClassifier` it sees the rows to fit on and no
     calibration row, so the certificate holds whichever candidate is taken.
 
     Parameters
@@ -189,9 +192,13 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             fold[mine] = np.arange(len(mine)) % self.folds
         weights = rows.weights(self.deployment)
         # 2. Try each candidate, as long as there is time; the first in any case.
-        first = next(iter(self.candidates))
+        first, used = next(iter(self.candidates)), fold >= 0
+        whole = "complete rows" if self.deployment == "complete" else "rows"
+        note = too_few(rows.labels[used] == 1, weights[used], self.alpha, whole)
 
         def tried(name: str) -> CandidatePower:
+            if note:
+                return CandidatePower(name, note="too few rows to compare")
             if self.on_candidate is not None:
                 self.on_candidate(name)
             left = self.seconds - (time.process_time() - start)
@@ -199,7 +206,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return self._tried(name, self.candidates[name], rows, fold, weights, left)
 
         found = told(self, "candidate", self.candidates, tried, len(self.candidates))
-        # 3. Take the best; where nothing could be measured, the first.
+        # 3. Take the best; where nothing can be measured, the first.
         known = [each for each in found if each.power is not None]
         best = max(known, key=lambda each: each.power or 0.0, default=found[0])
         sizes = [int((fold[rows.labels == label] >= 0).sum()) for label in (0, 1)]
@@ -212,6 +219,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             other_rows=sizes[1],
             seconds=time.process_time() - start,
             budget=float(self.seconds),
+            note=note,
         )
 
     def _tried(

@@ -117,7 +117,9 @@ def compared_rows(comparison: Data) -> list[list[str]]:
 
 
 def compared_words(comparison: Data) -> str:
-    """How methods were compared."""
+    """How methods were compared, or why not."""
+    if comparison.get("note"):
+        return f"Methods were not compared: {comparison['note']}."
     return (
         f"Each method was fitted on training rows alone, {comparison['folds']} times, "
         "and its power measured on the rows left out, at an error of "

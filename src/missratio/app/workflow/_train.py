@@ -123,6 +123,8 @@ def train(
     if comparison.ranked:
         other = classifier.certificate_.other_class
         method, why = comparison.chosen, said_of(comparison, other)
+    elif comparison.note:
+        why = f"{why}; methods are not compared, as {comparison.note}"
     return Trained(classifier, method, why, comparison, told)
 
 

@@ -12,8 +12,10 @@ from missratio._base.typing import FloatArray
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._cautions import warn_of_repeated_rows
 from missratio.classifier._certificate import Certificate, assumptions, tested
-from missratio.classifier._certify import Promise
+from missratio.classifier._certify import certify
+from missratio.classifier._choice import choose_cap, expected_error
 from missratio.classifier._planner import infeasible
+from missratio.classifier._promise import Promise
 from missratio.classifier._trust import ScoredRows, Trust
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.missingness import (
@@ -76,7 +78,7 @@ class BoundedClass:
             return None
         promise = replace(self.promise, caps=True)
         training, detected = (ScoredRows(X, score(X)) for X in (self.training, other))
-        return promise.choose_cap(self.model, training, detected, self.n_rows)
+        return choose_cap(promise, self.model, training, detected, self.n_rows)
 
     def with_cap(self, trust: Trust | None) -> BoundedClass:
         """The same, certified with a cap."""
@@ -97,7 +99,7 @@ class BoundedClass:
         if self.model is None:
             return None
         training = ScoredRows(self.training, score(self.training))
-        return self.promise.expected_error(self.model, training, self.n_rows)
+        return expected_error(self.promise, self.model, training, self.n_rows)
 
     def refuse_too_few_rows(self) -> None:
         """Refuse a level that so few rows can't certify, whatever their scores."""
@@ -174,7 +176,7 @@ class BoundedClass:
             scored = replace(scored, inclusion=self.drawn)
         warn_of_repeated_rows(self.rows, self.training)
         promise = replace(self.promise, alpha=level)
-        found, calibration = promise.certify(scored, training, None, self.model, score)
+        found, calibration = certify(promise, scored, training, None, self.model, score)
         assumed = assumptions(
             self.label,
             promise.deployment,

@@ -22,7 +22,7 @@ from missratio.classifier._cautions import (
     warn_without_power,
 )
 from missratio.classifier._certificate import Certificate, tested
-from missratio.classifier._certify import Promise
+from missratio.classifier._certify import certify
 from missratio.classifier._meta import (
     DEPLOYMENTS,
     INFEASIBLE,
@@ -37,6 +37,7 @@ from missratio.classifier._models import (
     find_models,
 )
 from missratio.classifier._predicted import with_low_stratum
+from missratio.classifier._promise import Promise
 from missratio.classifier._reading import read_rows
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._target import (
@@ -282,8 +283,8 @@ class CalibratedClassifier(CertifiedClassifier):
         if by_design:
             scored = replace(scored, inclusion=drawn)
         # 3. The threshold and its certificate.
-        certificate, self.calibration_ = self._promise().certify(
-            scored, training, other, model, self._score
+        certificate, self.calibration_ = certify(
+            self._promise(), scored, training, other, model, self._score
         )
         self.certificate_ = replace(certificate, checks=tested(model, checks))
         self.threshold_ = self.certificate_.threshold

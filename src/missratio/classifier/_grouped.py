@@ -16,7 +16,6 @@ from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._bounded import BoundedClass
 from missratio.classifier._certificate import Certificate
-from missratio.classifier._certify import Promise
 from missratio.classifier._choosing import ChoosingRows
 from missratio.classifier._class_scores import Training
 from missratio.classifier._class_table import ClassTable, scorable
@@ -35,6 +34,7 @@ from missratio.classifier._meta import (
 )
 from missratio.classifier._models import find_models
 from missratio.classifier._precision import PrecisionPromise
+from missratio.classifier._promise import Promise
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._trust import ScoredRows, Trust
 from missratio.exceptions import NoCertificateError

@@ -19,7 +19,6 @@ from missratio.classifier._asked import Asked
 from missratio.classifier._bounded import BoundedClass, Score
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._certificate import Certificate, percent
-from missratio.classifier._certify import Promise
 from missratio.classifier._choosing import Choice, ChoosingRows, choose
 from missratio.classifier._class_scores import Training
 from missratio.classifier._class_table import ClassTable, scorable
@@ -32,6 +31,7 @@ from missratio.classifier._meta import (
 )
 from missratio.classifier._models import complete_weights, find_models
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
+from missratio.classifier._promise import Promise
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._trade_off import TradeOff, trade_offs
 from missratio.classifier._trust import Trust

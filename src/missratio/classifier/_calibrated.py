@@ -175,7 +175,7 @@ class CalibratedClassifier(CertifiedClassifier):
         y: Any,
         missingness: Mapping[Any, Missingness] | None,
     ) -> RowInclusion | None:
-        """By what draw rows are there; None where that isn't asked for."""
+        """The draw by which rows are there; None where that isn't asked for."""
         drawn, controlled = self._drawn(inclusion, X, y), self._controlled()
         if drawn is not None and controlled in (missingness or {}):
             of_class = np.flatnonzero(np.asarray(y) == controlled)

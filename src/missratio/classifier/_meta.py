@@ -68,7 +68,7 @@ class CertifiedClassifier(
     def _drawn(
         self, inclusion: ArrayLike | None, X: Any, y: Any
     ) -> RowInclusion | None:
-        """By what draw rows are there; None where that isn't asked for."""
+        """The draw by which rows are there; None where that isn't asked for."""
         if inclusion is None:
             return None
         if self.deployment != "complete":

@@ -132,7 +132,7 @@ class LabelledRows:
 
     @cached_property
     def drawn(self) -> RowInclusion | None:
-        """By what draw rows are there as a whole; None where none was looked up."""
+        """The draw by which whole rows are there; None where none was looked up."""
         if self.inclusion is None:
             return None
         return RowInclusion.of(self.inclusion, self.complete, self.X.shape[1], self.y)

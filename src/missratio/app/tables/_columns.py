@@ -81,7 +81,7 @@ def named_columns(source: Header, given: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Misfit:
-    """Cells of a column that are no numbers.
+    """Cells of a column that aren't numbers.
 
     Parameters
     ----------
@@ -260,14 +260,14 @@ class ColumnReader:
         return tuple(levels)
 
     def constant(self, name: str, value: str) -> TableError:
-        """Of a column with one value only."""
+        """The complaint about a column with only one value."""
         return TableError(
             f"column {name!r} is {value} in every row: nothing can be learned from it. "
             f"Leave it out (--drop {name})."
         )
 
     def without_values(self, name: str) -> TableError:
-        """Of a column without any value."""
+        """The complaint about a column without any value."""
         return TableError(
             f"column {name!r} has no value in any row. Leave it out (--drop {name})."
         )

@@ -83,7 +83,7 @@ class LearnedMissingness(LogisticMissingness):
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Those of (intercept_j, coef_j), of shape (d, 2), or rowwise of all parameters."""
+        """Those of (intercept_j, coef_j), (d, 2), or rowwise of all parameters."""
         diagonal = np.diagonal(self.covariance, axis1=-2, axis2=-1)
         return np.asarray(np.sqrt(diagonal))
 

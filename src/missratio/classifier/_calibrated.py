@@ -29,7 +29,6 @@ from missratio.classifier._meta import (
     CertifiedClassifier,
     check_factor,
     not_a_class,
-    weighed_twice,
 )
 from missratio.classifier._models import (
     calibration_model,
@@ -54,6 +53,7 @@ from missratio.missingness import (
     refuse_contradiction,
 )
 from missratio.ratio import check_choice
+from missratio.rows import weighed_twice
 from missratio.threshold import CalibrationSample, Rule, check_levels
 
 

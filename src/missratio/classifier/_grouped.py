@@ -30,7 +30,6 @@ from missratio.classifier._meta import (
     INFEASIBLE,
     CertifiedClassifier,
     not_a_class,
-    weighed_twice,
 )
 from missratio.classifier._models import find_models
 from missratio.classifier._precision import PrecisionPromise
@@ -40,6 +39,7 @@ from missratio.classifier._trust import ScoredRows, Trust
 from missratio.exceptions import NoCertificateError
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import check_choice, two_classes
+from missratio.rows import weighed_twice
 from missratio.threshold import Rule, check_levels
 
 THRESHOLDS = ("own", "shared")

@@ -92,11 +92,3 @@ def check_factor(name: str, factor: float) -> None:
     check_number(name, factor)
     if not 1.0 <= factor < np.inf:
         raise ValueError(f"{name} must be 1 or more, and finite: got {factor}.")
-
-
-def weighed_twice(label: Any) -> ValueError:
-    """A class has a model of missingness, and look-ups too."""
-    return ValueError(
-        f"Class {label!r} has a missingness model and inclusion probabilities: its "
-        "rows can't be weighed twice. Leave out one of them."
-    )

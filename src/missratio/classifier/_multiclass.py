@@ -27,7 +27,6 @@ from missratio.classifier._meta import (
     DEPLOYMENTS,
     CertifiedClassifier,
     check_factor,
-    weighed_twice,
 )
 from missratio.classifier._models import complete_weights, find_models
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
@@ -38,7 +37,7 @@ from missratio.classifier._trust import Trust
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.missingness import Missingness
 from missratio.ratio import check_choice
-from missratio.rows import refuse_source
+from missratio.rows import refuse_source, weighed_twice
 from missratio.threshold import Rule
 
 # Below +∞ and above every score.

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from missratio._base.blocks import any_by_row
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import Missingness, drawn_whole
+from missratio.rows._refusals import weighed_twice
 from missratio.rows._source import RowBlock
 
 ClassModel = Missingness | Literal["ignore"] | None
@@ -160,10 +161,7 @@ def as_weighing(
     if isinstance(model, Missingness) and not ((inclusion > 0) & (inclusion < 1)).any():
         return ModelWeighing(model)
     if model is not None:
-        raise ValueError(
-            f"Class {label!r} has a missingness model and inclusion probabilities: its "
-            "rows can't be weighed twice. Leave out the one or the other."
-        )
+        raise weighed_twice(label)
     if inclusion.ndim == 2 and (inclusion == inclusion[:, :1]).all():
         # Rows that are there or not as a whole.
         inclusion = inclusion[:, 0]

@@ -14,12 +14,12 @@ from missratio._base.callbacks import handed_down
 from missratio._base.hints import check_number
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
-from missratio.classifier._bounded import BoundedClass
+from missratio.classifier._calibration import Calibration
 from missratio.classifier._certificate import Certificate
 from missratio.classifier._certify import Promise
-from missratio.classifier._choosing import ChoosingRows
 from missratio.classifier._class_scores import Training
 from missratio.classifier._class_table import ClassTable, scorable
+from missratio.classifier._group_promises import CONTROLLED, OTHER, GroupPromises
 from missratio.classifier._grouped_certificate import GroupedCertificate, KeptPromise
 from missratio.classifier._groups import (
     read_groups,
@@ -31,19 +31,16 @@ from missratio.classifier._meta import (
     INFEASIBLE,
     CertifiedClassifier,
     not_a_class,
-    weighed_twice,
 )
 from missratio.classifier._models import find_models
 from missratio.classifier._precision import PrecisionPromise
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._trust import ScoredRows, Trust
-from missratio.exceptions import NoCertificateError
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import check_choice, two_classes
 from missratio.threshold import Rule, check_levels
 
 THRESHOLDS = ("own", "shared")
-CONTROLLED, OTHER = 0, 1
 NOT_TOGETHER = (
     "inclusion and precision don't go together: a precision needs rows of the other "
     "class that are whole, or whose missingness has a model. Leave out one of them."
@@ -98,6 +95,8 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         one.
     groups_ : list
         The groups that have a threshold, or a promise of their own.
+    calibrations_ : dict
+        What each threshold was chosen from, by group; None stands for all rows.
     classes_ : ndarray of shape (2,)
     n_features_in_ : int
     feature_names_in_ : ndarray
@@ -196,18 +195,24 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         estimator = handed_down(self, self.estimator)
         self.scores_ = Training(table, fitted, given, {}).fit(estimator)
         # 3. A threshold for each promise, on the rows of the controlled class.
-        asked = self._asked(members[table.rows_of(CONTROLLED, held)].tolist())
+        promises = GroupPromises(table, held, members, self._promise(table))
+        asked = self._asked(promises.groups)
         part = self.delta / (len(asked) + both)
-        self.cap_ = self._chosen_cap(table, fitted, held, min(asked.values()), part)
+        promises = promises.at(part)
+        level = min(asked.values())
+        promises, self.cap_ = promises.with_cap(self._score, fitted, level)
         alpha, precise = self.alpha, None
         if self.precision is not None and self.prevalence is not None:
             precise = PrecisionPromise(self.precision, self.prevalence, part)
             alpha = precise.choose_level(table, chosen, held, self.alpha, self._score)
-        certificates = {
-            group: self._certify(table, held, members, group, level, part, rng)
+        found = {
+            group: promises.certify(group, level, self._score, rng)
             for group, level in {**asked, **({None: alpha} if both else {})}.items()
         }
-        self._keep(certificates, asked, part)
+        self.calibrations_: dict[Any, Calibration] = {
+            group: each[1] for group, each in found.items()
+        }
+        self._keep({group: each[0] for group, each in found.items()}, asked, part)
         # 4. The precision at that threshold, on rows of the other class.
         if precise is not None:
             self._keep_precision(precise, table, held, alpha)
@@ -318,89 +323,20 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
             return {None: self.alpha, **given}
         return {group: given.get(group, self.alpha) for group in known}
 
-    def _certify(
-        self,
-        table: ClassTable,
-        held: IntArray,
-        members: Any,
-        group: Any,
-        level: float,
-        part: float,
-        rng: np.random.Generator,
-    ) -> Certificate:
-        """A threshold for the error of one group, or of all rows."""
-        own = table.rows_of(CONTROLLED, held)
-        if group is not None:
-            own = own[members[own] == group]
-        bounded = self._bounded(table, held, own, level, part).with_cap(self.cap_)
-        found, calibration = bounded.certify(self._score, level, rng)
-        if not found.certified and self.on_infeasible == "raise":
-            error = bounded.too_few_rows(calibration, found.rule)
-            where = "" if group is None else f"Group {group!r}: "
-            raise NoCertificateError(
-                f"{where}{error} Or give all its rows to the controlled class: "
-                "on_infeasible='reject_all'."
-            )
-        return found
-
-    def _bounded(
-        self,
-        table: ClassTable,
-        held: IntArray,
-        own: IntArray,
-        level: float,
-        part: float,
-    ) -> BoundedClass:
-        """Some calibration rows of the controlled class, and what is promised of them.
-
-        Parameters
-        ----------
-        table : ClassTable
-        held : ndarray of int
-            All rows that calibrate.
-        own : ndarray of int
-            Those that the promise is about.
-        level, part : float
-            α, and the promise's part of δ.
-        """
-        rest = np.setdiff1d(np.flatnonzero(table.codes == CONTROLLED), held)
-        by_design = table.by_design(np.flatnonzero(table.codes == CONTROLLED))
-        if by_design and table.labels[CONTROLLED] in (table.models or {}):
-            raise weighed_twice(table.labels[CONTROLLED])
-        promise = Promise(
-            alpha=level,
-            delta=part,
+    def _promise(self, table: ClassTable) -> Promise:
+        """What is promised of the error over all rows."""
+        return Promise(
+            alpha=self.alpha,
+            delta=self.delta,
             missingness_delta=None,
             odds_factor=1.0,
             rule=self.rule,
             deployment=self.deployment,
-            on_infeasible="reject_all",
+            on_infeasible=self.on_infeasible,
             controlled=table.labels[CONTROLLED],
             other=table.labels[OTHER],
             caps=False,
         )
-        return BoundedClass(
-            promise,
-            table.labels[CONTROLLED],
-            table.take(own),
-            table.take(rest),
-            None if by_design else table.model(CONTROLLED, own),
-            table.drawn.take(own) if by_design and table.drawn else None,
-        )
-
-    def _chosen_cap(
-        self,
-        table: ClassTable,
-        fitted: IntArray,
-        held: IntArray,
-        level: float,
-        part: float,
-    ) -> Trust | None:
-        """A cap on weights for all promises; rows above get the controlled class."""
-        own, other = table.rows_of(CONTROLLED, held), table.rows_of(OTHER, fitted)
-        bounded = self._bounded(table, held, own, level, part)
-        few = table.take(ChoosingRows.few(other))
-        return bounded.chosen_cap(self._score, few)
 
     def _keep(
         self,

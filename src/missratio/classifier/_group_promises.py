@@ -45,16 +45,6 @@ class GroupPromises:
     members: Any
     promise: Promise
 
-    @property
-    def groups(self) -> list[Any]:
-        """The groups that have calibration rows."""
-        own = self.table.rows_of(CONTROLLED, self.calibrating)
-        return sorted(set(self.members[own].tolist()), key=str)
-
-    def at(self, part: float) -> GroupPromises:
-        """The same, with each promise at its part of δ."""
-        return replace(self, promise=replace(self.promise, delta=part))
-
     def with_cap(
         self, score: Score, fitted: IntArray, level: float
     ) -> tuple[GroupPromises, Trust | None]:

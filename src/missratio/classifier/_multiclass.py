@@ -25,7 +25,6 @@ from missratio.classifier._class_scores import Training
 from missratio.classifier._class_table import ClassTable, scorable
 from missratio.classifier._decisions import Decision, UnorderedDecision
 from missratio.classifier._meta import DEPLOYMENTS, CertifiedClassifier, check_factor
-from missratio.classifier._models import complete_weights, find_models
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._trade_off import TradeOff, trade_offs
@@ -240,33 +239,6 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         """
         check_is_fitted(self, "scores_")
         return self._class_scores(read_rows(self, X, reset=False))
-
-    def row_weights(self, X: Any, y: ArrayLike) -> FloatArray | None:
-        """What each row stands for where errors on complete rows are to be measured.
-
-        As for `NeymanPearsonClassifier`: 1/(1 − φ) of its class for a complete row.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-        y : array-like of shape (n_rows,)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or None
-            0 for a row that has lost a value; None where all rows count the same.
-        """
-        check_is_fitted(self, "certificate_")
-        X = read_rows(self, X, reset=False)
-        if self.deployment == "as-observed" or scorable(X, self.deployment).all():
-            return None
-        classes, models = self.classes_.tolist(), self._resolve_missingness()
-        return complete_weights(X, np.asarray(y), classes, models)
-
-    def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
-        """The models by label: this classifier's, or the estimator's."""
-        names = getattr(self, "feature_names_in_", None)
-        return find_models(self.missingness, self.estimator, self.classes_, names)
 
     def _check_parameters(self, asked: Asked) -> None:
         asked.check()

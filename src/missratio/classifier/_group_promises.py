@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +17,10 @@ from missratio.classifier._choosing import ChoosingRows
 from missratio.classifier._class_table import ClassTable
 from missratio.classifier._planner import infeasible
 from missratio.classifier._trust import Trust
-from missratio.exceptions import NoCertificateError
+from missratio.exceptions import NoCertificateError, Remedy
 
 CONTROLLED, OTHER = 0, 1
+MORE_ROWS = "bring more rows of that class"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,23 @@ class GroupPromises:
     calibrating: IntArray
     members: Any
     promise: Promise
+
+    def refuse_too_few_rows(self, levels: Mapping[Any, float]) -> None:
+        """Refuse levels that a group's rows can't certify, whatever their scores.
+
+        Parameters
+        ----------
+        levels : mapping from group to float
+        """
+        if self.promise.on_infeasible != "raise":
+            return
+        for group, level in levels.items():
+            try:
+                self._bounded(group, level).refuse_too_few_rows()
+            except NoCertificateError as error:
+                remedies = (Remedy.RAISE_LEVELS, MORE_ROWS, Remedy.REJECT_ALL)
+                found = replace(error.message, remedies=remedies)
+                raise _about(group, NoCertificateError(found)) from None
 
     def with_cap(
         self, score: Score, fitted: IntArray, level: float
@@ -90,7 +109,7 @@ class GroupPromises:
         found, calibration = bounded.certify(score, level, rng)
         if not found.certified and self.promise.on_infeasible == "raise":
             error = infeasible(calibration, bounded.label, level, found.rule)
-            raise error if group is None else _about(group, error)
+            raise _about(group, error)
         return found, calibration
 
     def _bounded(self, group: Any, level: float) -> BoundedClass:
@@ -105,6 +124,8 @@ class GroupPromises:
 
 def _about(group: Any, error: NoCertificateError) -> NoCertificateError:
     """The same about one group, which could also be merged with another."""
+    if group is None:
+        return error
     message = error.message
     *others, last = message.remedies
     return NoCertificateError(

@@ -96,8 +96,8 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         one.
     groups_ : list
         The groups that have a threshold, or a promise of their own.
-    calibrations_ : dict
-        What each threshold was chosen from, by group; None stands for all rows.
+    calibrations_ : tuple of Calibration
+        What each of `certificate_.certificates` was chosen from.
     classes_ : ndarray of shape (2,)
     n_features_in_ : int
     feature_names_in_ : ndarray
@@ -193,16 +193,18 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         bounded = (CONTROLLED, OTHER) if both else (CONTROLLED,)
         fitted, chosen, held = table.split(bounded, *sizes, rng)
         self.calibration_index_, self.choice_index_ = held, chosen
-        # 2. Scores.
-        given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-        self.cap_: Trust | None = None
-        estimator = handed_down(self, self.estimator)
-        self.scores_ = Training(table, fitted, given, {}).fit(estimator)
-        # 3. A threshold for each promise, on the rows of the controlled class.
+        # 2. What can be known to be impossible is said now.
         levels = asked.levels(sorted(set(members.tolist()), key=str))
         part = self.delta / (len(levels) + both)
         promise = self._promise(table, part)
         promises = GroupPromises(table, held, members, promise)
+        promises.refuse_too_few_rows(levels)
+        # 3. Scores.
+        given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
+        self.cap_: Trust | None = None
+        estimator = handed_down(self, self.estimator)
+        self.scores_ = Training(table, fitted, given, {}).fit(estimator)
+        # 4. A threshold for each promise, on the rows of the controlled class.
         level = min(levels.values())
         promises, self.cap_ = promises.with_cap(self._score, fitted, level)
         alpha, precise = self.alpha, None
@@ -213,11 +215,11 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
             group: promises.certify(group, level, self._score, rng)
             for group, level in {**levels, **({None: alpha} if both else {})}.items()
         }
-        self.calibrations_: dict[Any, Calibration] = {
-            group: each[1] for group, each in found.items()
-        }
+        self.calibrations_: tuple[Calibration, ...] = tuple(
+            c for _, c in found.values()
+        )
         self._keep({group: each[0] for group, each in found.items()}, levels, part)
-        # 4. The precision at that threshold, on rows of the other class.
+        # 5. The precision at that threshold, on rows of the other class.
         if precise is not None:
             self._keep_precision(precise, table, held, alpha)
         return self
@@ -263,8 +265,13 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         ndarray of shape (n_rows,)
             −∞ for a row that can't be scored, or that goes missing too often.
         """
-        check_is_fitted(self, "thresholds_")
+        check_is_fitted(self, "certificate_")
         return self._score(read_rows(self, X, reset=False))
+
+    @property
+    def thresholds_(self) -> dict[Any, float]:
+        """By group; None is the threshold of all rows where it is shared."""
+        return self.certificate_.thresholds
 
     def group_table(self, X: Any, y: ArrayLike, groups: ArrayLike) -> Any:
         """Errors and power of each group, measured on labelled rows: no guarantees.
@@ -339,7 +346,6 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         self.groups_ = [group for group in levels if group is not None]
         if self.threshold == "shared":
             thresholds = {None: max(thresholds.values())}
-        self.thresholds_ = thresholds
         promises = tuple(
             KeptPromise.of(
                 group,

@@ -88,6 +88,13 @@ class GroupedCertificate:
     prevalence: float | None = None
 
     @property
+    def thresholds(self) -> dict[Any, float]:
+        """By group; None is the threshold of all rows where it is shared."""
+        if self.shared:
+            return {None: self.promises[0].threshold}
+        return {each.group: each.threshold for each in self.promises}
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, each thing once."""
         every = [text for each in self.certificates for text in each.assumptions]

@@ -221,6 +221,31 @@ Ordered = Annotated[
         metavar="LABELS",
     ),
 ]
+Groups = Annotated[
+    str | None,
+    hidden(
+        "A column that says which group each row is in: the error of --controlled is "
+        "bounded in each group, by a threshold of its own. It is not a feature then.",
+        metavar="COLUMN",
+    ),
+]
+GroupAlpha = Annotated[
+    list[str],
+    hidden(
+        "Bound on the error in one group; --alpha is that of the others. May be "
+        "repeated.",
+        "--group-alpha",
+        metavar="GROUP=SHARE",
+    ),
+]
+SharedThreshold = Annotated[
+    bool,
+    typer.Option(
+        "--shared-threshold",
+        help="One threshold for all rows, which keeps --alpha over all of them and "
+        "--group-alpha in the groups named.",
+    ),
+]
 TradeOffOut = Annotated[
     Path | None,
     hidden(

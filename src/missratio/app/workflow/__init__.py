@@ -2,10 +2,11 @@
 
 from missratio.app.workflow._budget import budget_words
 from missratio.app.workflow._fit import FittedTable, fit_table
-from missratio.app.workflow._fit_classes import FittedClasses, fit_classes
+from missratio.app.workflow._fit_classes import FittedSeveral, fit_classes
+from missratio.app.workflow._fit_groups import fit_groups
 from missratio.app.workflow._memory import is_large
 from missratio.app.workflow._methods import METHODS
-from missratio.app.workflow._options import Bounds, FitOptions
+from missratio.app.workflow._options import Bounds, FitOptions, GroupBounds
 from missratio.app.workflow._phi_file import EXAMPLE, PhiFileError, read_missingness
 from missratio.app.workflow._plan import PlanOptions, plan_table
 from missratio.app.workflow._predict import Predicted, PredictOptions, predict_table
@@ -17,8 +18,9 @@ __all__ = [
     "METHODS",
     "Bounds",
     "FitOptions",
-    "FittedClasses",
+    "FittedSeveral",
     "FittedTable",
+    "GroupBounds",
     "Passes",
     "PhiFileError",
     "PlanOptions",
@@ -28,6 +30,7 @@ __all__ = [
     "budget_words",
     "facts_of",
     "fit_classes",
+    "fit_groups",
     "fit_streamed",
     "fit_table",
     "is_large",

@@ -28,13 +28,13 @@ from missratio.app.workflow._account import (
     written_account,
 )
 from missratio.app.workflow._budget import budget_of
+from missratio.app.workflow._classifiers import calibration_share
 from missratio.app.workflow._finding import Finding
 from missratio.app.workflow._look_ups import lookup_account
 from missratio.app.workflow._options import LEARN, FitOptions
 from missratio.app.workflow._plan import PlanOptions
 from missratio.app.workflow._train import (
     Step,
-    calibration_share,
     covariance_of,
     train,
 )
@@ -153,8 +153,8 @@ def _fit_table(
         trained.method,
         training,
         report.json(),
-        covariance,
         trained.comparison,
+        covariance,
         table.rest,
     )
     notes = [Message.plain(note) for note in table.notes]

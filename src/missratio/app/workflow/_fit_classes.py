@@ -10,7 +10,11 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from missratio._files import TableFile, written_whole
-from missratio.app.modelfile import MulticlassTableModel, TrainingData
+from missratio.app.modelfile import (
+    GroupedTableModel,
+    MulticlassTableModel,
+    TrainingData,
+)
 from missratio.app.report import LabelledRows, Origin, describe_classes
 from missratio.app.tables import LabelledTable, Wanted, find_label
 from missratio.app.workflow._account import Account
@@ -31,24 +35,24 @@ CHOICE_SIZE = 0.2
 
 
 @dataclass
-class FittedClasses:
-    """A model of several classes, and what there is to say about how it came to be.
+class FittedSeveral:
+    """A model with several promises, and what there is to say about how it came to be.
 
     Parameters
     ----------
-    model : MulticlassTableModel
+    model : MulticlassTableModel or GroupedTableModel
     why : str
         Why the method was taken.
     account : Account
         What was done about missing values.
     findings : list of str
-        What becomes of each class, in sentences.
+        What becomes of each class or group, in sentences.
     errors : list of dict
         The same as data.
     warnings : list of Message
     """
 
-    model: MulticlassTableModel
+    model: MulticlassTableModel | GroupedTableModel
     why: str
     account: Account
     findings: list[str]
@@ -64,7 +68,7 @@ def fit_classes(
     step: Step = lambda _: None,
     command: str | None = None,
     trade_off: Path | None = None,
-) -> FittedClasses:
+) -> FittedSeveral:
     """Fit a classifier to a table, and bound the errors of several classes.
 
     Parameters
@@ -217,7 +221,7 @@ def _described(
     method: tuple[str, str],
     told: list[Message],
     command: str | None,
-) -> FittedClasses:
+) -> FittedSeveral:
     file, labels = source.path, list(table.counts)
     missing = {label: table.missing_counts(label) for label in labels}
     training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
@@ -237,7 +241,7 @@ def _described(
         report.json(),
     )
     notes = [Message.plain(note) for note in table.notes]
-    return FittedClasses(
+    return FittedSeveral(
         model,
         method[1],
         account,

@@ -209,7 +209,7 @@ def _check_decision(classifier: Any, labels: list[Any], bounded: list[Any]) -> N
         ) == _as_tuple(classifier.order)
         require(sound, "its decision has another order")
     else:
-        require(_finite(decision.offsets, len(labels)), "its offsets are no numbers")
+        require(_finite(decision.offsets, len(labels)), "its offsets aren't numbers")
     require(
         all(type(place) is int and place in places for place in decision.bounded)
         and [labels[place] for place in decision.bounded] == bounded
@@ -223,7 +223,7 @@ def _check_decision(classifier: Any, labels: list[Any], bounded: list[Any]) -> N
         and limits.dtype == np.float64
         and limits.shape == (len(labels),)
         and bool(np.isfinite(limits[list(decision.bounded)]).all()),
-        "its thresholds are no numbers",
+        "its thresholds aren't numbers",
     )
 
 
@@ -263,7 +263,7 @@ def _check_trade_offs(classifier: Any, labels: list[Any]) -> None:
         require(
             set(trade.labels) <= set(labels)
             and all(_finite(x, *shape) for x in (trade.errors, trade.certifiable)),
-            "its trade-offs are no numbers",
+            "its trade-offs aren't numbers",
         )
 
 

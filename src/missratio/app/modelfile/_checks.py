@@ -138,7 +138,7 @@ def _check_frame(model: FrameModel) -> None:
     require(
         isinstance(model.dropped, tuple)
         and all(isinstance(name, str) for name in model.dropped),
-        "the columns that it leaves out are no names",
+        "the columns that it leaves out aren't names",
     )
     _check_training(model)
     _check_comparison(model)
@@ -146,7 +146,7 @@ def _check_frame(model: FrameModel) -> None:
         texts = isinstance(model.rest, tuple) and all(
             isinstance(label, str) for label in model.rest
         )
-        require(texts, "the labels that it takes together are no texts")
+        require(texts, "the labels that it takes together aren't texts")
     if isinstance(model, GroupedTableModel):
         require(model.group_column in model.dropped, "its column of groups is unknown")
     if isinstance(model, TableModel):

@@ -253,6 +253,9 @@ def bootstrap(setting: Setting, data: Data, draws: int, seed: int = 0) -> np.nda
     results = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mr.exceptions.WeightConcentrationWarning)
+        # Drawn rows scatter twice as much as rows do, about a φ that is right.
+        warnings.simplefilter("ignore", mr.missingness.MissingnessContradictionWarning)
+        warnings.simplefilter("ignore", mr.learning.MissingnessWarning)
         for _ in range(draws):
             index = np.concatenate([rng.choice(rows, len(rows)) for rows in places])
             results.append(estimates(fit(setting, data.rows(index))))

@@ -12,6 +12,7 @@ from missratio.app.workflow._plan import PlanOptions, plan_table
 from missratio.app.workflow._predict import Predicted, PredictOptions, predict_table
 from missratio.app.workflow._stream import Passes, fit_streamed, read_streamed
 from missratio.app.workflow._watch import Watched, facts_of, watch_table
+from missratio.app.workflow._watch_rows import LabelDraw
 
 __all__ = [
     "EXAMPLE",
@@ -21,6 +22,7 @@ __all__ = [
     "FittedSeveral",
     "FittedTable",
     "GroupBounds",
+    "LabelDraw",
     "Passes",
     "PhiFileError",
     "PlanOptions",

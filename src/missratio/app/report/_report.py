@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
-FORMAT = 3
+FORMAT = 4
 TWO_CLASSES, SEVERAL_CLASSES, GROUPS = "two classes", "several classes", "groups"
 FRAME_HEIGHT = 900
 

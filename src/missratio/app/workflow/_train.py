@@ -29,7 +29,8 @@ from missratio.app.workflow._methods import (
 )
 from missratio.app.workflow._options import FitOptions
 from missratio.classifier import (
-    GroupedNeymanPearsonClassifier,
+    ClassSearch,
+    NeymanPearsonClassifier,
     PowerComparison,
     PowerSearch,
 )
@@ -112,10 +113,10 @@ def train(
     told = fit_classifier(classifier, table, account, file, _target(table, options))
     if not compares:
         return Trained(classifier, method, why, None, told)
-    comparison = _settled(classifier)
+    comparison = settled(classifier)
     if comparison.ranked:
         other = next(label for label in table.counts if label != controlled)
-        method, why = comparison.chosen, said_of(comparison, other)
+        method, why = comparison.chosen, said_of(comparison, repr(other))
     return Trained(classifier, method, why, comparison, told)
 
 
@@ -167,16 +168,29 @@ def _search(
     )
 
 
-def _settled(classifier: Any) -> PowerComparison:
-    """Put the winner in the search's place: both give the same scores."""
-    grouped = isinstance(classifier, GroupedNeymanPearsonClassifier)
-    search = classifier.scores_.estimators[0] if grouped else classifier.estimator_
+def settled(classifier: Any) -> PowerComparison:
+    """Put the winner in the search's place: both give the same scores.
+
+    Parameters
+    ----------
+    classifier : classifier
+        Fitted, its estimator a search.
+
+    Returns
+    -------
+    PowerComparison
+        What the search found.
+    """
+    alone = isinstance(classifier, NeymanPearsonClassifier)
+    search = classifier.estimator_ if alone else classifier.scores_.estimators[0]
     classifier.estimator = search.candidates[search.comparison_.chosen]
-    if grouped:
+    if alone:
+        classifier.estimator_ = search.estimator_
+    elif isinstance(search, ClassSearch):
+        classifier.scores_ = search.scores_
+    else:
         found = (search.estimator_,)
         classifier.scores_ = replace(classifier.scores_, estimators=found)
-    else:
-        classifier.estimator_ = search.estimator_
     comparison: PowerComparison = search.comparison_
     return comparison
 

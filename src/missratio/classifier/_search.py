@@ -123,11 +123,11 @@ class CandidateSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC)
             if needed > left and k + 1 < self.folds:
                 note = f"it would have taken about {needed:.0f} s"
                 return CandidatePower(name, seconds=spent, note=note), np.inf
-        share, error, cost, note = self._measured(
+        share, spread, cost, note = self._measured(
             rows, np.concatenate(out), np.concatenate(scores)
         )
         spent = time.process_time() - start
-        return CandidatePower(name, share, error, spent, note), cost
+        return CandidatePower(name, share, spread, spent, note), cost
 
 
 def _first_sentence(error: Exception) -> str:

@@ -22,7 +22,7 @@ from missratio.classifier._scores import complete_mask
 from missratio.classifier._search import CandidateSearch
 from missratio.missingness import Missingness, RowInclusion
 
-CROWDED = "bounded classes would leave each other no room"
+CROWDED = "bounded classes may leave each other no room"
 
 
 class ClassSearch(CandidateSearch):
@@ -32,7 +32,7 @@ class ClassSearch(CandidateSearch):
     scores of rows left out, offsets and thresholds are chosen as that classifier
     chooses them; what counts then is the mean error of the classes without a bound, and
     of all classes where they are ordered or all have one. A candidate with which
-    bounded classes leave each other no room comes after all others.
+    bounded classes may leave each other no room comes after all others.
 
     Parameters
     ----------
@@ -197,10 +197,9 @@ class ClassSearch(CandidateSearch):
         if not choice.is_possible:
             return None, None, np.inf, "a class has no row to measure it on"
         decision, levels = choose(choice, asked.undecided())
+        crowding = 0.0
         if isinstance(decision, UnorderedDecision):
             crowding = choice.crowding(decision)
-            if crowding > 1.0:
-                return None, None, NO_ROOM + crowding, CROWDED
         decision = choice.with_thresholds(decision, levels)
         shares = [
             _share(choice.rows[position], decision, position)
@@ -208,6 +207,8 @@ class ClassSearch(CandidateSearch):
         ]
         mean = float(np.mean([share for share, _ in shares]))
         error = float(np.sqrt(sum(var for _, var in shares))) / len(shares)
+        if crowding > 1.0:
+            return mean, error, NO_ROOM + crowding, CROWDED
         return mean, error, 1.0 - mean, ""
 
     def __sklearn_tags__(self) -> Any:

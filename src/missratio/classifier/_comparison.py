@@ -25,7 +25,7 @@ class CandidatePower:
     seconds : float
         What the candidate took of the processor.
     note : str
-        Why there is no power.
+        Why there is no power, or what is doubtful about it.
     """
 
     name: str
@@ -69,9 +69,13 @@ class PowerComparison:
 
     @property
     def ranked(self) -> list[CandidatePower]:
-        """The candidates whose power is known, the best first."""
+        """The candidates whose power is known: what was taken, then by power."""
         known = [each for each in self.candidates if each.power is not None]
-        return sorted(known, key=lambda each: -(each.power or 0.0))
+
+        def place(each: CandidatePower) -> tuple[bool, bool, float]:
+            return each.name != self.chosen, bool(each.note), -(each.power or 0.0)
+
+        return sorted(known, key=place)
 
 
 def measured_power(

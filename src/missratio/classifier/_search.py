@@ -62,7 +62,7 @@ class CandidateSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC)
         cost : float
             By which candidates are ranked, the least first.
         note : str
-            Why there is no share.
+            Why there is no share, or a doubt about it.
         """
 
     def _compare(self, rows: SearchRows) -> tuple[list[CandidatePower], str, IntArray]:

@@ -4,13 +4,14 @@ import csv
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import missratio as mr
 
 
 @pytest.fixture
-def audited(day, fit):
+def audited(day):
     """Labelled rows of a day: each flagged row is looked at, and few of the others."""
 
     def make(model, seed, moved=0.0, *, few=0.2, blank=True):
@@ -19,12 +20,10 @@ def audited(day, fit):
         frame = {
             name: [float(row[name]) for row in rows] for name in ("pulse", "sugar")
         }
-        import pandas as pd
-
-        frame = pd.DataFrame({**frame, "ward": [row["ward"] for row in rows]})
+        frame = pa.table({**frame, "ward": [row["ward"] for row in rows]})
         flagged = mr.load_model(model).predict(frame) == "sick"
         chance = np.where(flagged, 1.0, few)
-        seen = np.random.default_rng(seed).random(len(rows)) < chance
+        seen = np.random.default_rng([seed, 1]).random(len(rows)) < chance
         with path.open("w", newline="") as stream:
             writer = csv.DictWriter(stream, [*rows[0], "chance"])
             writer.writeheader()
@@ -37,12 +36,26 @@ def audited(day, fit):
     return make
 
 
+def without_chances(table):
+    """The same table, without the column of probabilities."""
+    path = table.with_name("without.csv")
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0])[:-1], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
 def test_labels_drawn_by_what_the_model_says_are_weighted(run, fit, audited):
     model, _ = fit()
     table = audited(model, 5)
-    said = run("watch", model, table, status=3).stderr
+    said = run("watch", model, without_chances(table), status=3).stderr
     assert "have no label in 'state'" in said
     assert "--inclusion" in said
+    said = run("watch", model, table, status=3).stderr
+    assert "doesn't know: 'chance'" in said
+    assert "by --inclusion" in said
     words = ("watch", model, "--inclusion", "chance", "--json")
     said = run(*words, table, status=2).stderr
     assert "needs --least-inclusion the first time" in said
@@ -60,14 +73,8 @@ def test_labels_drawn_by_what_the_model_says_are_weighted(run, fit, audited):
 
 def test_labels_taken_as_they_come_would_raise_a_false_alarm(run, fit, audited):
     model, _ = fit()
-    table = audited(model, 5, blank=False)
-    named = table.with_name("without.csv")
-    rows = list(csv.DictReader(table.read_text().splitlines()))
-    with named.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, list(rows[0])[:-1], extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(rows)
-    assert json.loads(run("watch", model, named, "--json", status=6).stdout)["alarm"]
+    table = without_chances(audited(model, 5, blank=False))
+    assert json.loads(run("watch", model, table, "--json", status=6).stdout)["alarm"]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +83,6 @@ def test_labels_taken_as_they_come_would_raise_a_false_alarm(run, fit, audited):
         (("--inclusion", "chanse", "--least-inclusion", "0.2"), 3, "'chance'"),
         (("--least-inclusion", "0.2"), 2, "name the column"),
         (("--inclusion", "chance", "--least-inclusion", "0"), 2, "above 0"),
-        (("--inclusion", "ward", "--least-inclusion", "0.2"), 3, "a probability above"),
     ],
 )
 def test_what_is_no_probability_is_refused(
@@ -85,3 +91,11 @@ def test_what_is_no_probability_is_refused(
     model, _ = fit()
     table = audited(model, 5)
     assert match in run("watch", model, table, *options, status=status).stderr
+
+
+@pytest.mark.parametrize("column", ["id", "ward", "sugar"])
+def test_a_column_without_probabilities_is_refused(run, fit, audited, column):
+    model, _ = fit()
+    table = without_chances(audited(model, 5))
+    words = ("watch", model, table, "--inclusion", column, "--least-inclusion", "20%")
+    assert "must hold a probability above 0" in run(*words, status=3).stderr

@@ -22,6 +22,11 @@ from missratio.app.modelfile import (
 from missratio.app.tables import Encoder, check_names, flat
 from missratio.exceptions import TableError, about_file
 
+OTHER_COLUMNS = (
+    "Leave them out of the table; or name the column with each row's probability of a "
+    "label by --inclusion, where not all rows get one."
+)
+
 
 @dataclass(frozen=True)
 class WatchedPromise:
@@ -183,8 +188,10 @@ def _read(
         check_names(source, what, [name])
     encoder = model.encoder.with_marks(source.marks)
     with about_file(source.path):
-        encoder.check_columns(source.names, [*beside.values(), *model.dropped])
-        return source.read([*encoder.names, *beside.values()]), encoder
+        allowed = [*beside.values(), *model.dropped]
+        encoder.check_columns(source.names, allowed, OTHER_COLUMNS)
+        needed = dict.fromkeys([*encoder.names, *beside.values()])
+        return source.read(list(needed)), encoder
 
 
 def _labels(

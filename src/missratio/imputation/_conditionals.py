@@ -307,7 +307,7 @@ class NumericConditional:
         return self.donors.draw(self.location.predict(regressors), chance, noise)
 
     def thinned(self, rng: np.random.Generator) -> NumericConditional:
-        """With few enough donors to be kept."""
+        """The same law with few enough donors to be kept."""
         return replace(self, donors=self.donors.thinned(rng))
 
 

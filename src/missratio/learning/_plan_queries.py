@@ -207,7 +207,7 @@ def _place(cells: MissingCells, controlled: Any) -> int:
 
 
 def check_goal(goal: Any) -> None:
-    """Refuse a goal that is none of the choices."""
+    """Refuse a goal that isn't one of the choices."""
     if goal not in GOALS:
         raise ValueError(
             f"goal must be one of {listed(GOALS)}, or None: got {goal!r}."

@@ -98,7 +98,7 @@ class ModelWeighing(Weighing):
         return self.model.groups
 
     def weigh(self, block: RowBlock) -> FloatArray:
-        """By the model."""
+        """Weigh by the model."""
         rows = block.rows.astype(np.float64, copy=False)
         return self.model.block_weights(rows, block.start)
 
@@ -133,11 +133,11 @@ class KnownWeights(Weighing):
         return self.weights.ndim == 2
 
     def weigh(self, block: RowBlock) -> FloatArray:
-        """Those of the block's rows."""
+        """The weights of the block's rows."""
         return self.weights[block.place]
 
     def take(self, chosen: BoolArray | slice) -> Self:
-        """Those of some rows."""
+        """The weights of some rows."""
         return replace(self, weights=self.weights[chosen])
 
 

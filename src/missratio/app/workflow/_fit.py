@@ -28,6 +28,7 @@ from missratio.app.workflow._account import (
     written_account,
 )
 from missratio.app.workflow._budget import budget_of
+from missratio.app.workflow._classifiers import calibration_share
 from missratio.app.workflow._finding import Finding
 from missratio.app.workflow._look_ups import lookup_account
 from missratio.app.workflow._options import LEARN, FitOptions
@@ -35,7 +36,6 @@ from missratio.app.workflow._plan import PlanOptions
 from missratio.app.workflow._train import (
     Step,
     Tick,
-    calibration_share,
     covariance_of,
     no_tick,
     train,
@@ -160,8 +160,8 @@ def _fit_table(
         trained.method,
         training,
         report.json(),
-        covariance,
         trained.comparison,
+        covariance,
         table.rest,
     )
     notes = [Message.plain(note) for note in table.notes]

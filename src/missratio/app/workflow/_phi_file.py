@@ -210,7 +210,7 @@ def _parsed(path: Path) -> dict[str, Any]:
     with path.open("rb") as stream:
         content = stream.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
-        raise PhiFileError(f"{path} is too large for a file that says why values miss.")
+        raise PhiFileError(f"{path} is too large for a file about missing values.")
     try:
         return tomllib.loads(content.decode())
     except RecursionError:

@@ -164,7 +164,7 @@ def _query(file: Path, wanted: Wanted, plan: PlanOptions) -> str:
     """The words of `missratio query` for this table."""
     words = [str(file), "--target", wanted.target, "--controlled", str(plan.controlled)]
     for option, names in (
-        ("--drop", wanted.drop),
+        ("--drop", wanted.not_features[1:]),
         ("--categorical", wanted.categorical),
         ("--missing-value", wanted.missing_values),
     ):

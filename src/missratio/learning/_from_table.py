@@ -28,6 +28,8 @@ from missratio.learning._shadow import Lookups, ShadowEvidence, solve_moments
 # With instruments weaker than so many looked-up values tests have no level.
 TESTABLE = 10.0
 TEST_FIT_ROWS = 8000
+# A variance, in standard deviations squared, that is one of rounding.
+CONSTANT = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +221,9 @@ def equivalent_lookups(shadow: ShadowEvidence, theta: FloatArray) -> FloatArray:
     # A tiny prior keeps what nothing is known of invertible.
     precision = information + 1e-6 * shadow.prior
     errors = np.diagonal(np.linalg.inv(precision))[1:]
-    return np.asarray(1.0 / (errors * np.maximum(variance, 1e-12)))
+    # What never varied where it was observed teaches nothing of a slope.
+    varies = variance > CONSTANT
+    return np.where(varies, 1.0 / (errors * np.where(varies, variance, 1.0)), 0.0)
 
 
 def lookups_of(known: tuple[FloatArray, Evidence], shadow: ShadowEvidence) -> Lookups:

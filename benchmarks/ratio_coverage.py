@@ -365,8 +365,8 @@ def _range(values: np.ndarray) -> str:
 
 PAGE = """# Coverage of a ratio's intervals
 
-Written by `python benchmarks/ratio_coverage.py --write docs/coverage.md`; `make
-validity` runs a part of the same simulation.
+Written by `python benchmarks/ratio_coverage.py --repeats {repeats} --write
+docs/coverage.md`; `make validity` runs a part of the same simulation.
 
 Both classes are normal with the same covariance (correlation 0.5; 0 for naive Bayes),
 so that θ and log r are known. Class 1 loses whole rows or single entries, logistically

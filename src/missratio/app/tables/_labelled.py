@@ -18,7 +18,12 @@ from missratio.app.tables._columns import (
     check_names,
     named_columns,
 )
-from missratio.app.tables._encoder import Encoder, flat
+from missratio.app.tables._encoder import (
+    Encoder,
+    flat,
+    level_codes,
+    level_indicators,
+)
 from missratio.app.tables._missing import MissingCounts, sentinels
 from missratio.exceptions import TableError, about_file
 
@@ -120,12 +125,52 @@ class LabelledTable:
     rest: tuple[str, ...] = ()
     groups: NDArray[Any] | None = None
 
-    def numeric_frame(self) -> Any:
-        """The columns of numbers as a PyArrow table, NaN where missing."""
+    def asked_frame(self) -> Any:
+        """The columns that can be asked about, as a PyArrow table, NaN where missing.
+
+        Those of numbers, and categories that have blanks as the places of their levels.
+        """
         import pyarrow
 
         names = self.encoder.names[: self.encoder.n_numeric]
-        return pyarrow.table({name: self.X[:, j] for j, name in enumerate(names)})
+        columns = {name: self.X[:, j] for j, name in enumerate(names)}
+        for name, places in self.blank_categories.items():
+            columns[name] = level_codes(self.X[:, places])
+        return pyarrow.table(columns)
+
+    @cached_property
+    def blank_categories(self) -> dict[str, IntArray]:
+        """The indicators of each category that has blanks, by its name."""
+        places = self.encoder.indicators
+        return {
+            name: own for name, own in places.items() if np.isnan(self.X[:, own]).any()
+        }
+
+    @property
+    def asked_levels(self) -> dict[str, tuple[str, ...]]:
+        """What the numbers of categories in `asked_frame` stand for."""
+        return {
+            column.name: column.levels
+            for column in self.encoder.columns
+            if column.levels is not None and column.name in self.blank_categories
+        }
+
+    def encoded_answers(self, asked: FloatArray) -> FloatArray:
+        """Columns of `asked_frame` as those of X, NaN for others.
+
+        Parameters
+        ----------
+        asked : ndarray of shape (n_rows, n_asked)
+            Answers, NaN where there is none.
+        """
+        numeric = self.encoder.n_numeric
+        encoded = np.full((len(asked), self.X.shape[1]), np.nan)
+        encoded[:, :numeric] = asked[:, :numeric]
+        for codes, own in zip(
+            asked[:, numeric:].T, self.blank_categories.values(), strict=True
+        ):
+            encoded[:, own] = level_indicators(codes, len(own))
+        return encoded
 
     @cached_property
     def missing(self) -> MissingCounts:

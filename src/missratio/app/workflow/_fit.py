@@ -22,7 +22,6 @@ from missratio.app.tables import (
 )
 from missratio.app.workflow._account import (
     Account,
-    check_blank_categories,
     check_models,
     table_account,
     written_account,
@@ -216,8 +215,6 @@ def account_of(
         )
     learns = options.missingness == LEARN
     with about_file(file):
-        if options.phi_file is None:
-            check_blank_categories(table, labels, {})
         if options.queries is None and options.missingness is None:
             if plan is not None:
                 step("Trying out what look-ups would buy")
@@ -240,8 +237,8 @@ def account_of(
     assert options.phi_file is not None
     account = written_account(table, labels, options.phi_file)
     with about_file(file):
-        check_blank_categories(table, labels, account.models)
-        check_models(table, labels, account.models)
+        missing = {label: table.missing_counts(label) for label in labels}
+        check_models(table.encoder, missing, account.models)
     return account
 
 

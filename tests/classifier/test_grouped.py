@@ -127,6 +127,25 @@ def test_promises_are_kept_in_a_short_simulation():
     assert found.p_value > 1e-3
 
 
+@pytest.mark.parametrize(("number", "repeats"), [(0, 5), (1, 20)])
+def test_groups_that_lost_rows_are_kept_their_promises(number, repeats):
+    found = simulation.simulate(simulation.LostSetting.draw(number), repeats)
+    assert found.certified > 0.7 * repeats
+    assert found.p_value > 1e-3
+
+
+def test_every_group_of_the_table_has_a_line():
+    X, y, groups = draw()
+    # A group without a row of the controlled class has nothing to calibrate on.
+    groups = np.where((groups == "tiny") & (y == 0), "old", groups)
+    fitted = classifier().fit(X, y, groups)
+    table = fitted.certificate_.to_frame().set_index("group")
+    assert table.loc["tiny", "rows"] == 0
+    assert not table.loc["tiny", "certified"]
+    with pytest.raises(NoCertificateError, match=r"Group 'tiny': .* 0 rows would"):
+        classifier(on_infeasible="raise").fit(X, y, groups)
+
+
 def test_look_ups_need_no_model_of_missingness():
     rng = np.random.default_rng(0)
     y, groups = np.repeat([0, 1], 1500), rng.choice(["old", "young"], 3000)

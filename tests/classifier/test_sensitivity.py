@@ -10,10 +10,9 @@ import missratio as mr
 from missratio.classifier._certify import (
     FACTOR_PRECISION,
     LARGEST_FACTOR,
-    ScoredRows,
-    Trust,
     largest_factor,
 )
+from missratio.classifier._trust import ScoredRows, Trust
 from missratio.missingness import LogisticMissingness, StepMissingness
 
 STEP = StepMissingness(1.0, 0.0, 0.6)

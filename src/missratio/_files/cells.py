@@ -44,7 +44,7 @@ class Cells:
 
     @property
     def _missing_numbers(self) -> FloatArray:
-        """Those of the values told that are numbers."""
+        """The missing-value marks that are numbers."""
         found = []
         for value in self.missing_values:
             try:

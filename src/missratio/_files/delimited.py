@@ -214,14 +214,14 @@ def _damaged(file: RegularFile, error: Exception) -> TableError:
 
 
 def _ragged(file: RegularFile, dialect: Dialect) -> TableError:
-    """Of the first line that has not as many cells as the header."""
+    """The error for the first line with fewer or more cells than the header."""
     width = len(dialect.header)
     odd = ((n, len(line)) for n, line in csv_lines(file, dialect) if len(line) != width)
     return ragged(file, *next(odd, (0, 0)), width)
 
 
 def ragged(file: RegularFile, line: int, count: int, width: int) -> TableError:
-    """Of a line with another number of cells than the header."""
+    """The error for a line with fewer or more cells than the header."""
     return TableError(
         f"{file.path}, line {line}: {count} cells for {width} columns. Was a decimal "
         "comma taken for a separator? Put quotes round cells that hold one, or "

@@ -158,7 +158,7 @@ def with_formula(text: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Without surrounding space, or spaces that group digits by three."""
+    """The text without surrounding space or spaces that group digits by three."""
     text = text.translate(_TYPED).strip()
     if re.fullmatch(r"[+-]?\d{1,3}( \d{3})+([.,]\d+)?", text):
         text = text.replace(" ", "")

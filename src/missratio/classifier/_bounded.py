@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.typing import FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._cautions import warn_of_repeated_rows
 from missratio.classifier._certificate import Certificate, assumptions, tested
-from missratio.classifier._certify import Promise
+from missratio.classifier._certify import certify
+from missratio.classifier._choice import choose_cap, expected_error
+from missratio.classifier._class_table import ClassTable
 from missratio.classifier._planner import infeasible
+from missratio.classifier._promise import Promise
 from missratio.classifier._trust import ScoredRows, Trust
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.missingness import (
@@ -23,6 +26,7 @@ from missratio.missingness import (
     missingness_check,
     refuse_contradiction,
 )
+from missratio.rows import weighed_twice
 from missratio.threshold import make_rule
 
 Score = Callable[[Any], FloatArray]
@@ -52,6 +56,44 @@ class BoundedClass:
     model: Missingness | None
     drawn: RowInclusion | None
 
+    @classmethod
+    def among(
+        cls,
+        table: ClassTable,
+        promise: Promise,
+        fallback: Any,
+        calibrating: IntArray,
+        own: IntArray | None = None,
+    ) -> BoundedClass:
+        """The rows of a table that a promise about one class is made with.
+
+        Parameters
+        ----------
+        table : ClassTable
+        promise : Promise
+            Its `controlled` is the class.
+        fallback : object
+        calibrating : ndarray of int
+            All rows that calibrate, of any class.
+        own : ndarray of int, optional
+            Those that the promise is about, where it is about some of the class only.
+        """
+        position = table.labels.index(promise.controlled)
+        every = np.flatnonzero(table.codes == position)
+        if own is None:
+            own = table.rows_of(position, calibrating)
+        by_design = table.by_design(every)
+        if by_design and promise.controlled in (table.models or {}):
+            raise weighed_twice(promise.controlled)
+        return cls(
+            promise,
+            fallback,
+            table.take(own),
+            table.take(np.setdiff1d(every, calibrating)),
+            None if by_design else table.model(position, own),
+            table.drawn.take(own) if by_design and table.drawn else None,
+        )
+
     @property
     def label(self) -> Any:
         """The class."""
@@ -76,7 +118,7 @@ class BoundedClass:
             return None
         promise = replace(self.promise, caps=True)
         training, detected = (ScoredRows(X, score(X)) for X in (self.training, other))
-        return promise.choose_cap(self.model, training, detected, self.n_rows)
+        return choose_cap(promise, self.model, training, detected, self.n_rows)
 
     def with_cap(self, trust: Trust | None) -> BoundedClass:
         """The same, certified with a cap."""
@@ -97,7 +139,7 @@ class BoundedClass:
         if self.model is None:
             return None
         training = ScoredRows(self.training, score(self.training))
-        return self.promise.expected_error(self.model, training, self.n_rows)
+        return expected_error(self.promise, self.model, training, self.n_rows)
 
     def refuse_too_few_rows(self) -> None:
         """Refuse a level that so few rows can't certify, whatever their scores."""
@@ -174,7 +216,7 @@ class BoundedClass:
             scored = replace(scored, inclusion=self.drawn)
         warn_of_repeated_rows(self.rows, self.training)
         promise = replace(self.promise, alpha=level)
-        found, calibration = promise.certify(scored, training, None, self.model, score)
+        found, calibration = certify(promise, scored, training, None, self.model, score)
         assumed = assumptions(
             self.label,
             promise.deployment,

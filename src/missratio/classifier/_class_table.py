@@ -43,7 +43,7 @@ class ClassTable:
     deployment: str
 
     def rows_of(self, position: int, index: IntArray) -> IntArray:
-        """Those of some rows that are of one class."""
+        """The rows of one class among some rows."""
         found: IntArray = index[self.codes[index] == position]
         return found
 

@@ -18,13 +18,14 @@ class CandidatePower:
     name : str
     power : float or None
         The weighted share of the other class above the threshold that a share α of the
-        controlled class is above. None where it wasn't measured.
+        controlled class is above; of several classes the mean share that gets its own
+        class. None where it wasn't measured.
     standard_error : float or None
         Of that share, the threshold taken as given.
     seconds : float
         What the candidate took of the processor.
     note : str
-        Why there is no power.
+        Why there is no power, or what is doubtful about it.
     """
 
     name: str
@@ -43,30 +44,38 @@ class PowerComparison:
     chosen : str
     candidates : tuple of CandidatePower
         In the order in which they were tried.
-    alpha : float
-        The error at which powers were compared.
+    alpha : float or None
+        The error at which powers were compared; None for several bounded classes.
     folds : int
         In how many parts rows were left out.
     controlled_rows, other_rows : int
-        Training rows of each class that took part.
+        Training rows of each class that took part; of several classes those with a
+        bound together, and the others.
     seconds, budget : float
         The processor's time that the comparison took, and that it might take.
+    compared : tuple of str
+        Of several classes, those that the mean is over.
     """
 
     chosen: str
     candidates: tuple[CandidatePower, ...]
-    alpha: float
+    alpha: float | None
     folds: int
     controlled_rows: int
     other_rows: int
     seconds: float
     budget: float
+    compared: tuple[str, ...] = ()
 
     @property
     def ranked(self) -> list[CandidatePower]:
-        """The candidates whose power is known, the best first."""
+        """The candidates whose power is known: what was taken, then by power."""
         known = [each for each in self.candidates if each.power is not None]
-        return sorted(known, key=lambda each: -(each.power or 0.0))
+
+        def place(each: CandidatePower) -> tuple[bool, bool, float]:
+            return each.name != self.chosen, bool(each.note), -(each.power or 0.0)
+
+        return sorted(known, key=place)
 
 
 def measured_power(

@@ -1,4 +1,4 @@
-"""A population whose covariates are distributed otherwise than the rows at hand.
+"""A population whose covariates have another distribution than the rows at hand.
 
 Under covariate shift, where a class is as likely given the columns in the one
 population as in the other, rows of the controlled class stand for the target's with

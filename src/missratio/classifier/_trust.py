@@ -77,7 +77,7 @@ class ScoredRows:
 
     @cached_property
     def _weights(self) -> FloatArray:
-        """By the probability that was computed already."""
+        """The weights, from the probability that was computed already."""
         assert self.probability is not None
         return weight_edges(self.probability, self.probability, 1.0)[0]
 

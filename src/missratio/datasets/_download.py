@@ -51,7 +51,7 @@ def download(url: str, file: str) -> bytes:
 
 @contextmanager
 def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """Keep to itself what is no warning."""
+    """Silence log messages that aren't warnings."""
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:

@@ -216,7 +216,7 @@ class Simulation:
 
 
 def _covariances(law: GaussianMixture) -> FloatArray:
-    """Those of the components that have a weight."""
+    """The covariances of the components that have a weight."""
     return np.asarray(law.covariances)[np.asarray(law.weights) > 0]
 
 

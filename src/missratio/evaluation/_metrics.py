@@ -73,7 +73,7 @@ class _Errors(NamedTuple):
     size: float
 
     def interval(self, confidence: float, *, wrong: bool) -> Interval:
-        """Of the share of wrong rows, or of right ones."""
+        """An interval for the share of wrong rows, or of right ones."""
         if self.size == self.n_rows:
             events = self.n_wrong if wrong else self.n_rows - self.n_wrong
             return exact_interval(events, self.n_rows, confidence)

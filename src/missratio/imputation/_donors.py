@@ -144,7 +144,7 @@ class Donors:
         return drawn
 
     def thinned(self, rng: np.random.Generator) -> Donors:
-        """With at most `KEPT_DONORS` donors, chosen at random."""
+        """The same with at most `KEPT_DONORS` donors, chosen at random."""
         n_donors = len(self.location)
         if n_donors <= KEPT_DONORS:
             return self

@@ -56,7 +56,7 @@ class Evidence:
 
     @property
     def unrevealed_mass(self) -> float:
-        """How many of the missing have not been; none but for rounding is none."""
+        """How many missing values were not revealed; 0 where only rounding is left."""
         rest = self.n_missing - self.revealed_mass
         return rest if rest > 1e-9 * self.n_missing else 0.0
 
@@ -74,7 +74,7 @@ class Evidence:
 
     @property
     def coordinates(self) -> Coordinates:
-        """By which the known values are standardised."""
+        """The coordinates that standardise the known values."""
         return Coordinates.of(self.values, np.ones(len(self.mass)))
 
     @property

@@ -21,7 +21,12 @@ from missratio.learning._assess import (
     warn_of,
     weights_finding,
 )
-from missratio.learning._categories import Category, find_categories, shadows_of
+from missratio.learning._categories import (
+    Category,
+    find_categories,
+    named_categories,
+    shadows_of,
+)
 from missratio.learning._checks import Check
 from missratio.learning._evidence import Evidence
 from missratio.learning._from_lookups import (
@@ -55,6 +60,7 @@ def learn_missingness(
     rowwise: bool = False,
     from_table: bool = True,
     always_observed: Sequence[str | int] | None = None,
+    categories: Sequence[Sequence[str | int]] | None = None,
     check: bool = True,
 ) -> LearnedMissingness | BlockMissingness:
     """Learn a logistic φ from the table, from missing values looked up, or from both.
@@ -92,6 +98,10 @@ def learn_missingness(
         missing as a whole. They must tell nothing of why rows are missing beyond what
         the rest of the row tells. φ is then rowwise, and logistic in the other columns:
         give those to an estimator.
+    categories : sequence of sequences of str or int, optional
+        The indicators of each category, by name or place: they are one column, which is
+        missing as a whole. None finds those that are one-hot and missing in the same
+        rows, five or more.
     check : bool, default=True
         Whether to test if the data contradicts the model, and to warn where it does.
         The tests take longer than the fit; False leaves `checks` empty.
@@ -153,7 +163,11 @@ def learn_missingness(
     if rowwise:
         return _learn_rows(table, answers, method, names, None, check)
     values = table.astype(np.float64, copy=False)
-    blocks = find_categories(values)
+    if categories is None:
+        blocks = find_categories(values)
+    else:
+        given = [_found(each, names, "categories") for each in categories]
+        blocks = named_categories(values, given, names)
     answered = ~np.isnan(answers)
     blocks = [b for b in blocks if from_table or answered[:, b.columns[0]].any()]
     in_blocks = np.array([j for b in blocks for j in b.columns], dtype=np.intp)
@@ -192,8 +206,10 @@ def _learn_category(
     return Block(category.columns, category.inputs, model)
 
 
-def _places(columns: Sequence[str | int], names: tuple[str, ...]) -> IntArray:
-    """Where columns are, each once; some, and not all."""
+def _found(
+    columns: Sequence[str | int], names: tuple[str, ...], parameter: str
+) -> IntArray:
+    """Where columns are, each once."""
     places = []
     for column in columns:
         known = column if isinstance(column, int) else None
@@ -201,14 +217,20 @@ def _places(columns: Sequence[str | int], names: tuple[str, ...]) -> IntArray:
             known = names.index(column)
         if known is None or not 0 <= known < len(names):
             hint = did_you_mean(str(column), names)
-            raise ValueError(f"always_observed: X has no column {column!r}.{hint}")
+            raise ValueError(f"{parameter}: X has no column {column!r}.{hint}")
         places.append(known)
-    if not 0 < len(set(places)) < len(names):
+    return np.unique(np.array(places, dtype=np.intp))
+
+
+def _places(columns: Sequence[str | int], names: tuple[str, ...]) -> IntArray:
+    """Columns that are always observed; some, and not all."""
+    places = _found(columns, names, "always_observed")
+    if not 0 < len(places) < len(names):
         raise ValueError(
             "always_observed must name one column or more, and leave one or more: got "
             f"{list(columns)} of {len(names)} columns."
         )
-    return np.unique(np.array(places, dtype=np.intp))
+    return places
 
 
 def _always(

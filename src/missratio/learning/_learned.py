@@ -68,7 +68,7 @@ class LearnedMissingness(LogisticMissingness):
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """Of (intercept_j, coef_j), feature by feature, or rowwise of all parameters.
+        """Covariance of (intercept_j, coef_j) by feature, or rowwise of all parameters.
 
         Of shape (d, 2, 2), or rowwise (1 + d, 1 + d). Zero where nothing is missing.
         """
@@ -83,7 +83,7 @@ class LearnedMissingness(LogisticMissingness):
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Of (intercept_j, coef_j), of shape (d, 2), or rowwise of all parameters."""
+        """Those of (intercept_j, coef_j), (d, 2), or rowwise of all parameters."""
         diagonal = np.diagonal(self.covariance, axis1=-2, axis2=-1)
         return np.asarray(np.sqrt(diagonal))
 

@@ -284,7 +284,7 @@ class _Draw:
         return np.asarray(rows @ np.linalg.lstsq(spread, other - mean)[0])
 
     def logistic(self, training: IntArray) -> FloatArray | None:
-        """By complete rows, weighted by how likely they were to be there."""
+        """Logistic, by complete rows weighted by how likely they were to be there."""
         rows, is_other = self.pilot.rows, self.pilot.is_other
         used = np.concatenate([training, np.flatnonzero(is_other)])
         used = used[self.inclusion[used] > 0.0]

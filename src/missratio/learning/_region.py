@@ -62,7 +62,7 @@ class Criterion(Protocol):
 
     @property
     def coordinates(self) -> Coordinates:
-        """By which parameters are standardised."""
+        """The coordinates that standardise the parameters."""
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """Distances of points of shape (n_points, n_parameters)."""
@@ -152,7 +152,7 @@ class LookupCriterion:
 
     @cached_property
     def coordinates(self) -> Coordinates:
-        """Of the known values."""
+        """The coordinates of the known values."""
         return self.evidence.coordinates
 
     @cached_property
@@ -208,7 +208,7 @@ class TableCriterion:
 
     @property
     def coordinates(self) -> Coordinates:
-        """Of the observed values."""
+        """The coordinates of the observed values."""
         return self.shadow.coordinates
 
     @cached_property
@@ -219,7 +219,7 @@ class TableCriterion:
         return self.coordinates.design(values)[1:], self.evidence.mass[kept]
 
     def freedom(self, points: FloatArray) -> FloatArray:
-        """Of the moments' spread."""
+        """The degrees of freedom of the moments' spread."""
         return self.shadow.freedom(self.corrected(points))
 
     def corrected(self, points: FloatArray) -> FloatArray:

@@ -4,13 +4,14 @@ from missratio.missingness._check import (
     MissingnessCheck,
     MissingnessContradictionError,
     MissingnessContradictionWarning,
+    contradictions,
     missingness_check,
     refuse_contradiction,
     warn_of_contradiction,
 )
 from missratio.missingness._inclusion import (
     RowInclusion,
-    drawn_whole,
+    drawn_together,
     row_probability,
 )
 from missratio.missingness._looked_up_terms import looked_up_terms
@@ -43,8 +44,9 @@ __all__ = [
     "NamedMissingness",
     "RowInclusion",
     "StepMissingness",
+    "contradictions",
     "corrupt",
-    "drawn_whole",
+    "drawn_together",
     "looked_up_terms",
     "missingness_check",
     "missingness_patterns",

@@ -160,9 +160,49 @@ def missingness_check(
     >>> check.verdict, check.sentence
     ('contradiction', 'φ expects 90% of column 0 missing, the table has 34%')
     """
-    n_columns = as_numeric_array(X).shape[1]
     missingness = missingness.bound(column_names(X) if names is None else names)
     edges = _edges(X, missingness, level, odds_factor)
+    return _checks(X, missingness, edges, level, complete, odds_factor, names)
+
+
+def contradictions(
+    X: Any,
+    missingness: Missingness,
+    *,
+    complete: bool = False,
+    names: Sequence[str] | None = None,
+) -> tuple[MissingnessCheck, ...]:
+    """The checks that speak against φ; quick where none does.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n, d)
+    missingness : Missingness
+    complete : bool, default=False
+    names : sequence of str, optional
+    """
+    if missingness.learned:
+        # What the learned φ explains itself, its band explains, too.
+        bound = missingness.bound(column_names(X) if names is None else names)
+        estimated = [_weights(bound.missing_probability(X), 1.0)]
+        checks = _checks(X, bound, estimated, LEVEL, complete, 1.0, names)
+        if all(check.verdict == "consistent" for check in checks):
+            return ()
+    checks = missingness_check(X, missingness, complete=complete, names=names)
+    return tuple(check for check in checks if check.verdict != "consistent")
+
+
+def _checks(
+    X: Any,
+    missingness: Missingness,
+    edges: Sequence[FloatArray],
+    level: float,
+    complete: bool,
+    odds_factor: float,
+    names: Sequence[str] | None,
+) -> tuple[MissingnessCheck, ...]:
+    """Test weights, or their edges, for all that a model's columns are."""
+    n_columns = as_numeric_array(X).shape[1]
     bounds = _weights(missingness.column_maxima(n_columns), odds_factor)
     if missingness.rowwise:
         return check_weights(edges, ["rows"], bounds, level)

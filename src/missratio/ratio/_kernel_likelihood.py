@@ -59,7 +59,7 @@ class LogLikelihood(KernelMethod):
         )
 
     def fit(self, own: BumpRows, other: BumpRows, l2: float) -> Coefficients:
-        """By Newton's steps on the simplex."""
+        """Fit by Newton's steps on the simplex."""
         if np.isinf(l2):
             return Coefficients.flat(own.bumps.shape[1])
         mixture = _Mixture.of(own, other)
@@ -70,7 +70,7 @@ class LogLikelihood(KernelMethod):
     def terms(
         self, ratio1: FloatArray, ratio0: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Of Ê₀[r] − Ê₁[log r] − 1."""
+        """The terms of Ê₀[r] − Ê₁[log r] − 1."""
         with np.errstate(divide="ignore"):
             return -np.log(ratio1), ratio0 - 1.0
 

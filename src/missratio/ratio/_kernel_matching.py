@@ -58,14 +58,14 @@ class MeanMatching(KernelMethod):
         return self._compared(l2, ratios[0], own.weights, ratios[1], other.weights)
 
     def fit(self, own: BumpRows, other: BumpRows, l2: float) -> Coefficients:
-        """By a quadratic programme."""
+        """Fit by a quadratic programme."""
         sums = [np.append(rows.mean, rows.weights.sum()) for rows in (own, other)]
         return self._solve(*self._problem(sums[0], sums[1], other.gram()), l2)
 
     def terms(
         self, ratio1: FloatArray, ratio0: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Of ½Ê₀[r²] − Ê₁[r] + ½."""
+        """The terms of ½Ê₀[r²] − Ê₁[r] + ½."""
         return LeastSquares().terms(ratio1, ratio0)
 
     def unit(self, own: BumpRows, other: BumpRows) -> float:

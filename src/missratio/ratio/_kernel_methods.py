@@ -73,7 +73,7 @@ class Coefficients:
 
     @classmethod
     def flat(cls, n_centers: int) -> Coefficients:
-        """Those of the ratio of one."""
+        """The coefficients of the ratio of one."""
         return cls(1.0, np.zeros(n_centers))
 
     def ratio(self, bumps: FloatArray) -> FloatArray:
@@ -195,7 +195,7 @@ class LeastSquares(KernelMethod):
     def terms(
         self, ratio1: FloatArray, ratio0: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Of ½Ê_α[r²] − Ê₁[r] + ½."""
+        """The terms of ½Ê_α[r²] − Ê₁[r] + ½."""
         above = 0.5 * (1.0 - self.alpha) * (ratio0**2 - 1.0)
         if not self.alpha:
             return 1.0 - ratio1, above

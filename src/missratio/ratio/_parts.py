@@ -122,7 +122,7 @@ class JointProblem:
         return self._gather([part.problem.centre for part in self.parts])
 
     def start_gradient(self) -> FloatArray:
-        """Of the objective, at a ratio of one."""
+        """The gradient of the objective at a ratio of one."""
         gradients = []
         for part in self.parts:
             plain = replace(part.problem, l1=None, l2=None)
@@ -131,7 +131,7 @@ class JointProblem:
         return self._gather(gradients)
 
     def denominator_variance(self) -> FloatArray:
-        """Of each basis feature, as in KLIEP's Hessian at a ratio of one."""
+        """Each basis feature's variance, as in KLIEP's Hessian at a ratio of one."""
         variances = []
         for part in self.parts:
             plain = replace(part.problem, l1=None, l2=None)

@@ -40,7 +40,7 @@ class Strength:
     def checked(
         cls, l1: Any, l2: Any, penalty_weights: PenaltyWeights, widths: Sequence[int]
     ) -> Strength:
-        """Of parameters as they were given, for problems of so many features each."""
+        """The strength that parameters ask for, checked for each problem."""
         if penalty_weights == "covariance" and np.ndim(l2) != 0:
             raise ValueError(
                 "l2 must be one number where penalty_weights='covariance', got "

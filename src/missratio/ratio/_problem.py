@@ -55,7 +55,7 @@ class WeightedMean:
         return np.ones(len(self.mass))
 
     def problems(self, which: slice) -> WeightedMean:
-        """Those of some problems of the batch."""
+        """The means of some problems of the batch."""
         return WeightedMean(self.mean[which], self.mass[which])
 
     def sums(self, coef: FloatArray, intercept: FloatArray | None) -> Sums:

@@ -101,7 +101,7 @@ class SimulatedScore(ABC):
         """P(score(Z¹) > cut) for each run's threshold."""
 
     def calibration_scores(self) -> FloatArray:
-        """Of the calibration rows, of shape (n_runs, n_rows)."""
+        """The scores of the calibration rows, of shape (n_runs, n_rows)."""
         calibration = enumerate(self.draws.calibration)
         return np.stack([self.at(run, rows) for run, rows in calibration])
 

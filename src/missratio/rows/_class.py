@@ -324,7 +324,7 @@ class ClassRows:
         )
 
     def complete_rows(self, weights: FloatArray | None) -> ClassRows:
-        """Those with a positive weight, their own weights included, as one weight."""
+        """The rows with a positive weight, all their weights multiplied into one."""
         own = self.source.weights
         if own is not None:
             weights = own if weights is None else weights * own

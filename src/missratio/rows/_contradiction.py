@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from missratio.missingness import missingness_check, warn_of_contradiction
+from missratio.missingness import contradictions, warn_of_contradiction
 from missratio.rows._class import ClassRows
 from missratio.rows._source import MemorySource
 from missratio.rows._weighing import ModelWeighing
@@ -29,5 +29,5 @@ def warn_if_contradicted(rows: ClassRows, complete: bool, stacklevel: int) -> No
     few = rows.source.every(1 + rows.n_rows // MOST_ROWS)
     table = few.block(0, few.n_rows).rows
     model = rows.weighing.model
-    checks = missingness_check(table, model, complete=complete, names=rows.names)
+    checks = contradictions(table, model, complete=complete, names=rows.names)
     warn_of_contradiction(checks, rows.label, stacklevel + 1)

@@ -110,7 +110,7 @@ class TunedBettingRule(Rule):
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
     ) -> float:
-        """By what the bet does on the training rows."""
+        """The root that the bet reaches on the training rows."""
         training = self._training()
         return tune_bet(training, alpha, delta, n_rows, bound, self.ratio)[1]
 
@@ -162,7 +162,7 @@ class TargetRule(Rule):
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
     ) -> float:
-        """By what the bet does on the training rows."""
+        """The root that the bet reaches on the training rows."""
         tuned = TunedBettingRule(self.training, alpha)
         return tuned.expected_root(n_rows, bound, alpha, delta)
 

@@ -74,7 +74,7 @@ class ThinningRule(Rule):
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
     ) -> float | None:
-        """By the law of what is kept, which n and the bound determine."""
+        """The root by the law of what is kept, which n and the bound determine."""
         if bound is None:
             return None
         return expected_thinning_root(n_rows, bound, alpha, delta)
@@ -119,7 +119,7 @@ class CountingRule(Rule):
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
     ) -> float | None:
-        """By the law of what is kept, which n and the bound determine."""
+        """The root by the law of what is kept, which n and the bound determine."""
         if bound is None:
             return None
         return expected_counting_root(n_rows, bound, alpha, delta)

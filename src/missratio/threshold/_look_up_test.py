@@ -77,7 +77,7 @@ class Law(ABC):
 
     @abstractmethod
     def statistic(self, counts: tuple[int, ...]) -> float:
-        """Of the looked-up rows above, by stratum."""
+        """The statistic of the looked-up rows above, by stratum."""
 
     @abstractmethod
     def rows(self, statistic: float) -> float:
@@ -118,7 +118,7 @@ class OneStratum(Law):
         return hypergeometric_tail(int(statistic), self.size, self.drawn, self.top)
 
     def first(self, counts: tuple[int, ...]) -> int:
-        """Those that were seen."""
+        """The counts that were seen."""
         return counts[0] if counts else 0
 
 
@@ -199,7 +199,7 @@ class TwoStrata(Law):
         return np.minimum(tail, 1.0)
 
     def first(self, counts: tuple[int, ...]) -> int:
-        """Those that were seen."""
+        """The counts that were seen."""
         return sum(counts)
 
 

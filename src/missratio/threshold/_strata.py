@@ -166,7 +166,7 @@ class LookUpRule(Rule):
         return self._finite(self._from_tail(sample, n_tail, alpha))
 
     def _finite(self, chosen: Selection) -> Selection:
-        """A threshold that only rows which were not found exceed is none."""
+        """None for a threshold that only rows which were not found exceed."""
         certified = chosen.threshold is not None and chosen.threshold < np.inf
         return chosen if certified else replace(chosen, threshold=None)
 

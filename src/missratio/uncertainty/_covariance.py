@@ -22,7 +22,7 @@ def weights_of(
     weights: FloatArray | None,
     groups: IntArray | None = None,
 ) -> FloatArray:
-    """Of shape (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
+    """Weights, (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
     if weights is None:
         weights = np.ones((len(block.rows), 1))
     elif weights.ndim == 1:

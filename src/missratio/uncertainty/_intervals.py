@@ -29,7 +29,7 @@ FEWEST_BY_ROWS, FEWEST_BY_WEIGHTS = 5.0, 30.0
 
 
 class UnreliableIntervalWarning(UserWarning):
-    """Intervals that may be too short, or that there are none of."""
+    """Intervals that may be too short, or that can't be computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class RatioUncertainty:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Of the coefficients and, last, of the log normaliser.
+        """Those of the coefficients and, last, of the log normaliser.
 
         NaN for a coefficient that the rows say nothing of.
         """

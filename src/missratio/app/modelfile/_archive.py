@@ -92,7 +92,8 @@ def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
                 info.filename: _member(archive, info) for info in archive.infolist()
             }
     except BadZipFile as error:
-        raise ModelFileError(f"It is damaged, or no model file: {error}.") from error
+        reason = f"It is damaged, or isn't a model file: {error}."
+        raise ModelFileError(reason) from error
     except (zlib.error, EOFError, NotImplementedError, RuntimeError, OSError,
             ValueError, OverflowError) as error:  # fmt: skip
         if isinstance(error, ModelFileError):

@@ -43,7 +43,8 @@ def check_arrays(members: Mapping[str, bytes]) -> None:
             shape, _, dtype = read(stream)
         # A header is a Python literal, and whatever that can raise is no array.
         except Exception as error:
-            raise ModelFileError(f"Its member {name!r} is no array: {error}") from error
+            reason = f"Its member {name!r} isn't an array: {error}"
+            raise ModelFileError(reason) from error
         plain = dtype.kind in _KINDS or dtype == PREDICTOR_RECORD_DTYPE
         length = dtype.itemsize
         for size in shape:
@@ -136,7 +137,7 @@ def _check_tree(nodes: Any, width: int) -> None:
     asked = nodes["feature_idx"][inner]
     require(
         (asked >= 0).all() and (asked < width).all(),
-        "a tree asks for columns that there aren't",
+        "a tree asks for columns that don't exist",
     )
     require(not nodes["is_categorical"].any(), "a tree has categories")
     require(np.isfinite(nodes["value"]).all(), "a tree's values aren't finite")

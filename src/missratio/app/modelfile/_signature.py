@@ -60,7 +60,7 @@ def verify(content: bytes, signature: Path, key: Path) -> None:
 
 
 def signatures(path: Path) -> list[bytes]:
-    """Those in a file: one, or several where a model was being replaced."""
+    """The signatures in a file: one, or several where a model was being replaced."""
     content, size = _read(path), SIGNATURE_BYTES
     starts = range(0, min(len(content), _MOST_KEPT * size), size)
     return [content[i : i + size] for i in starts]

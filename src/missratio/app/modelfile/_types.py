@@ -20,6 +20,9 @@ _OBJECTS = (
     "missratio.classifier._class_scores.ClassScores",
     "missratio.classifier._decisions.OrderedDecision",
     "missratio.classifier._decisions.UnorderedDecision",
+    "missratio.classifier._grouped.GroupedNeymanPearsonClassifier",
+    "missratio.classifier._grouped_certificate.GroupedCertificate",
+    "missratio.classifier._grouped_certificate.KeptPromise",
     "missratio.classifier._multiclass.MulticlassNeymanPearsonClassifier",
     "missratio.classifier._multiclass_certificate.MulticlassCertificate",
     "missratio.classifier._neyman_pearson.NeymanPearsonClassifier",
@@ -42,6 +45,7 @@ _OBJECTS = (
     "missratio.missingness.logistic.LogisticMissingness",
     "missratio.missingness.step.StepMissingness",
     "missratio.app.modelfile._frame.TrainingData",
+    "missratio.app.modelfile._groups.GroupedTableModel",
     "missratio.app.modelfile._model.TableModel",
     "missratio.app.modelfile._several.MulticlassTableModel",
     "missratio.ratio._each_column.EachColumnBasis",
@@ -106,12 +110,6 @@ ALLOWED: dict[str, frozenset[str]] = {
 TRUSTED = sorted(set().union(*ALLOWED.values()))
 
 
-PYTHON_ALONE = {
-    "missratio.classifier._grouped.GroupedNeymanPearsonClassifier",
-}
-"""Classifiers that have no model file."""
-
-
 class ModelFileError(ValueError):
     """A model that can't be saved, or a file that can't be loaded, and why."""
 
@@ -120,8 +118,8 @@ def python_alone(name: str) -> ModelFileError:
     """What to say of a model that has no file, by the name of its class."""
     return ModelFileError(
         f"A model file can't hold a {name}: it holds a NeymanPearsonClassifier, "
-        "a MulticlassNeymanPearsonClassifier, or what missratio fit writes. Use the "
-        f"{name} from Python; pickle it if you "
+        "a MulticlassNeymanPearsonClassifier, a GroupedNeymanPearsonClassifier, or "
+        f"what missratio fit writes. Use the {name} from Python; pickle it if you "
         "must, and unpickle only files that you trust."
     )
 
@@ -153,8 +151,6 @@ def foreign_types(schema: bytes) -> list[str]:
 def check_types(schema: bytes) -> None:
     """Refuse a schema with foreign types."""
     foreign = foreign_types(schema)
-    for name in PYTHON_ALONE.intersection(foreign):
-        raise python_alone(name.rsplit(".", 1)[-1])
     if foreign:
         raise ModelFileError(
             f"It holds {listed(foreign[:5])}, which no model of missratio has. Nothing "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -23,6 +24,7 @@ from missratio.app.report._rows import LabelledRows
 from missratio.app.report._scored import unscored
 from missratio.app.report._sizes import weights_by_class
 from missratio.app.report._words import percent
+from missratio.classifier import PowerComparison
 
 # Refits use at most so many rows of each class.
 MOST_ROWS = 20_000
@@ -41,6 +43,7 @@ def describe_classes(
     names: Names,
     folds: int = 5,
     confidence: float = 0.95,
+    comparison: PowerComparison | None = None,
     origin: Origin | None = None,
 ) -> Report:
     """What a classifier of several classes guarantees, and what that rests on.
@@ -55,8 +58,8 @@ def describe_classes(
         Of the features and of their columns.
     folds : int, default=5
     confidence : float, default=0.95
-    origin : Origin, optional
-        The command and the file that the rows came by.
+    comparison, origin : optional
+        The methods that were compared; the command and file that the rows came by.
     """
     classifier = rows.classifier
     certificate = classifier.certificate_
@@ -87,6 +90,7 @@ def describe_classes(
         "unscored": unscored(few),
         "missingness": missing_values(rows, few, names),
         "weights": weights_by_class(rows),
+        "comparison": None if comparison is None else asdict(comparison),
     }  # fmt: skip
     data["cautions"] = _cautions(rows, data)
     return Report(plain(data))

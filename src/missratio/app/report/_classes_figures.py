@@ -15,12 +15,7 @@ from missratio.app.report._drawing import (
     finish,
     values,
 )
-from missratio.app.report._missing_figures import (
-    columns_figure,
-    patterns_figure,
-    profile_figure,
-)
-from missratio.app.report._part_figures import unscored_figure, weights_figure
+from missratio.app.report._shared_figures import shared_figures
 from missratio.app.report._words import percent, share
 
 
@@ -35,17 +30,7 @@ def figures(data: Data) -> Iterator[Figure]:
     yield confusion_figure(data)
     for k, trade in enumerate(data["trade_offs"]):
         yield trade_off_figure(k, trade)
-    if any(entry["share"] for entry in data["unscored"]):
-        yield unscored_figure(data)
-    if data["missingness"]["any"]:
-        yield columns_figure(data)
-    if data["missingness"]["patterns"] is not None:
-        yield patterns_figure(data)
-    for k, entry in enumerate(data["missingness"]["profiles"]):
-        yield profile_figure(k, entry, data)
-    for k, entry in enumerate(data["weights"]):
-        if entry["histogram"] is not None:
-            yield weights_figure(k, entry, data)
+    yield from shared_figures(data)
 
 
 def confusion_figure(data: Data) -> Figure:

@@ -111,7 +111,7 @@ def _spread(rows: LabelledRows, width: int) -> FloatArray:
 def _reach(
     rows: LabelledRows, confidence: float
 ) -> tuple[FloatArray | None, list[int], str | None]:
-    """Of the coefficients' intervals, which have no data, and why it may be wrong.
+    """Half-lengths of the intervals, which coefficients have no data, and cautions.
 
     There are no intervals for other estimators, where the ratio was fitted elsewhere or
     with sample weights, and where its optimum wasn't reached.

@@ -81,7 +81,7 @@ def named_columns(source: Header, given: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Misfit:
-    """Cells of a column that are no numbers.
+    """Cells of a column that aren't numbers.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ class ColumnReader:
         if found.n_wrong < n_known:
             self.notes.append(
                 f"Column {name!r} is taken for one of categories: {found.n_wrong} of "
-                f"its {n_known} values, such as {found.text!r}, are no numbers."
+                f"its {n_known} values, such as {found.text!r}, aren't numbers."
             )
 
     def levels(
@@ -260,14 +260,14 @@ class ColumnReader:
         return tuple(levels)
 
     def constant(self, name: str, value: str) -> TableError:
-        """Of a column with one value only."""
+        """The complaint about a column with only one value."""
         return TableError(
             f"column {name!r} is {value} in every row: nothing can be learned from it. "
             f"Leave it out (--drop {name})."
         )
 
     def without_values(self, name: str) -> TableError:
-        """Of a column without any value."""
+        """The complaint about a column without any value."""
         return TableError(
             f"column {name!r} has no value in any row. Leave it out (--drop {name})."
         )

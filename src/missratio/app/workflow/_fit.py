@@ -22,19 +22,18 @@ from missratio.app.tables import (
 )
 from missratio.app.workflow._account import (
     Account,
-    check_blank_categories,
     check_models,
     table_account,
     written_account,
 )
 from missratio.app.workflow._budget import budget_of
+from missratio.app.workflow._classifiers import calibration_share
 from missratio.app.workflow._finding import Finding
 from missratio.app.workflow._look_ups import lookup_account
 from missratio.app.workflow._options import LEARN, FitOptions
 from missratio.app.workflow._plan import PlanOptions
 from missratio.app.workflow._train import (
     Step,
-    calibration_share,
     covariance_of,
     train,
 )
@@ -153,8 +152,8 @@ def _fit_table(
         trained.method,
         training,
         report.json(),
-        covariance,
         trained.comparison,
+        covariance,
         table.rest,
     )
     notes = [Message.plain(note) for note in table.notes]
@@ -216,8 +215,6 @@ def account_of(
         )
     learns = options.missingness == LEARN
     with about_file(file):
-        if options.phi_file is None:
-            check_blank_categories(table, labels, {})
         if options.queries is None and options.missingness is None:
             if plan is not None:
                 step("Trying out what look-ups would buy")
@@ -240,8 +237,8 @@ def account_of(
     assert options.phi_file is not None
     account = written_account(table, labels, options.phi_file)
     with about_file(file):
-        check_blank_categories(table, labels, account.models)
-        check_models(table, labels, account.models)
+        missing = {label: table.missing_counts(label) for label in labels}
+        check_models(table.encoder, missing, account.models)
     return account
 
 

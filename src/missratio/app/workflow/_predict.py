@@ -19,7 +19,7 @@ from missratio._files import (
     written_whole,
 )
 from missratio._files.numbers import without_formula
-from missratio.app.modelfile import FrameModel, TableModel
+from missratio.app.modelfile import FrameModel, GroupedTableModel, TableModel
 from missratio.app.tables import check_names, flat, named_columns
 from missratio.app.workflow._labelling import Labelled, Labelling, labelling_of
 from missratio.app.workflow._measured import MeasuredErrors
@@ -41,12 +41,15 @@ class Predicted:
         Rows given to each label.
     unscored : int
         Rows that couldn't be scored.
+    without_threshold : int
+        Rows whose group has no threshold.
     measured : MeasuredErrors or None
         The errors, where the table has labels.
     """
 
     counts: dict[Any, int]
     unscored: int = 0
+    without_threshold: int = 0
     measured: MeasuredErrors | None = None
 
     @property
@@ -60,6 +63,7 @@ class Predicted:
         for label, size in zip(self.counts, sizes, strict=True):
             self.counts[label] += size
         self.unscored += int(labelled.unscored.sum())
+        self.without_threshold += len(labelled.notes)
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,9 @@ def predict_table(
     if options.standard_errors:
         _check_standard_errors(model)
     labelled = model.target in source.names and model.target not in drop
-    needed = list(dict.fromkeys([*keep, *encoder.names, *[model.target] * labelled]))
+    beside = _group_column(model, source)
+    needed = [*keep, *encoder.names, *[model.target] * labelled, *beside]
+    needed = list(dict.fromkeys(needed))
     escapes = options.escape_formulas and kind_of(out) == "csv"
     measured = labelling.measured() if labelled else None
     done = Predicted(dict.fromkeys(labelling.labels, 0), measured=measured)
@@ -133,9 +139,14 @@ def predict_table(
         for batch in filter(len, source.batches(needed)):
             with about_file(source.path):
                 X = encoder.encode(batch, done.rows, place=source.place)
-            found = labelling.of(X)
+            groups = None
+            if beside:
+                groups = encoder.cells.texts(flat(batch.column(beside[0]))).to_pylist()
+            found = labelling.of(X, groups)
             output = _output(labelling.labels, batch.select(keep), found)
             why = reasons(encoder, batch, X, found.unscored)
+            for row, note in found.notes.items():
+                why[row] = note if why[row] is None else f"{why[row]}; {note}"
             if options.standard_errors and isinstance(model, TableModel):
                 output = _with_errors(output, model.standard_errors(X))
             output = _with_reasons(output, why)
@@ -143,18 +154,32 @@ def predict_table(
             done.add(found)
             if done.measured is not None:
                 labels = encoder.cells.texts(flat(batch.column(model.target)))
-                done.measured.add(labels.to_pylist(), found.codes)
+                done.measured.add(labels.to_pylist(), found.codes, groups)
             tick(len(batch))
         if not done.rows:
             raise TableError(f"{source.path} has a header and no rows.")
     return done
 
 
+def _group_column(model: FrameModel, source: TableFile) -> list[str]:
+    """The column of groups, where labels depend on it or the table has it."""
+    if not isinstance(model, GroupedTableModel):
+        return []
+    if model.group_column in source.names:
+        return [model.group_column]
+    if model.needs_groups:
+        raise TableError(
+            f"{source.path} has no column {model.group_column!r}: each group has a "
+            "threshold of its own. Add that column."
+        )
+    return []
+
+
 def _check_standard_errors(model: FrameModel) -> None:
     if not isinstance(model, TableModel):
         raise TableError(
-            "--standard-errors are for a density ratio of two classes, and the model "
-            "has several. Leave them out."
+            "--standard-errors are for a density ratio of two classes without groups, "
+            "and the model has several. Leave them out."
         )
     if model.covariance is None:
         raise TableError(

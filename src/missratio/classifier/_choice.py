@@ -1,0 +1,220 @@
+"""How weights are taken and by which rule: what promises most power.
+
+Judged by training rows alone, so before any calibration row is seen: caps on the
+weights, and for a learned φ its band, or the worst φ for a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from missratio.classifier._promise import Promise
+from missratio.classifier._trust import ScoredRows, Trust
+from missratio.classifier._worst import worst_model
+from missratio.learning import LearnedMissingness
+from missratio.missingness import Missingness
+from missratio.threshold import CountingRule, Rule, TunedBettingRule, make_rule
+
+# Which shares of the observed training rows a cap may leave.
+CAP_LEVELS = (0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
+# γ/λ of bets that a learned φ is taken at its worst for, beside α.
+RATIOS = (0.4,)
+TIE = 1e-6
+
+
+def choose_trust(
+    promise: Promise,
+    model: Missingness | None,
+    training: ScoredRows | None,
+    other: Callable[[], ScoredRows] | None,
+    n_rows: int,
+) -> tuple[Trust, str | Rule]:
+    """What the weights are taken for, and the rule.
+
+    Parameters
+    ----------
+    promise : Promise
+    model : Missingness or None
+    training : ScoredRows or None
+        Rows of the controlled class that take no part in calibration.
+    other : callable or None
+        Gives rows of the other class, to be told from these.
+    n_rows : int
+        Calibration rows to come.
+    """
+    delta = promise.missingness_part(model) or None
+    trust = Trust(model, delta, promise.odds_factor, target=promise.target)
+    if training is None or (model is None and promise.target is None):
+        return trust, promise.rule
+    how = promise.rule if promise.target is None else promise.target_rule()
+    choices = _capped(promise, trust, how, training, other is not None)
+    for worst, rule in _worst(promise, trust, training):
+        more = _capped(promise, worst, rule, training, other is not None)
+        # Without a bound there is one bet only, γ = λ, whose worst φ is another.
+        choices += [c for c in more if c[0].bound(training.rows.shape[1])]
+    if other is None or len(choices) == 1:
+        return choices[0]
+    detected, left = other(), promise.delta - (delta or 0.0)
+    promised = [
+        _promised_power(promise, *choice, training, detected, n_rows, left)
+        for choice in choices
+    ]
+    return choices[int(np.argmax(promised))]
+
+
+def choose_cap(
+    promise: Promise,
+    model: Missingness,
+    training: ScoredRows,
+    other: ScoredRows,
+    n_rows: int,
+) -> Trust | None:
+    """The cap that promises most power, where it has to be known beforehand.
+
+    Parameters
+    ----------
+    promise : Promise
+    model : Missingness
+    training : ScoredRows
+        Rows of the controlled class that take no part in calibration.
+    other : ScoredRows
+        Rows of other classes, to be told from these.
+    n_rows : int
+        Calibration rows to come.
+
+    Returns
+    -------
+    Trust or None
+        With its cap; None where no cap does better.
+    """
+    part = promise.missingness_part(model)
+    trust = Trust(model, part or None, promise.odds_factor)
+    if not trust.weights(training.rows).any():
+        return None
+    choices = _capped(promise, trust, promise.rule, training, several=True)
+    promised = [
+        _promised_power(promise, *each, training, other, n_rows, promise.delta - part)
+        for each in choices
+    ]
+    best = choices[int(np.argmax(promised))][0]
+    return None if best.cap is None else best
+
+
+def expected_error(
+    promise: Promise, model: Missingness, training: ScoredRows, n_rows: int
+) -> Callable[[float], float] | None:
+    """The error that should be certified at a level; None if the rule can't tell.
+
+    Parameters
+    ----------
+    promise : Promise
+    model : Missingness
+    training : ScoredRows
+        Rows of the controlled class that take no part in calibration.
+    n_rows : int
+        Calibration rows to come.
+    """
+    part = promise.missingness_part(model)
+    trust = Trust(model, part or None, promise.odds_factor, promise.cap)
+    sample = training.sample(trust)
+    if not sample.n_observed:
+        return None
+    rule, left = (
+        promise.resolve_rule(promise.rule, trust, training),
+        promise.delta - part,
+    )
+
+    @cache
+    def error(level: float) -> float:
+        root = rule.expected_root(n_rows, sample.bound, level, left)
+        return max(root or 0.0, 0.0) ** 2
+
+    return (
+        None
+        if rule.expected_root(n_rows, sample.bound, promise.alpha, left) is None
+        else error
+    )
+
+
+def _capped(
+    promise: Promise,
+    trust: Trust,
+    rule: str | Rule,
+    training: ScoredRows,
+    several: bool,
+) -> list[tuple[Trust, str | Rule]]:
+    """The same with caps on the weights, or without; the mildest of them first."""
+    if promise.cap is not None:
+        return [(replace(trust, cap=promise.cap), rule)]
+    uses = make_rule(rule).bound
+    known = trust.bound(training.rows.shape[1])
+    heaviest = trust.edges(training.rows)[1]
+    heaviest = heaviest[heaviest > 0.0]
+    if uses == "unused" or not len(heaviest) or not promise.caps:
+        return [(trust, rule)]
+    caps = np.unique(np.quantile(heaviest, CAP_LEVELS))[::-1]
+    if known is not None:
+        caps = caps[caps < known] if uses != "given" else caps[:0]
+    capped = [(replace(trust, cap=cap), rule) for cap in caps.tolist()]
+    if capped and not several:
+        # Nobody can say what it costs to give rows up: only where there's no bound.
+        return capped[:1] if known is None else [(trust, rule)]
+    if capped and known is None and uses != "used":
+        return capped
+    return [(trust, rule), *capped]
+
+
+def _worst(
+    promise: Promise, trust: Trust, training: ScoredRows
+) -> list[tuple[Trust, str | Rule]]:
+    """For a learned φ, the worst that it may be for rules that allow for it so."""
+    model = trust.model
+    if not isinstance(model, LearnedMissingness) or trust.delta is None:
+        return []
+    if trust.target is not None:
+        return []
+    rules: dict[float, Rule] = {}
+    if promise.rule in ("auto", "counting"):
+        rules[0.0] = CountingRule()
+    if promise.rule in ("auto", "tuned-betting"):
+        rules |= {r: TunedBettingRule(ratio=r) for r in (promise.alpha, *RATIOS)}
+    sample = training.sample(replace(trust, delta=None))
+    critical = sample.threshold(sample.tail_of(promise.alpha))
+    in_tail = (training.scores > critical).astype(np.float64)
+    found: list[tuple[Trust, str | Rule]] = []
+    for ratio, rule in rules.items():
+        worst = worst_model(model, trust.delta, training.rows, in_tail, ratio)
+        if worst is not None:
+            found.append((Trust(worst, None, promise.odds_factor), rule))
+    return found
+
+
+def _promised_power(
+    promise: Promise,
+    trust: Trust,
+    how: str | Rule,
+    training: ScoredRows,
+    other: ScoredRows,
+    n_rows: int,
+    delta: float,
+) -> float:
+    """The power that training rows promise, if they were the calibration rows.
+
+    At the threshold that they certify, and where the rule can tell, on average with
+    that at the error which so many calibration rows should certify.
+    """
+    sample, rule = training.sample(trust), promise.resolve_rule(how, trust, training)
+    found = rule.select(sample, promise.alpha, delta).threshold
+    thresholds = [found]
+    root = rule.expected_root(n_rows, sample.bound, promise.alpha, delta)
+    if root is not None:
+        expected = sample.threshold(sample.tail_of(root**2))
+        thresholds.append(expected if root > 0.0 and sample.n_scored else None)
+    scores = trust.score(other)
+    powers = [-1.0 if t is None else float(np.mean(scores > t)) for t in thresholds]
+    # Of caps that promise the same power, the one that certifies the larger error.
+    return float(np.mean(powers)) + TIE * (root or 0.0)

@@ -149,6 +149,8 @@ FOOTERS = {
     struct(
         (4, 9, b"\x1c" + struct((1, 9, b"\x1c\x3c\x00\x00"), (3, 6, varint(1))))
     ): "without a name",
+    footer(SIZE).replace(b"\x18\x01a", b"\x19\x18\x01a"): "without a name",
+    footer(SIZE).replace(b"\x18\x01a", b"\x15\x02"): "without a name",
 }
 
 

@@ -138,7 +138,7 @@ class CandidateSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC)
             spent = time.process_time() - start
             needed = spent * self.folds / (k + 1)
             if needed > left and k + 1 < self.folds:
-                note = f"it would have taken about {needed:.0f} s"
+                note = f"it would have taken about {needed:.2g} s"
                 return CandidatePower(name, seconds=spent, note=note), np.inf
         share, spread, cost, note = self._measured(
             rows, np.concatenate(out), np.concatenate(scores)

@@ -117,10 +117,11 @@ def assess_features(
     functions = None
     if len(names) > 1:
         missing = np.isnan(values)
-        usable = usable_features(missing)
+        shared = shared_masks(missing)
+        usable = usable_features(missing, shared)
         if fitted:
             functions = TestFunctions.of(values, answers, usable)
-        findings += _together(missing, taught, fitted, names)
+        findings += _together(shared, missing, taught, fitted, names)
     for j, theta in thetas.items():
         own = evidence[j]
         assert own is not None
@@ -201,13 +202,13 @@ def instrument_finding(fit: TableFit, name: str, evidence: Evidence) -> _Finding
 
 
 def _together(
+    shared: BoolArray,
     missing: BoolArray,
     taught: dict[int, TableFit],
     fitted: Fitted,
     names: Sequence[str],
 ) -> list[_Finding]:
     """Columns that go missing in the same rows, by whatever each φ was learned from."""
-    shared = shared_masks(missing)
     counts = missing.sum(axis=0)
     findings = []
     lossy = (shared.sum(axis=1) > 1) & (counts >= FEWEST_SHARED)

@@ -28,6 +28,8 @@ from missratio.learning._shadow import Lookups, ShadowEvidence, solve_moments
 # With instruments weaker than so many looked-up values tests have no level.
 TESTABLE = 10.0
 TEST_FIT_ROWS = 8000
+# A variance, in standard deviations squared, that is one of rounding.
+CONSTANT = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,9 @@ def fit_features(
         Whose callbacks are told of every few features.
     """
     scored = ScoredTable.of(table)
-    usable = usable_features(scored.missing)
-    columns = _teachable(scored, evidence, usable)
+    together = shared_masks(scored.missing)
+    usable = usable_features(scored.missing, together)
+    columns = _teachable(together, evidence, usable)
     if not len(columns):
         return {}
     features = scored.prediction_features()
@@ -122,7 +125,7 @@ def fit_features(
 
 
 def _teachable(
-    scored: ScoredTable, evidence: list[Evidence | None], usable: BoolArray
+    together: BoolArray, evidence: list[Evidence | None], usable: BoolArray
 ) -> IntArray:
     """The features whose φ the other columns could teach.
 
@@ -130,7 +133,7 @@ def _teachable(
     missing together, a φ of each alone has no shadow variables: looked-up values teach
     it better.
     """
-    alone = shared_masks(scored.missing).sum(axis=1) < 2
+    alone = together.sum(axis=1) < 2
     found = [
         j
         for j, own in enumerate(evidence)
@@ -143,14 +146,13 @@ def _teachable(
     return np.array(found, dtype=np.intp)
 
 
-def usable_features(missing: BoolArray) -> BoolArray:
+def usable_features(missing: BoolArray, together: BoolArray) -> BoolArray:
     """Which features each column may be predicted from, (n_columns, n_features).
 
     Not from itself, nor from columns that go missing exactly when it does: their masks
-    say whether it is missing.
+    say whether it is missing. `together` is as `shared_masks` gives it.
     """
     lossy = missing.any(axis=0)
-    together = shared_masks(missing)
     others = ~(together | np.eye(len(together), dtype=bool))
     constant = np.ones((len(others), 1), dtype=bool)
     return np.concatenate([others, others & lossy, constant], axis=1)
@@ -219,7 +221,9 @@ def equivalent_lookups(shadow: ShadowEvidence, theta: FloatArray) -> FloatArray:
     # A tiny prior keeps what nothing is known of invertible.
     precision = information + 1e-6 * shadow.prior
     errors = np.diagonal(np.linalg.inv(precision))[1:]
-    return np.asarray(1.0 / (errors * np.maximum(variance, 1e-12)))
+    # What never varied where it was observed teaches nothing of a slope.
+    varies = variance > CONSTANT
+    return np.where(varies, 1.0 / (errors * np.where(varies, variance, 1.0)), 0.0)
 
 
 def lookups_of(known: tuple[FloatArray, Evidence], shadow: ShadowEvidence) -> Lookups:

@@ -177,7 +177,7 @@ def learn_missingness(
         blocks = find_categories(values)
     else:
         given = [places_of(each, names, "categories") for each in categories]
-        blocks = named_categories(values, given, names)
+        blocks = named_categories(values, answers, given, names)
     answered = ~np.isnan(answers)
     blocks = [b for b in blocks if from_table or answered[:, b.columns[0]].any()]
     in_blocks = np.array([j for b in blocks for j in b.columns], dtype=np.intp)

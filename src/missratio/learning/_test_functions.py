@@ -11,9 +11,9 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning._scores import ScoredTable
 
 # Rows beside looked-up ones that a test takes, at least, and for each looked-up value:
-# they stand for all rows, and their own noise is 2% of its variance. To take all of
-# 100,000 rows takes longer than to learn φ.
-TEST_ROWS, ROWS_PER_ANSWER = 4096, 50
+# they stand for all rows, and their own noise is 2 to 3% of its variance. To take all
+# of 100,000 rows takes longer than to learn φ.
+TEST_ROWS, ROWS_PER_ANSWER = 2000, 50
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def test_faults_and_kills_lose_nothing():
 
 
 def test_a_state_that_is_watched_on_is_the_old_or_the_new_one():
-    words = ["--commands", "watch-again", "--times", "16"]
+    words = ["--commands", "watch-again", "--every", "2", "--times", "6"]
     run = subprocess.run(
         [sys.executable, SCRIPT, "faults", "kills", *words],
         capture_output=True, text=True, check=False,

@@ -203,12 +203,14 @@ class BoundedClass:
         scored = ScoredRows(self.rows, score(self.rows))
         training = None
         if self.model is not None:
-            checks = missingness_check(
-                self.rows,
-                self.model,
-                complete=True,
-                odds_factor=self.promise.odds_factor,
-            )
+            # A group may have no row at all.
+            if self.n_rows:
+                checks = missingness_check(
+                    self.rows,
+                    self.model,
+                    complete=True,
+                    odds_factor=self.promise.odds_factor,
+                )
             refuse_contradiction(checks, self.label)
             training = ScoredRows(self.training, score(self.training))
             scored = replace(scored, draws=rng.uniform(size=self.n_rows))

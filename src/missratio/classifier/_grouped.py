@@ -207,21 +207,7 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         # 4. A threshold for each promise, on the rows of the controlled class.
         level = min(levels.values())
         promises, self.cap_ = promises.with_cap(self._score, fitted, level)
-        alpha, precise = self.alpha, None
-        if self.precision is not None and self.prevalence is not None:
-            precise = PrecisionPromise(self.precision, self.prevalence, part)
-            alpha = precise.choose_level(table, chosen, held, self.alpha, self._score)
-        found = {
-            group: promises.certify(group, level, self._score, rng)
-            for group, level in {**levels, **({None: alpha} if both else {})}.items()
-        }
-        self.calibrations_: tuple[Calibration, ...] = tuple(
-            c for _, c in found.values()
-        )
-        self._keep({group: each[0] for group, each in found.items()}, levels, part)
-        # 5. The precision at that threshold, on rows of the other class.
-        if precise is not None:
-            self._keep_precision(precise, table, held, alpha)
+        self._certify(promises, levels, chosen, rng)
         return self
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Any:
@@ -331,6 +317,32 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
             other=table.labels[OTHER],
             caps=False,
         )
+
+    def _certify(
+        self,
+        promises: GroupPromises,
+        levels: Mapping[Any, float],
+        chosen: IntArray,
+        rng: np.random.Generator,
+    ) -> None:
+        """A threshold for each promise about the error, and the precision there."""
+        table, held = promises.table, promises.calibrating
+        part = promises.promise.delta
+        certified_at, precise, alpha = dict(levels), None, self.alpha
+        if self.precision is not None and self.prevalence is not None:
+            precise = PrecisionPromise(self.precision, self.prevalence, part)
+            alpha = precise.choose_level(table, chosen, held, self.alpha, self._score)
+            certified_at[None] = alpha
+        found = {
+            group: promises.certify(group, level, self._score, rng)
+            for group, level in certified_at.items()
+        }
+        self.calibrations_: tuple[Calibration, ...] = tuple(
+            calibration for _, calibration in found.values()
+        )
+        self._keep({group: each[0] for group, each in found.items()}, levels, part)
+        if precise is not None:
+            self._keep_precision(precise, table, held, alpha)
 
     def _keep(
         self,

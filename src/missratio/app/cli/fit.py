@@ -98,7 +98,6 @@ def fit(
     """Fit a classifier to a table, with a certificate for one or several errors."""
     with failures(out):
         with Progress(quiet) as progress:
-            from missratio.app.tables import Wanted
             from missratio.app.workflow import FitOptions
 
             level, several, size = _asked(alpha, ordered, calibration_size)
@@ -109,14 +108,30 @@ def fit(
                 target_table, _groups(groups, group_alpha, shared_threshold),
             )  # fmt: skip
             _check_asked(asked, data, out, trade_off, force=force, sign_with=sign)
-            wanted = Wanted(
-                target, drop, categorical, missing_value, asked.as_observed,
-                skip_unlabelled, groups,
-            )  # fmt: skip
+            columns = target, drop, categorical, missing_value
+            wanted = _wanted(asked, *columns, skip_unlabelled=skip_unlabelled)
             file = {"encoding": encoding, "sheet": sheet, "header_row": header_row}
             done = _fitted(data, wanted, asked, progress, trade_off, stream, dask, file)
             _save(done, out, progress, force=force, sign_with=sign)
         _tell(done, out, as_json=as_json, quiet=quiet)
+
+
+def _wanted(
+    asked: FitOptions,
+    target: str,
+    drop: list[str],
+    categorical: list[str],
+    missing_value: list[str],
+    *,
+    skip_unlabelled: bool,
+) -> Wanted:
+    """What of the table is asked for."""
+    from missratio.app.tables import Wanted
+
+    return Wanted(
+        target, drop, categorical, missing_value, asked.as_observed, skip_unlabelled,
+        None if asked.groups is None else asked.groups.column,
+    )  # fmt: skip
 
 
 def _save(
@@ -177,7 +192,9 @@ def _in_memory(
             table, source, wanted, asked, progress.step, _command(), trade_off
         )
     fit_rows = fit_table if asked.groups is None else fit_groups
-    return fit_rows(table, source, wanted, asked, progress.step, _command())
+    return fit_rows(
+        table, source, wanted, asked, progress.step, _command(), progress.tick
+    )
 
 
 def _in_passes(

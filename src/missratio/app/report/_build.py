@@ -37,16 +37,17 @@ from missratio.classifier import (
     check_same_rows,
 )
 
+Certified = (
+    NeymanPearsonClassifier
+    | MulticlassNeymanPearsonClassifier
+    | GroupedNeymanPearsonClassifier
+)
 # Refits and histograms use at most so many rows of each class.
 MOST_ROWS = 20_000
 
 
 def build_report(
-    classifier: (
-        NeymanPearsonClassifier
-        | MulticlassNeymanPearsonClassifier
-        | GroupedNeymanPearsonClassifier
-    ),
+    classifier: Certified,
     X: Any,
     y: ArrayLike,
     *,
@@ -95,17 +96,7 @@ def build_report(
     >>> print(report.data["words"]["headline"])
     At most 10% of complete class-0 rows are classified as class 1, with 95% confidence.
     """
-    words: Callable[..., Report] = describe
-    if isinstance(classifier, NeymanPearsonClassifier):
-        check_same_rows(classifier, X, y)
-    else:
-        check_is_fitted(classifier, "certificate_")
-        grouped = isinstance(classifier, GroupedNeymanPearsonClassifier)
-        words = describe_groups if grouped else describe_classes
-        if grouped and groups is None:
-            raise ValueError(
-                "The classifier has promises to groups: give groups, one for each row."
-            )
+    words = _describer(classifier, X, y, groups)
     given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
     rows = LabelledRows.read(classifier, X, y, given, groups=groups)
     test = _read_test(classifier, X_test, y_test, groups_test)
@@ -175,6 +166,24 @@ def describe(
     data["cautions"] = cautions(rows, data)
     data["next"] = next_steps(rows, data)
     return Report(plain(data))
+
+
+def _describer(
+    classifier: Any, X: Any, y: ArrayLike, groups: ArrayLike | None
+) -> Callable[..., Report]:
+    """What describes a classifier of its kind; refuse rows that aren't for it."""
+    grouped = isinstance(classifier, GroupedNeymanPearsonClassifier)
+    if grouped != (groups is not None):
+        raise ValueError(
+            "The classifier has promises to groups: give groups, one for each row."
+            if grouped
+            else "The classifier has no promises to groups: leave out groups."
+        )
+    if isinstance(classifier, NeymanPearsonClassifier):
+        check_same_rows(classifier, X, y)
+        return describe
+    check_is_fitted(classifier, "certificate_")
+    return describe_groups if grouped else describe_classes
 
 
 def _read_test(

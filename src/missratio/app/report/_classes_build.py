@@ -142,7 +142,8 @@ def _trade_off(trade: Any) -> dict[str, Any]:
 def _room_words(trade: Any) -> str:
     (a, b), (level_a, level_b) = trade.labels, trade.levels
     if not trade.has_room:
-        return str(trade.sentence)
+        # The rows that certify had it, or there would be no report.
+        return f"By this estimate alone, {trade.sentence} The certificate was reached."
     text = f"There is room for {percent(level_a)} of {a!r} and {percent(level_b)} of "
     text += f"{b!r} to be wrong"
     least = [trade.least_factor * level for level in trade.levels]

@@ -18,6 +18,9 @@ from missratio.app.report._drawing import (
 from missratio.app.report._shared_figures import shared_figures
 from missratio.app.report._words import percent, share
 
+# Letters of all labels together that fit above the columns of a phone.
+WIDE = 24
+
 
 def figures(data: Data) -> Iterator[Figure]:
     """Every figure of a report on several classes.
@@ -42,10 +45,12 @@ def confusion_figure(data: Data) -> Figure:
         for label, shares in zip(found["labels"], found["shares"], strict=True)
         for other, part in zip(found["labels"], shares, strict=True)
     ]  # fmt: skip
+    # Side by side, long names would run into each other on a phone.
+    turned = sum(len(str(label)) for label in found["labels"]) > WIDE
     base = alt.Chart(values(cells)).encode(
         x=alt.X("called:N", title="classified as", sort=None,
-                axis=alt.Axis(orient="top", labelAngle=0, ticks=False, domain=False,
-                              labelLimit=120)),
+                axis=alt.Axis(orient="top", labelAngle=-90 if turned else 0,
+                              ticks=False, domain=False, labelLimit=110)),
         y=alt.Y("true:N", title="in truth", sort=None,
                 axis=alt.Axis(ticks=False, domain=False, labelLimit=120)),
         tooltip=["true:N", "called:N", "text:N"],
@@ -71,7 +76,7 @@ def confusion_figure(data: Data) -> Figure:
     return Figure(
         "figure-confusion",
         finish(chart),
-        70 + 50 * len(found["labels"]),
+        70 + 50 * len(found["labels"]) + (90 if turned else 0),
         f"What rows of each class are classified as. Rightly: {right}.",
     )
 

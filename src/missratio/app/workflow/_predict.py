@@ -20,7 +20,7 @@ from missratio._files import (
 )
 from missratio._files.numbers import without_formula
 from missratio.app.modelfile import FrameModel, GroupedTableModel, TableModel
-from missratio.app.tables import check_names, flat, named_columns
+from missratio.app.tables import Encoder, check_names, flat, named_columns
 from missratio.app.workflow._labelling import Labelled, Labelling, labelling_of
 from missratio.app.workflow._measured import MeasuredErrors
 from missratio.app.workflow._reasons import reasons
@@ -139,22 +139,17 @@ def predict_table(
         for batch in filter(len, source.batches(needed)):
             with about_file(source.path):
                 X = encoder.encode(batch, done.rows, place=source.place)
-            groups = None
-            if beside:
-                groups = encoder.cells.texts(flat(batch.column(beside[0]))).to_pylist()
+            groups = _texts(encoder, batch, beside[0]) if beside else None
             found = labelling.of(X, groups)
             output = _output(labelling.labels, batch.select(keep), found)
-            why = reasons(encoder, batch, X, found.unscored)
-            for row, note in found.notes.items():
-                why[row] = note if why[row] is None else f"{why[row]}; {note}"
             if options.standard_errors and isinstance(model, TableModel):
                 output = _with_errors(output, model.standard_errors(X))
-            output = _with_reasons(output, why)
+            output = _with_reasons(output, encoder, batch, X, found)
             writer.write(_escaped(output) if escapes else output)
             done.add(found)
             if done.measured is not None:
-                labels = encoder.cells.texts(flat(batch.column(model.target)))
-                done.measured.add(labels.to_pylist(), found.codes, groups)
+                labels = _texts(encoder, batch, model.target)
+                done.measured.add(labels, found.codes, groups)
             tick(len(batch))
         if not done.rows:
             raise TableError(f"{source.path} has a header and no rows.")
@@ -221,9 +216,21 @@ def _with_errors(output: Any, errors: FloatArray) -> Any:
     return output.append_column(ERROR, pyarrow.array(errors, from_pandas=True))
 
 
-def _with_reasons(output: Any, why: Any) -> Any:
+def _texts(encoder: Encoder, batch: Any, column: str) -> list[Any]:
+    """The texts of a column; None where a cell is missing."""
+    texts: list[Any] = encoder.cells.texts(flat(batch.column(column))).to_pylist()
+    return texts
+
+
+def _with_reasons(
+    output: Any, encoder: Encoder, batch: Any, X: FloatArray, found: Labelled
+) -> Any:
+    """Why rows have no score, or a label that it doesn't tell of."""
     import pyarrow
 
+    why = reasons(encoder, batch, X, found.unscored)
+    for row, note in found.notes.items():
+        why[row] = note if why[row] is None else f"{why[row]}; {note}"
     return output.append_column(REASON, pyarrow.array(why, pyarrow.string()))
 
 

@@ -18,8 +18,8 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.moments import merge_all
 from missratio.rows import ClassRows, RowBlock, Unweighted, block_count
 
-# Numbers of a block, at first order; at second order half as many, as those need two
-# more arrays of the block's size.
+# Numbers of a block, at first order; at second order a quarter as many, as those need
+# two more arrays of the block's size.
 BLOCK_ELEMENTS = 524_288
 # Samples of up to this many numbers are copied: a class then lies together in memory
 # (6 to 13 % of a small fit).
@@ -99,7 +99,7 @@ class Sample:
             features = features - centre[:, None, :]
         weights = None if self.weights is None else self.weights[:, ::stride]
         total = self.total * (features.shape[1] / self.n_rows)
-        dtype = _single_or(features.dtype, features)
+        dtype = _single_or(features.dtype, features[:, :: 1 + features.shape[1] // 256])
         if weights is not None:
             weights = weights.astype(dtype)
         return Sample(features.astype(dtype), total, weights, centred=True)
@@ -208,7 +208,9 @@ class RowSample:
         """Map work over blocks of rows, and merge."""
         if self.features is not None:
             # Elementwise work of several temporaries: smaller blocks stay in the cache.
-            elements //= 8
+            elements //= 16
+        elif not isinstance(self.rows.weighing, Unweighted):
+            elements //= 2
 
         def work_on(block: RowBlock) -> Any:
             features, weights = self._block(block)
@@ -235,7 +237,7 @@ class RowSample:
             # Threads write where their rows belong: nothing is copied after them.
             whole = np.empty((len(centre), rows.n_rows, centre.shape[1]), dtype=dtype)
 
-        def copied(block: RowBlock) -> list[tuple[FloatArray, FloatArray]]:
+        def copied(block: RowBlock) -> list[tuple[FloatArray, FloatArray | None]]:
             features, weights = part._block(block)
             if whole is None:
                 out = np.empty(features.shape, dtype=dtype)
@@ -244,9 +246,9 @@ class RowSample:
             with np.errstate(over="ignore", invalid="ignore"):
                 np.subtract(features, shift, out=out, casting="same_kind")
                 self.check_finite(out.sum(axis=(1, 2)))
-            if weights is None:
-                weights = np.ones((1, features.shape[1]))
-            return [(out, weights.astype(dtype, copy=False))]
+            if weights is not None:
+                weights = weights.astype(dtype, copy=False)
+            return [(out, weights)]
 
         blocks = rows.source.fold(
             copied,
@@ -257,16 +259,14 @@ class RowSample:
         if features is None:
             features = np.concatenate([each for each, _ in blocks], axis=1)
         weights = None
-        if rows.source.weights is not None or not isinstance(rows.weighing, Unweighted):
-            n_weights = max(len(each) for _, each in blocks)
-            shape = [(n_weights, each.shape[1]) for _, each in blocks]
-            weights = np.concatenate(
-                [
-                    np.broadcast_to(w, s)
-                    for (_, w), s in zip(blocks, shape, strict=True)
-                ],
-                axis=1,
-            )
+        made = [own for _, own in blocks if own is not None]
+        if made:
+            one = np.ones((1, 1), dtype=dtype)
+            parts = [
+                np.broadcast_to(one if own is None else own, (len(made[0]), n_rows))
+                for own, n_rows in ((own, each.shape[1]) for each, own in blocks)
+            ]
+            weights = np.concatenate(parts, axis=1)
         total = self.total * (rows.n_rows / self.n_rows)
         return Sample(features, total, weights, centred=True)
 

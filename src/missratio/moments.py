@@ -97,7 +97,7 @@ class Sums:
     curvature : ndarray of shape (n_problems, n_parameters, n_parameters), or None
         Σ w g''(s) f̃ f̃ᵀ, where asked for.
     lowest, highest : ndarray of shape (n_problems,)
-        The extreme scores.
+        The extreme scores; the lowest is −inf where it wasn't asked for.
     """
 
     log_scale: FloatArray
@@ -147,6 +147,7 @@ def accumulate(
     *,
     second_order: bool,
     drawn: float | None = None,
+    lowest: bool = True,
 ) -> list[Sums]:
     """Sum the terms of a block of rows.
 
@@ -164,6 +165,8 @@ def accumulate(
     drawn : float, optional
         Estimate the curvature, for one problem, from so large a part of the rows, drawn
         in proportion to what they have to do with it.
+    lowest : bool
+        Whether to look for the lowest score, too.
 
     Returns
     -------
@@ -178,38 +181,44 @@ def accumulate(
     terms = term_of(score)
     if isinstance(terms, Term):
         terms = (terms,)
-    lowest, highest = score.min(axis=-1), score.max(axis=-1)
     zero = np.zeros(len(score))
+    low = score.min(axis=-1) if lowest else zero - math.inf
+    high = terms[0].highest
+    if high is None:
+        high = score.max(axis=-1)
     sums = []
     picked = None if drawn is None else _draw(terms, weights, drawn)
-    for term in terms:
+    for i, term in enumerate(terms):
         value, slope = _first_order(term, features, weights, at)
         curvature = None
         if second_order and picked is None:
             mass = term.curvature if weights is None else weights * term.curvature
             curvature = _second_moments(mass, features, at)
         elif picked is not None:
-            rows, times = picked
-            mass = term.curvature[:, rows] * times
+            rows, masses = picked
             few = np.take(features[0], rows, axis=0, mode="clip")[None]
-            curvature = _second_moments(mass, few, at)
+            curvature = _second_moments(masses[i], few, at)
         scale = zero + term.log_scale
-        sums.append(Sums(scale, value, slope, curvature, lowest, highest))
+        sums.append(Sums(scale, value, slope, curvature, low, high))
     return sums
 
 
 def _draw(
     terms: Sequence[Term], weights: FloatArray | None, share: float
-) -> tuple[IntArray, FloatArray] | None:
-    """Rows drawn by their part in all terms' curvature, and what each weighs.
+) -> tuple[IntArray, list[FloatArray | float]] | None:
+    """Rows drawn by their part in all terms' curvature, and what each term has there.
 
     One at every n-th part of the total: weighted sums over them keep their
     expectations, with a relative error of about 2√(features/rows drawn) in any
-    direction, however uneven the terms are. None, for all rows, where there is no mass
-    or none that is a number.
+    direction, however uneven the terms are. Where there is one term, all rows drawn
+    have the same part in it. None, for all rows, where there is no mass or none that
+    is a number.
     """
     # Calls are few: threads wait for the interpreter between them.
-    mass = np.abs(terms[0].curvature[0])
+    mass = own = terms[0].curvature[0]
+    even = len(terms) == 1 and bool(own.min() >= 0.0)
+    if not even:
+        mass = np.abs(own)
     if len(terms) > 1:
         scales = [np.asarray(term.log_scale).max() for term in terms]
         parts = zip(terms, np.exp(np.array(scales) - max(scales)), strict=True)
@@ -217,15 +226,17 @@ def _draw(
     if weights is not None:
         mass = mass * weights[0]
     cumulative = np.cumsum(mass, dtype=np.float64)
-    n_drawn = max(1, math.ceil(share * len(mass)))
-    step = cumulative[-1] / n_drawn
+    step = cumulative[-1] / max(1, math.ceil(share * len(mass)))
     if not 0.0 < step < math.inf:
         return None
-    rows = np.searchsorted(cumulative, step * (np.arange(n_drawn) + 0.5))
+    rows = np.searchsorted(cumulative, np.arange(0.5 * step, cumulative[-1], step))
+    if even:
+        return rows, [float(step)]
     times = step / mass[rows]
     if weights is not None:
         times *= weights[0, rows]
-    return rows, times.astype(terms[0].curvature.dtype)
+    times = times.astype(own.dtype)
+    return rows, [term.curvature[:, rows] * times for term in terms]
 
 
 def _first_order(
@@ -269,10 +280,17 @@ def row_sums(mass: FloatArray, features: FloatArray) -> FloatArray:
 
 
 def _second_moments(
-    mass: FloatArray, features: FloatArray, at: Parameters
+    mass: FloatArray | float, features: FloatArray, at: Parameters
 ) -> FloatArray:
     """Σ v f̃f̃ᵀ, bordered by the first moments where there is an intercept."""
-    if features.shape[-1] == 1:
+    if isinstance(mass, float):
+        # One mass for all rows: they are summed up as they are.
+        centred = features
+        if at.centre is not None:
+            centred = features - at.centre[:, None, :].astype(features.dtype)
+        second = mass * (centred.swapaxes(1, 2) @ centred)
+        mass = np.full(features.shape[:-1], mass, dtype=features.dtype)
+    elif features.shape[-1] == 1:
         centred = features[..., 0]
         if at.centre is not None:
             centred = centred - at.centre.astype(features.dtype)

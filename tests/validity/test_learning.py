@@ -189,7 +189,7 @@ def test_bands_of_the_table_alone_hold_as_often_as_they_say():
 # Whole rows, with columns that are always observed
 
 
-def tests_of_rows(form, seeds):
+def found_of_rows(form, seeds):
     """The tests of each table that teaches enough to be tested, by kind."""
     found = (table.rows_form(form, seed).checks for seed in seeds)
     tests = [{c.kind: c for c in each if c.p_value is not None} for each in found]
@@ -197,7 +197,7 @@ def tests_of_rows(form, seeds):
 
 
 def test_tests_of_whole_rows_keep_their_level():
-    tests = tests_of_rows("logistic", range(400))
+    tests = found_of_rows("logistic", range(400))
     assert len(tests) > 150
     for kind in ("form", "other columns"):
         count = sum(each[kind].p_value <= 0.05 for each in tests)
@@ -215,7 +215,7 @@ def test_tests_of_whole_rows_keep_their_level():
     ],
 )
 def test_tests_of_whole_rows_find_a_wrong_phi(form, kind, power):
-    tests = tests_of_rows(form, range(60))
+    tests = found_of_rows(form, range(60))
     count = sum(each[kind].p_value <= 0.05 for each in tests)
     assert binomtest(count, len(tests), power, "less").pvalue > 1e-3
 

@@ -52,7 +52,7 @@ def check_pages(stream: BinaryIO, columns: Sequence[str]) -> None:
             if not isinstance(chunk, dict):
                 raise PageError("Its footer tells of columns without pages.")
             path = chunk.get(_PATH)
-            if not isinstance(path, list) or not path:
+            if not (isinstance(path, list) and path and isinstance(path[0], bytes)):
                 raise PageError("Its footer tells of columns without a name.")
             if path[0] in wanted:
                 _check_chunk(stream, size, chunk, n_rows if len(path) == 1 else None)

@@ -141,7 +141,7 @@ class ClassSearch(CandidateSearch):
         table = ClassTable(X, codes, labels, self.missingness, drawn, self.deployment)
         rows = _ClassRows(table, given, params)
         start = time.process_time()
-        found, best, used = self._compare(rows)
+        found, best, used, _ = self._compare(rows)
         bounded = np.isin(codes[used], list(self.alpha))
         asked = Asked(self.alpha, self.delta, self.order, labels)
         self.comparison_ = PowerComparison(
@@ -187,6 +187,10 @@ class ClassSearch(CandidateSearch):
         check_is_fitted(self, "scores_")
         scores = self.scores_.of(X, np.ones(X.shape[0], dtype=bool))
         return self.classes_[np.argmax(scores, axis=1)]
+
+    def _indistinct(self, rows: Any, index: IntArray) -> str:
+        """Nothing: each candidate says which class has no row to measure it on."""
+        return ""
 
     def _measured(
         self, rows: Any, index: IntArray, scores: FloatArray

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray
+
+# Rows of the controlled class above the threshold, and rows of the other class, with
+# fewer of which one candidate is as good as the next.
+FEWEST_ABOVE, FEWEST_OTHER = 3.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ class PowerComparison:
         The processor's time that the comparison took, and that it might take.
     compared : tuple of str
         Of several classes, those that the mean is over.
+    note : str
+        Why nothing was compared; empty where something was.
     """
 
     chosen: str
@@ -66,6 +73,7 @@ class PowerComparison:
     seconds: float
     budget: float
     compared: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def ranked(self) -> list[CandidatePower]:
@@ -76,6 +84,36 @@ class PowerComparison:
             return each.name != self.chosen, bool(each.note), -(each.power or 0.0)
 
         return sorted(known, key=place)
+
+
+def too_few(is_other: BoolArray, weights: FloatArray, alpha: float, whole: str) -> str:
+    """Why rows can't tell candidates apart at error α; empty where they can.
+
+    With fewer than `FEWEST_ABOVE` rows of the controlled class above the threshold, by
+    the effective number of rows (Kish), the order of candidates is chance.
+
+    Parameters
+    ----------
+    is_other : ndarray of bool of shape (n_rows,)
+    weights : ndarray of shape (n_rows,)
+    alpha : float
+    whole : str
+        What rows with a weight are, in words.
+    """
+    for mine, whose, least in (
+        (~is_other, "the controlled class", FEWEST_ABOVE / alpha),
+        (is_other, "the other class", FEWEST_OTHER),
+    ):
+        own = weights[mine]
+        total = float((own**2).sum())
+        size = float(own.sum()) ** 2 / total if total else 0.0
+        if size < least:
+            return (
+                f"the {np.count_nonzero(own)} {whole} of {whose} are worth {size:.0f} "
+                f"by their weights, and to tell methods apart at an error of "
+                f"{100.0 * alpha:.4g}% takes {math.ceil(least)} or more"
+            )
+    return ""
 
 
 def measured_power(

@@ -14,7 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.classifier._comparison import PowerComparison, measured_power
+from missratio.classifier._comparison import (
+    PowerComparison,
+    measured_power,
+    too_few,
+)
 from missratio.classifier._scores import complete_mask, score_rows
 from missratio.classifier._search import CandidateSearch
 from missratio.classifier._training import fit_estimator
@@ -28,7 +32,9 @@ class PowerSearch(CandidateSearch):
     Leaves rows out in turn, fits each candidate to the others, and scores those left
     out. A candidate's power is the share of class 1 above the threshold that a share α
     of class 0 is above; rows are weighted by 1/(1 − φ) where rows to be classified are
-    complete. Inside a `NeymanPearsonClassifier` it sees the rows to fit on and no
+    complete. With fewer than three rows of class 0, by their effective number, above
+    such a threshold nothing is compared, and the first candidate is taken. Inside a
+    `NeymanPearsonClassifier` it sees the rows to fit on and no
     calibration row, so the certificate holds whichever candidate is taken.
 
     Parameters
@@ -171,7 +177,7 @@ class PowerSearch(CandidateSearch):
 
     def _compared(self, rows: _Rows) -> PowerComparison:
         start = time.process_time()
-        found, best, used = self._compare(rows)
+        found, best, used, note = self._compare(rows)
         sizes = [int((rows.labels[used] == label).sum()) for label in (0, 1)]
         return PowerComparison(
             chosen=best,
@@ -182,7 +188,14 @@ class PowerSearch(CandidateSearch):
             other_rows=sizes[1],
             seconds=time.process_time() - start,
             budget=float(self.seconds),
+            note=note,
         )
+
+    def _indistinct(self, rows: Any, index: IntArray) -> str:
+        """Whether too few rows are complete."""
+        weights = rows.weights(self.deployment)[index]
+        whole = "complete rows" if self.deployment == "complete" else "rows"
+        return too_few(rows.labels[index] == 1, weights, self.alpha, whole)
 
     def _measured(
         self, rows: Any, index: IntArray, scores: FloatArray

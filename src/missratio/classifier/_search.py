@@ -65,8 +65,17 @@ class CandidateSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC)
             Why there is no share, or a doubt about it.
         """
 
-    def _compare(self, rows: SearchRows) -> tuple[list[CandidatePower], str, IntArray]:
+    @abstractmethod
+    def _indistinct(self, rows: Any, index: IntArray) -> str:
+        """Why these rows can't tell candidates apart; empty where they can."""
+
+    def _compare(
+        self, rows: SearchRows
+    ) -> tuple[list[CandidatePower], str, IntArray, str]:
         """What each candidate reached, the best's name, and the rows compared on.
+
+        Last comes why nothing was compared, where that is so: then the best is the
+        first.
 
         Parameters
         ----------
@@ -80,6 +89,14 @@ class CandidateSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC)
             mine = rng.permutation(np.flatnonzero(rows.labels == label))
             mine = mine[: self.most_rows]
             fold[mine] = np.arange(len(mine)) % self.folds
+        used = np.flatnonzero(fold >= 0)
+        note = self._indistinct(rows, used)
+        if note:
+            found = [
+                CandidatePower(name, note="too few rows to compare")
+                for name in self.candidates
+            ]
+            return found, found[0].name, used, note
         # 2. Try each candidate, as long as there is time; the first in any case.
         first = next(iter(self.candidates))
         costs: dict[str, float] = {}
@@ -95,7 +112,7 @@ class CandidateSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC)
         found = told(self, "candidate", self.candidates, tried, len(self.candidates))
         # 3. Take the best; of equal ones, or where nothing was measured, the first.
         best = min(costs, key=lambda name: costs[name])
-        return list(found), best, np.flatnonzero(fold >= 0)
+        return list(found), best, used, ""
 
     def _tried(
         self, name: str, rows: SearchRows, fold: IntArray, left: float

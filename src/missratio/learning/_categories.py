@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import listed
 from missratio._base.typing import FloatArray, IntArray
 from missratio.learning._from_table import shared_masks
@@ -59,13 +60,17 @@ def find_categories(table: FloatArray) -> list[Category]:
 
 
 def named_categories(
-    table: FloatArray, columns: Sequence[IntArray], names: Sequence[str]
+    table: FloatArray,
+    answers: FloatArray,
+    columns: Sequence[IntArray],
+    names: Sequence[str],
 ) -> list[Category]:
     """Categories that are known, those of them with missing values.
 
     Parameters
     ----------
-    table : ndarray of shape (n_rows, n_columns)
+    table, answers : ndarray of shape (n_rows, n_columns)
+        What was observed, and what was looked up.
     columns : sequence of ndarray of int
         The indicators of each.
     names : sequence of str
@@ -77,7 +82,8 @@ def named_categories(
         lost = missing.any(axis=1)
         if not lost.any():
             continue
-        rows = table[~lost][:, places]
+        given = answers[:, places]
+        rows = np.concatenate([table[~lost][:, places], given[~rows_with_nan(given)]])
         whose = listed([names[j] for j in places])
         if not missing[lost].all() or not _one_hot(rows):
             raise ValueError(
@@ -87,9 +93,9 @@ def named_categories(
         category = _category(places, rows)
         if not category.inputs:
             raise ValueError(
-                f"The category of columns {whose} has one level where it is observed, "
-                "and missing values: nothing says of which level these are. Leave the "
-                "columns out."
+                f"The category of columns {whose} has one level where it is known, and "
+                "missing values: nothing says of which level these are. Leave the "
+                "columns out, or look some of them up."
             )
         found.append(category)
     return found

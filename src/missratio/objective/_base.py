@@ -11,6 +11,9 @@ import numpy as np
 
 from missratio._base.typing import FloatArray
 
+# Exponentials of largest scores up to this, or down to minus this, need no scale.
+MODERATE = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -22,20 +25,28 @@ class Term:
         g(s), g'(s) and g''(s), all times exp(−log_scale).
     log_scale : float or ndarray of shape (...)
         A common log factor, so that an exponential never overflows.
+    highest : ndarray of shape (...), optional
+        The largest score, where it was found on the way.
     """
 
     value: FloatArray
     slope: FloatArray
     curvature: FloatArray
     log_scale: FloatArray | float = 0.0
+    highest: FloatArray | None = None
 
     @classmethod
     def exponential(cls, score: FloatArray) -> Term:
-        """g(s) = exp(s), scaled by its largest value."""
-        largest = score.max(axis=-1)
-        scaled = score - largest[..., None]
-        np.exp(scaled, out=scaled)
-        return cls(scaled, scaled, scaled, largest)
+        """g(s) = exp(s), scaled by its largest value where that is far from one."""
+        highest = score.max(axis=-1)
+        log_scale = np.where(np.abs(highest) <= MODERATE, 0.0, highest)
+        # Operations are few: threads wait for the interpreter between them.
+        if log_scale.any():
+            scaled = score - log_scale[..., None].astype(score.dtype)
+            np.exp(scaled, out=scaled)
+        else:
+            scaled = np.exp(score)
+        return cls(scaled, scaled, scaled, log_scale, highest)
 
     @classmethod
     def linear(cls, score: FloatArray) -> Term:

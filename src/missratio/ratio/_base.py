@@ -309,7 +309,12 @@ def two_classes(y: Any) -> Any:
         # A few labels tell which two there are, a look at all that there are no more.
         few = y[:: 1 + len(y) // 1024]
         low, high = few.min(), few.max()
-        if low < high and ((y == low) | (y == high)).all():
+        if int(high) - int(low) == 1:
+            # Nothing lies between them.
+            others = y.min() < low or y.max() > high
+        else:
+            others = low == high or not ((y == low) | (y == high)).all()
+        if not others:
             return np.array([low, high])
     check_classification_targets(y)
     classes = np.unique(y)

@@ -154,11 +154,22 @@ class RatioProblem:
         return theta
 
     def sums(
-        self, theta: FloatArray, *, second_order: bool, drawn: float | None = None
+        self,
+        theta: FloatArray,
+        *,
+        second_order: bool,
+        drawn: float | None = None,
+        lowest: bool = False,
     ) -> tuple[list[Sums], list[Sums]]:
-        """The weighted sums over the numerator's and the denominator's rows."""
+        """The weighted sums over the numerator's and the denominator's rows.
+
+        The lowest score of the denominator's rows is looked for where asked for.
+        """
         coef, intercept = self._split(theta)
-        elements = BLOCK_ELEMENTS // 2 if second_order else BLOCK_ELEMENTS
+        elements = BLOCK_ELEMENTS
+        if second_order:
+            # A block has more rows than a Hessian, or merging would cost more.
+            elements = max(elements // 4, 2 * self.n_parameters**2)
 
         def sweep(term_of: Link, sample: AnySample | TensorSample) -> list[Sums]:
             if sample.centred:
@@ -176,9 +187,10 @@ class RatioProblem:
                     at,
                     second_order=second_order,
                     drawn=drawn,
+                    lowest=lowest or sample is not self.denominator,
                 )
                 if isinstance(sample, RowSample):
-                    sample.check_finite(found[0].lowest + found[0].highest)
+                    sample.check_finite(found[0].slope)
                 return found
 
             return sample.fold(work, elements)
@@ -292,7 +304,7 @@ class RatioProblem:
         """
         length = np.abs(direction).max(axis=1, keepdims=True)
         unit = direction / np.where(length > 0.0, length, 1.0)
-        numerator, denominator = self.sums(unit, second_order=False)
+        numerator, denominator = self.sums(unit, second_order=False, lowest=True)
         lowest = numerator[0].lowest
         highest = denominator[0].highest + self._growth(unit)
         spread = highest - np.minimum(denominator[0].lowest, lowest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
@@ -42,6 +43,9 @@ CORRELATED = 0.5
 # A covariance is estimated from so many rows for each feature.
 COVARIANCE_ROWS = 5
 COVARIANCE_PARTS = 16
+# Rows of up to so many numbers are copied in single precision for L-BFGS's first steps.
+COPIED_ELEMENTS = 100_000_000
+SINGLE_PRECISION = float(np.finfo(np.float32).eps)
 # Small problems are solved together up to this many numbers, which fit the cache.
 CHUNK_ELEMENTS = 262_144
 
@@ -123,9 +127,19 @@ def _solve_first_order(
     problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
 ) -> Solution:
     """L-BFGS on features scaled by what some denominator rows show of them."""
-    scale = _scale(problem)
+    coarse = problem.thinned(1) if _is_copied(problem) else None
+    scale = _scale(coarse or problem)
     start = problem.start() if begin is None else begin
-    solution = lbfgs(problem, start, scale=scale, tol=tol, max_iter=10 * max_iter)
+    solution = lbfgs(
+        problem,
+        start,
+        scale=scale,
+        coarse=coarse,
+        # Without a penalty a long way may have no end, and its Hessian no inverse.
+        rescale=partial(_hessian_root, coarse) if coarse and problem.bounded else None,
+        tol=tol,
+        max_iter=10 * max_iter,
+    )
     if problem.n_parameters > CONFIRMED_PARAMETERS:
         return solution
     checked = problem.confirmed(solution)
@@ -133,6 +147,18 @@ def _solve_first_order(
         return checked
     # Too coarse to tell by one step of Newton's: a few more show where it leads.
     return _confirmed(problem, solution, max_iter)
+
+
+def _is_copied(problem: RatioProblem) -> bool:
+    """Whether first steps are taken on a copy of all rows in single precision."""
+    sample = problem.denominator
+    return (
+        problem.n_parameters > GRADIENT_PARAMETERS
+        and isinstance(sample, Sample | RowSample)
+        and not problem.rereads
+        and sample.precision < SINGLE_PRECISION
+        and sample.size <= COPIED_ELEMENTS
+    )
 
 
 def _solve_either(
@@ -187,6 +213,17 @@ def _covariance_root(problem: RatioProblem, scale: FloatArray) -> FloatArray:
         return np.asarray(cholesky(hessian, lower=True))
     except LinAlgError:
         return np.diag(1.0 / scale)
+
+
+def _hessian_root(problem: RatioProblem, theta: FloatArray) -> FloatArray:
+    """L with LLᵀ the Hessian at some parameters, or about its diagonal if singular."""
+    hessian = problem(theta[None], second_order=True).hessian
+    assert hessian is not None
+    try:
+        return np.asarray(cholesky(hessian[0], lower=True))
+    except LinAlgError:
+        spread = np.abs(np.diagonal(hessian[0]))
+        return np.asarray(1.0 / np.sqrt(np.where(spread > 0.0, spread, 1.0)))
 
 
 def _some_rows(problem: RatioProblem, n_rows: int) -> FloatArray:

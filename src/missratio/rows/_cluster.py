@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +22,9 @@ _Result = TypeVar("_Result")
 
 # How often a pass is tried again where a worker fails in it.
 RETRIES = 2
+# Sums of so many consecutive parts are merged into one, by the worker that holds them
+# all or else here: the digits are the same, and fewer sums travel.
+GROUP = 32
 
 
 @dataclass(frozen=True)
@@ -33,31 +38,32 @@ class ClusterSource(LabelledSource):
         For each worker, the parts that it holds and their numbers.
     names : tuple of str
     n_rows : int
+    n_parts : int
     """
 
     client: Any
     holdings: tuple[Any, ...]
     names: tuple[str, ...]
     n_rows: int
+    n_parts: int
 
     def __reduce__(self) -> tuple[Any, ...]:
         # On a worker it is only a name.
-        return type(self), (None, (), self.names, self.n_rows)
+        return type(self), (None, (), self.names, self.n_rows, self.n_parts)
 
     def fold(
         self,
         work: Callable[[LabelledBlock], _Result],
         merge: Callable[[Sequence[_Result]], _Result],
     ) -> _Result:
-        """One task a worker; results by part, merged here in the parts' order."""
+        """One task a worker; results by group, merged here in the parts' order."""
+        fold_parts = partial(_fold_parts, work, merge, self.n_parts)
         tasks = [
-            self.client.submit(
-                _fold_parts, work, merge, holding, pure=False, retries=RETRIES
-            )
+            self.client.submit(fold_parts, holding, pure=False, retries=RETRIES)
             for holding in self.holdings
         ]
         try:
-            found = dict(pair for task in tasks for pair in task.result())
+            found = [pair for pairs in self.client.gather(tasks) for pair in pairs]
         except ValueError:
             raise
         except Exception as error:
@@ -67,7 +73,7 @@ class ClusterSource(LabelledSource):
                 "Bring the collection from where it was read (persist() keeps the "
                 "recipe, scatter() doesn't), or in smaller partitions, and fit again."
             ) from error
-        return merge([found[i] for i in sorted(found)])
+        return merge(_by_group(merge, found))
 
 
 def hold(
@@ -102,17 +108,41 @@ def hold(
         for worker, numbers in held.items()
         if numbers
     ]
-    return ClusterSource(client, tuple(holdings), tuple(names), n_rows)
+    return ClusterSource(client, tuple(holdings), tuple(names), n_rows, len(parts))
 
 
 def _hold(numbers: list[int], parts: Sequence[Any]) -> list[tuple[int, Any]]:
     return list(zip(numbers, parts, strict=True))
 
 
-def _fold_parts(work: Any, merge: Any, parts: list[tuple[int, Any]]) -> list[Any]:
-    """The number and the sums of each part, on a worker; empty ones left out."""
-    found = ((number, _fold_part(work, merge, part)) for number, part in parts)
-    return [(number, sums) for number, sums in found if sums is not None]
+def _fold_parts(
+    work: Any, merge: Any, n_parts: int, parts: list[tuple[int, Any]]
+) -> list[tuple[int, bool, Any]]:
+    """The sums of each part, on a worker, or of a group where it holds all of it.
+
+    Each with the number of the first part, and whether it is a whole group; empty
+    parts are left out.
+    """
+    found: list[tuple[int, bool, Any]] = []
+    for first, members in groupby(parts, lambda part: part[0] - part[0] % GROUP):
+        own = [(number, _fold_part(work, merge, part)) for number, part in members]
+        whole = len(own) == min(GROUP, n_parts - first)
+        some = [(number, False, sums) for number, sums in own if sums is not None]
+        if whole and some:
+            some = [(first, True, merge([sums for _, _, sums in some]))]
+        found += some
+    return found
+
+
+def _by_group(merge: Any, found: list[tuple[int, bool, Any]]) -> list[Any]:
+    """The sums of groups in their order; those of parts that lie apart are merged."""
+    groups = []
+    in_order = sorted(found, key=lambda part: part[0])
+    for _, members in groupby(in_order, lambda part: part[0] // GROUP):
+        own = list(members)
+        sums = [each for _, _, each in own]
+        groups.append(sums[0] if own[0][1] else merge(sums))
+    return groups
 
 
 def _fold_part(work: Any, merge: Any, part: Any) -> Any:

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-# A batch has this many numbers at most: 8 MB once it is a table of float64.
-BATCH_NUMBERS = 1_048_576
+# A batch has this many numbers at most: 16 MB once it is a table of float64. On 16
+# threads that takes two thirds of the time of half as many, as they wait less for the
+# interpreter.
+BATCH_NUMBERS = 2_097_152
 SHOWN = 10
 
 
@@ -354,6 +356,11 @@ def _numbers(array: pa.Array) -> FloatArray:
         array = array.dictionary_decode()
     if not t.is_floating(array.type) or t.is_float16(array.type):
         array = array.cast(pa.float64(), safe=False)
+    if not array.null_count and len(array):
+        # As `to_numpy`, which would let go of the interpreter for every column.
+        dtype = np.dtype(array.type.to_pandas_dtype())
+        start = array.offset * dtype.itemsize
+        return np.frombuffer(array.buffers()[1], dtype, len(array), start)
     numbers: FloatArray = array.to_numpy(zero_copy_only=False)
     return numbers
 

@@ -20,11 +20,11 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 BLOCK_ELEMENTS = 131_072
 # Large tables have larger blocks, up to so many times: between them threads wait for
 # the interpreter, which a pass should spend little time in.
-LARGER_BLOCKS = 4
-BLOCKS = 64
+LARGER_BLOCKS = 8
+BLOCKS = 32
 # Blocks are merged in so many groups, whatever the number of threads, so that digits
 # don't depend on it.
-CHUNKS = BLOCKS
+CHUNKS = 64
 
 Result = TypeVar("Result")
 
@@ -161,6 +161,9 @@ class MemorySource:
     ) -> Result:
         """Work on blocks of rows, among threads; as of `Source`."""
         n_rows, width = self.n_rows, max(self.table.shape[1], self.features.shape[1])
+        if not isinstance(self.index, slice):
+            # What is gathered is a copy.
+            elements //= 2
         n_blocks = block_count(n_rows * width, elements)
         if n_blocks == 1:
             return work(self.block(0, n_rows))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -179,6 +180,8 @@ def weighted_sums(
 
 
 def _plain_sums(values: FloatArray, own: FloatArray | None) -> FloatArray:
+    if not values.shape[-1]:
+        return np.zeros((*values.shape[:-2], 0))
     if own is not None:
         product: FloatArray = own @ values
         return product
@@ -186,9 +189,15 @@ def _plain_sums(values: FloatArray, own: FloatArray | None) -> FloatArray:
         return np.asarray(values.sum(axis=-2, dtype=np.float64))
     # BLAS adds rows up twice as fast as a sum along the first axis.
     # NumPy's dot lets go of the interpreter lock, its matmul doesn't.
-    ones = np.ones(values.shape[-2])
+    ones = _ones(values.shape[-2])
     total: FloatArray = np.dot(ones, values) if values.ndim == 2 else ones @ values
     return total
+
+
+@lru_cache(maxsize=2)
+def _ones(n: int) -> FloatArray:
+    # Blocks are all of one length, but for the last.
+    return np.ones(n)
 
 
 def _shifted(features: FloatArray, origin: FloatArray | None) -> FloatArray:

@@ -17,6 +17,8 @@ from missratio.solver._result import Evaluation, Problem, Solution, Status
 # one that needs many steps is given up.
 PILOT_STRIDE = 10
 PILOT_ROWS = 2000
+# More rows than these for each parameter would cost more than they save.
+MOST_PILOT_ROWS = 2000
 PILOT_STEPS = 20
 # Where the objective over all rows lies so far above the pilot's, it has misled.
 PILOT_GAP = 1.0
@@ -171,7 +173,9 @@ def _pilot(problem: Problem) -> Problem | None:
 
 def _stride(problem: Problem) -> int:
     """Every how many rows a pilot takes one."""
-    return max(1, min(problem.n_rows // _pilot_rows(problem), PILOT_STRIDE))
+    most = MOST_PILOT_ROWS * problem.n_parameters
+    longest = max(PILOT_STRIDE, problem.n_rows // most)
+    return max(1, min(problem.n_rows // _pilot_rows(problem), longest))
 
 
 def _pilot_rows(problem: Problem) -> int:

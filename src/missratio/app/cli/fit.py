@@ -192,7 +192,9 @@ def _in_memory(
             table, source, wanted, asked, progress.step, _command(), trade_off
         )
     fit_rows = fit_table if asked.groups is None else fit_groups
-    return fit_rows(table, source, wanted, asked, progress.step, _command())
+    return fit_rows(
+        table, source, wanted, asked, progress.step, _command(), progress.tick
+    )
 
 
 def _in_passes(

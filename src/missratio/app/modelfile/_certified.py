@@ -31,6 +31,9 @@ _CERTIFICATE = {
     "assumptions": tuple, "missingness_delta": float,
 }  # fmt: skip
 
+# The exact test of look-ups has tables of as many rows as may lie above a threshold.
+MOST_LOOKED_UP = 10**6
+
 
 def check_two(classifier: Any) -> None:
     """Refuse a classifier of two classes that isn't sound.
@@ -339,6 +342,10 @@ def _chosen(certificate: Certificate, calibration: Any) -> float | None:
     )
     if not sample.n_observed:
         return None
+    require(
+        sample.lookups is None or certificate.alpha * sample.n_rows <= MOST_LOOKED_UP,
+        "its look-ups are of more rows than can be tested",
+    )
     chosen = calibration.select([certificate.alpha])[0].threshold
     return math.inf if chosen is None else chosen
 

@@ -12,7 +12,7 @@ from missratio.app.modelfile._certified import check_grouped, check_several, che
 from missratio.app.modelfile._frame import FrameModel, TrainingData
 from missratio.app.modelfile._groups import GroupedTableModel
 from missratio.app.modelfile._model import TableModel
-from missratio.app.modelfile._parts import require
+from missratio.app.modelfile._parts import check_methods, require
 from missratio.app.modelfile._several import MulticlassTableModel
 from missratio.app.modelfile._types import ModelFileError
 from missratio.app.tables import Encoder, TableColumn
@@ -50,6 +50,7 @@ def check_model(model: Any, header: dict[str, Any]) -> None:
     ModelFileError
     """
     try:
+        check_methods(model)
         classifier = model
         if isinstance(model, FrameModel):
             classifier = model.classifier

@@ -200,7 +200,7 @@ def _construct(members: dict[str, bytes]) -> Any:
         for name, content in members.items():
             archive.writestr(name, content)
     try:
-        return skops_io.loads(buffer.getvalue(), trusted=TRUSTED)
+        return skops_io.load(buffer, trusted=TRUSTED)
     except (Exception, RecursionError) as error:
         raise ModelFileError(
             f"It can't be loaded: {type(error).__name__}: {error}"

@@ -110,6 +110,9 @@ ALLOWED: dict[str, frozenset[str]] = {
 TRUSTED = sorted(set().union(*ALLOWED.values()))
 
 
+MOST_OBJECTS = 2 * 10**6
+
+
 class ModelFileError(ValueError):
     """A model that can't be saved, or a file that can't be loaded, and why."""
 
@@ -137,8 +140,11 @@ def foreign_types(schema: bytes) -> list[str]:
     """
     try:
         tree = json.loads(schema)
+        size = _expanded(tree, {})
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"Its schema is damaged: {error}.") from error
+    if size > MOST_OBJECTS:
+        raise ModelFileError("Its parts refer to each other more often than in models.")
     found = set()
     for node in _nodes(tree):
         name = f"{node.get('__module__')}.{node.get('__class__')}"
@@ -156,6 +162,23 @@ def check_types(schema: bytes) -> None:
             f"It holds {listed(foreign[:5])}, which no model of missratio has. Nothing "
             "of it was loaded."
         )
+
+
+def _expanded(item: Any, known: dict[Any, int]) -> int:
+    """How many values there are, each as often as something refers to it.
+
+    A part is written once and then referred to by its id. Of parts that refer to parts
+    a small file can make more than any walk through a model would come to the end of.
+    """
+    if isinstance(item, list):
+        return sum(_expanded(each, known) for each in item)
+    if not isinstance(item, dict):
+        return 1
+    size = 1 + sum(_expanded(each, known) for each in item.values())
+    name = item.get("__id__")
+    if isinstance(name, int | float | str):
+        size = known[name] = min(max(size, known.get(name, 0)), MOST_OBJECTS + 1)
+    return size
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

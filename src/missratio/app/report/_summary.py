@@ -117,7 +117,9 @@ def compared_rows(comparison: Data) -> list[list[str]]:
 
 
 def compared_words(comparison: Data) -> str:
-    """How methods were compared."""
+    """How methods were compared, or why not."""
+    if comparison.get("note"):
+        return f"Methods were not compared: {comparison['note']}."
     sizes = (
         number(comparison["controlled_rows"]),
         number(comparison["other_rows"]),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from missratio._base.blocks import rows_with_nan
+from missratio._base.callbacks import has_callbacks
 from missratio._base.hints import listed
 from missratio._base.typing import FloatArray
 from missratio.app.tables import Encoder, LabelledTable
@@ -70,7 +71,47 @@ def written_account(table: LabelledTable, labels: Sequence[Any], file: Path) -> 
     return Account("file", sentence, table.X, models)
 
 
-def table_account(table: LabelledTable, labels: Sequence[Any]) -> Account:
+class LearningSteps:
+    """A scikit-learn callback that tells how many columns φ was learned of.
+
+    Parameters
+    ----------
+    step : callable
+        Told what is done next, and of how many parts it is.
+    tick : callable
+        Told that so many parts are done.
+    """
+
+    def __init__(
+        self,
+        step: Callable[[str, int | None], None],
+        tick: Callable[[int], None],
+    ) -> None:
+        self._step, self._tick = step, tick
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Begin a class."""
+        self.begin(context.max_subtasks)
+
+    def begin(self, total: int | None = None) -> None:
+        """Begin, of so many parts."""
+        self._step("Learning why values are missing", total)
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Nothing is told of a beginning."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        """Some columns are done."""
+        if context.parent is not None:
+            self._tick(1)
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing is to be taken down."""
+
+
+def table_account(
+    table: LabelledTable, labels: Sequence[Any], steps: LearningSteps | None = None
+) -> Account:
     """φ learned from the table, with nothing looked up.
 
     Parameters
@@ -78,8 +119,10 @@ def table_account(table: LabelledTable, labels: Sequence[Any]) -> Account:
     table : LabelledTable
     labels : sequence
         The two classes.
+    steps : LearningSteps, optional
+        Told of the columns.
     """
-    models, told = recorded(lambda: learned_models(table, labels, None))
+    models, told = recorded(lambda: learned_models(table, labels, None, steps))
     sentence = (
         f"{PHI} is learned from the table's other columns; the certificate assumes "
         "that it is logistic in the value itself."
@@ -103,7 +146,10 @@ def recorded(
 
 
 def learned_models(
-    table: LabelledTable, labels: Sequence[Any], revealed: Revealed | None
+    table: LabelledTable,
+    labels: Sequence[Any],
+    revealed: Revealed | None,
+    steps: LearningSteps | None = None,
 ) -> dict[Any, Missingness]:
     """φ of each class that has missing values.
 
@@ -113,7 +159,12 @@ def learned_models(
     labels : sequence
     revealed : Revealed, or None
         What was looked up, where φ is to be learned from that too.
+    steps : LearningSteps, optional
+        Told of the columns.
     """
+    callbacks = [steps] if steps is not None and has_callbacks() else None
+    if steps is not None and callbacks is None:
+        steps.begin()
     models: dict[Any, Missingness] = {}
     for label in labels:
         if not table.missing_counts(label):
@@ -134,6 +185,7 @@ def learned_models(
                 answers,
                 rowwise=whole,
                 categories=[own.tolist() for own in table.blank_categories.values()],
+                callbacks=callbacks,
             )
         except ValueError as error:
             raise TableError(f"Class {label!r}: {error}") from error

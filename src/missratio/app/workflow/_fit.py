@@ -22,6 +22,7 @@ from missratio.app.tables import (
 )
 from missratio.app.workflow._account import (
     Account,
+    LearningSteps,
     check_models,
     table_account,
     written_account,
@@ -34,8 +35,11 @@ from missratio.app.workflow._options import LEARN, FitOptions
 from missratio.app.workflow._plan import PlanOptions
 from missratio.app.workflow._train import (
     Step,
+    Tick,
     covariance_of,
+    no_tick,
     train,
+    unheard,
 )
 from missratio.app.workflow._ways import unexplained
 from missratio.classifier import QueryBudget
@@ -77,8 +81,9 @@ def fit_table(
     source: TableFile,
     wanted: Wanted,
     options: FitOptions,
-    step: Step = lambda _: None,
+    step: Step = unheard,
     command: str | None = None,
+    tick: Tick = no_tick,
 ) -> FittedTable:
     """Fit and calibrate a classifier to a table.
 
@@ -93,6 +98,8 @@ def fit_table(
         Told what is done next.
     command : str, optional
         What the report says it was made by.
+    tick : callable
+        Told that so many parts of a step are done.
     """
     # None leaves the number of threads as it is.
     threads = 1 if table.X.size < THREADED_TREES else None
@@ -101,7 +108,7 @@ def fit_table(
         threadpool_limits(threads, user_api="openmp"),
     ):
         digest = beside.submit(source.file.sha256)
-        return _fit_table(table, source, digest, wanted, options, step, command)
+        return _fit_table(table, source, digest, wanted, options, step, command, tick)
 
 
 def _fit_table(
@@ -112,6 +119,7 @@ def _fit_table(
     options: FitOptions,
     step: Step,
     command: str | None,
+    tick: Tick,
 ) -> FittedTable:
     file = source.path
     assert options.controlled is not None
@@ -126,7 +134,7 @@ def _fit_table(
         controlled, alpha=options.alpha, delta=options.delta, calibration_size=size,
         seed=options.seed,
     )  # fmt: skip
-    account = account_of(table, labels, source, wanted, options, step, plan)
+    account = account_of(table, labels, source, wanted, options, step, plan, tick)
     trained = train(table, controlled, account, file, options, step)
     missing = {label: table.missing_counts(label) for label in labels}
     training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
@@ -190,6 +198,7 @@ def account_of(
     options: FitOptions,
     step: Step,
     plan: PlanOptions | None,
+    tick: Tick = no_tick,
 ) -> Account:
     """What is done about missing values, by what the options give.
 
@@ -201,6 +210,8 @@ def account_of(
         As of `fit_table`.
     plan : PlanOptions or None
         Of look-ups for the controlled class; None where there are several bounded.
+    tick : callable
+        Told that so many parts of a step are done.
     """
     file = source.path
     given = options.phi_file is not None or options.queries is not None
@@ -231,9 +242,8 @@ def account_of(
             lines=[numbers[row] for row in table.rows.tolist()],
         )
     if learns:
-        step("Learning why values are missing")
         with about_file(file):
-            return table_account(table, labels)
+            return table_account(table, labels, LearningSteps(step, tick))
     assert options.phi_file is not None
     account = written_account(table, labels, options.phi_file)
     with about_file(file):

@@ -37,6 +37,7 @@ from missratio.app.workflow._train import (
     Trained,
     fit_classifier,
     settled,
+    unheard,
     what_is_missing,
 )
 from missratio.classifier import (
@@ -81,7 +82,7 @@ def fit_classes(
     source: TableFile,
     wanted: Wanted,
     options: FitOptions,
-    step: Step = lambda _: None,
+    step: Step = unheard,
     command: str | None = None,
     trade_off: Path | None = None,
 ) -> FittedSeveral:

@@ -21,7 +21,14 @@ from missratio.app.workflow._fit import (
 from missratio.app.workflow._fit_classes import FittedSeveral
 from missratio.app.workflow._options import FitOptions
 from missratio.app.workflow._plan import PlanOptions
-from missratio.app.workflow._train import Step, Trained, train
+from missratio.app.workflow._train import (
+    Step,
+    Tick,
+    Trained,
+    no_tick,
+    train,
+    unheard,
+)
 from missratio.exceptions import Message, about_file
 
 
@@ -30,8 +37,9 @@ def fit_groups(
     source: TableFile,
     wanted: Wanted,
     options: FitOptions,
-    step: Step = lambda _: None,
+    step: Step = unheard,
     command: str | None = None,
+    tick: Tick = no_tick,
 ) -> FittedSeveral:
     """Fit a classifier to a table, and bound the error of a class in each group.
 
@@ -48,6 +56,8 @@ def fit_groups(
         Told what is done next.
     command : str, optional
         What the report says it was made by.
+    tick : callable
+        Told that so many parts of a step are done.
     """
     assert options.controlled is not None
     threads = 1 if table.X.size < THREADED_TREES else None
@@ -67,7 +77,7 @@ def fit_groups(
             seed=options.seed,
         )  # fmt: skip
         labels = list(table.counts)
-        account = account_of(table, labels, source, wanted, options, step, plan)
+        account = account_of(table, labels, source, wanted, options, step, plan, tick)
         trained = train(table, controlled, account, source.path, options, step)
         step("Describing it for a report")
         return _described(trained, table, account, source, digest, wanted, command)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -47,7 +47,23 @@ from missratio.missingness.arrays import columns_named
 from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
-Step = Callable[[str], None]
+
+class Step(Protocol):
+    """Told what is done next, and of how many parts it is."""
+
+    def __call__(self, what: str, total: int | None = None, /) -> None:
+        """Begin another step."""
+
+
+def unheard(what: str, total: int | None = None, /) -> None:
+    """A step that nobody is told of."""
+
+
+Tick = Callable[[int], None]
+
+
+def no_tick(parts: int) -> None:
+    """Parts of a step that nobody is told of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +133,8 @@ def train(
     if comparison.ranked:
         other = next(label for label in table.counts if label != controlled)
         method, why = comparison.chosen, said_of(comparison, repr(other))
+    elif comparison.note:
+        why = f"{why}; methods are not compared, as {comparison.note}"
     return Trained(classifier, method, why, comparison, told)
 
 

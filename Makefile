@@ -45,7 +45,7 @@ bench: $(VENV)/.installed-bench ## measure time and memory against other package
 	$(RUN) benchmarks/run.py
 
 validity: $(VENV)/.installed-dev ## run the long statistical suites
-	$(RUN) -m pytest -m validity -n auto --dist loadgroup $(PYTEST_ARGS)
+	$(RUN) -m pytest -m validity -n auto --dist loadscope $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.installed-dev ## read 100,000 mutated files, with progress
 	MISSRATIO_FUZZ=$(FUZZ_INPUTS) $(RUN) -m pytest -q -s -p no:cacheprovider tests/fuzz

@@ -17,8 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import learning_simulation as learning
 import table_simulation as table
 
-# One process, for the fixtures.
-pytestmark = [pytest.mark.validity, pytest.mark.xdist_group("learned φ")]
+pytestmark = pytest.mark.validity
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,7 @@ from missratio.threshold import CalibrationSample, Rule, make_rule
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import validity
 
-# One process, for the fixture.
-pytestmark = [pytest.mark.validity, pytest.mark.xdist_group("rules")]
+pytestmark = pytest.mark.validity
 
 
 @pytest.fixture(scope="module")

@@ -166,8 +166,7 @@ def sensitivity_curve(
     own = [study.at(study.tilted(model, float(s))) for s in tilts]
     other = study.other_powers(tilts)
     certificate = classifier.certificate_
-    holds = certificate.sensitivity
-    factor = np.inf if holds is None else holds
+    factor = np.inf if certificate.sensitivity is None else certificate.sensitivity
     return SensitivityCurve(
         classifier.alpha,
         Variation(wrong, *_columns(odds), (factor,)),

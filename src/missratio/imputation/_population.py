@@ -106,8 +106,7 @@ class Population:
         else:
             probability = 1.0 - inclusion
         levels: list[Levels] = []
-        all_places = []
-        incomplete = []
+        all_places, incomplete = [], []
         for j, name in enumerate(columns.names):
             observed = ~np.isnan(table[:, j])
             chance = probability[observed, j]

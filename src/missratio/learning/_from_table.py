@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -108,20 +109,28 @@ def fit_features(
         )
         return replace(found, tests=tests)
 
-    with one_blas_thread(table.size) as threads:
-        step = max(threads, 1) if listens(listener) else len(columns)
+    fits = _told_by_column(fit, len(columns), table.size, listener)
+    return dict(zip(columns.tolist(), fits, strict=True))
+
+
+def _told_by_column(
+    fit: Callable[[int], TableFit], n_columns: int, size: int, listener: Any
+) -> Iterator[TableFit]:
+    """The fits of columns, by threads; a listener is told of as many as there are."""
+    with one_blas_thread(size) as threads:
+        step = max(threads, 1) if listens(listener) else n_columns
         parts = [
-            range(start, min(start + step, len(columns)))
-            for start in range(0, len(columns), step)
+            range(start, min(start + step, n_columns))
+            for start in range(0, n_columns, step)
         ]
-        fits = told(
+        done = told(
             listener,
             "columns",
             parts,
             lambda part: share(fit, part, threads),
             len(parts),
         )
-    return dict(zip(columns.tolist(), chain.from_iterable(fits), strict=True))
+    return chain.from_iterable(done)
 
 
 def _teachable(

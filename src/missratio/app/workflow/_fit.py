@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -136,8 +137,7 @@ def _fit_table(
     )  # fmt: skip
     account = account_of(table, labels, source, wanted, options, step, plan, tick)
     trained = train(table, controlled, account, file, options, step)
-    missing = {label: table.missing_counts(label) for label in labels}
-    training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
+    training = training_of(table, file, digest)
     covariance = None
     if options.standard_errors:
         step("Estimating standard errors")
@@ -164,7 +164,7 @@ def _fit_table(
         covariance,
         table.rest,
     )
-    notes = [Message.plain(note) for note in table.notes]
+    notes = map(Message.plain, table.notes)
     told = [*notes, *account.warnings, *trained.warnings]
     finding = Finding.of(report.data, controlled, model.other_class)
     budget = None
@@ -172,6 +172,12 @@ def _fit_table(
         step("Trying other numbers of look-ups")
         budget = budget_of(trained.classifier, account.X, table.y, options.budgets)
     return FittedTable(model, trained.why, account, finding, budget, told)
+
+
+def training_of(table: LabelledTable, file: Path, digest: Future[str]) -> TrainingData:
+    """Which table a model is fitted on, for its file."""
+    missing = {label: table.missing_counts(label) for label in table.counts}
+    return TrainingData(file.name, digest.result(), dict(table.counts), missing)
 
 
 def feature_names(encoder: Encoder) -> Names:

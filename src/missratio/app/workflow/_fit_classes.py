@@ -13,7 +13,6 @@ from missratio._files import TableFile, written_whole
 from missratio.app.modelfile import (
     GroupedTableModel,
     MulticlassTableModel,
-    TrainingData,
 )
 from missratio.app.report import LabelledRows, Origin, describe_classes
 from missratio.app.tables import LabelledTable, Wanted, find_label
@@ -23,6 +22,7 @@ from missratio.app.workflow._fit import (
     account_of,
     check_columns,
     feature_names,
+    training_of,
 )
 from missratio.app.workflow._methods import (
     METHODS,
@@ -282,9 +282,8 @@ def _described(
     wanted: Wanted,
     command: str | None,
 ) -> FittedSeveral:
-    file, labels = source.path, list(table.counts)
-    missing = {label: table.missing_counts(label) for label in labels}
-    training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
+    file = source.path
+    training = training_of(table, file, digest)
     report = describe_classes(
         LabelledRows.read(trained.classifier, account.X, table.y),
         title=f"Predicting {wanted.target} in {file.name}",

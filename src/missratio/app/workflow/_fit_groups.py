@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threadpoolctl import threadpool_limits
 
 from missratio._files import TableFile
-from missratio.app.modelfile import GroupedTableModel, TrainingData
+from missratio.app.modelfile import GroupedTableModel
 from missratio.app.report import LabelledRows, Origin, describe_groups
 from missratio.app.tables import LabelledTable, Wanted, two_classes
 from missratio.app.workflow._account import Account
@@ -17,6 +17,7 @@ from missratio.app.workflow._fit import (
     account_of,
     check_columns,
     feature_names,
+    training_of,
 )
 from missratio.app.workflow._fit_classes import FittedSeveral
 from missratio.app.workflow._options import FitOptions
@@ -92,10 +93,9 @@ def _described(
     wanted: Wanted,
     command: str | None,
 ) -> FittedSeveral:
-    file, labels = source.path, list(table.counts)
+    file = source.path
     assert wanted.groups is not None
-    missing = {label: table.missing_counts(label) for label in labels}
-    training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
+    training = training_of(table, file, digest)
     report = describe_groups(
         LabelledRows.read(
             trained.classifier, account.X, table.y, account.inclusion,

@@ -114,14 +114,13 @@ def predict_table(
     tick : callable
         Told how many rows were written.
     """
-    keep, force = named_columns(source, options.keep), options.force
-    drop = named_columns(source, options.drop)
-    check_writable(out, force=force, inputs=[source.path])
+    keep, drop = (named_columns(source, each) for each in (options.keep, options.drop))
+    check_writable(out, force=options.force, inputs=[source.path])
     labelling = labelling_of(model)
     _check_output(out, keep, labelling)
     source.check_header()
-    check_names(source, "--keep", keep)
-    check_names(source, "--drop", drop)
+    for option, names in (("--keep", keep), ("--drop", drop)):
+        check_names(source, option, names)
     encoder = model.encoder.with_marks(source.marks)
     allowed = [model.target, *model.dropped, *keep, *drop]
     with about_file(source.path):
@@ -130,13 +129,12 @@ def predict_table(
         _check_standard_errors(model)
     labelled = model.target in source.names and model.target not in drop
     beside = _group_column(model, source)
-    needed = [*keep, *encoder.names, *[model.target] * labelled, *beside]
-    needed = list(dict.fromkeys(needed))
+    needed = dict.fromkeys([*keep, *encoder.names, *[model.target] * labelled, *beside])
     escapes = options.escape_formulas and kind_of(out) == "csv"
     measured = labelling.measured() if labelled else None
     done = Predicted(dict.fromkeys(labelling.labels, 0), measured=measured)
-    with written_whole(out, force=force) as draft, BatchWriter(draft) as writer:
-        for batch in filter(len, source.batches(needed)):
+    with written_whole(out, force=options.force) as draft, BatchWriter(draft) as writer:
+        for batch in filter(len, source.batches(list(needed))):
             with about_file(source.path):
                 X = encoder.encode(batch, done.rows, place=source.place)
             groups = _texts(encoder, batch, beside[0]) if beside else None

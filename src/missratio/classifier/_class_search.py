@@ -240,7 +240,8 @@ def _share(
     """The weighted share of a class's rows that get their own, and its variance."""
     right = decision.decide(rows.scores) == position
     masses = rows.weights / rows.weights.sum()
-    share = float(masses @ right)
+    # Rounding must not make it more than all of them.
+    share = min(float(masses @ right), 1.0)
     return share, float(np.sum(masses**2 * (right - share) ** 2))
 
 

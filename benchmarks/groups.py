@@ -241,6 +241,7 @@ def simulate(
 def main() -> None:
     """Print a line for each setting."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--settings", type=int, default=9)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--lost", action="store_true", help="caps and look-ups")
@@ -249,7 +250,7 @@ def main() -> None:
         _print_lost(asked)
         return
     print("setting  threshold  groups  precision  missing  delta  certified  broken  p")
-    for number in range(asked.settings):
+    for number in range(asked.first, asked.first + asked.settings):
         found = simulate(Setting.draw(number), asked.repeats)
         setting = found.setting
         print(
@@ -263,7 +264,7 @@ def main() -> None:
 
 def _print_lost(asked) -> None:
     print("setting  kind      groups  slope  delta  certified  capped  broken  p")
-    for number in range(asked.settings):
+    for number in range(asked.first, asked.first + asked.settings):
         found = simulate(LostSetting.draw(number), asked.repeats)
         setting = found.setting
         print(

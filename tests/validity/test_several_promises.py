@@ -135,7 +135,7 @@ class LookUpsForgotten:
 def test_forgetting_what_was_lost_is_caught(kind, change):
     # Large values go missing, so that errors do.
     number = groups.KINDS.index(kind)
-    setting = replace(groups.LostSetting.draw(number), slope=2.5, intercept=-1.5)
+    setting = replace(groups.LostSetting.draw(number), slope=4.0, intercept=-1.0)
     assert groups.simulate(setting, 20, change).p_value < SURE
 
 

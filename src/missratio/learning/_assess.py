@@ -26,10 +26,10 @@ from missratio.learning._from_table import (
     shared_masks,
     usable_features,
 )
+from missratio.learning._lookup_functions import LookupFunctions
 from missratio.learning._lookup_tests import carrying_share, form_test, others_test
 from missratio.learning._overidentified import Overidentification
 from missratio.learning._precision import lookup_covariance
-from missratio.learning._test_functions import TestFunctions
 from missratio.missingness.arrays import listed
 
 TEACHES_NOTHING = 5.0
@@ -120,7 +120,7 @@ def assess_features(
         shared = shared_masks(missing)
         usable = usable_features(missing, shared)
         if fitted:
-            functions = TestFunctions.of(values, answers, usable)
+            functions = LookupFunctions.of(values, answers, usable)
         findings += _together(shared, missing, taught, fitted, names)
     for j, theta in thetas.items():
         own = evidence[j]
@@ -304,7 +304,7 @@ def _dependence(name: str, place: int, direction: float, names: Sequence[str]) -
 
 
 def _others_from_lookups(
-    functions: TestFunctions,
+    functions: LookupFunctions,
     j: int,
     theta: FloatArray,
     evidence: Evidence,

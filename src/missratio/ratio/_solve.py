@@ -135,7 +135,8 @@ def _solve_first_order(
         start,
         scale=scale,
         coarse=coarse,
-        rescale=None if coarse is None else partial(_hessian_root, coarse),
+        # Without a penalty a long way may have no end, and its Hessian no inverse.
+        rescale=partial(_hessian_root, coarse) if coarse and problem.bounded else None,
         tol=tol,
         max_iter=10 * max_iter,
     )
@@ -152,7 +153,8 @@ def _is_copied(problem: RatioProblem) -> bool:
     """Whether first steps are taken on a copy of all rows in single precision."""
     sample = problem.denominator
     return (
-        isinstance(sample, Sample | RowSample)
+        problem.n_parameters > GRADIENT_PARAMETERS
+        and isinstance(sample, Sample | RowSample)
         and not problem.rereads
         and sample.precision < SINGLE_PRECISION
         and sample.size <= COPIED_ELEMENTS

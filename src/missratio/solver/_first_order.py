@@ -16,12 +16,16 @@ from missratio.solver._result import Evaluate, Evaluation, Solution, Status
 
 FINEST_TOL = 1e-6
 # A function in single precision shows the way until gradients are so small, or as small
-# as its rounding error, which grows with the parameters. A pass takes a third.
+# as its rounding error, which grows with the parameters. A pass takes a third. A matrix
+# as scale enlarges the error where there is little spread.
 COARSE_TOL = 1e-5
+COARSE_MATRIX_TOL = 1e-4
 COARSE_ERROR = 2e-6
-# Where steps are more than one for so many parameters, a Hessian to precondition by
-# costs less than the rest of them, once gradients are small enough for it to serve.
-PARAMETERS_A_STEP = 30
+# Where steps are more than these, and than one for so many parameters, a Hessian to
+# precondition by costs less than the rest of them, once gradients are small enough for
+# it to serve.
+LONG_WAY = 50
+PARAMETERS_A_STEP = 40
 SERVED_TOL = 3e-3
 
 
@@ -162,10 +166,11 @@ class _Search:
     ) -> bool:
         """Whether single precision still shows the way; a Hessian may do so better."""
         steepest = float(np.abs(gradient).max())
-        long_way = self.n_coarse > len(point) / PARAMETERS_A_STEP
+        long_way = self.n_coarse > max(LONG_WAY, len(point) / PARAMETERS_A_STEP)
         if self.rescale and long_way and steepest < SERVED_TOL:
             raise _LongWayError
-        least = max(COARSE_TOL, COARSE_ERROR * float(np.linalg.norm(point)))
+        least = COARSE_TOL if self.scale.ndim == 1 else COARSE_MATRIX_TOL
+        least = max(least, COARSE_ERROR * float(np.linalg.norm(point)))
         return not result.no_optimum[0] and steepest > least
 
 
@@ -177,4 +182,8 @@ def _scaled(scale: FloatArray, vector: FloatArray, *, trans: int) -> FloatArray:
     """A point on the parameters' own scale (L⁻ᵀx), or a gradient off it (L⁻¹g)."""
     if scale.ndim == 1:
         return scale * vector
-    return np.asarray(solve_triangular(scale, vector, lower=True, trans=trans))
+    # Looking at the matrix again and again would take a quarter of a fit.
+    solved = solve_triangular(
+        scale, vector, lower=True, trans=trans, check_finite=False
+    )
+    return np.asarray(solved)

@@ -17,7 +17,7 @@ TEST_ROWS, ROWS_PER_ANSWER = 2000, 50
 
 
 @dataclass(frozen=True, slots=True)
-class TestFunctions:
+class LookupFunctions:
     """Functions of the columns, at looked-up rows and at some of the others.
 
     Parameters
@@ -43,7 +43,7 @@ class TestFunctions:
     @classmethod
     def of(
         cls, values: FloatArray, answers: FloatArray, usable: BoolArray
-    ) -> TestFunctions:
+    ) -> LookupFunctions:
         """Those of a table, with what was looked up of it."""
         known = ~np.isnan(answers)
         n_wanted = max(TEST_ROWS, ROWS_PER_ANSWER * int(known.sum(axis=0).max()))

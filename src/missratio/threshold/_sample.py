@@ -55,7 +55,7 @@ class LookUps:
     @property
     def n_incomplete(self) -> int:
         """Incomplete rows of all strata."""
-        return sum(self.incomplete.tolist())
+        return int(sum(self.incomplete.tolist()))
 
     @property
     def drawn(self) -> IntArray:

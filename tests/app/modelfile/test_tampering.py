@@ -58,7 +58,7 @@ def test_a_pickle_is_not_run(saved, tmp_path):
             return (exec, (f"open({str(tmp_path / 'harm')!r}, 'w').close()",))
 
     saved.write_bytes(pickle.dumps(Harm()))
-    refused(saved, "no model file")
+    refused(saved, "isn.t a model file")
     assert not (tmp_path / "harm").exists()
 
 

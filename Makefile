@@ -45,10 +45,10 @@ bench: $(VENV)/.installed-bench ## measure time and memory against other package
 	$(RUN) benchmarks/run.py
 
 validity: $(VENV)/.installed-dev ## run the long statistical suites
-	$(RUN) -m pytest -m validity -n auto --dist worksteal $(PYTEST_ARGS)
+	$(RUN) -m pytest -m validity -n auto --dist loadscope $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.installed-dev ## read 100,000 mutated files, with progress
-	MISSRATIO_FUZZ=$(FUZZ_INPUTS) $(RUN) -m pytest -q -p no:cacheprovider tests/fuzz
+	MISSRATIO_FUZZ=$(FUZZ_INPUTS) $(RUN) -m pytest -q -s -p no:cacheprovider tests/fuzz
 
 faults: $(VENV)/.installed-dev ## fail every write of every command; kill each 200 times
 	$(RUN) tests/support/faults.py faults

@@ -1,9 +1,11 @@
 """How often promises to groups, and about precision, are broken, in random settings.
 
 The score is a column, normal in each group and class, so that errors and precision are
-known exactly. Values of the controlled class go missing not at random.
+known exactly. Values of the controlled class go missing not at random; with --lost in
+ways that need a cap on weights, or look-ups.
 
     python benchmarks/groups.py
+    python benchmarks/groups.py --lost
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 from scipy.stats import binomtest, norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 
@@ -20,6 +23,9 @@ import missratio as mr
 from missratio.exceptions import NoCertificateError
 
 SEED, REPEATS = 5, 400
+KINDS = ("caps", "look-ups")
+# Points of each group's law that its error is measured on.
+GRID = 5000
 
 
 class FirstColumn(ClassifierMixin, BaseEstimator):
@@ -122,13 +128,91 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class LostSetting:
+    """Groups whose rows weigh without a bound, or are looked up in part."""
+
+    kind: str
+    shifts: np.ndarray
+    shares: np.ndarray
+    rows: int
+    alpha: float
+    delta: float
+    slope: float
+    intercept: float
+    looked_up: float
+
+    @classmethod
+    def draw(cls, number: int) -> LostSetting:
+        """Setting number so-and-so."""
+        rng = np.random.default_rng([SEED, 2, number])
+        n_groups = int(rng.integers(2, 5))
+        return cls(
+            KINDS[number % len(KINDS)],
+            rng.normal(0, 0.7, n_groups),
+            rng.dirichlet(np.full(n_groups, 4.0)),
+            int(rng.integers(1500, 4000)),
+            float(rng.uniform(0.1, 0.25)),
+            float(rng.choice([0.1, 0.2])),
+            float(rng.choice([-1.5, 0.7, 1.5, 2.5])),
+            float(rng.uniform(-2.5, -0.5)),
+            float(rng.uniform(0.3, 0.8)),
+        )
+
+    @property
+    def shared(self) -> bool:
+        """Each group has a threshold of its own."""
+        return False
+
+    def fit(self, rng, seed: int, change=lambda classifier: classifier):
+        """Draw rows, lose some, look up some of these, fit."""
+        groups = rng.choice(len(self.shifts), self.rows, p=self.shares)
+        y = (rng.random(self.rows) < 0.45).astype(int)
+        X = rng.normal(self.shifts[groups] + 1.8 * y)[:, None]
+        phi = mr.FunctionMissingness(
+            lambda x: expit(self.intercept + self.slope * x[:, 0])
+        )
+        lost = (y == 0) & (rng.random(self.rows) < phi.missing_probability(X))
+        more, models = {}, {0: phi}
+        if self.kind == "look-ups":
+            drawn = rng.permutation(np.flatnonzero(lost))
+            drawn = drawn[: max(1, round(self.looked_up * len(drawn)))]
+            inclusion = np.where(lost, 0.0, 1.0)
+            inclusion[drawn] = len(drawn) / lost.sum()
+            lost[drawn] = False
+            more, models = {"inclusion": inclusion}, None
+        X[lost] = np.nan
+        classifier = mr.GroupedNeymanPearsonClassifier(
+            FirstColumn(),
+            self.alpha,
+            self.delta,
+            missingness=models,
+            on_infeasible="reject_all",
+            random_state=seed,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return change(classifier).fit(X, y, groups, **more)
+
+    def broken(self, fitted) -> bool:
+        """Whether a group's error is above α, on a grid of its law."""
+        law = norm.ppf((np.arange(GRID) + 0.5) / GRID)
+        for place, shift in enumerate(self.shifts):
+            rows = np.full(GRID, place, dtype=object)
+            error = np.mean(fitted.predict((shift + law)[:, None], rows) == 1)
+            if error > self.alpha + 1.0 / GRID:
+                return True
+        return False
+
+
+@dataclass(frozen=True)
 class Outcome:
     """Of so many repeats, those with a certificate and those with a broken promise."""
 
-    setting: Setting
+    setting: Setting | LostSetting
     repeats: int
     certified: int
     broken: int
+    capped: int = 0
 
     @property
     def p_value(self) -> float:
@@ -137,28 +221,36 @@ class Outcome:
         return float(test.pvalue)
 
 
-def simulate(setting: Setting, repeats: int = REPEATS, change=lambda c: c) -> Outcome:
+def simulate(
+    setting: Setting | LostSetting, repeats: int = REPEATS, change=lambda c: c
+) -> Outcome:
     """Fit again and again."""
-    certified = broken = 0
+    certified = broken = capped = 0
     for repeat in range(repeats):
         try:
             rng = np.random.default_rng([SEED, 1, repeat])
             fitted = setting.fit(rng, repeat, change)
         except NoCertificateError:
             continue
-        certified += 1
+        certified += any(each.certified for each in fitted.certificate_.promises)
+        capped += fitted.cap_ is not None
         broken += setting.broken(fitted)
-    return Outcome(setting, repeats, certified, broken)
+    return Outcome(setting, repeats, certified, broken, capped)
 
 
 def main() -> None:
     """Print a line for each setting."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--settings", type=int, default=9)
     parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--lost", action="store_true", help="caps and look-ups")
     asked = parser.parse_args()
+    if asked.lost:
+        _print_lost(asked)
+        return
     print("setting  threshold  groups  precision  missing  delta  certified  broken  p")
-    for number in range(asked.settings):
+    for number in range(asked.first, asked.first + asked.settings):
         found = simulate(Setting.draw(number), asked.repeats)
         setting = found.setting
         print(
@@ -166,6 +258,19 @@ def main() -> None:
             f"{len(setting.shifts):6d}  {setting.precision or 0:9.2f}  "
             f"{'yes' if setting.slope else 'no':7s}  {setting.delta:5.2f}  "
             f"{found.certified:9d}  {found.broken / found.repeats:6.3f}  "
+            f"{found.p_value:.2g}"
+        )
+
+
+def _print_lost(asked) -> None:
+    print("setting  kind      groups  slope  delta  certified  capped  broken  p")
+    for number in range(asked.first, asked.first + asked.settings):
+        found = simulate(LostSetting.draw(number), asked.repeats)
+        setting = found.setting
+        print(
+            f"{number:7d}  {setting.kind:8s}  {len(setting.shifts):6d}  "
+            f"{setting.slope:5.1f}  {setting.delta:5.2f}  {found.certified:9d}  "
+            f"{found.capped:6d}  {found.broken / found.repeats:6.3f}  "
             f"{found.p_value:.2g}"
         )
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from learning_simulation import (
     CERTIFICATE_REPEATS,
-    COVERAGE_REPEATS,
     KINDS,
     LAWS,
     LEVELS,
@@ -37,8 +36,13 @@ from learning_simulation import (
 def as_markdown(results: Results) -> str:
     """The page of the documentation."""
     repeats = len(results.example.error["known"])
-    lines = [HEADER]
-    lines += ["## The band", "", BAND, ""]
+    few = len(results.coverage[0].wald)
+    error = {
+        level: f"{math.sqrt(level * (1 - level) / (9 * few)):.3f}"
+        for level in (0.05, 0.1)
+    }
+    band = BAND.format(repeats=few, at_95=error[0.05], at_90=error[0.1])
+    lines = [HEADER.format(repeats=repeats), "## The band", "", band, ""]
     for delta in LEVELS:
         lines += [f"Coverage at {1 - delta:.0%}:", ""]
         lines += coverage_table(results.coverage, delta)
@@ -144,17 +148,18 @@ def distance_table(distances: Sequence[Distances]) -> list[str]:
 
 HEADER = """# Validity of learned φ
 
-Written by `python benchmarks/learning.py --write docs/learning_validity.md`; `make
-validity` runs the same simulations and fails where coverage or a certificate is off.
+Written by `python benchmarks/learning.py --repeats {repeats} --write
+docs/learning_validity.md`; `make validity` runs the same simulations and fails where
+coverage or a certificate is off.
 Values go missing with a logistic probability φ; m of those missing are looked up by
 chance, and `learn_missingness` learns φ from these and from the observed values.
 """
-BAND = f"""Whether φ lies within its band at all values between the 0.1% and 99.9%
-quantiles of their law. Of each setting {COVERAGE_REPEATS} repeats; a figure is over
+BAND = """Whether φ lies within its band at all values between the 0.1% and 99.9%
+quantiles of their law. Of each setting {repeats} repeats; a figure is over
 three laws of the values (normal, exponential, Student's t with 3 degrees of freedom)
 and three slopes of the log-odds (−2, 0, 1), with a standard error of about
-{math.sqrt(0.05 * 0.95 / (9 * COVERAGE_REPEATS)):.3f} at 95% and
-{math.sqrt(0.1 * 0.9 / (9 * COVERAGE_REPEATS)):.3f} at 90%. There are 400 rows, or as
+{at_95} at 95% and
+{at_90} at 90%. There are 400 rows, or as
 many as make 220 missing values."""
 ROWS = """Whole rows, 800 of N(0, I), missing with log-odds −1 + Σx/√d: a band round the
 ellipsoid that holds the region, and so conservative. At 500 points of N(0, 2.25 I):"""

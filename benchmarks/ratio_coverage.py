@@ -253,6 +253,9 @@ def bootstrap(setting: Setting, data: Data, draws: int, seed: int = 0) -> np.nda
     results = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mr.exceptions.WeightConcentrationWarning)
+        # Drawn rows scatter twice as much as rows do, about a φ that is right.
+        warnings.simplefilter("ignore", mr.missingness.MissingnessContradictionWarning)
+        warnings.simplefilter("ignore", mr.learning.MissingnessWarning)
         for _ in range(draws):
             index = np.concatenate([rng.choice(rows, len(rows)) for rows in places])
             results.append(estimates(fit(setting, data.rows(index))))
@@ -362,8 +365,8 @@ def _range(values: np.ndarray) -> str:
 
 PAGE = """# Coverage of a ratio's intervals
 
-Written by `python benchmarks/ratio_coverage.py --write docs/coverage.md`; `make
-validity` runs a part of the same simulation.
+Written by `python benchmarks/ratio_coverage.py --repeats {repeats} --write
+docs/coverage.md`; `make validity` runs a part of the same simulation.
 
 Both classes are normal with the same covariance (correlation 0.5; 0 for naive Bayes),
 so that θ and log r are known. Class 1 loses whole rows or single entries, logistically

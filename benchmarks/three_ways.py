@@ -123,7 +123,7 @@ def bars(repeats: int) -> list[str]:
     slope = slope_errors(20_000, 10, 0.5, max(2, repeats // 10))
     ctg, weather = (
         [powers(name, seed) for seed in range(count)]
-        for name, count in (("ctg", repeats), ("weather", max(1, repeats // 10)))
+        for name, count in (("ctg", repeats), ("weather", max(1, repeats // 6)))
     )
     ctg, weather = (
         {key: float(np.mean([each[key] for each in found])) for key in found[0]}

@@ -364,8 +364,8 @@ def table(outcomes: Sequence[Outcome]) -> list[str]:
 
 HEADER = """# Validity of the threshold rules
 
-Written by `python benchmarks/validity.py --write docs/validity.md`; `make validity`
-runs the same simulation and fails where a rule breaks its promise.
+Written by `python benchmarks/validity.py --repeats {repeats} --write docs/validity.md`;
+`make validity` runs the same simulation and fails where a rule breaks its promise.
 
 The score of the controlled class is N(0, 1), that of the other class N(1.5, 1), so that
 the type I error and the power of each threshold are known exactly; with ties both are

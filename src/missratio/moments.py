@@ -178,14 +178,12 @@ def accumulate(
         features = features - at.centre[:, None, :].astype(np.float32)
         at = replace(at, centre=None)
     score = at.score(features)
-    terms = term_of(score)
-    if isinstance(terms, Term):
-        terms = (terms,)
+    found = term_of(score)
+    terms = (found,) if isinstance(found, Term) else found
     zero = np.zeros(len(score))
     low = score.min(axis=-1) if lowest else zero - math.inf
-    high = terms[0].highest
-    if high is None:
-        high = score.max(axis=-1)
+    known = terms[0].highest
+    high = score.max(axis=-1) if known is None else known
     sums = []
     picked = None if drawn is None else _draw(terms, weights, drawn)
     for i, term in enumerate(terms):

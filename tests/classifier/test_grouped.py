@@ -127,6 +127,32 @@ def test_promises_are_kept_in_a_short_simulation():
     assert found.p_value > 1e-3
 
 
+@pytest.mark.parametrize(("number", "repeats"), [(0, 5), (1, 20)])
+def test_groups_that_lost_rows_are_kept_their_promises(number, repeats):
+    found = simulation.simulate(simulation.LostSetting.draw(number), repeats)
+    assert found.certified > 0.7 * repeats
+    assert found.p_value > 1e-3
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_every_group_of_the_table_has_a_line(lost):
+    X, y, groups = draw()
+    # A group without a row of the controlled class has nothing to calibrate on.
+    groups = np.where((groups == "tiny") & (y == 0), "old", groups)
+    given = {}
+    if lost:
+        phi = mr.FunctionMissingness(lambda x: 0.2 + 0.3 * (x[:, 0] > 1), maximum=0.5)
+        X[y == 0] = mr.corrupt(X[y == 0], phi, 0)
+        given = {"missingness": {0: phi}}
+    fitted = classifier(**given).fit(X, y, groups)
+    table = fitted.certificate_.to_frame().set_index("group")
+    assert table.loc["tiny", "rows"] == 0
+    assert not table.loc["tiny", "certified"]
+    assert table.loc["old", "certified"]
+    with pytest.raises(NoCertificateError, match=r"Group 'tiny': .* 0 rows would"):
+        classifier(on_infeasible="raise", **given).fit(X, y, groups)
+
+
 def test_look_ups_need_no_model_of_missingness():
     rng = np.random.default_rng(0)
     y, groups = np.repeat([0, 1], 1500), rng.choice(["old", "young"], 3000)

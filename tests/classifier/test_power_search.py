@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import missratio as mr
 from missratio.classifier import PowerSearch
-from missratio.classifier._comparison import measured_power
+from missratio.classifier._comparison import measured_power, too_few
 
 ALPHA, DELTA = 0.1, 0.1
 
@@ -223,3 +223,32 @@ def test_the_certificate_holds_whichever_is_taken(times, broken):
     assert violations(times, peeks=False) <= binom.ppf(0.999, times, DELTA)
     # Choosing by calibration rows is caught.
     assert violations(broken, peeks=True) > binom.ppf(0.999, broken, DELTA)
+
+
+def test_too_few_complete_rows_tell_nothing_apart():
+    """Of 300 controlled rows 20 are complete: at 5% one of them is above."""
+    X, y = two_columns()
+    lost = np.flatnonzero(y == 0)[20:]
+    X[lost, 0] = np.nan
+    weak_first = {"weak": Column(0), "strong": Column(1)}
+    search = PowerSearch(weak_first, 0.05, random_state=0).fit(X, y)
+    comparison = search.comparison_
+    assert comparison.chosen == "weak"
+    assert not comparison.ranked
+    assert "20 complete rows of the controlled class are worth 20" in comparison.note
+    assert "takes 60 or more" in comparison.note
+    # At a level that so many rows can tell, they are compared.
+    search = PowerSearch(weak_first, 0.2, random_state=0).fit(X, y)
+    assert search.comparison_.note == ""
+    assert len(search.comparison_.ranked) == 2
+
+
+def test_rows_that_weigh_much_are_worth_less():
+    weights = np.r_[np.ones(99), 99.0]
+    is_other = np.zeros(100, dtype=bool)
+    both = np.r_[is_other, ~is_other], np.r_[weights, np.ones(100)]
+    assert "worth 4" in too_few(*both, 0.1, "rows")
+    assert too_few(both[0], np.ones(200), 0.1, "rows") == ""
+    assert "the other class" in too_few(
+        both[0], np.r_[np.ones(100), 0 * weights], 0.1, ""
+    )

@@ -36,6 +36,62 @@ def weighted_stream(rng, error, n_rows=1500):
     return wrong, weights
 
 
+def audited_stream(rng, error, least, n_rows=3000):
+    """Rows of two classes; wrong rows are flagged, and labelled more often.
+
+    What comes back is of the controlled class and has a label.
+    """
+    controlled = rng.random(n_rows) < 0.6
+    wrong = rng.random(n_rows) < error
+    inclusion = np.where(wrong, rng.uniform(0.6, 1.0, n_rows), least)
+    seen = controlled & (rng.random(n_rows) < inclusion)
+    return wrong[seen], None, inclusion[seen]
+
+
+def audited_alarms(n_repeats, error, least, known=True, seed=0):
+    """In how many repeats an alarm was raised, by a monitor at alpha 0.1, delta 0.1."""
+    raised = 0
+    for repeat in range(n_repeats):
+        rng = np.random.default_rng([seed, repeat])
+        wrong, _, inclusion = audited_stream(rng, error, least)
+        monitor = TypeIErrorMonitor(0.1, 0.1, least if known else 1.0)
+        raised += monitor.update(wrong, None, inclusion if known else None).alarm
+    return raised
+
+
+def test_false_alarms_are_at_most_delta_where_labels_are_drawn():
+    assert not_above(audited_alarms(60, 0.1, 0.2), 60, 0.1)
+    # Without the probabilities nearly every stream would raise one.
+    assert audited_alarms(20, 0.1, 0.2, known=False) > 15
+    assert audited_alarms(20, 0.3, 0.2) > 15
+
+
+def test_the_error_is_estimated_without_the_bias_of_labels():
+    rng = np.random.default_rng(0)
+    wrong, _, inclusion = audited_stream(rng, 0.1, 0.25, 200_000)
+    monitor = TypeIErrorMonitor(0.2, 0.05, 0.25).update(wrong, None, inclusion)
+    assert monitor.error == pytest.approx(0.1, abs=0.005)
+    assert monitor.bound.low < 0.1 < monitor.bound.high
+    again = TypeIErrorMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
+    assert (again.error, again.bound) == (monitor.error, monitor.bound)
+
+
+def test_where_every_row_is_labelled_probabilities_change_nothing():
+    wrong = np.random.default_rng(1).random(500) < 0.1
+    plain = TypeIErrorMonitor(0.1).update(wrong)
+    certain = TypeIErrorMonitor(0.1).update(wrong, inclusion=np.ones(500))
+    assert plain.to_dict() == certain.to_dict()
+
+
+def test_a_probability_below_the_least_is_refused():
+    with pytest.raises(ValueError, match=r"between least_inclusion=0\.5 and 1"):
+        TypeIErrorMonitor(0.1, 0.05, 0.5).update([0, 1], inclusion=[0.4, 1.0])
+    with pytest.raises(ValueError, match="one entry for each of the 2 rows"):
+        TypeIErrorMonitor(0.1).update([0, 1], inclusion=[1.0])
+    with pytest.raises(ValueError, match="least_inclusion is the least"):
+        TypeIErrorMonitor(0.1, 0.05, 0.0)
+
+
 @pytest.mark.parametrize("alpha", [0.02, 0.1, 0.3])
 def test_false_alarms_are_at_most_delta_however_often_one_looks(alpha):
     raised = alarms(lambda rng: (rng.random(1000) < alpha,), 60, alpha, 0.1)

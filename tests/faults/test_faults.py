@@ -33,6 +33,18 @@ def test_faults_and_kills_lose_nothing():
         assert each["failed or killed"] >= each["tried"] // 3 > 0
 
 
+def test_a_state_that_is_watched_on_is_the_old_or_the_new_one():
+    words = ["--commands", "watch-again", "--every", "2", "--times", "6"]
+    run = subprocess.run(
+        [sys.executable, SCRIPT, "faults", "kills", *words],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+    found = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [each["problems"] for each in found] == [0, 0]
+    assert all(each["failed or killed"] >= each["tried"] // 3 > 0 for each in found)
+
+
 BROKEN = """
 import sys
 sys.path.insert(0, {support!r})
@@ -47,12 +59,13 @@ faults.main()
 """
 
 
-def test_a_command_that_writes_in_place_is_caught(tmp_path):
+@pytest.mark.parametrize("command", ["predict", "watch-again"])
+def test_a_command_that_writes_in_place_is_caught(tmp_path, command):
     """The same search, of a command that copies its draft over the old file."""
     script = tmp_path / "broken.py"
     script.write_text(BROKEN.format(support=str(SCRIPT.parent)))
     run = subprocess.run(
-        [sys.executable, script, "faults", "--commands", "predict", "--last", "3"],
+        [sys.executable, script, "faults", "--commands", command, "--last", "3"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 1, run.stdout + run.stderr

@@ -133,22 +133,24 @@ def test_any_bytes_are_a_page_or_refused(tmp_path, content):
 SOUND = page(800, 30, 100) + bytes(30)
 SIZE = len(SOUND)
 FOOTERS = {
-    footer(SIZE, n_rows=99): "there aren't",
-    footer(10**6): "there aren't",
-    footer(SIZE, start=0): "there aren't",
+    footer(SIZE, n_rows=99): "don't exist",
+    footer(10**6): "don't exist",
+    footer(SIZE, start=0): "don't exist",
     footer(SIZE, total=700): "its column has 700",
     footer(SIZE, n_values=90, n_rows=90): "its column 90",
     footer(SIZE)[:-4]: "no end",
     struct((4, 9, b"\xfc\xff\xff\x03")): "no end",
     struct((4, 9, b"\x15\x02")): "isn't one",
     struct((3, 6, varint(1))): "isn't one",
-    struct((4, 9, b"\x1c" + struct((1, 9, b"\x0c")))): "a number",
+    struct((4, 9, b"\x1c" + struct((1, 9, b"\x0c")))): "impossible number",
     struct(
         (4, 9, b"\x1c" + struct((1, 9, b"\x1c\x00"), (3, 6, varint(1))))
     ): "without pages",
     struct(
         (4, 9, b"\x1c" + struct((1, 9, b"\x1c\x3c\x00\x00"), (3, 6, varint(1))))
     ): "without a name",
+    footer(SIZE).replace(b"\x18\x01a", b"\x19\x18\x01a"): "without a name",
+    footer(SIZE).replace(b"\x18\x01a", b"\x15\x02"): "without a name",
 }
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import atheris
 
+sys.path.append(str(Path(__file__).parents[1] / "support"))
 with atheris.instrument_imports(include=["missratio._files", "missratio.app.tables"]):
     import test_fuzz as seeds
 

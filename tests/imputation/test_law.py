@@ -60,7 +60,7 @@ def test_moments_and_quantiles_of_what_went_missing(skewed):
 
 def test_without_the_tilt_it_is_wrong(skewed, monkeypatch):
     lossy = skewed()
-    monkeypatch.setattr(_population, "_tilt", lambda places, chance, n: np.ones(n))
+    monkeypatch.setattr(_population, "_tilt", lambda places, chance, n, _: np.ones(n))
     completed = TiltedImputer(lossy.phi, random_state=0).fit_transform(lossy.X)
     assert not is_right(lossy, completed)
 

@@ -107,8 +107,9 @@ def test_a_certificate_rests_on_a_learned_category():
     third = fresh[:, 1] - fresh[:, 2] + 0.3 * rng.normal(size=len(fresh))
     assert classifier.predict(np.column_stack([fresh, third])).mean() < 0.2
     ratio = mr.KLIEP(missingness=learned).fit(X, y)
-    with pytest.raises(ValueError, match="category's levels"):
-        mr.ratio_uncertainty(ratio, X, y)
+    uncertainty = mr.ratio_uncertainty(ratio, X, y)
+    assert uncertainty.learned_on == {0: "other"}
+    assert np.isfinite(uncertainty.standard_errors).all()
 
 
 def test_numbers_that_go_missing_together_are_no_category():

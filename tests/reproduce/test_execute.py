@@ -10,7 +10,7 @@ from missratio._files import write_whole
 from missratio.reproduce import EXPERIMENTS, Conditions
 from missratio.reproduce import _execute as execute
 from missratio.reproduce._execute import Plan, Runner
-from missratio.reproduce._store import Task
+from missratio.reproduce._store import Finished, Store, Task
 
 
 def run(out, jobs=1, runs=60, seed=0, names=("naive_bayes",), tick=lambda *_: None):
@@ -113,6 +113,56 @@ def test_a_shard_of_another_task_is_not_believed(tmp_path):
     runner, results = run(tmp_path)
     assert runner.resumed == 19
     assert tables(results) == expected
+
+
+TASK = Task("naive_bayes", (0.1, 0.2), range(3), ("M-KLIEP", "CC-KLIEP"), Conditions())
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A store with one finished task, and the file that it is in."""
+    store, rng = Store(tmp_path), np.random.default_rng(0)
+    values = {method: rng.normal(size=(3, 2)) for method in TASK.methods}
+    store.save(TASK, "data", Finished(values, 1.5))
+    (path,) = tmp_path.rglob("*.npz")
+    return store, path, values
+
+
+def test_what_is_kept_is_what_was_finished(stored):
+    store, _, values = stored
+    loaded = store.load(TASK, "data")
+    assert loaded.seconds == 1.5
+    assert list(loaded.values) == list(TASK.methods)
+    for method, own in values.items():
+        np.testing.assert_array_equal(loaded.values[method], own)
+    assert store.load(TASK, "other data") is None
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_a_flipped_bit_of_a_shard_is_noticed_or_does_no_harm(stored, bit):
+    store, path, values = stored
+    content = path.read_bytes()
+    noticed = 0
+    for place in range(bit, len(content), 8):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << bit
+        path.write_bytes(damaged)
+        loaded = store.load(TASK, "data")
+        noticed += loaded is None
+        for method, own in values.items() if loaded else ():
+            np.testing.assert_array_equal(loaded.values[method], own)
+    assert noticed > 0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.zeros((2, 3, 1)), np.zeros((2, 3, 2), dtype="U8"), np.zeros((2, 3, 2), int)],
+    ids=["another shape", "text", "whole numbers"],
+)
+def test_numbers_of_another_kind_are_computed_again(stored, values):
+    store, path, _ = stored
+    np.savez(path, values=values, seconds=1.0, identity=TASK.identity("data"))
+    assert store.load(TASK, "data") is None
 
 
 @pytest.mark.parametrize("kills", [1, 2, 3])

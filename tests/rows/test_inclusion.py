@@ -14,6 +14,7 @@ from missratio import (
     corrupt,
     ratio_uncertainty,
 )
+from missratio.missingness import row_probability
 
 KINDS = [KLIEP(), FDivergenceRatio("js"), NaiveBayesRatio(), KLIEPCV(random_state=0)]
 
@@ -100,3 +101,22 @@ def test_a_class_is_not_weighed_twice():
     phi = LogisticMissingness(0.0, 2.0)
     with pytest.raises(ValueError, match="can't be weighed twice"):
         KLIEP(missingness={1: phi}).fit(X, y, inclusion=inclusion)
+
+
+def test_indicators_of_a_category_that_is_looked_up_count_once():
+    """A number and a category go missing by themselves, and are drawn by themselves."""
+    rng = np.random.default_rng(6)
+    n = 20_000
+    level = rng.integers(3, size=n)
+    Z = np.column_stack([rng.normal(size=n) + level, np.eye(3)[level][:, 1:]])
+    gone = np.column_stack([rng.random(n) < 0.4, rng.random(n) < 0.2 + 0.2 * level])
+    found = rng.random((n, 2)) < [0.3, 0.5]
+    share = np.where(gone, np.where(found, [0.3, 0.5], 0.0), 1.0)
+    inclusion = share[:, [0, 1, 1]]
+    np.testing.assert_allclose(row_probability(inclusion), share.prod(axis=1))
+    other = Z[rng.permutation(n)] + rng.normal(0.5, 0.1, n)[:, None] * [1, 0, 0]
+    X = np.concatenate([np.where(inclusion > 0, Z, np.nan), other])
+    both, y = np.concatenate([inclusion, np.ones((n, 3))]), np.repeat([0, 1], n)
+    full = KLIEP().fit(np.concatenate([Z, other]), y)
+    lossy = KLIEP().fit(X, y, inclusion=both)
+    np.testing.assert_allclose(lossy.coef_, full.coef_, atol=0.15)

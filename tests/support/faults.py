@@ -32,7 +32,7 @@ from pathlib import Path
 SHIM = Path(__file__).with_name("failing.c")
 MARK = "-missratio-draft"
 OK, FAULT = 0, 70
-LONG = ("fit", "report", "reproduce", "predict", "query")
+LONG = ("fit", "report", "reproduce", "predict", "query", "watch", "watch-again")
 
 HEAVY = (
     "missratio.app.workflow", "missratio.app.modelfile", "missratio.app.report",
@@ -54,12 +54,15 @@ class Command:
         Files that it writes whose content tells the time.
     forces : bool
         Whether it has the option `--force`.
+    begins : tuple of pairs of str
+        Outputs that are there before it, each with the file that it is a copy of.
     """
 
     words: tuple[str, ...]
     outputs: tuple[str, ...]
     free: tuple[str, ...] = ()
     forces: bool = True
+    begins: tuple[tuple[str, str], ...] = ()
 
 
 _TABLE = ("t.csv", "--target", "y", "--controlled", "0", "--quiet")
@@ -102,6 +105,12 @@ COMMANDS = {
         ("s.json", "w.png"),
         forces=False,
     ),
+    "watch-again": Command(
+        ("watch", "m.skops", "later.csv", "--state", "s.json", "--quiet"),
+        ("s.json",),
+        forces=False,
+        begins=(("s.json", "state.json"),),
+    ),
     "reproduce": Command(
         ("reproduce", *_EXPERIMENT, "--out", "out"),
         ("out/results.json", "out/naive_bayes.parquet"),
@@ -120,7 +129,8 @@ def prepare(folder):
     y = np.arange(240) % 2
     X = rng.normal(size=(240, 2)) + 1.2 * y[:, None]
     lost = rng.uniform(size=X.shape) < 0.1
-    for name, cells in (("t.csv", np.where(lost, np.nan, X)), ("whole.csv", X)):
+    tables = {"t.csv": np.where(lost, np.nan, X), "whole.csv": X, "later.csv": X + 0.1}
+    for name, cells in tables.items():
         rows = [
             ",".join("" if np.isnan(cell) else f"{cell:.4f}" for cell in row)
             for row in cells
@@ -172,7 +182,10 @@ class Runs:
         self.reset()
         words = (*_FIT, "--method", "kliep", "--out", "m.skops")
         assert self.run(words)[0] == OK, self.said
-        shutil.copy(self.folder / "m.skops", self._sound)
+        first = ("watch", "m.skops", "whole.csv", "--state", "state.json", "--quiet")
+        assert self.run(first)[0] == OK, self.said
+        for name in ("m.skops", "state.json"):
+            shutil.copy(self.folder / name, self._sound)
 
     def reset(self):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -277,6 +290,8 @@ class Trial:
         for name in (*self.command.outputs, *self.command.free):
             if self.replaces and self.command.forces:
                 (self.runs.folder / name).write_bytes(b"what was there before")
+        for name, source in self.command.begins:
+            shutil.copy(self.runs.folder / source, self.runs.folder / name)
         self.before = self._contents(self.command.outputs)
 
     def _contents(self, names):

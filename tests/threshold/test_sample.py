@@ -1,11 +1,13 @@
 """Calibration rows: what is kept of them, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from missratio.threshold import CalibrationSample
+from missratio.threshold import CalibrationSample, LookUps, looked_up_sample
 
 
 def test_missing_rows_count_but_are_not_kept():
@@ -85,3 +87,124 @@ def test_a_weight_above_the_bound_is_refused():
 def test_what_is_no_sample_is_refused(scores, weights, message):
     with pytest.raises(ValueError, match=message):
         CalibrationSample.build(scores, weights)
+
+
+def lossy(n=40, uncertain=False):
+    rng = np.random.default_rng(0)
+    weights = rng.choice([0.0, 1.0, 2.0, 4.0], n)
+    edges = (0.5 * weights, np.minimum(2.0 * weights, 4.0)) if uncertain else None
+    return CalibrationSample.build(rng.normal(size=n), weights, 4.0, edges)
+
+
+SOUND = {
+    "complete": lambda: CalibrationSample.build([3.0, 1.0, 2.0]),
+    "weighted": lossy,
+    "uncertain": lambda: lossy(uncertain=True),
+    "looked up": lambda: looked_up_sample(np.arange(4.0), [1.0, 1.0, 0.5, 0.0]),
+    "empty": lambda: CalibrationSample.build([np.nan] * 5, np.zeros(5), 2.0),
+}
+
+
+@pytest.mark.parametrize("kind", SOUND)
+def test_a_sample_that_was_built_is_sound(kind):
+    SOUND[kind]().check()
+
+
+def swapped(column, place, value):
+    changed = column.copy()
+    changed[place] = value
+    return changed
+
+
+UNSOUND = {
+    "NaN among scores": lambda s: replace(s, values=swapped(s.values, 0, np.nan)),
+    "scores of another type": lambda s: replace(s, values=s.values.astype("f4")),
+    "no array": lambda s: replace(s, masses=s.masses.tolist()),
+    "a weight too few": lambda s: replace(s, masses=s.masses[1:]),
+    "a draw too few": lambda s: replace(s, draws=s.draws[1:]),
+    "an edge too few": lambda s: replace(s, edges=(s.edges[0][1:], s.edges[1])),
+    "fewer rows than scores": lambda s: replace(s, n_rows=s.n_observed - 1),
+    "a weight of zero": lambda s: replace(
+        s, masses=swapped(s.masses, 0, 0.0), edges=None
+    ),
+    "a negative weight": lambda s: replace(
+        s, masses=swapped(s.masses, 0, -1.0), edges=None
+    ),
+    "a weight above the bound": lambda s: replace(s, bound=1.5),
+    "weights beyond their edges": lambda s: replace(s, edges=s.edges[::-1]),
+    "out of order": lambda s: replace(s, ordered=True),
+}
+
+
+@pytest.mark.parametrize("what", UNSOUND)
+def test_a_sample_that_was_not_built_is_refused(what):
+    with pytest.raises(ValueError, match=r"sample's|weight|between their edges"):
+        UNSOUND[what](lossy(uncertain=True)).check()
+
+
+@pytest.mark.parametrize(
+    ("stratum", "incomplete"),
+    [
+        (np.array([0, 0]), np.array([2])),
+        (np.array([0.0, 0.0, 1.0]), np.array([2])),
+        ([0, 0, 1], np.array([2])),
+        (np.array([0, 0, -1]), np.array([2])),
+        (np.array([0, 0, 2]), np.array([2])),
+        (np.array([0, 1, 1]), np.array([1])),
+    ],
+    ids=["too few", "no whole numbers", "no array", "negative", "of no stratum",
+         "more than there are"],
+)  # fmt: skip
+def test_look_ups_that_make_no_sense_are_refused(stratum, incomplete):
+    sample = looked_up_sample(np.arange(4.0), [1.0, 1.0, 0.5, 0.0])
+    with pytest.raises(ValueError, match="look-ups are not what it says"):
+        replace(sample, lookups=LookUps(stratum, incomplete)).check()
+
+
+@pytest.mark.parametrize("kind", ["complete", "weighted", "uncertain"])
+def test_a_repeated_sample_has_the_same_shares(kind):
+    sample = SOUND[kind]()
+    more = sample.repeated(3, np.random.default_rng(0))
+    more.check()
+    assert (more.n_rows, more.n_observed) == (3 * sample.n_rows, 3 * sample.n_observed)
+    for threshold in sample.scores:
+        share = sample.estimated_error(threshold)
+        assert more.estimated_error(threshold) == pytest.approx(share)
+    for name in ("scores", "low_weights", "high_weights"):
+        repeated = np.repeat(np.sort(getattr(sample, name)), 3)
+        np.testing.assert_array_equal(np.sort(getattr(more, name)), repeated)
+    # Rows that come again draw anew.
+    assert len(np.unique(more.draws)) == more.n_observed
+
+
+def test_rows_cannot_be_kept_at_random_without_draws():
+    with pytest.raises(ValueError, match="no draws"):
+        replace(lossy(), draws=None).kept(4.0)
+
+
+@pytest.mark.parametrize("place", [0, 3, 400, 999, 1500, 4990, 4999])
+@pytest.mark.parametrize("order", ["random", "rising", "waves", "tied"])
+def test_a_threshold_is_the_same_with_and_without_sorting(place, order):
+    """Whatever the few values that are looked at first say about the others."""
+    values = {
+        "random": np.random.default_rng(0).normal(size=5000),
+        "rising": np.arange(5000.0),
+        # Of every tenth value, which are looked at, none is high.
+        "waves": np.where(np.arange(5000) % 10 == 0, -1.0, np.arange(5000.0)),
+        "tied": np.arange(5000.0) // 1000,
+    }[order]
+    sample = CalibrationSample.build(values, np.full(5000, 2.0), 2.0)
+    assert not sample.ordered
+    assert sample.threshold(place) == np.sort(values)[::-1][place]
+    assert "_sorted" not in sample.__dict__
+
+
+def test_a_sample_with_and_without_weights_of_one_has_the_same_error():
+    scores = [1.0, 2.0, 3.0, 4.0]
+    plain = CalibrationSample.build(scores)
+    weighted = CalibrationSample.build(scores, np.ones(4), 1.0)
+    assert plain.estimated_error(2.0) == weighted.estimated_error(2.0) == 0.5
+    assert plain.is_complete
+    assert weighted.is_complete
+    assert not CalibrationSample.build(scores, [1.0, 1.0, 1.0, 2.0], 2.0).is_complete
+    assert not CalibrationSample.build(scores, [1.0, 1.0, 1.0, 0.0], 1.0).is_complete

@@ -9,6 +9,7 @@ from missratio.threshold import (
     BinomialRule,
     CalibrationSample,
     LookUpRule,
+    fewest_look_ups,
     looked_up_sample,
 )
 from missratio.threshold._look_up_test import (
@@ -227,6 +228,79 @@ def test_a_sample_without_a_draw_is_refused():
     sample = CalibrationSample.build(np.arange(5.0))
     with pytest.raises(ValueError, match="inclusion probabilities"):
         LookUpRule().select(sample, 0.1, 0.05)
+
+
+def test_the_fewest_look_ups_certify_and_one_less_does_not():
+    """Where none of those looked up is above, and the complete ones score lowest."""
+    n_rows, size = 300, 100
+
+    def certified(drawn):
+        inclusion = np.ones(n_rows)
+        inclusion[:size] = 0.0
+        inclusion[:drawn] = 0.5
+        return threshold(np.arange(n_rows) * 0.0, inclusion) is not None
+
+    inclusion = np.where(np.arange(n_rows) < size, 0.0, 1.0)
+    inclusion[0] = 0.5
+    needed = fewest_look_ups(looked_up_sample(np.zeros(n_rows), inclusion), 0.1, 0.05)
+    assert 1 < needed < size
+    assert certified(needed)
+    assert not certified(needed - 1)
+
+
+def test_too_few_rows_are_too_few_even_if_all_are_looked_up():
+    inclusion = np.where(np.arange(20) < 5, 0.5, 1.0)
+    sample = looked_up_sample(np.arange(20.0), inclusion)
+    assert fewest_look_ups(sample, 0.1, 0.05) is None
+
+
+def test_of_several_strata_no_number_is_told():
+    inclusion = np.repeat([1.0, 0.5, 0.25], 100)
+    strata = np.repeat([0, 1, 2], 100)
+    sample = looked_up_sample(np.arange(300.0), inclusion, strata)
+    assert fewest_look_ups(sample, 0.1, 0.05) is None
+
+
+def test_two_strata_are_bet_on_where_the_exact_test_would_take_too_long(monkeypatch):
+    rng = np.random.default_rng(4)
+    scores, strata = rng.normal(size=2000), rng.integers(0, 2, 2000)
+    inclusion = np.ones(2000)
+    inclusion[:600] = np.where(rng.uniform(size=600) < 0.5, 0.5, 0.0)
+    exact = threshold(scores, inclusion, strata=strata)
+    monkeypatch.setattr("missratio.threshold._strata.LARGEST_PRODUCT", 10)
+    bets = threshold(scores, inclusion, strata=strata)
+    assert exact < bets < np.quantile(scores, 0.99)
+
+
+def test_strata_predicted_to_score_low_leave_more_power():
+    """Where the prediction holds: nothing of the second stratum scores high."""
+    rng = np.random.default_rng(5)
+    scores, strata = rng.normal(size=1500), np.repeat([0, 1, 2], 500)
+    scores[strata == 2] -= 6.0
+    inclusion = np.ones(1500)
+    drawn = rng.uniform(size=1500) < 0.3
+    inclusion[strata > 0] = np.where(drawn, 0.3, 0.0)[strata > 0]
+    plain, predicted = (
+        LookUpRule().select(
+            looked_up_sample(scores, inclusion, strata, predicted=told), 0.2, 0.05
+        ).threshold
+        for told in (False, True)
+    )  # fmt: skip
+    assert predicted <= plain
+
+
+def test_a_stratum_that_nobody_looked_up_is_above_as_a_whole():
+    """Two strata of which one has no draws: its rows count as errors."""
+    n_rows, unseen = 1000, 20
+    scores, inclusion = np.arange(float(n_rows)), np.ones(n_rows)
+    strata = np.zeros(n_rows, dtype=int)
+    inclusion[:unseen], strata[:unseen] = 0.0, 1
+    inclusion[unseen:120], strata[unseen:120] = 1e-9, 2
+    exact = threshold(scores, inclusion, strata=strata)
+    # As if all of the unseen rows scored above everything else.
+    as_errors = np.where(np.arange(n_rows) < unseen, 1e6, scores)
+    inclusion[:unseen] = 1.0
+    assert exact >= threshold(as_errors, inclusion, strata=strata)
 
 
 def most_complete(n_rows, size, drawn, alpha, delta):

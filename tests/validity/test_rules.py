@@ -26,7 +26,7 @@ pytestmark = pytest.mark.validity
 
 @pytest.fixture(scope="module")
 def outcomes():
-    return validity.simulate_all(validity.all_settings())
+    return validity.simulate_all(validity.all_settings(), repeats=1000)
 
 
 def test_the_settings_are_as_various_as_promised():
@@ -229,7 +229,7 @@ def violations(whole, repeats, told=None):
 @pytest.mark.parametrize("seed", range(16))
 @pytest.mark.filterwarnings("ignore")
 def test_a_classifier_keeps_its_promise_as_a_whole(seed):
-    whole, repeats = Whole.draw(seed), 150
+    whole, repeats = Whole.draw(seed), 60
     broken = violations(whole, repeats)
     test = binomtest(broken, repeats, whole.delta, "greater")
     assert test.pvalue > 0.01 / 16, whole

@@ -98,6 +98,47 @@ def test_one_threshold_for_all_rows_breaks_what_groups_were_promised():
     assert groups.simulate(setting, 30, Pooled).p_value < SURE
 
 
+@pytest.mark.parametrize("number", range(6))
+def test_groups_whose_rows_are_capped_or_looked_up_are_kept_their_promises(number):
+    setting = groups.LostSetting.draw(number)
+    found = groups.simulate(setting, 30 if setting.kind == "caps" else 100)
+    assert found.certified > 0.8 * found.repeats
+    assert found.p_value > SURE
+
+
+class CapForgotten:
+    """Rows above the cap are classified by their scores."""
+
+    def __init__(self, classifier):
+        self.inner = classifier
+
+    def fit(self, X, y, members):
+        fitted = self.inner.fit(X, y, members)
+        fitted.cap_ = None
+        return fitted
+
+
+class LookUpsForgotten:
+    """Rows that weren't found are left out, and those that were count once."""
+
+    def __init__(self, classifier):
+        self.inner = classifier
+
+    def fit(self, X, y, members, inclusion):
+        there = ~np.isnan(X[:, 0]) & ((inclusion == 1.0) | (y == 1))
+        return self.inner.fit(X[there], y[there], members[there])
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"), [("caps", CapForgotten), ("look-ups", LookUpsForgotten)]
+)
+def test_forgetting_what_was_lost_is_caught(kind, change):
+    # Large values go missing, so that errors do.
+    number = groups.KINDS.index(kind)
+    setting = replace(groups.LostSetting.draw(number), slope=4.0, intercept=-1.0)
+    assert groups.simulate(setting, 20, change).p_value < SURE
+
+
 @pytest.mark.parametrize("way", ["known", "learned"])
 @pytest.mark.parametrize("number", range(4))
 def test_another_population_is_kept_its_promise(number, way):

@@ -24,7 +24,14 @@ except ImportError:
         return method
 
 
-__all__ = ["CallbackSupportMixin", "handed_down", "listens", "task", "told"]
+__all__ = [
+    "CallbackSupportMixin",
+    "handed_down",
+    "has_callbacks",
+    "listens",
+    "task",
+    "told",
+]
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -66,6 +73,11 @@ def listens(estimator: Any) -> bool:
     return bool(getattr(estimator, "_skl_callbacks", None))
 
 
+def has_callbacks() -> bool:
+    """Whether this scikit-learn has callbacks."""
+    return hasattr(CallbackSupportMixin, "set_callbacks")
+
+
 def handed_down(owner: Any, estimator: Any) -> Any:
     """An estimator with its owner's callbacks, where it takes some and has none.
 
@@ -93,7 +105,7 @@ def task(name: str, callbacks: Sequence[Any] | None) -> Any:
     """
     named = type(name, (CallbackSupportMixin,), {})()
     if callbacks:
-        if not hasattr(named, "set_callbacks"):
+        if not has_callbacks():
             raise TypeError(
                 f"{name} got callbacks, and this scikit-learn has none: they came with "
                 "1.9. Install a newer one, or leave callbacks out."

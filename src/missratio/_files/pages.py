@@ -52,7 +52,7 @@ def check_pages(stream: BinaryIO, columns: Sequence[str]) -> None:
             if not isinstance(chunk, dict):
                 raise PageError("Its footer tells of columns without pages.")
             path = chunk.get(_PATH)
-            if not isinstance(path, list) or not path:
+            if not (isinstance(path, list) and path and isinstance(path[0], bytes)):
                 raise PageError("Its footer tells of columns without a name.")
             if path[0] in wanted:
                 _check_chunk(stream, size, chunk, n_rows if len(path) == 1 else None)
@@ -79,7 +79,7 @@ def _structs(of: dict[int, Any], field: int) -> list[dict[int, Any]]:
 def _whole(of: dict[int, Any], field: int) -> int:
     found = of.get(field)
     if type(found) is not int or found < 0:
-        raise PageError("Its footer has a number that can't be.")
+        raise PageError("Its footer has an impossible number.")
     return found
 
 
@@ -92,7 +92,7 @@ def _check_chunk(
         start = min(start, _whole(chunk, _DICTIONARY_PAGE))
     end, total = start + _whole(chunk, _PACKED_SIZE), _whole(chunk, _UNPACKED_SIZE)
     if not 0 < start <= end <= size or n_rows not in (None, n_values):
-        raise PageError("Its footer tells of pages that there aren't.")
+        raise PageError("Its footer tells of pages that don't exist.")
     values = 0
     for unpacked, count, kind in _headers(stream, start, end):
         if not 0 <= unpacked <= min(MOST_PAGE_BYTES, total):

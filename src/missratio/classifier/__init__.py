@@ -5,6 +5,7 @@ from missratio.classifier._calibration import Calibration
 from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier._certificate import Certificate, named, rows_of
 from missratio.classifier._class_scores import ClassScores
+from missratio.classifier._class_search import ClassSearch
 from missratio.classifier._comparison import CandidatePower, PowerComparison
 from missratio.classifier._decisions import OrderedDecision, UnorderedDecision
 from missratio.classifier._grouped import GroupedNeymanPearsonClassifier
@@ -40,6 +41,7 @@ __all__ = [
     "CandidatePower",
     "Certificate",
     "ClassScores",
+    "ClassSearch",
     "GroupedCertificate",
     "GroupedNeymanPearsonClassifier",
     "KeptPromise",

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.typing import FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._cautions import warn_of_repeated_rows
 from missratio.classifier._certificate import Certificate, assumptions, tested
 from missratio.classifier._certify import certify
 from missratio.classifier._choice import choose_cap, expected_error
+from missratio.classifier._class_table import ClassTable
 from missratio.classifier._planner import infeasible
 from missratio.classifier._promise import Promise
 from missratio.classifier._trust import ScoredRows, Trust
@@ -25,6 +26,7 @@ from missratio.missingness import (
     missingness_check,
     refuse_contradiction,
 )
+from missratio.rows import weighed_twice
 from missratio.threshold import make_rule
 
 Score = Callable[[Any], FloatArray]
@@ -53,6 +55,44 @@ class BoundedClass:
     training: Any
     model: Missingness | None
     drawn: RowInclusion | None
+
+    @classmethod
+    def among(
+        cls,
+        table: ClassTable,
+        promise: Promise,
+        fallback: Any,
+        calibrating: IntArray,
+        own: IntArray | None = None,
+    ) -> BoundedClass:
+        """The rows of a table that a promise about one class is made with.
+
+        Parameters
+        ----------
+        table : ClassTable
+        promise : Promise
+            Its `controlled` is the class.
+        fallback : object
+        calibrating : ndarray of int
+            All rows that calibrate, of any class.
+        own : ndarray of int, optional
+            Those that the promise is about, where it is about some of the class only.
+        """
+        position = table.labels.index(promise.controlled)
+        every = np.flatnonzero(table.codes == position)
+        if own is None:
+            own = table.rows_of(position, calibrating)
+        by_design = table.by_design(every)
+        if by_design and promise.controlled in (table.models or {}):
+            raise weighed_twice(promise.controlled)
+        return cls(
+            promise,
+            fallback,
+            table.take(own),
+            table.take(np.setdiff1d(every, calibrating)),
+            None if by_design else table.model(position, own),
+            table.drawn.take(own) if by_design and table.drawn else None,
+        )
 
     @property
     def label(self) -> Any:
@@ -163,12 +203,14 @@ class BoundedClass:
         scored = ScoredRows(self.rows, score(self.rows))
         training = None
         if self.model is not None:
-            checks = missingness_check(
-                self.rows,
-                self.model,
-                complete=True,
-                odds_factor=self.promise.odds_factor,
-            )
+            # A group may have no row at all.
+            if self.n_rows:
+                checks = missingness_check(
+                    self.rows,
+                    self.model,
+                    complete=True,
+                    odds_factor=self.promise.odds_factor,
+                )
             refuse_contradiction(checks, self.label)
             training = ScoredRows(self.training, score(self.training))
             scored = replace(scored, draws=rng.uniform(size=self.n_rows))

@@ -29,12 +29,10 @@ from missratio.classifier._meta import (
     CertifiedClassifier,
     check_factor,
     not_a_class,
-    weighed_twice,
 )
 from missratio.classifier._models import (
     calibration_model,
     complete_weights,
-    find_models,
 )
 from missratio.classifier._predicted import with_low_stratum
 from missratio.classifier._promise import Promise
@@ -54,6 +52,7 @@ from missratio.missingness import (
     refuse_contradiction,
 )
 from missratio.ratio import check_choice
+from missratio.rows import weighed_twice
 from missratio.threshold import CalibrationSample, Rule, check_levels
 
 
@@ -97,35 +96,6 @@ class CalibratedClassifier(CertifiedClassifier):
         X0 = read_rows(self, X0, reset=False)
         return self._scored(X0).sample(self.calibration_.trust)
 
-    def row_weights(self, X: Any, y: ArrayLike) -> FloatArray | None:
-        """Weights with which to measure errors on complete rows.
-
-        Under deployment "complete" a row that has lost a value always gets the
-        controlled class, so errors among all rows say nothing about complete rows.
-        Errors among the complete ones do, with the weights 1/(1 − φ) of their class.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-        y : array-like of shape (n_rows,)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or None
-            0 for a row that has lost a value; None where all rows count the same.
-
-        Raises
-        ------
-        ValueError
-            Where rows have lost values and their class has no model.
-        """
-        check_is_fitted(self, "threshold_")
-        X = read_rows(self, X, reset=False)
-        if self.deployment == "as-observed" or issparse(X) or complete_mask(X).all():
-            return None
-        models = self._resolve_missingness()
-        return complete_weights(X, np.asarray(y), self.classes_.tolist(), models)
-
     def _check_parameters(self) -> None:
         self._check_estimator()
         check_levels(self.alpha, self.delta)
@@ -152,11 +122,6 @@ class CalibratedClassifier(CertifiedClassifier):
     def _other(self) -> Any:
         """The class that is not controlled."""
         return self.classes_[self.classes_ != self._controlled()].tolist()[0]
-
-    def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
-        """The models by label: the classifier's own, or the estimator's."""
-        names = getattr(self, "feature_names_in_", None)
-        return find_models(self.missingness, self.estimator, self.classes_, names)
 
     def _scored(self, X: Any) -> ScoredRows:
         return ScoredRows(X, self._score(X))

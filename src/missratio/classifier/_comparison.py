@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray
+
+# Rows of the controlled class above the threshold, and rows of the other class, with
+# fewer of which one candidate is as good as the next.
+FEWEST_ABOVE, FEWEST_OTHER = 3.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -18,13 +23,14 @@ class CandidatePower:
     name : str
     power : float or None
         The weighted share of the other class above the threshold that a share α of the
-        controlled class is above. None where it wasn't measured.
+        controlled class is above; of several classes the mean share that gets its own
+        class. None where it wasn't measured.
     standard_error : float or None
         Of that share, the threshold taken as given.
     seconds : float
         What the candidate took of the processor.
     note : str
-        Why there is no power.
+        Why there is no power, or what is doubtful about it.
     """
 
     name: str
@@ -43,30 +49,71 @@ class PowerComparison:
     chosen : str
     candidates : tuple of CandidatePower
         In the order in which they were tried.
-    alpha : float
-        The error at which powers were compared.
+    alpha : float or None
+        The error at which powers were compared; None for several bounded classes.
     folds : int
         In how many parts rows were left out.
     controlled_rows, other_rows : int
-        Training rows of each class that took part.
+        Training rows of each class that took part; of several classes those with a
+        bound together, and the others.
     seconds, budget : float
         The processor's time that the comparison took, and that it might take.
+    compared : tuple of str
+        Of several classes, those that the mean is over.
+    note : str
+        Why nothing was compared; empty where something was.
     """
 
     chosen: str
     candidates: tuple[CandidatePower, ...]
-    alpha: float
+    alpha: float | None
     folds: int
     controlled_rows: int
     other_rows: int
     seconds: float
     budget: float
+    compared: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def ranked(self) -> list[CandidatePower]:
-        """The candidates whose power is known, the best first."""
+        """The candidates whose power is known: what was taken, then by power."""
         known = [each for each in self.candidates if each.power is not None]
-        return sorted(known, key=lambda each: -(each.power or 0.0))
+
+        def place(each: CandidatePower) -> tuple[bool, bool, float]:
+            return each.name != self.chosen, bool(each.note), -(each.power or 0.0)
+
+        return sorted(known, key=place)
+
+
+def too_few(is_other: BoolArray, weights: FloatArray, alpha: float, whole: str) -> str:
+    """Why rows can't tell candidates apart at error α; empty where they can.
+
+    With fewer than `FEWEST_ABOVE` rows of the controlled class above the threshold, by
+    the effective number of rows (Kish), the order of candidates is chance.
+
+    Parameters
+    ----------
+    is_other : ndarray of bool of shape (n_rows,)
+    weights : ndarray of shape (n_rows,)
+    alpha : float
+    whole : str
+        What rows with a weight are, in words.
+    """
+    for mine, whose, least in (
+        (~is_other, "the controlled class", FEWEST_ABOVE / alpha),
+        (is_other, "the other class", FEWEST_OTHER),
+    ):
+        own = weights[mine]
+        total = float((own**2).sum())
+        size = float(own.sum()) ** 2 / total if total else 0.0
+        if size < least:
+            return (
+                f"the {np.count_nonzero(own)} {whole} of {whose} are worth {size:.0f} "
+                f"by their weights, and to tell methods apart at an error of "
+                f"{100.0 * alpha:.4g}% takes {math.ceil(least)} or more"
+            )
+    return ""
 
 
 def measured_power(

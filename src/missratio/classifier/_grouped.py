@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.callbacks import handed_down
-from missratio._base.hints import check_number
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
-from missratio.classifier._bounded import BoundedClass
+from missratio.classifier._calibration import Calibration
 from missratio.classifier._certificate import Certificate
-from missratio.classifier._choosing import ChoosingRows
 from missratio.classifier._class_scores import Training
 from missratio.classifier._class_table import ClassTable, scorable
+from missratio.classifier._group_asked import GroupsAsked
+from missratio.classifier._group_promises import CONTROLLED, OTHER, GroupPromises
 from missratio.classifier._grouped_certificate import GroupedCertificate, KeptPromise
 from missratio.classifier._groups import (
     read_groups,
@@ -29,21 +29,17 @@ from missratio.classifier._meta import (
     DEPLOYMENTS,
     INFEASIBLE,
     CertifiedClassifier,
+    check_factor,
     not_a_class,
-    weighed_twice,
 )
-from missratio.classifier._models import find_models
 from missratio.classifier._precision import PrecisionPromise
 from missratio.classifier._promise import Promise
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._trust import ScoredRows, Trust
-from missratio.exceptions import NoCertificateError
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import check_choice, two_classes
-from missratio.threshold import Rule, check_levels
+from missratio.threshold import Rule
 
-THRESHOLDS = ("own", "shared")
-CONTROLLED, OTHER = 0, 1
 NOT_TOGETHER = (
     "inclusion and precision don't go together: a precision needs rows of the other "
     "class that are whole, or whose missingness has a model. Leave out one of them."
@@ -86,6 +82,8 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         What to do where a group's rows are too few to certify a threshold of its own:
         raise, or give all its rows to the controlled class. The certificate says so.
     random_state : int, Generator or None, default=None
+    odds_factor : float, default=1.0
+        As for `NeymanPearsonClassifier`.
 
     Attributes
     ----------
@@ -98,6 +96,8 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         one.
     groups_ : list
         The groups that have a threshold, or a promise of their own.
+    calibrations_ : tuple of Calibration
+        What each of `certificate_.certificates` was chosen from.
     classes_ : ndarray of shape (2,)
     n_features_in_ : int
     feature_names_in_ : ndarray
@@ -137,6 +137,7 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         controlled_class: Any = 0,
         on_infeasible: Literal["raise", "reject_all"] = "raise",
         random_state: Any = None,
+        odds_factor: float = 1.0,
     ) -> None:
         self.estimator = estimator
         self.alpha = alpha
@@ -152,6 +153,7 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         self.controlled_class = controlled_class
         self.on_infeasible = on_infeasible
         self.random_state = random_state
+        self.odds_factor = odds_factor
 
     def fit(
         self,
@@ -177,7 +179,7 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         Self
             The fitted classifier.
         """
-        self._check_parameters()
+        asked = self._check_parameters()
         if inclusion is not None and self.precision is not None:
             raise ValueError(NOT_TOGETHER)
         X, y = read_labelled(self, X, y)
@@ -190,27 +192,22 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         sizes = (1 / 3, 1 / 3) if both else (0.1, self.calibration_size)
         bounded = (CONTROLLED, OTHER) if both else (CONTROLLED,)
         fitted, chosen, held = table.split(bounded, *sizes, rng)
-        # 2. Scores.
+        self.calibration_index_, self.choice_index_ = held, chosen
+        # 2. What can be known to be impossible is said now.
+        levels = asked.levels(sorted(set(members.tolist()), key=str))
+        part = self.delta / (len(levels) + both)
+        promise = self._promise(table, part)
+        promises = GroupPromises(table, held, members, promise)
+        promises.refuse_too_few_rows(levels)
+        # 3. Scores.
         given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
         self.cap_: Trust | None = None
         estimator = handed_down(self, self.estimator)
         self.scores_ = Training(table, fitted, given, {}).fit(estimator)
-        # 3. A threshold for each promise, on the rows of the controlled class.
-        asked = self._asked(members[table.rows_of(CONTROLLED, held)].tolist())
-        part = self.delta / (len(asked) + both)
-        self.cap_ = self._chosen_cap(table, fitted, held, min(asked.values()), part)
-        alpha, precise = self.alpha, None
-        if self.precision is not None and self.prevalence is not None:
-            precise = PrecisionPromise(self.precision, self.prevalence, part)
-            alpha = precise.choose_level(table, chosen, held, self.alpha, self._score)
-        certificates = {
-            group: self._certify(table, held, members, group, level, part, rng)
-            for group, level in {**asked, **({None: alpha} if both else {})}.items()
-        }
-        self._keep(certificates, asked, part)
-        # 4. The precision at that threshold, on rows of the other class.
-        if precise is not None:
-            self._keep_precision(precise, table, held, alpha)
+        # 4. A threshold for each promise, on the rows of the controlled class.
+        level = min(levels.values())
+        promises, self.cap_ = promises.with_cap(self._score, fitted, level)
+        self._certify(promises, levels, chosen, rng)
         return self
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Any:
@@ -227,22 +224,40 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         -------
         ndarray of shape (n_rows,)
         """
-        check_is_fitted(self, "thresholds_")
-        X = read_rows(self, X, reset=False)
-        limits = np.full(X.shape[0], self.thresholds_.get(None, np.inf))
+        scores = self.score_samples(X)
+        limits = np.full(len(scores), self.thresholds_.get(None, np.inf))
         if self.threshold == "own":
             if groups is None:
                 raise ValueError(
                     "Each group has a threshold of its own: give groups, one for each "
                     "row."
                 )
-            members = read_groups(groups, X)
+            members = read_groups(groups, scores)
             warn_of_unknown_groups(members.tolist(), list(self.thresholds_))
             known = (self.thresholds_.get(group, np.inf) for group in members.tolist())
             limits = np.array(list(known))
-        above = self._score(X) > limits
         controlled = int(np.flatnonzero(self.classes_ == self.controlled_class)[0])
-        return self.classes_[np.where(above, 1 - controlled, controlled)]
+        return self.classes_[np.where(scores > limits, 1 - controlled, controlled)]
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """How much more each row is like the other class than like the controlled one.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            −∞ for a row that can't be scored, or that goes missing too often.
+        """
+        check_is_fitted(self, "certificate_")
+        return self._score(read_rows(self, X, reset=False))
+
+    @property
+    def thresholds_(self) -> dict[Any, float]:
+        """By group; None is the threshold of all rows where it is shared."""
+        return self.certificate_.thresholds
 
     def group_table(self, X: Any, y: ArrayLike, groups: ArrayLike) -> Any:
         """Errors and power of each group, measured on labelled rows: no guarantees.
@@ -263,149 +278,76 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         members = read_groups(groups, X)
         return shares_by_group(members, predicted, is_other)
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self) -> GroupsAsked:
         self._check_estimator()
-        check_levels(self.alpha, self.delta)
-        for level in (self.group_alpha or {}).values():
-            check_levels(level, self.delta)
-        check_choice("threshold", self.threshold, THRESHOLDS)
         check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
         check_choice("deployment", self.deployment, DEPLOYMENTS)
-        if self.precision is None:
-            if self.prevalence is not None:
-                raise ValueError(
-                    f"prevalence={self.prevalence} is for a precision, and none is "
-                    "asked for: set precision, or leave out prevalence."
-                )
-            return
-        for name, value in (
-            ("precision", self.precision),
-            ("prevalence", self.prevalence),
-        ):
-            if value is not None:
-                check_number(name, value)
-            if value is None or not 0.0 < value < 1.0:
-                raise ValueError(
-                    f"{name} must lie strictly between 0 and 1, got {value}: a "
-                    "precision is for a known share of the other class."
-                )
-        if self.threshold != "shared":
-            raise ValueError(
-                "A precision is promised for all rows: set threshold='shared'."
-            )
+        check_factor("odds_factor", self.odds_factor)
+        asked = GroupsAsked(
+            self.alpha,
+            self.delta,
+            self.group_alpha,
+            self.threshold,
+            self.precision,
+            self.prevalence,
+        )
+        asked.check()
+        return asked
 
     def _table(self, X: Any, y: Any, drawn: RowInclusion | None) -> ClassTable:
         labels = self.classes_.tolist()
         if self.controlled_class not in labels:
             raise not_a_class(self.controlled_class, labels)
         labels.sort(key=lambda label: label != self.controlled_class)
-        names = getattr(self, "feature_names_in_", None)
-        models = find_models(self.missingness, self.estimator, self.classes_, names)
+        models = self._resolve_missingness()
         codes = (np.asarray(y) != self.controlled_class).astype(np.intp)
         return ClassTable(X, codes, labels, models, drawn, self.deployment)
 
-    def _asked(self, groups: list[Any]) -> dict[Any, float]:
-        """The level of each promise about the error; None stands for all rows."""
-        known = sorted(set(groups), key=str)
-        given = dict(self.group_alpha or {})
-        for group in given:
-            if group not in known:
-                raise ValueError(
-                    f"group_alpha names a group {group!r} that no calibration row is "
-                    f"in. There are {known}."
-                )
-        if self.threshold == "shared":
-            return {None: self.alpha, **given}
-        return {group: given.get(group, self.alpha) for group in known}
-
-    def _certify(
-        self,
-        table: ClassTable,
-        held: IntArray,
-        members: Any,
-        group: Any,
-        level: float,
-        part: float,
-        rng: np.random.Generator,
-    ) -> Certificate:
-        """A threshold for the error of one group, or of all rows."""
-        own = table.rows_of(CONTROLLED, held)
-        if group is not None:
-            own = own[members[own] == group]
-        bounded = self._bounded(table, held, own, level, part).with_cap(self.cap_)
-        found, calibration = bounded.certify(self._score, level, rng)
-        if not found.certified and self.on_infeasible == "raise":
-            error = bounded.too_few_rows(calibration, found.rule)
-            where = "" if group is None else f"Group {group!r}: "
-            raise NoCertificateError(
-                f"{where}{error} Or give all its rows to the controlled class: "
-                "on_infeasible='reject_all'."
-            )
-        return found
-
-    def _bounded(
-        self,
-        table: ClassTable,
-        held: IntArray,
-        own: IntArray,
-        level: float,
-        part: float,
-    ) -> BoundedClass:
-        """Some calibration rows of the controlled class, and what is promised of them.
-
-        Parameters
-        ----------
-        table : ClassTable
-        held : ndarray of int
-            All rows that calibrate.
-        own : ndarray of int
-            Those that the promise is about.
-        level, part : float
-            α, and the promise's part of δ.
-        """
-        rest = np.setdiff1d(np.flatnonzero(table.codes == CONTROLLED), held)
-        by_design = table.by_design(np.flatnonzero(table.codes == CONTROLLED))
-        if by_design and table.labels[CONTROLLED] in (table.models or {}):
-            raise weighed_twice(table.labels[CONTROLLED])
-        promise = Promise(
-            alpha=level,
+    def _promise(self, table: ClassTable, part: float) -> Promise:
+        """What is promised of the error over all rows, at a part of δ."""
+        return Promise(
+            alpha=self.alpha,
             delta=part,
             missingness_delta=None,
-            odds_factor=1.0,
+            odds_factor=self.odds_factor,
             rule=self.rule,
             deployment=self.deployment,
-            on_infeasible="reject_all",
+            on_infeasible=self.on_infeasible,
             controlled=table.labels[CONTROLLED],
             other=table.labels[OTHER],
             caps=False,
         )
-        return BoundedClass(
-            promise,
-            table.labels[CONTROLLED],
-            table.take(own),
-            table.take(rest),
-            None if by_design else table.model(CONTROLLED, own),
-            table.drawn.take(own) if by_design and table.drawn else None,
-        )
 
-    def _chosen_cap(
+    def _certify(
         self,
-        table: ClassTable,
-        fitted: IntArray,
-        held: IntArray,
-        level: float,
-        part: float,
-    ) -> Trust | None:
-        """A cap on weights for all promises; rows above get the controlled class."""
-        own, other = table.rows_of(CONTROLLED, held), table.rows_of(OTHER, fitted)
-        bounded = self._bounded(table, held, own, level, part)
-        few = table.take(ChoosingRows.few(other))
-        return bounded.chosen_cap(self._score, few)
+        promises: GroupPromises,
+        levels: Mapping[Any, float],
+        chosen: IntArray,
+        rng: np.random.Generator,
+    ) -> None:
+        """A threshold for each promise about the error, and the precision there."""
+        table, held = promises.table, promises.calibrating
+        part = promises.promise.delta
+        certified_at, precise, alpha = dict(levels), None, self.alpha
+        if self.precision is not None and self.prevalence is not None:
+            precise = PrecisionPromise(self.precision, self.prevalence, part)
+            alpha = precise.choose_level(table, chosen, held, self.alpha, self._score)
+            certified_at[None] = alpha
+        found = {
+            group: promises.certify(group, level, self._score, rng)
+            for group, level in certified_at.items()
+        }
+        self.calibrations_: tuple[Calibration, ...] = tuple(
+            calibration for _, calibration in found.values()
+        )
+        self._keep({group: each[0] for group, each in found.items()}, levels, part)
+        if precise is not None:
+            self._keep_precision(precise, table, held, alpha)
 
     def _keep(
         self,
         certificates: Mapping[Any, Certificate],
-        asked: Mapping[Any, float],
+        levels: Mapping[Any, float],
         part: float,
     ) -> None:
         """Thresholds, and the promises as a table."""
@@ -413,18 +355,14 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
             group: found.threshold if found.certified else np.inf
             for group, found in certificates.items()
         }
-        self.groups_ = [group for group in asked if group is not None]
+        self.groups_ = [group for group in levels if group is not None]
         if self.threshold == "shared":
             thresholds = {None: max(thresholds.values())}
-        self.thresholds_ = thresholds
         promises = tuple(
-            KeptPromise(
-                "error",
+            KeptPromise.of(
                 group,
-                asked[group],
-                found.error_bound if found.certified else 0.0,
-                found.estimated_error,
-                found.rows,
+                levels[group],
+                found,
                 part,
                 thresholds.get(group, thresholds.get(None, np.inf)),
             )

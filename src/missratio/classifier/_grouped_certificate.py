@@ -45,6 +45,20 @@ class KeptPromise:
     delta: float
     threshold: float
 
+    @classmethod
+    def of(
+        cls,
+        group: Any,
+        level: float,
+        found: Certificate,
+        delta: float,
+        threshold: float,
+    ) -> KeptPromise:
+        """What came of a promise about a group's error."""
+        bound = found.error_bound if found.certified else 0.0
+        error = found.estimated_error
+        return cls("error", group, level, bound, error, found.rows, delta, threshold)
+
     @property
     def certified(self) -> bool:
         """Whether rows of the group are classified at all."""
@@ -72,6 +86,13 @@ class GroupedCertificate:
     promises: tuple[KeptPromise, ...]
     certificates: tuple[Certificate, ...]
     prevalence: float | None = None
+
+    @property
+    def thresholds(self) -> dict[Any, float]:
+        """By group; None is the threshold of all rows where it is shared."""
+        if self.shared:
+            return {None: self.promises[0].threshold}
+        return {each.group: each.threshold for each in self.promises}
 
     @property
     def assumptions(self) -> tuple[str, ...]:

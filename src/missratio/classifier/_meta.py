@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.callbacks import CallbackSupportMixin
 from missratio._base.hints import another_type, check_number
+from missratio._base.typing import FloatArray
+from missratio.classifier._models import complete_weights, find_models
+from missratio.classifier._reading import read_rows
 from missratio.classifier._scores import complete_mask
 from missratio.missingness import Missingness, RowInclusion
 
@@ -28,6 +33,7 @@ class CertifiedClassifier(
     estimator: Any
     missingness: Mapping[Any, Missingness] | None
     deployment: str
+    classes_: Any
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Fit parameters go to the estimator.
@@ -42,6 +48,40 @@ class CertifiedClassifier(
             .add_self_request(self)
             .add(estimator=self.estimator, method_mapping=mapping)
         )
+
+    def row_weights(self, X: Any, y: ArrayLike) -> FloatArray | None:
+        """Weights with which to measure errors on complete rows.
+
+        Under deployment "complete" a row that has lost a value always gets the
+        controlled class, so errors among all rows say nothing about complete rows.
+        Errors among the complete ones do, with the weights 1/(1 − φ) of their class.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or None
+            0 for a row that has lost a value; None where all rows count the same.
+
+        Raises
+        ------
+        ValueError
+            Where rows have lost values and their class has no model.
+        """
+        check_is_fitted(self, "certificate_")
+        X = read_rows(self, X, reset=False)
+        if self.deployment == "as-observed" or issparse(X) or complete_mask(X).all():
+            return None
+        models = self._resolve_missingness()
+        return complete_weights(X, np.asarray(y), self.classes_.tolist(), models)
+
+    def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
+        """The models by label: the classifier's own, or the estimator's."""
+        names = getattr(self, "feature_names_in_", None)
+        return find_models(self.missingness, self.estimator, self.classes_, names)
 
     def _check_estimator(self) -> None:
         """Refuse what can't be fitted."""
@@ -92,11 +132,3 @@ def check_factor(name: str, factor: float) -> None:
     check_number(name, factor)
     if not 1.0 <= factor < np.inf:
         raise ValueError(f"{name} must be 1 or more, and finite: got {factor}.")
-
-
-def weighed_twice(label: Any) -> ValueError:
-    """A class has a model of missingness, and look-ups too."""
-    return ValueError(
-        f"Class {label!r} has a missingness model and inclusion probabilities: its "
-        "rows can't be weighed twice. Leave out one of them."
-    )

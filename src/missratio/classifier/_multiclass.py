@@ -18,32 +18,24 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._asked import Asked
 from missratio.classifier._bounded import BoundedClass, Score
 from missratio.classifier._calibration import Calibration
-from missratio.classifier._certificate import Certificate, percent
+from missratio.classifier._certificate import Certificate
 from missratio.classifier._choosing import Choice, ChoosingRows, choose
 from missratio.classifier._class_scores import Training
 from missratio.classifier._class_table import ClassTable, scorable
 from missratio.classifier._decisions import Decision, UnorderedDecision
-from missratio.classifier._meta import (
-    DEPLOYMENTS,
-    CertifiedClassifier,
-    check_factor,
-    weighed_twice,
-)
-from missratio.classifier._models import complete_weights, find_models
+from missratio.classifier._meta import DEPLOYMENTS, CertifiedClassifier, check_factor
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
 from missratio.classifier._promise import Promise
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._trade_off import TradeOff, trade_offs
 from missratio.classifier._trust import Trust
-from missratio.exceptions import Message, NoCertificateError, Remedy
+from missratio.exceptions import NoCertificateError
 from missratio.missingness import Missingness
 from missratio.ratio import check_choice
 from missratio.rows import refuse_source
 from missratio.threshold import Rule
 
-# Below +∞ and above every score.
 IN_MEMORY = "Bring some into memory, or bound one error with NeymanPearsonClassifier."
-LARGEST = float(np.finfo(np.float64).max)
 
 
 class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
@@ -248,33 +240,6 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         check_is_fitted(self, "scores_")
         return self._class_scores(read_rows(self, X, reset=False))
 
-    def row_weights(self, X: Any, y: ArrayLike) -> FloatArray | None:
-        """What each row stands for where errors on complete rows are to be measured.
-
-        As for `NeymanPearsonClassifier`: 1/(1 − φ) of its class for a complete row.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-        y : array-like of shape (n_rows,)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or None
-            0 for a row that has lost a value; None where all rows count the same.
-        """
-        check_is_fitted(self, "certificate_")
-        X = read_rows(self, X, reset=False)
-        if self.deployment == "as-observed" or scorable(X, self.deployment).all():
-            return None
-        classes, models = self.classes_.tolist(), self._resolve_missingness()
-        return complete_weights(X, np.asarray(y), classes, models)
-
-    def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
-        """The models by label: this classifier's, or the estimator's."""
-        names = getattr(self, "feature_names_in_", None)
-        return find_models(self.missingness, self.estimator, self.classes_, names)
-
     def _check_parameters(self, asked: Asked) -> None:
         asked.check()
         check_choice("deployment", self.deployment, DEPLOYMENTS)
@@ -283,15 +248,8 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     def _bounded(self, table: ClassTable, asked: Asked) -> dict[int, BoundedClass]:
         """The bounded classes: rows that calibrate, and the others."""
         found = {}
-        calibrates = np.zeros(len(table.codes), dtype=bool)
-        calibrates[self.calibration_index_] = True
         for position in asked.positions:
             label = asked.labels[position]
-            own = table.codes == position
-            held = np.flatnonzero(own & calibrates)
-            by_design = table.by_design(np.flatnonzero(own))
-            if by_design and label in (table.models or {}):
-                raise weighed_twice(label)
             promise = Promise(
                 alpha=self.alpha[label],
                 delta=asked.part,
@@ -304,13 +262,8 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
                 other=asked.wrong(label),
                 caps=False,
             )
-            found[position] = BoundedClass(
-                promise,
-                asked.fallback,
-                table.take(held),
-                table.take(np.flatnonzero(own & ~calibrates)),
-                table.model(position, held),
-                table.drawn.take(held) if by_design and table.drawn else None,
+            found[position] = BoundedClass.among(
+                table, promise, asked.fallback, self.calibration_index_
             )
         return found
 
@@ -415,22 +368,4 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         crowded = [trade for trade in self.trade_offs_ if each.label in trade.labels]
         if not crowded or not (calibration.sample.values == np.inf).any():
             return each.too_few_rows(calibration, certificate.rule)
-        return NoCertificateError(
-            Message(
-                "{sentence} In fact, {share} of {rows} calibration rows of class "
-                "{label!r} are taken for another bounded class.",
-                label=each.label,
-                remedies=(
-                    "raise one of the levels",
-                    "bound fewer classes",
-                    "bring more rows",
-                    "take an estimator that tells these classes apart",
-                    Remedy.SEE_TRADE_OFF,
-                ),
-                facts={
-                    "sentence": crowded[0].sentence,
-                    "share": percent(calibration.sample.estimated_error(LARGEST)),
-                    "rows": each.n_rows,
-                },
-            )
-        )
+        return crowded[0].taken_for_another(each.label, calibration)

@@ -3,41 +3,38 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
-from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier._comparison import (
-    CandidatePower,
     PowerComparison,
     measured_power,
+    too_few,
 )
 from missratio.classifier._scores import complete_mask, score_rows
+from missratio.classifier._search import CandidateSearch
 from missratio.classifier._training import fit_estimator
 from missratio.missingness import Missingness, RowInclusion
 from missratio.weights import complete_row_weights
 
-# A candidate that can't be fitted is out of the comparison, and says why.
-_FAILURES = (ValueError, TypeError, ImportError, np.linalg.LinAlgError)
 
-
-class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class PowerSearch(CandidateSearch):
     """The candidate with the most cross-validated power at α, fitted to all its rows.
 
     Leaves rows out in turn, fits each candidate to the others, and scores those left
     out. A candidate's power is the share of class 1 above the threshold that a share α
     of class 0 is above; rows are weighted by 1/(1 − φ) where rows to be classified are
-    complete. Inside a `NeymanPearsonClassifier` it sees the rows to fit on and no
+    complete. With fewer than three rows of class 0, by their effective number, above
+    such a threshold nothing is compared, and the first candidate is taken. Inside a
+    `NeymanPearsonClassifier` it sees the rows to fit on and no
     calibration row, so the certificate holds whichever candidate is taken.
 
     Parameters
@@ -180,31 +177,10 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _compared(self, rows: _Rows) -> PowerComparison:
         start = time.process_time()
-        # 1. Draw rows of each class, and deal them out to the parts.
-        rng = np.random.default_rng(self.random_state)
-        fold = np.full(len(rows.labels), -1)
-        for label in (0, 1):
-            mine = rng.permutation(np.flatnonzero(rows.labels == label))
-            mine = mine[: self.most_rows]
-            fold[mine] = np.arange(len(mine)) % self.folds
-        weights = rows.weights(self.deployment)
-        # 2. Try each candidate, as long as there is time; the first in any case.
-        first = next(iter(self.candidates))
-
-        def tried(name: str) -> CandidatePower:
-            if self.on_candidate is not None:
-                self.on_candidate(name)
-            left = self.seconds - (time.process_time() - start)
-            left = np.inf if name == first else left
-            return self._tried(name, self.candidates[name], rows, fold, weights, left)
-
-        found = told(self, "candidate", self.candidates, tried, len(self.candidates))
-        # 3. Take the best; where nothing could be measured, the first.
-        known = [each for each in found if each.power is not None]
-        best = max(known, key=lambda each: each.power or 0.0, default=found[0])
-        sizes = [int((fold[rows.labels == label] >= 0).sum()) for label in (0, 1)]
+        found, best, used, note = self._compare(rows)
+        sizes = [int((rows.labels[used] == label).sum()) for label in (0, 1)]
         return PowerComparison(
-            chosen=best.name,
+            chosen=best,
             candidates=tuple(found),
             alpha=float(self.alpha),
             folds=int(self.folds),
@@ -212,46 +188,24 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             other_rows=sizes[1],
             seconds=time.process_time() - start,
             budget=float(self.seconds),
+            note=note,
         )
 
-    def _tried(
-        self,
-        name: str,
-        candidate: Any,
-        rows: _Rows,
-        fold: IntArray,
-        weights: FloatArray,
-        left: float,
-    ) -> CandidatePower:
-        """A candidate's power on rows that it wasn't fitted on."""
-        if left <= 0.0:
-            return CandidatePower(name, note="there was no time left for it")
-        start = time.process_time()
-        scores = np.full(len(fold), -np.inf)
-        for k in range(self.folds):
-            kept = np.flatnonzero((fold >= 0) & (fold != k))
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    fitted = rows.fit(candidate, kept)
-                    out = np.flatnonzero(fold == k)
-                    scores[out] = rows.scores(fitted, out, self.deployment)
-            except _FAILURES as error:
-                return CandidatePower(
-                    name,
-                    seconds=time.process_time() - start,
-                    note=f"it can't be fitted: {_first_sentence(error)}",
-                )
-            spent = time.process_time() - start
-            needed = spent * self.folds / (k + 1)
-            if needed > left and k + 1 < self.folds:
-                note = f"it would have taken about {needed:.0f} s"
-                return CandidatePower(name, seconds=spent, note=note)
-        used = fold >= 0
-        measured = measured_power(
-            scores[used], rows.labels[used] == 1, weights[used], self.alpha
+    def _indistinct(self, rows: Any, index: IntArray) -> str:
+        """Whether too few rows are complete."""
+        weights = rows.weights(self.deployment)[index]
+        whole = "complete rows" if self.deployment == "complete" else "rows"
+        return too_few(rows.labels[index] == 1, weights, self.alpha, whole)
+
+    def _measured(
+        self, rows: Any, index: IntArray, scores: FloatArray
+    ) -> tuple[float | None, float | None, float, str]:
+        """The power at error α."""
+        weights = rows.weights(self.deployment)[index]
+        power, error = measured_power(
+            scores, rows.labels[index] == 1, weights, self.alpha
         )
-        return CandidatePower(name, *measured, time.process_time() - start)
+        return power, error, np.inf if power is None else -power, ""
 
     def __sklearn_tags__(self) -> Any:
         """Two classes, labelled 0 and 1; missing values are welcome."""
@@ -313,8 +267,3 @@ class _Rows:
             else:
                 weights[mine] = complete_mask(rows)
         return weights
-
-
-def _first_sentence(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return text.split(". ")[0].rstrip(".")

@@ -21,12 +21,17 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._base.blocks import take_rows
+from missratio._base.blocks import rows_with_nan, take_rows
 from missratio._base.typing import FloatArray
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier._reading import check_same_rows, read_labelled
 from missratio.classifier._trust import ScoredRows, Trust
-from missratio.missingness import FunctionMissingness, Missingness
+from missratio.missingness import (
+    Block,
+    BlockMissingness,
+    FunctionMissingness,
+    Missingness,
+)
 from missratio.threshold import AutoRule, CalibrationSample
 from missratio.weights import complete_row_weights
 
@@ -138,7 +143,8 @@ def sensitivity_curve(
 
     Notes
     -----
-    A tilt of s stands for missing values that lie s standard deviations higher than
+    A category is tilted by the mean score of the rows of each level. For a number, a
+    tilt of s stands for missing values that lie s standard deviations higher than
     assumed, where a column is about normal: it is the δ of mice and rbmi, in standard
     deviations. The difference is that weights are tilted here, and no value is imputed.
     """
@@ -160,8 +166,7 @@ def sensitivity_curve(
     own = [study.at(study.tilted(model, float(s))) for s in tilts]
     other = study.other_powers(tilts)
     certificate = classifier.certificate_
-    holds = certificate.sensitivity
-    factor = np.inf if holds is None else holds
+    factor = np.inf if certificate.sensitivity is None else certificate.sensitivity
     return SensitivityCurve(
         classifier.alpha,
         Variation(wrong, *_columns(odds), (factor,)),
@@ -300,11 +305,10 @@ def _tilted(
     model: Missingness, rows: Any, slope: float, score: Callable[[Any], FloatArray]
 ) -> Missingness:
     """φ with odds times exp(a + slope·t), the a such that weights sum to the rows."""
-    if model.groups is not None:
-        raise ValueError(
-            "A tilt is a slope in a number, and columns that go missing together, as a "
-            "category's indicators do, have none. Leave out slopes=[], or the category."
-        )
+    if isinstance(model, BlockMissingness):
+        base = _tilted(model.base, rows, slope, score)
+        tilted = (_tilted_block(block, rows, slope, score) for block in model.blocks)
+        return BlockMissingness(base, tuple(tilted), model.n_columns)
     probability = model.missing_probability(rows)
     odds = probability / (1.0 - probability)
     values = np.asarray(rows, dtype=np.float64)
@@ -334,3 +338,31 @@ def _tilted(
         return np.asarray(phi[:, 0] if model.rowwise else phi)
 
     return FunctionMissingness(function, rowwise=model.rowwise)
+
+
+def _tilted_block(
+    block: Block, rows: Any, slope: float, score: Callable[[Any], FloatArray]
+) -> Block:
+    """The same for a category, whose levels are tilted by their rows' mean score."""
+    inputs = np.asarray(rows, dtype=np.float64)[:, list(block.inputs)]
+    scores = score(rows)
+    known = np.isfinite(scores) & ~rows_with_nan(inputs)
+    levels, place, count = np.unique(
+        inputs[known], axis=0, return_inverse=True, return_counts=True
+    )
+    mean = np.bincount(place, scores[known]) / count
+    away = mean - np.average(mean, weights=count)
+    spread = np.sqrt(np.average(away**2, weights=count))
+    probability = block.model.missing_probability(levels)
+    odds = probability / (1.0 - probability)
+    lifted = odds * np.exp(slope * away / (spread if spread > 0.0 else 1.0))
+    if (total := count @ lifted) > 0.0:
+        lifted *= (count @ odds) / total
+
+    def function(table: FloatArray) -> FloatArray:
+        phi = np.array(block.model.missing_probability(table))
+        for level, own in zip(levels, lifted / (1.0 + lifted), strict=True):
+            phi[(table == level).all(axis=1)] = own
+        return phi
+
+    return replace(block, model=FunctionMissingness(function, rowwise=True))

@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 
 from missratio._base.typing import FloatArray
+from missratio.classifier._calibration import Calibration
+from missratio.classifier._certificate import percent
 from missratio.classifier._choosing import Choice, candidate_offsets
 from missratio.classifier._decisions import UnorderedDecision
+from missratio.exceptions import Message, NoCertificateError, Remedy
+
+# Below +∞ and above every score.
+LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,37 @@ class TradeOff:
             text += f": at least {smallest:.2g} for one of them ({ways})"
         scaled = [min(1.0, self.least_factor * level) for level in self.levels]
         return f"{text}; or {scaled[0]:.2g} and {scaled[1]:.2g} for both."
+
+    def taken_for_another(
+        self, label: Any, calibration: Calibration
+    ) -> NoCertificateError:
+        """Why one of the two has no threshold, where the other leaves it no room.
+
+        Parameters
+        ----------
+        label : object
+        calibration : Calibration
+            Of its rows; those taken for another bounded class have an infinite value.
+        """
+        return NoCertificateError(
+            Message(
+                "{sentence} In fact, {share} of {rows} calibration rows of class "
+                "{label!r} are taken for another bounded class.",
+                label=label,
+                remedies=(
+                    "raise one of the levels",
+                    "bound fewer classes",
+                    "bring more rows",
+                    "take an estimator that tells these classes apart",
+                    Remedy.SEE_TRADE_OFF,
+                ),
+                facts={
+                    "sentence": self.sentence,
+                    "share": percent(calibration.sample.estimated_error(LARGEST)),
+                    "rows": calibration.sample.n_rows,
+                },
+            )
+        )
 
 
 def trade_offs(

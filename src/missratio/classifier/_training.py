@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -116,8 +118,9 @@ def fit_estimator(
     weights = None
     if missingness and not parameters:
         weights = _training_weights(estimator, X, labels, rows, missingness)
-    if drawn is not None and has_fit_parameter(estimator, "inclusion"):
-        params = {**params, "inclusion": inclusion}
+    name = inclusion_parameter(estimator)
+    if drawn is not None and name is not None:
+        params = {**params, name: inclusion}
     elif drawn is not None and drawn.take(rows).by_design:
         explained = [label for label, model in (missingness or {}).items() if model]
         own = np.where(np.isin(labels[rows], explained), 1.0, drawn.weights[rows])
@@ -147,6 +150,21 @@ def _informed(
         elif value is None and missingness is not None:
             estimator.set_params(**{name: missingness})
     return estimator, parameters
+
+
+def inclusion_parameter(estimator: Any) -> str | None:
+    """What the parameter for a draw is called in an estimator's fit; None for none.
+
+    Of a pipeline, that of an imputer at its beginning: what follows has whole rows.
+    """
+    first, prefix = estimator, ""
+    while isinstance(first, Pipeline):
+        prefix += f"{first.steps[0][0]}__"
+        first = first.steps[0][1]
+    if not has_fit_parameter(first, "inclusion"):
+        return None
+    routed = get_config()["enable_metadata_routing"]
+    return "inclusion" if routed else f"{prefix}inclusion"
 
 
 def fit_source_estimator(

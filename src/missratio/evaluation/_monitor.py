@@ -11,6 +11,12 @@ never falls below zero, however large W is. By Ville's inequality the capital, a
 of any average of bets, *ever* reaches 1/δ with probability δ at most. So one may look
 after every row, for ever, and false alarms stay below δ.
 
+Where only some rows get a label, each with a known probability π of a design, a row of
+the controlled class that has one multiplies the capital by 1 + c(s/π)(L/m − 1), and all
+other rows leave it alone. Over the draw of labels that has a mean of at most one, too:
+the rows that weren't drawn need not be known, not even their class. s, the least π of
+the design, keeps the factor above zero, and has to be known before the first row.
+
 The same bets against a grid of levels m give a lower confidence bound that holds at all
 times together. With V = W·1{right}, whose mean is one minus the error, they give the
 upper one.
@@ -73,6 +79,9 @@ class TypeIErrorMonitor:
         The promised bound on the error.
     delta : float, default=0.05
         The probability of a false alarm, ever.
+    least_inclusion : float, default=1.0
+        The least probability that any row has of getting a label, where labels are
+        drawn with `inclusion` probabilities. 1 where all rows are labelled.
 
     Attributes
     ----------
@@ -81,7 +90,7 @@ class TypeIErrorMonitor:
     alarm_row : int or None
         The number of rows after which it was raised.
     n_rows : int
-        Rows seen so far.
+        Labelled rows seen so far.
     error : float
         The weighted share of wrong rows; NaN before the first row.
     capital : float
@@ -104,28 +113,51 @@ class TypeIErrorMonitor:
     True
     """
 
-    def __init__(self, alpha: float, delta: float = 0.05) -> None:
+    def __init__(
+        self, alpha: float, delta: float = 0.05, least_inclusion: float = 1.0
+    ) -> None:
         for name, value in (("alpha", alpha), ("delta", delta)):
             if not isinstance(value, int | float) or not 0.0 < value < 1.0:
                 raise ValueError(
                     f"{name} must lie strictly between 0 and 1, got {value!r}."
                 )
+        if (
+            not isinstance(least_inclusion, int | float)
+            or not 0.0 < least_inclusion <= 1.0
+        ):
+            raise ValueError(
+                "least_inclusion is the least probability of a label, above 0 and at "
+                f"most 1: got {least_inclusion!r}."
+            )
         self.alpha, self.delta = float(alpha), float(delta)
+        self.least_inclusion = float(least_inclusion)
         self.n_rows = 0
         self.alarm_row: int | None = None
         self.history: list[WatchedPoint] = []
         self._levels = expit(
             np.linspace(logit(alpha) - FARTHEST, logit(alpha) + FARTHEST, N_LEVELS)
         )
-        self._wrong_weight = 0.0
+        self._wrong_weight, self._seen_weight = 0.0, 0.0
         self._capital = np.zeros(len(BETS))
         self._against_less = np.zeros((N_LEVELS, len(BETS)))
         self._against_more = np.zeros((N_LEVELS, len(BETS)))
 
     @classmethod
-    def from_certificate(cls, certificate: Certificate) -> Self:
-        """A monitor of what a certificate promises, with its α and δ."""
-        return cls(certificate.alpha, certificate.delta)
+    def from_certificate(
+        cls, certificate: Certificate, least_inclusion: float = 1.0
+    ) -> Self:
+        """A monitor of what a certificate promises, with its α and δ.
+
+        Parameters
+        ----------
+        certificate : Certificate
+        least_inclusion : float, default=1.0
+
+        Returns
+        -------
+        Self
+        """
+        return cls(certificate.alpha, certificate.delta, least_inclusion)
 
     @property
     def alarm(self) -> bool:
@@ -135,7 +167,8 @@ class TypeIErrorMonitor:
     @property
     def error(self) -> float:
         """The weighted share of wrong rows."""
-        return self._wrong_weight / self.n_rows if self.n_rows else float("nan")
+        seen = self._seen_weight
+        return self._wrong_weight / seen if seen else float("nan")
 
     @property
     def capital(self) -> float:
@@ -152,7 +185,12 @@ class TypeIErrorMonitor:
         high = float(self._levels[more].min(initial=1.0))
         return Interval(low, max(low, high))
 
-    def update(self, wrong: ArrayLike, weights: ArrayLike | None = None) -> Self:
+    def update(
+        self,
+        wrong: ArrayLike,
+        weights: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
+    ) -> Self:
         """Take rows of the controlled class into account, in the order they came.
 
         Parameters
@@ -160,24 +198,49 @@ class TypeIErrorMonitor:
         wrong : array-like of shape (n_rows,)
             1 where a row was classified as the other class, else 0.
         weights : array-like of shape (n_rows,), optional
-            Weights of mean one where rows or labels are missing not at random:
-            1/(1 − φ) for a row that was observed and 0 for one that was not. Rows that
-            were not observed have to be given.
+            Weights of mean one where values are missing not at random: 1/(1 − φ) for a
+            row that was observed and 0 for one that was not. Rows that were not
+            observed have to be given.
+        inclusion : array-like of shape (n_rows,), optional
+            Where labels are missing not at random: the probability with which each of
+            these rows, which have a label, was to get one. Rows without a label are not
+            given. None of them is below `least_inclusion`.
 
         Returns
         -------
         Self
         """
         errors, rights = _checked_rows(wrong, weights)
+        scales = self._scales(inclusion, len(errors))
         length = max(1, -(-len(errors) // _POINTS))
         for start in range(0, len(errors), length):
             chosen = slice(start, start + length)
-            self._take(errors[chosen], rights[chosen])
+            self._take(errors[chosen], rights[chosen], scales[chosen])
         return self
 
-    def _take(self, errors: FloatArray, rights: FloatArray) -> None:
-        """One chunk of L and V."""
-        steps = np.log1p(BETS * (errors[:, None] / self.alpha - 1.0))
+    def _scales(self, inclusion: ArrayLike | None, n_rows: int) -> FloatArray:
+        """s/π of each row: what part of a bet is made on it."""
+        if inclusion is None:
+            return np.full(n_rows, self.least_inclusion)
+        given = np.atleast_1d(np.asarray(inclusion, dtype=np.float64))
+        if given.shape != (n_rows,):
+            raise ValueError(
+                f"inclusion must have one entry for each of the {n_rows} rows, got "
+                f"shape {given.shape}."
+            )
+        least = self.least_inclusion
+        # Written so that NaN is refused, too.
+        if not ((given >= least) & (given <= 1.0)).all():
+            raise ValueError(
+                f"inclusion must lie between least_inclusion={least:g} and 1, got "
+                f"values from {given.min():g} to {given.max():g}. Start a monitor with "
+                "the least probability that the design gives any row."
+            )
+        return least / given
+
+    def _take(self, errors: FloatArray, rights: FloatArray, scales: FloatArray) -> None:
+        """One chunk of L and V, and the parts of a bet made on each row."""
+        steps = np.log1p(BETS * scales[:, None] * (errors[:, None] / self.alpha - 1.0))
         paths = self._capital + np.cumsum(steps, axis=0)
         capital = _log_mean(paths)
         if not self.alarm:
@@ -190,10 +253,13 @@ class TypeIErrorMonitor:
             (self._against_more, rights, 1.0 - self._levels),
         ):
             # Rows come in few different values wherever weights do.
-            distinct, counts = np.unique(values, return_counts=True)
-            for value, count in zip(distinct, counts, strict=True):
-                state += count * np.log1p(BETS * (value / levels[:, None] - 1.0))
-        self._wrong_weight += float(errors.sum())
+            pairs = np.stack([values, scales], axis=1)
+            distinct, counts = np.unique(pairs, axis=0, return_counts=True)
+            for (value, scale), count in zip(distinct, counts, strict=True):
+                bets = scale * BETS * (value / levels[:, None] - 1.0)
+                state += count * np.log1p(bets)
+        self._wrong_weight += float((scales * errors).sum())
+        self._seen_weight += float(scales.sum())
         self.n_rows += len(errors)
         self._remember()
 
@@ -225,9 +291,11 @@ class TypeIErrorMonitor:
         return {
             "alpha": self.alpha,
             "delta": self.delta,
+            "least_inclusion": self.least_inclusion,
             "n_rows": self.n_rows,
             "alarm_row": self.alarm_row,
             "wrong_weight": self._wrong_weight,
+            "seen_weight": self._seen_weight,
             "capital": self._capital.tolist(),
             "against_less": self._against_less.tolist(),
             "against_more": self._against_more.tolist(),
@@ -244,7 +312,7 @@ class TypeIErrorMonitor:
             What `to_dict` gave.
         """
         try:
-            monitor = cls(state["alpha"], state["delta"])
+            monitor = cls(state["alpha"], state["delta"], state["least_inclusion"])
             arrays = {
                 name: np.array(state[name], dtype=np.float64)
                 for name in ("capital", "against_less", "against_more")
@@ -253,6 +321,7 @@ class TypeIErrorMonitor:
             row = state["alarm_row"]
             monitor.alarm_row = None if row is None else int(row)
             monitor._wrong_weight = float(state["wrong_weight"])
+            monitor._seen_weight = float(state["seen_weight"])
             monitor.history = [
                 WatchedPoint(int(n), float(c), float(low), float(high))
                 for n, c, low, high in state["history"]

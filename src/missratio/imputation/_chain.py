@@ -23,6 +23,7 @@ from missratio.imputation._conditionals import (
 )
 from missratio.imputation._donors import draw_from
 from missratio.imputation._levels import Levels, NumericLevels
+from missratio.imputation._looked_up import LookedUpConditional, kish_scaled
 from missratio.imputation._noise import DrawnNoise, Noise, RowNoise
 from missratio.imputation._population import Design, IncompleteColumn, Population
 
@@ -119,7 +120,7 @@ def impute_chain(
     design = population.design()
     # A start by the law of each column's missing entries, whatever the rest of the row.
     for j, column in columns.items():
-        mass = np.cumsum(weighed[j] * column.tilt[column.levels])
+        mass = np.cumsum(weighed[j] * column.probability)
         chosen = draw_from(mass, rng.random(len(column.missing)))
         design.set(j, column.missing, column.levels[chosen])
 
@@ -127,11 +128,18 @@ def impute_chain(
         column, levels = columns[j], population.columns[j]
         seen = design.others(j, column.observed)
         entries = Entries(seen, column.levels, weighed[j], column.tilt)
-        if not isinstance(levels, NumericLevels):
-            return CategoricalConditional.fit(entries, options.classifier, last)
-        return NumericConditional.fit(
-            entries, levels, options.regressor, options.n_donors, last, rng
-        )
+
+        def law(entries: Entries, last: Conditional | None) -> Conditional:
+            if not isinstance(levels, NumericLevels):
+                return CategoricalConditional.fit(entries, options.classifier, last)
+            return NumericConditional.fit(
+                entries, levels, options.regressor, options.n_donors, last, rng
+            )
+
+        if not column.by_design:
+            return law(entries, last)
+        own = share[column.observed]
+        return LookedUpConditional.fit(entries, column.probability, own, last, law)
 
     missing = {j: column.missing for j, column in columns.items()}
 
@@ -195,6 +203,4 @@ def _run(
 def _weigh(column: IncompleteColumn, share: FloatArray) -> FloatArray:
     """1/(1 − φ) times the row's share, scaled to sum to its effective number."""
     weights: FloatArray = (1.0 - column.probability.max()) / (1.0 - column.probability)
-    weights *= share[column.observed]
-    weights *= weights.sum() / (weights**2).sum()
-    return weights
+    return kish_scaled(weights * share[column.observed])

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from missratio._base.blocks import any_by_row
-from missratio._base.typing import BoolArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import Missingness
 from missratio.missingness.arrays import listed
-from missratio.rows import check_missingness
+from missratio.rows import check_missingness, weighed_twice
 
 Models = Mapping[Any, Missingness | None] | Missingness | Literal["ignore"]
 
@@ -27,12 +27,16 @@ class IncompleteClass(NamedTuple):
         None where all rows are one population.
     rows : ndarray of int
     model : Missingness or None
-        None: what is missing is a random part of each column.
+        None: what is missing is a random part of each column, or some was looked up.
+    inclusion : ndarray of shape (n_rows, n_columns), or None
+        With which probability the entries of these rows are there, where some were
+        drawn and looked up.
     """
 
     label: Any
     rows: IntArray
     model: Missingness | None
+    inclusion: FloatArray | None = None
 
 
 def incomplete_classes(
@@ -40,8 +44,9 @@ def incomplete_classes(
     y: ArrayLike | None,
     missingness: Models | None,
     names: Sequence[str],
+    inclusion: FloatArray | None = None,
 ) -> list[IncompleteClass]:
-    """Find the classes with missing values, each with its model.
+    """Find the classes with missing values, each with its model or its look-ups.
 
     Parameters
     ----------
@@ -50,6 +55,8 @@ def incomplete_classes(
     missingness : mapping, Missingness, "ignore" or None
     names : sequence of str
         Of the columns, for messages.
+    inclusion : ndarray of shape (n,) or (n, d), or None
+        As `check_inclusion` gives it.
     """
     labels = None if y is None else np.asarray(column_or_1d(y, warn=True))
     if labels is not None:
@@ -59,6 +66,8 @@ def incomplete_classes(
     ignored = isinstance(missingness, str) and missingness == "ignore"
     if ignored or isinstance(missingness, Missingness):
         model = missingness if isinstance(missingness, Missingness) else None
+        if inclusion is not None and _looked_up(inclusion).any():
+            raise weighed_twice(None)
         rows = np.arange(len(missing))
         return [IncompleteClass(None, rows, model)] if missing.any() else []
     check_missingness(missingness, [0, 1] if labels is None else np.unique(labels))
@@ -74,7 +83,7 @@ def incomplete_classes(
         label: None if model is None else model.bound(names)
         for label, model in given.items()
     }
-    return _by_label(missing, labels, models, names)
+    return _by_label(missing, labels, models, names, inclusion)
 
 
 def _by_label(
@@ -82,6 +91,7 @@ def _by_label(
     labels: Any,
     models: Mapping[Any, Missingness | None],
     names: Sequence[str],
+    inclusion: FloatArray | None,
 ) -> list[IncompleteClass]:
     incomplete = any_by_row(missing)
     found = []
@@ -90,17 +100,56 @@ def _by_label(
         if not (incomplete & of_class).any():
             continue
         model = models.get(label)
+        rows = np.flatnonzero(of_class)
+        own = None if inclusion is None else inclusion[rows]
+        if own is not None and _looked_up(own).any():
+            if model is not None:
+                raise weighed_twice(label)
+            entries = _by_entry(own, missing[rows], label)
+            found.append(IncompleteClass(label, rows, None, entries))
+            continue
         if model is None:
             whose = "X" if label is None else f"Class {label!r}"
             columns = columns_missing(missing[of_class], names)
             raise ValueError(
                 f"{whose} has missing values (NaN) in column(s) {columns} and no "
                 f"missingness model. Say why they are missing, missingness="
-                f"{{{1 if label is None else label!r}: model}}, or impute whatever the "
-                'reason by missingness="ignore".'
+                f"{{{1 if label is None else label!r}: model}}, look some of them up "
+                "(inclusion=...), or impute whatever the reason by "
+                'missingness="ignore".'
             )
-        found.append(IncompleteClass(label, np.flatnonzero(of_class), model))
+        found.append(IncompleteClass(label, rows, model))
     return found
+
+
+def _looked_up(inclusion: FloatArray) -> BoolArray:
+    """Which rows or entries were drawn and found."""
+    return (inclusion > 0.0) & (inclusion < 1.0)
+
+
+def _by_entry(inclusion: FloatArray, missing: BoolArray, label: Any) -> FloatArray:
+    """Inclusion probabilities of the entries of a class, by those of its rows too.
+
+    What a drawn row had lost is known where all that are missing still miss the same.
+    """
+    whose = "" if label is None else f" of class {label!r}"
+    patterns = np.unique(missing[any_by_row(missing)], axis=0)
+    if len(patterns) == 1 and patterns.all():
+        raise ValueError(
+            f"Incomplete rows{whose} have no value at all, and there is nothing to "
+            "impute them from. Leave the imputer out: weights serve instead, and any "
+            "ratio takes inclusion, and NeymanPearsonClassifier for any estimator."
+        )
+    if inclusion.ndim == 2:
+        return inclusion
+    if len(patterns) > 1:
+        raise ValueError(
+            f"inclusion of whole rows doesn't say which values{whose} were looked up, "
+            f"and incomplete rows miss {len(patterns)} different sets of columns. Give "
+            "the inclusion of entries, of shape (n_rows, n_columns), as "
+            "revealed.fill(X) does."
+        )
+    return np.where(patterns[0], inclusion[:, None], 1.0)
 
 
 def columns_missing(missing: BoolArray, names: Sequence[str]) -> str:

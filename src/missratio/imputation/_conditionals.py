@@ -43,24 +43,39 @@ class Entries:
         ∝ 1/(1 − φ_j); they sum to Kish's effective number of entries.
     tilt : ndarray of shape (n_levels,)
         φ_j/max φ_j of each level.
+    lent : ndarray of shape (n,), or None
+        What each entry weighs as a donor of its residual, where that is not `weights`.
     """
 
     regressors: FloatArray
     levels: IntArray
     weights: FloatArray
     tilt: FloatArray
+    lent: FloatArray | None = None
 
     def chosen(self, rows: BoolArray) -> Entries:
         """Some of the entries."""
         places = np.flatnonzero(rows)
         # Column by column, in which order regressors lie.
         regressors = np.take(self.regressors.T, places, axis=1).T
-        return Entries(regressors, self.levels[places], self.weights[places], self.tilt)
+        lent = None if self.lent is None else self.lent[places]
+        return Entries(
+            regressors, self.levels[places], self.weights[places], self.tilt, lent
+        )
+
+    @property
+    def lenders(self) -> tuple[IntArray | slice, FloatArray]:
+        """The entries that lend their residuals, and their weights; all if none do."""
+        if self.lent is None or not self.lent.any():
+            return slice(None), self.weights
+        rows = np.flatnonzero(self.lent)
+        return rows, self.lent[rows]
 
     @property
     def marginal(self) -> FloatArray:
         """The law of the missing entries as a whole, up to a factor, by level."""
-        mass = np.bincount(self.levels, self.weights, minlength=len(self.tilt))
+        weights = self.weights if self.lent is None else self.lent
+        mass = np.bincount(self.levels, weights, minlength=len(self.tilt))
         marginal: FloatArray = mass * self.tilt
         return marginal
 
@@ -271,13 +286,14 @@ class NumericConditional:
             at_donors = location.predict(donors.regressors)
         else:
             location, at_donors = cross_fit(regressor, donors, target, rng)
+        lenders, weights = donors.lenders
         pool = Donors.build(
             levels,
             entries.tilt,
             entries.marginal,
-            at_donors,
-            target - at_donors,
-            donors.weights,
+            at_donors[lenders],
+            (target - at_donors)[lenders],
+            weights,
             n_donors,
             rng,
         )

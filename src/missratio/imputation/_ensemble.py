@@ -62,7 +62,9 @@ class ImputationEnsemble(
         self.imputer = imputer
         self.estimator = estimator
 
-    def fit(self, X: Any, y: ArrayLike, **params: Any) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, inclusion: ArrayLike | None = None, **params: Any
+    ) -> Self:
         """Impute, and fit a clone of the estimator to each completed table.
 
         Parameters
@@ -70,6 +72,8 @@ class ImputationEnsemble(
         X : array-like or dataframe of shape (n_rows, n_columns)
             NaN where a value is missing.
         y : array-like of shape (n_rows,)
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            For the imputer, where values were looked up.
         **params : dict
             Such as `sample_weight`, for the estimator's fit.
 
@@ -79,7 +83,8 @@ class ImputationEnsemble(
             The fitted ensemble.
         """
         self.imputer_ = clone(handed_down(self, self.imputer))
-        tables = self.imputer_.fit_impute(X, y)
+        more = {} if inclusion is None else {"inclusion": inclusion}
+        tables = self.imputer_.fit_impute(X, y, **more)
         self.estimators_ = told(
             self,
             "imputation",

@@ -29,9 +29,11 @@ class IncompleteColumn:
     levels : ndarray of int of shape (n_observed,)
         The observed entries, as places among the column's levels.
     probability : ndarray of shape (n_observed,)
-        φ_j there.
+        φ_j there; by design, one minus the probability of being there.
     tilt : ndarray of shape (n_levels,)
-        φ_j/max φ_j at each level.
+        φ_j/max φ_j at each level; by design, 1.
+    by_design : bool
+        Whether some of what was lost was drawn and looked up, rather than φ_j known.
     """
 
     position: int
@@ -41,6 +43,7 @@ class IncompleteColumn:
     levels: IntArray
     probability: FloatArray
     tilt: FloatArray
+    by_design: bool
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class Population:
         columns: Columns,
         model: Missingness | None,
         title: str,
+        inclusion: FloatArray | None = None,
     ) -> Population:
         """Weigh the observed entries of a table with missing ones.
 
@@ -92,11 +96,17 @@ class Population:
             Per feature. None: what is missing is a random part of each column.
         title : str
             Of the population, for messages.
+        inclusion : ndarray of shape (n, d), or None
+            The probabilities with which entries are there, in place of a model: 1 where
+            observed, 0 where missing, between them where looked up.
         """
-        probability = _probability(table, model, title)
+        by_design = inclusion is not None
+        if inclusion is None:
+            probability = _probability(table, model, title)
+        else:
+            probability = 1.0 - inclusion
         levels: list[Levels] = []
-        all_places = []
-        incomplete = []
+        all_places, incomplete = [], []
         for j, name in enumerate(columns.names):
             observed = ~np.isnan(table[:, j])
             chance = probability[observed, j]
@@ -112,12 +122,7 @@ class Population:
             if observed.all():
                 continue
             if not chance.any():
-                raise ValueError(
-                    f"{title}: column {name!r} has {(~observed).sum()} missing values, "
-                    "but by its model none of the values that were observed can go "
-                    "missing. Correct the model, or bring rows with values where φ is "
-                    "positive."
-                )
+                raise _unexplained(title, name, int((~observed).sum()), by_design)
             incomplete.append(
                 IncompleteColumn(
                     j,
@@ -126,7 +131,8 @@ class Population:
                     np.flatnonzero(~observed),
                     places,
                     chance,
-                    _tilt(places, chance, len(known.values)),
+                    _tilt(places, chance, len(known.values), by_design),
+                    by_design,
                 )
             )
         incomplete.sort(key=lambda column: len(column.missing))
@@ -191,7 +197,26 @@ def _levels(
     return levels, places
 
 
-def _tilt(places: IntArray, chance: FloatArray, n_levels: int) -> FloatArray:
+def _unexplained(title: str, name: str, missing: int, by_design: bool) -> ValueError:
+    """Nothing is known of the missing values of a column."""
+    if by_design:
+        why = (
+            "and none of them was looked up, so nothing is known of them. Look some "
+            "up, drawn at random, or give a model of missingness."
+        )
+    else:
+        why = (
+            "but by its model none of the values that were observed can go missing. "
+            "Correct the model, or bring rows with values where φ is positive."
+        )
+    return ValueError(f"{title}: column {name!r} has {missing} missing values, {why}")
+
+
+def _tilt(
+    places: IntArray, chance: FloatArray, n_levels: int, by_design: bool
+) -> FloatArray:
+    if by_design:
+        return np.ones(n_levels)
     tilt = np.zeros(n_levels)
     tilt[places] = chance / chance.max()
     return tilt

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -18,25 +17,16 @@ from sklearn.utils.validation import (
 from missratio._base.blocks import any_by_row
 from missratio._base.callbacks import CallbackSupportMixin, listens, told
 from missratio._base.seeds import entropy
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.imputation._chain import Chain, ChainOptions, impute_chains, redraw_chain
-from missratio.imputation._classes import Models, columns_missing, incomplete_classes
+from missratio.imputation._classes import Models, incomplete_classes
 from missratio.imputation._columns import Columns
-from missratio.imputation._conditionals import Conditional
-from missratio.imputation._levels import Levels
+from missratio.imputation._fitted import Fitted, fitted_for
 from missratio.imputation._noise import RowNoise
 from missratio.imputation._population import Population
 from missratio.imputation._trace import ImputationTrace
 from missratio.ratio import check_no_infinity
-from missratio.rows import refuse_source
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What draws the missing values of rows without labels, for each imputation."""
-
-    columns: tuple[Sequence[Levels], ...]
-    conditionals: tuple[dict[int, Conditional], ...]
+from missratio.rows import check_inclusion, refuse_source
 
 
 class TiltedImputer(
@@ -51,7 +41,9 @@ class TiltedImputer(
     residuals proposes a value, accepted with probability ∝ φ_j: that is the law of
     those that go missing. Rounds over all columns make a Gibbs sampler, whose draws
     have the joint law of the missing entries. Each class is a population of its own.
-    With φ constant this is ordinary multiple imputation by chained equations.
+    With φ constant this is ordinary multiple imputation by chained equations. Where φ
+    is not known and some missing values, drawn at random, were looked up, their law is
+    that of the looked-up ones (`inclusion` in `fit`), whatever φ is.
 
     Regressions work on normal scores of the columns, so skewed columns do no harm, and
     on indicators of categories. An imputed value is always one that was observed.
@@ -60,9 +52,10 @@ class TiltedImputer(
     ----------
     missingness : mapping from class to Missingness, Missingness, "ignore" or None
         Why values are missing, per feature. A mapping: each class has its own φ and is
-        imputed on its own; a class left out is complete. One model: all rows are one
-        population, whatever their labels. "ignore": ordinary multiple imputation, all
-        rows one population. None: nothing is missing. φ sees a category that is not a
+        imputed on its own; a class left out is complete, or values of it were looked up
+        (`inclusion`). One model: all rows are one population, whatever their labels.
+        "ignore": ordinary multiple imputation, all rows one population. None: nothing
+        is missing, or values were looked up. φ sees a category that is not a
         number as its place among the sorted categories.
     n_imputations : int, default=1
         How many completed tables.
@@ -149,7 +142,12 @@ class TiltedImputer(
         self.unlabelled = unlabelled
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
+    ) -> Self:
         """Run the chains on the rows of each class.
 
         Parameters
@@ -158,21 +156,32 @@ class TiltedImputer(
             NaN, or a null, where a value is missing.
         y : array-like of shape (n_rows,), optional
             Labels; needed where `missingness` is a mapping and a value is missing.
+            With `inclusion`, each class is imputed on its own.
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            Where values were looked up, the probability with which each entry is there:
+            `X, inclusion = revealed.fill(X)`. Missing values of such a class have the
+            law of those that were looked up, and it needs no model. Of whole rows only
+            where all incomplete rows of a class miss the same columns.
 
         Returns
         -------
         Self
             The fitted imputer.
         """
-        self._fit(X, y)
+        self._fit(X, y, inclusion)
         return self
 
-    def fit_transform(self, X: Any, y: ArrayLike | None = None) -> Any:
+    def fit_transform(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
+    ) -> Any:
         """Fit, and return the first completed table.
 
         Parameters
         ----------
-        X, y
+        X, y, inclusion
             As for `fit`.
 
         Returns
@@ -180,21 +189,26 @@ class TiltedImputer(
         array or dataframe of shape (n_rows, n_columns)
             Of X's kind.
         """
-        return self._fit(X, y)[0]
+        return self._fit(X, y, inclusion)[0]
 
-    def fit_impute(self, X: Any, y: ArrayLike | None = None) -> list[Any]:
+    def fit_impute(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
+    ) -> list[Any]:
         """Fit, and return all completed tables.
 
         Parameters
         ----------
-        X, y
+        X, y, inclusion
             As for `fit`.
 
         Returns
         -------
         list of n_imputations arrays or dataframes
         """
-        return self._fit(X, y)
+        return self._fit(X, y, inclusion)
 
     def transform(self, X: Any) -> Any:
         """Complete rows as they are; of others, the first imputation.
@@ -236,23 +250,29 @@ class TiltedImputer(
         tags.input_tags.allow_nan = self.missingness is not None
         return tags
 
-    def _fit(self, X: Any, y: ArrayLike | None) -> list[Any]:
+    def _fit(
+        self, X: Any, y: ArrayLike | None, inclusion: ArrayLike | None
+    ) -> list[Any]:
         self._check_parameters()
         refuse_source(self, X, "Bring some of them into memory.")
         X = self._read(X, reset=True)
         self._columns = Columns.read(X, self.categorical_features)
         table = self._encode(X)
         missing = np.isnan(table)
+        if inclusion is not None:
+            inclusion = check_inclusion(inclusion, table)
         seeds = np.random.SeedSequence(entropy(self.random_state))
         self.convergence_: dict[Any, ImputationTrace] = {}
         self._fitted: Fitted | None = None
         completed = [table.copy(order="F") for _ in range(self.n_imputations)]
         populations = []
-        for label, rows, model in incomplete_classes(
-            missing, y, self.missingness, self._columns.names
+        for label, rows, model, drawn in incomplete_classes(
+            missing, y, self.missingness, self._columns.names, inclusion
         ):
             title = "X" if label is None else f"Class {label!r}"
-            population = Population.build(table[rows], self._columns, model, title)
+            population = Population.build(
+                table[rows], self._columns, model, title, drawn
+            )
             population.warn_if_concentrated(title)
             populations.append((label, rows, population))
         for (_, rows, population), chains in zip(
@@ -341,12 +361,7 @@ class TiltedImputer(
         self.convergence_[label] = ImputationTrace.build(names, chains)
         if label is None or label == self.unlabelled:
             rng = np.random.default_rng(seeds.spawn(1)[0])
-            conditionals = tuple(
-                {j: law.thinned(rng) for j, law in chain.conditionals.items()}
-                for chain in chains
-            )
-            columns = tuple(chain.columns for chain in chains)
-            self._fitted = Fitted(columns, conditionals)
+            self._fitted = Fitted.of(chains, rng)
 
     def _redraw(self, X: Any, n_imputations: int) -> list[Any]:
         check_is_fitted(self, "convergence_")
@@ -355,7 +370,11 @@ class TiltedImputer(
         missing = np.isnan(table)
         if not missing.any():
             return [X] * n_imputations
-        fitted = self._fitted_for(missing)
+        # By look-ups, classes are imputed on their own without a mapping.
+        apart = isinstance(self.missingness, Mapping) or set(self.convergence_) - {None}
+        fitted = fitted_for(
+            self._fitted, missing, self._columns.names, bool(apart), self.unlabelled
+        )
         rows = np.flatnonzero(any_by_row(missing))
         tables = []
         for columns, conditionals, seed in zip(
@@ -373,27 +392,3 @@ class TiltedImputer(
                 whole[missing[:, j], j] = values
             tables.append(self._columns.complete(X, whole, missing))
         return tables
-
-    def _fitted_for(self, missing: BoolArray) -> Fitted:
-        """What imputes rows without labels, or why there is nothing."""
-        fitted = self._fitted
-        mapped = isinstance(self.missingness, Mapping)
-        if mapped and self.unlabelled is None:
-            columns = columns_missing(missing, self._columns.names)
-            raise ValueError(
-                f"X has missing values (NaN) in column(s) {columns}, and which law "
-                "they have depends on the class, which is not known here. Give "
-                "complete rows, use fit_transform(X, y) for rows with labels, or say "
-                "by unlabelled=... as which class such rows are to be imputed."
-            )
-        known = [] if fitted is None else list(fitted.conditionals[0])
-        unknown = missing & ~np.isin(np.arange(missing.shape[1]), known)
-        if fitted is None or unknown.any():
-            columns = columns_missing(unknown, self._columns.names)
-            whose = f" of class {self.unlabelled!r}" if mapped else ""
-            raise ValueError(
-                f"X has missing values (NaN) in column(s) {columns}, where the rows"
-                f"{whose} that were fitted had none: no law was learned for them. Fit "
-                "with rows that miss them, or give complete rows."
-            )
-        return fitted

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.learning._checks import (
     LEVEL,
     Check,
@@ -26,14 +26,12 @@ from missratio.learning._from_table import (
     shared_masks,
     usable_features,
 )
+from missratio.learning._lookup_functions import LookupFunctions
 from missratio.learning._lookup_tests import carrying_share, form_test, others_test
 from missratio.learning._overidentified import Overidentification
 from missratio.learning._precision import lookup_covariance
-from missratio.learning._scores import ScoredTable
 from missratio.missingness.arrays import listed
 
-# Observed rows beside looked-up ones that a test takes; more hardly add to it.
-TEST_ROWS = 8192
 TEACHES_NOTHING = 5.0
 TEACHES_LITTLE = 20.0
 # Half of all weight on a smaller share of the observed rows hangs on a handful.
@@ -95,7 +93,6 @@ def warn_of(checks: Sequence[Check], stacklevel: int) -> None:
 
 
 def assess_features(
-    scored: ScoredTable | None,
     answers: FloatArray,
     values: FloatArray,
     evidence: Sequence[Evidence | None],
@@ -108,8 +105,6 @@ def assess_features(
 
     Parameters
     ----------
-    scored : ScoredTable, or None
-        None where there is one column only.
     answers, values : ndarray of shape (n_rows, n_columns)
         What was looked up, and the table.
     evidence, fitted, taught
@@ -119,22 +114,24 @@ def assess_features(
     names : sequence of str
     """
     findings = []
-    features = usable = None
-    if scored is not None:
-        usable = usable_features(scored.missing)
+    functions = None
+    if len(names) > 1:
+        missing = np.isnan(values)
+        shared = shared_masks(missing)
+        usable = usable_features(missing, shared)
         if fitted:
-            features = scored.test_features()
-        findings += _together(scored, taught, fitted, names)
+            functions = LookupFunctions.of(values, answers, usable)
+        findings += _together(shared, missing, taught, fitted, names)
     for j, theta in thetas.items():
         own = evidence[j]
         assert own is not None
         name = names[j]
         if j in fitted and len(fitted[j][0]) > 1:
             findings.append(form_finding(own, fitted[j][0], name))
-            if features is not None and usable is not None:
-                known = np.flatnonzero(~np.isnan(answers[:, j]))
-                tested = features, usable[j], answers, values, known, j
-                findings += _others_from_lookups(*tested, fitted[j][0], own, names)
+            if functions is not None:
+                findings.append(
+                    _others_from_lookups(functions, j, fitted[j][0], own, names)
+                )
         if j in taught:
             fit = taught[j]
             findings.append(instrument_finding(fit, name, own))
@@ -205,14 +202,14 @@ def instrument_finding(fit: TableFit, name: str, evidence: Evidence) -> _Finding
 
 
 def _together(
-    scored: ScoredTable,
+    shared: BoolArray,
+    missing: BoolArray,
     taught: dict[int, TableFit],
     fitted: Fitted,
     names: Sequence[str],
 ) -> list[_Finding]:
     """Columns that go missing in the same rows, by whatever each φ was learned from."""
-    shared = shared_masks(scored.missing)
-    counts = scored.missing.sum(axis=0)
+    counts = missing.sum(axis=0)
     findings = []
     lossy = (shared.sum(axis=1) > 1) & (counts >= FEWEST_SHARED)
     for j in np.flatnonzero(lossy).tolist():
@@ -307,42 +304,33 @@ def _dependence(name: str, place: int, direction: float, names: Sequence[str]) -
 
 
 def _others_from_lookups(
-    features: FloatArray,
-    usable: BoolArray,
-    answers: FloatArray,
-    values: FloatArray,
-    known: IntArray,
+    functions: LookupFunctions,
     j: int,
     theta: FloatArray,
     evidence: Evidence,
     names: Sequence[str],
-) -> list[_Finding]:
+) -> _Finding:
     """Whether another column helps to tell looked-up values from observed ones."""
-    observed = np.flatnonzero(~np.isnan(values[:, j]))
-    stride = max(1, len(observed) // TEST_ROWS)
-    kept = observed[::stride]
-    mass = np.full(len(known) + len(kept), len(observed) / len(kept))
-    mass[: len(known)] = 1.0
-    column = np.concatenate([answers[known, j], values[kept, j]])
+    found, seen = functions.answers[:, j], functions.values[:, j]
+    known = np.flatnonzero(~np.isnan(found))
+    observed = np.flatnonzero(functions.sampled & ~np.isnan(seen))
+    mass = np.ones(len(known) + len(observed))
+    mass[len(known) :] = functions.n_observed[j] / len(observed)
+    column = np.concatenate([found[known], seen[observed]])
     single = Evidence(column[None], len(known), mass, evidence.n_missing)
-    rows = np.concatenate([known, kept])
-    tested = usable.copy()
-    tested[-1] = False
-    statistic, p_value, place = others_test(single, theta, features[rows], tested)
+    rows = functions.functions[np.concatenate([known, observed])]
+    statistic, p_value, place = others_test(single, theta, rows, functions.usable[j])
     name = names[j]
-    bad = _dependence(name, place, statistic, names)
-    return [
-        _Finding(
-            "other columns",
-            name,
-            "looked up",
-            statistic,
-            p_value,
-            False,
-            f"{name}: no other column tells looked-up from observed values.",
-            bad,
-        )
-    ]
+    return _Finding(
+        "other columns",
+        name,
+        "looked up",
+        statistic,
+        p_value,
+        False,
+        f"{name}: no other column tells looked-up from observed values.",
+        _dependence(name, place, statistic, names),
+    )
 
 
 def _agreement(

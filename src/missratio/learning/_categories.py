@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from missratio._base.typing import FloatArray
+from missratio._base.blocks import rows_with_nan
+from missratio._base.hints import listed
+from missratio._base.typing import FloatArray, IntArray
 from missratio.learning._from_table import shared_masks
 from missratio.learning._scores import ScoredTable
 
@@ -48,14 +51,67 @@ def find_categories(table: FloatArray) -> list[Category]:
         if first != columns[0] or (~seen).sum() < FEWEST_SHARED or not seen.any():
             continue
         rows = table[seen][:, columns]
-        if not ((rows == 0.0) | (rows == 1.0)).all() or rows.sum(axis=1).max() > 1.0:
+        if not _one_hot(rows):
             continue
-        inputs = columns[np.ptp(rows, axis=0) > 0.0]
-        if rows.sum(axis=1).min() == 1.0:
-            inputs = inputs[:-1]
-        if len(inputs):
-            found.append(Category(tuple(columns.tolist()), tuple(inputs.tolist())))
+        category = _category(columns, rows)
+        if category.inputs:
+            found.append(category)
     return found
+
+
+def named_categories(
+    table: FloatArray,
+    answers: FloatArray,
+    columns: Sequence[IntArray],
+    names: Sequence[str],
+) -> list[Category]:
+    """Categories that are known, those of them with missing values.
+
+    Parameters
+    ----------
+    table, answers : ndarray of shape (n_rows, n_columns)
+        What was observed, and what was looked up.
+    columns : sequence of ndarray of int
+        The indicators of each.
+    names : sequence of str
+        Of all columns, for messages.
+    """
+    found = []
+    for places in columns:
+        missing = np.isnan(table[:, places])
+        lost = missing.any(axis=1)
+        if not lost.any():
+            continue
+        given = answers[:, places]
+        rows = np.concatenate([table[~lost][:, places], given[~rows_with_nan(given)]])
+        whose = listed([names[j] for j in places])
+        if not missing[lost].all() or not _one_hot(rows):
+            raise ValueError(
+                f"Columns {whose} must be the indicators of one category: 0 or 1, at "
+                "most one of them 1 in a row, and all of them missing or none."
+            )
+        category = _category(places, rows)
+        if not category.inputs:
+            raise ValueError(
+                f"The category of columns {whose} has one level where it is known, and "
+                "missing values: nothing says of which level these are. Leave the "
+                "columns out, or look some of them up."
+            )
+        found.append(category)
+    return found
+
+
+def _one_hot(rows: FloatArray) -> bool:
+    whole = ((rows == 0.0) | (rows == 1.0)).all()
+    return bool(whole) and rows.sum(axis=1).max(initial=0.0) <= 1.0
+
+
+def _category(columns: IntArray, rows: FloatArray) -> Category:
+    """Indicators, and those that tell levels apart in rows where they are observed."""
+    inputs = columns[rows.any(axis=0) & ~rows.all(axis=0)]
+    if len(rows) and rows.sum(axis=1).min() == 1.0:
+        inputs = inputs[:-1]
+    return Category(tuple(columns.tolist()), tuple(inputs.tolist()))
 
 
 def shadows_of(

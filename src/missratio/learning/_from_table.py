@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
+from missratio._base.callbacks import listens, told
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning._evidence import Evidence
@@ -25,6 +29,8 @@ from missratio.learning._shadow import Lookups, ShadowEvidence, solve_moments
 # With instruments weaker than so many looked-up values tests have no level.
 TESTABLE = 10.0
 TEST_FIT_ROWS = 8000
+# A variance, in standard deviations squared, that is one of rounding.
+CONSTANT = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +55,26 @@ class TableFit:
 
 def fit_features(
     table: FloatArray,
-    scored: ScoredTable,
     evidence: list[Evidence | None],
     fitted: dict[int, tuple[FloatArray, Evidence]],
+    listener: Any = None,
 ) -> dict[int, TableFit]:
     """Learn φ of every feature that the other columns could teach.
 
     Parameters
     ----------
     table : ndarray of shape (n_rows, n_columns)
-    scored : ScoredTable
-        The same, standardised.
     evidence : list of Evidence or None
         By feature; None where nothing is missing.
     fitted : dict
         By feature: parameters from looked-up values, intercepts not corrected.
+    listener : task, or None
+        Whose callbacks are told of every few features.
     """
-    usable = usable_features(scored.missing)
-    columns = _teachable(scored, evidence, usable)
+    scored = ScoredTable.of(table)
+    together = shared_masks(scored.missing)
+    usable = usable_features(scored.missing, together)
+    columns = _teachable(together, evidence, usable)
     if not len(columns):
         return {}
     features = scored.prediction_features()
@@ -101,13 +109,32 @@ def fit_features(
         )
         return replace(found, tests=tests)
 
-    with one_blas_thread(table.size) as threads:
-        fits = share(fit, range(len(columns)), threads)
+    fits = _told_by_column(fit, len(columns), table.size, listener)
     return dict(zip(columns.tolist(), fits, strict=True))
 
 
+def _told_by_column(
+    fit: Callable[[int], TableFit], n_columns: int, size: int, listener: Any
+) -> Iterator[TableFit]:
+    """The fits of columns, by threads; a listener is told of as many as there are."""
+    with one_blas_thread(size) as threads:
+        step = max(threads, 1) if listens(listener) else n_columns
+        parts = [
+            range(start, min(start + step, n_columns))
+            for start in range(0, n_columns, step)
+        ]
+        done = told(
+            listener,
+            "columns",
+            parts,
+            lambda part: share(fit, part, threads),
+            len(parts),
+        )
+    return chain.from_iterable(done)
+
+
 def _teachable(
-    scored: ScoredTable, evidence: list[Evidence | None], usable: BoolArray
+    together: BoolArray, evidence: list[Evidence | None], usable: BoolArray
 ) -> IntArray:
     """The features whose φ the other columns could teach.
 
@@ -115,7 +142,7 @@ def _teachable(
     missing together, a φ of each alone has no shadow variables: looked-up values teach
     it better.
     """
-    alone = shared_masks(scored.missing).sum(axis=1) < 2
+    alone = together.sum(axis=1) < 2
     found = [
         j
         for j, own in enumerate(evidence)
@@ -128,14 +155,13 @@ def _teachable(
     return np.array(found, dtype=np.intp)
 
 
-def usable_features(missing: BoolArray) -> BoolArray:
+def usable_features(missing: BoolArray, together: BoolArray) -> BoolArray:
     """Which features each column may be predicted from, (n_columns, n_features).
 
     Not from itself, nor from columns that go missing exactly when it does: their masks
-    say whether it is missing.
+    say whether it is missing. `together` is as `shared_masks` gives it.
     """
     lossy = missing.any(axis=0)
-    together = shared_masks(missing)
     others = ~(together | np.eye(len(together), dtype=bool))
     constant = np.ones((len(others), 1), dtype=bool)
     return np.concatenate([others, others & lossy, constant], axis=1)
@@ -204,7 +230,9 @@ def equivalent_lookups(shadow: ShadowEvidence, theta: FloatArray) -> FloatArray:
     # A tiny prior keeps what nothing is known of invertible.
     precision = information + 1e-6 * shadow.prior
     errors = np.diagonal(np.linalg.inv(precision))[1:]
-    return np.asarray(1.0 / (errors * np.maximum(variance, 1e-12)))
+    # What never varied where it was observed teaches nothing of a slope.
+    varies = variance > CONSTANT
+    return np.where(varies, 1.0 / (errors * np.where(varies, variance, 1.0)), 0.0)
 
 
 def lookups_of(known: tuple[FloatArray, Evidence], shadow: ShadowEvidence) -> Lookups:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from missratio._base.callbacks import task
 from missratio._base.hints import did_you_mean
 from missratio._base.typing import FloatArray, IntArray
 from missratio.learning._assess import (
@@ -21,7 +22,12 @@ from missratio.learning._assess import (
     warn_of,
     weights_finding,
 )
-from missratio.learning._categories import Category, find_categories, shadows_of
+from missratio.learning._categories import (
+    Category,
+    find_categories,
+    named_categories,
+    shadows_of,
+)
 from missratio.learning._checks import Check
 from missratio.learning._evidence import Evidence
 from missratio.learning._from_lookups import (
@@ -32,15 +38,20 @@ from missratio.learning._from_lookups import (
 )
 from missratio.learning._from_rows import fit_rows
 from missratio.learning._from_table import TableFit, fit_features
+from missratio.learning._learn_input import (
+    always_observed_columns,
+    always_places,
+    check_answers,
+    check_columns,
+    names_of,
+    places_of,
+)
 from missratio.learning._learned import LearnedMissingness
 from missratio.learning._scores import ScoredTable
 from missratio.learning._shadow import ShadowEvidence
 from missratio.missingness import Block, BlockMissingness
 from missratio.missingness.arrays import (
-    as_frame,
     as_numeric_array,
-    column_name,
-    float_blocks,
     listed,
 )
 
@@ -55,7 +66,9 @@ def learn_missingness(
     rowwise: bool = False,
     from_table: bool = True,
     always_observed: Sequence[str | int] | None = None,
+    categories: Sequence[Sequence[str | int]] | None = None,
     check: bool = True,
+    callbacks: Sequence[Any] | None = None,
 ) -> LearnedMissingness | BlockMissingness:
     """Learn a logistic φ from the table, from missing values looked up, or from both.
 
@@ -92,9 +105,16 @@ def learn_missingness(
         missing as a whole. They must tell nothing of why rows are missing beyond what
         the rest of the row tells. φ is then rowwise, and logistic in the other columns:
         give those to an estimator.
+    categories : sequence of sequences of str or int, optional
+        The indicators of each category, by name or place: they are one column, which is
+        missing as a whole. None finds those that are one-hot and missing in the same
+        rows, five or more.
     check : bool, default=True
         Whether to test if the data contradicts the model, and to warn where it does.
         The tests take longer than the fit; False leaves `checks` empty.
+    callbacks : sequence of scikit-learn callbacks, optional
+        Told of every few columns that the table has taught, such as
+        `sklearn.callback.ProgressBar()`.
 
     Returns
     -------
@@ -136,28 +156,41 @@ def learn_missingness(
             f"method must be one of {list(METHODS)}, got {method!r}.{hint}"
         )
     table = as_numeric_array(X)
-    names = _names(X, table.shape[1])
+    names = names_of(X, table.shape[1])
     if revealed is None:
         answers = np.full(table.shape, np.nan)
     else:
         answers = as_numeric_array(revealed)
-        _check_columns(X, revealed, names)
-    _check(table, answers, X)
+        check_columns(X, revealed, names)
+    check_answers(table, answers, X)
     if always_observed is not None:
-        always = _places(always_observed, names)
+        always = always_places(always_observed, names)
         kept = np.setdiff1d(np.arange(len(names)), always)
         rest = tuple(names[j] for j in kept)
-        shadows = _always(table, always, names)
+        shadows = always_observed_columns(table, always, names)
         parts = table[:, kept], answers[:, kept]
         return _learn_rows(*parts, method, rest, shadows, check)
     if rowwise:
         return _learn_rows(table, answers, method, names, None, check)
     values = table.astype(np.float64, copy=False)
-    blocks = find_categories(values)
+    if categories is None:
+        blocks = find_categories(values)
+    else:
+        given = [places_of(each, names, "categories") for each in categories]
+        blocks = named_categories(values, answers, given, names)
     answered = ~np.isnan(answers)
     blocks = [b for b in blocks if from_table or answered[:, b.columns[0]].any()]
     in_blocks = np.array([j for b in blocks for j in b.columns], dtype=np.intp)
-    base = _learn_features(values, answers, method, names, from_table, check, in_blocks)
+    base = _learn_features(
+        values,
+        answers,
+        method,
+        names,
+        from_table,
+        check,
+        in_blocks,
+        task("learn_missingness", callbacks),
+    )
     if not blocks:
         return base
     scored = ScoredTable.of(values) if from_table else None
@@ -190,40 +223,6 @@ def _learn_category(
         listed([names[j] for j in category.columns]),
     )
     return Block(category.columns, category.inputs, model)
-
-
-def _places(columns: Sequence[str | int], names: tuple[str, ...]) -> IntArray:
-    """Where columns are, each once; some, and not all."""
-    places = []
-    for column in columns:
-        known = column if isinstance(column, int) else None
-        if isinstance(column, str) and column in names:
-            known = names.index(column)
-        if known is None or not 0 <= known < len(names):
-            hint = did_you_mean(str(column), names)
-            raise ValueError(f"always_observed: X has no column {column!r}.{hint}")
-        places.append(known)
-    if not 0 < len(set(places)) < len(names):
-        raise ValueError(
-            "always_observed must name one column or more, and leave one or more: got "
-            f"{list(columns)} of {len(names)} columns."
-        )
-    return np.unique(np.array(places, dtype=np.intp))
-
-
-def _always(
-    table: NDArray[Any], places: IntArray, names: tuple[str, ...]
-) -> dict[str, FloatArray]:
-    """Columns that are always observed, by name."""
-    values = table[:, places].astype(np.float64)
-    lossy = np.isnan(values).any(axis=0)
-    if lossy.any():
-        found = [names[places[j]] for j in np.flatnonzero(lossy)]
-        raise ValueError(
-            f"Column(s) {listed(found)} have missing values: always_observed takes "
-            "columns that have none."
-        )
-    return {names[j]: values[:, i] for i, j in enumerate(places.tolist())}
 
 
 def _learn_rows(
@@ -283,18 +282,16 @@ def _learn_features(
     from_table: bool,
     check: bool,
     in_blocks: IntArray,
+    listener: Any,
 ) -> LearnedMissingness:
     # 1. What was looked up, and what the other columns say.
     evidence = evidence_of_features(values, answers, names)
     for j in in_blocks.tolist():
         evidence[j] = None
     fitted = fit_lookups(evidence, method, names)
-    scored = None
-    if len(names) > 1 and (from_table or check):
-        scored = ScoredTable.of(values)
     taught: dict[int, TableFit] = {}
-    if from_table and scored is not None:
-        taught = fit_features(values, scored, evidence, fitted)
+    if from_table and len(names) > 1:
+        taught = fit_features(values, evidence, fitted, listener)
     _check_taught(evidence, fitted, taught, names)
     # 2. Parameters, feature by feature.
     intercept, coef = np.full(len(names), -np.inf), np.zeros(len(names))
@@ -318,7 +315,7 @@ def _learn_features(
     checks: tuple[Check, ...] = ()
     if check:
         checks = assess_features(
-            scored, answers, values, evidence, fitted, taught, thetas, names
+            answers, values, evidence, fitted, taught, thetas, names
         )
         warn_of(checks, stacklevel=3)
     return LearnedMissingness(
@@ -359,41 +356,3 @@ def _check_taught(
             ConvergenceWarning,
             stacklevel=4,
         )
-
-
-def _check_columns(X: Any, revealed: Any, names: tuple[str, ...]) -> None:
-    """Two dataframes are matched by place, so that names must be the same."""
-    frame = as_frame(revealed)
-    if frame is None or as_frame(X) is None:
-        return
-    found = tuple(frame.columns)
-    if len(found) == len(names) and found != names:
-        raise ValueError(
-            f"revealed must have the columns of X, {listed(names)}, in their order: "
-            f"got {listed(found)}."
-        )
-
-
-def _check(table: NDArray[Any], answers: NDArray[Any], source: Any) -> None:
-    if table.shape != answers.shape:
-        raise ValueError(
-            f"revealed must have the shape of X: got {answers.shape} and {table.shape}."
-            " Put NaN where nothing was looked up."
-        )
-    for rows, block in float_blocks(table, source):
-        values = answers[rows]
-        contradicted = ~np.isnan(block) & ~np.isnan(values)
-        if contradicted.any() or np.isinf(values).any():
-            bad = contradicted | np.isinf(values)
-            row, column = np.argwhere(bad)[0]
-            where = f"row {rows.start + row}, column {column_name(source, int(column))}"
-            why = "isn't missing in X" if contradicted[row, column] else "is infinite"
-            raise ValueError(
-                f"revealed has {values[row, column]} at {where}, which {why}. Only "
-                "cells that are missing can be revealed, by finite values."
-            )
-
-
-def _names(X: Any, width: int) -> tuple[str, ...]:
-    frame = as_frame(X)
-    return tuple(frame.columns) if frame is not None else tuple(map(str, range(width)))

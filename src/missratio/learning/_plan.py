@@ -15,9 +15,8 @@ from missratio.learning._plan_cells import (
     cell_word,
     table_word,
 )
-from missratio.learning._plan_power import (
-    PlannedPower,
-)
+from missratio.learning._plan_lines import Levels
+from missratio.learning._plan_power import PlannedPower
 from missratio.learning._plan_table import Columns, write_table
 
 
@@ -58,6 +57,8 @@ class QueryPlan:
         A digest of the shape of X, its columns and what is missing in it.
     power : PlannedPower or None
         What this and other budgets should buy, where the plan has a goal.
+    levels : dict of str to sequence of str, or None
+        What the numbers of features that are categories stand for.
     """
 
     rows: IntArray
@@ -73,6 +74,7 @@ class QueryPlan:
     seed: int
     fingerprint: str
     power: PlannedPower | None = None
+    levels: Levels | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -161,6 +163,7 @@ class QueryPlan:
         y: ArrayLike | None = None,
         *,
         lines: ArrayLike | None = None,
+        levels: Levels | None = None,
     ) -> Revealed:
         """Read the answers from a file that was filled in.
 
@@ -179,6 +182,8 @@ class QueryPlan:
             Its labels.
         lines : array-like of shape (n,), default=None
             Where each row is in the user's own file, as the plan was given them.
+        levels : mapping from str to sequence of str, default=None
+            Of features that are categories, as the plan was given them.
 
         Returns
         -------
@@ -193,7 +198,7 @@ class QueryPlan:
             feature that X doesn't have, a row filled in by half where whole rows are
             asked for, or a plan for another table.
         """
-        return read_answers(source, X, y, lines=lines)
+        return read_answers(source, X, y, lines=lines, levels=levels)
 
     def read_back(self, source: Any, X: Any, y: ArrayLike | None = None) -> Revealed:
         """Read answers to this plan, as `read` does.
@@ -204,7 +209,7 @@ class QueryPlan:
         planned = np.zeros(self.shape, dtype=bool)
         planned[self.rows, self.columns] = True
         lines = self._file_lines()
-        return read_answers(source, X, y, planned, lines=lines)
+        return read_answers(source, X, y, planned, lines=lines, levels=self.levels)
 
     def _file_lines(self) -> IntArray | None:
         """The line of each row of X, where the plan knows it; -1 elsewhere."""
@@ -229,7 +234,7 @@ class QueryPlan:
             columns["class"] = self.labels.tolist()
         for place, name in enumerate(self.feature_names if known else ()):
             values = self.others[:, place].tolist()
-            columns[f"known {name}"] = [None if np.isnan(v) else v for v in values]
+            columns[f"known {name}"] = [self._written(v, name) for v in values]
         columns["feature"] = [self.feature_names[column] for _, column in cells]
         columns["value"] = self._known(revealed)
         columns["key"] = [
@@ -238,7 +243,7 @@ class QueryPlan:
         ]
         return columns
 
-    def _known(self, revealed: Revealed | None) -> list[float | None]:
+    def _known(self, revealed: Revealed | None) -> list[Any]:
         if revealed is None:
             return [None] * len(self)
         if revealed.fingerprint != self.fingerprint:
@@ -250,4 +255,16 @@ class QueryPlan:
                 f"{lost} of the revealed cells are not in this plan and would be lost. "
                 "Plan as many values as before or more, with the same random_state."
             )
-        return [None if np.isnan(value) else value for value in values.tolist()]
+        names = [self.feature_names[column] for column in self.columns]
+        found = [self._written(v, n) for v, n in zip(values, names, strict=True)]
+        if not self.levels:
+            return found
+        # A column has one type: texts, as soon as a category may be among them.
+        return [None if value is None else str(value) for value in found]
+
+    def _written(self, value: float, name: str) -> float | str | None:
+        """A value as a person writes it; None where there is none."""
+        if np.isnan(value):
+            return None
+        levels = None if self.levels is None else self.levels.get(name)
+        return float(value) if levels is None else levels[int(value)]

@@ -26,6 +26,7 @@ from missratio.learning._plan_draw import (
     positive,
     proportional_counts,
 )
+from missratio.learning._plan_lines import Levels
 from missratio.learning._plan_power import (
     SHARES,
     Division,
@@ -50,6 +51,7 @@ def plan_queries(
     classes: Iterable[Any] | None = None,
     ids: ArrayLike | None = None,
     lines: ArrayLike | None = None,
+    levels: Levels | None = None,
     controlled_class: Any = 0,
     alpha: float = 0.05,
     delta: float = 0.05,
@@ -95,6 +97,9 @@ def plan_queries(
         looks things up. None takes the index of a pandas dataframe, if it has one.
     lines : array-like of shape (n,), default=None
         The line of each row in the user's own file, shown beside it.
+    levels : mapping from str to sequence of str, default=None
+        Of features that are categories, by name: what their numbers 0, 1, … stand for,
+        and what a person writes.
     controlled_class : object, default=0
         The class whose error is to be certified.
     alpha, delta : float, default=0.05
@@ -156,6 +161,7 @@ def plan_queries(
         seed=seed,
         fingerprint=cells.fingerprint,
         power=power,
+        levels=levels,
     )
 
 

@@ -11,7 +11,7 @@ from missratio.missingness._check import (
 )
 from missratio.missingness._inclusion import (
     RowInclusion,
-    drawn_whole,
+    drawn_together,
     row_probability,
 )
 from missratio.missingness._looked_up_terms import looked_up_terms
@@ -46,7 +46,7 @@ __all__ = [
     "StepMissingness",
     "contradictions",
     "corrupt",
-    "drawn_whole",
+    "drawn_together",
     "looked_up_terms",
     "missingness_check",
     "missingness_patterns",

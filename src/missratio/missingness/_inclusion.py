@@ -141,6 +141,25 @@ def drawn_whole(inclusion: FloatArray) -> bool:
     return bool(np.ptp(drawn) <= ROUNDING) if len(drawn) else True
 
 
+def drawn_together(inclusion: FloatArray) -> IntArray:
+    """Columns with equal numbers were drawn together, by the entries' probabilities.
+
+    All of them where rows were drawn whole; else those with the same probability in
+    every row, as the indicators of one category. Of columns that were drawn from one by
+    one, other rows are found.
+
+    Parameters
+    ----------
+    inclusion : ndarray of shape (n_rows, n_columns)
+        Of the rows of one class.
+    """
+    if drawn_whole(inclusion):
+        return np.zeros(inclusion.shape[1], dtype=np.intp)
+    first: dict[bytes, int] = {}
+    columns = np.ascontiguousarray(inclusion.T)
+    return np.array([first.setdefault(c.tobytes(), j) for j, c in enumerate(columns)])
+
+
 def row_probability(inclusion: FloatArray) -> FloatArray:
     """How likely rows of a class were to be there as a whole, by their entries.
 
@@ -151,7 +170,8 @@ def row_probability(inclusion: FloatArray) -> FloatArray:
     least = inclusion.min(axis=1, initial=1.0)
     if drawn_whole(inclusion):
         return np.asarray(least)
-    return np.where(least == 0.0, 0.0, inclusion.prod(axis=1))
+    once = np.unique(drawn_together(inclusion), return_index=True)[1]
+    return np.where(least == 0.0, 0.0, inclusion[:, once].prod(axis=1))
 
 
 def _check(probability: FloatArray, complete: BoolArray) -> None:

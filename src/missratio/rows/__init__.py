@@ -13,6 +13,7 @@ from missratio.rows._labelled import (
 from missratio.rows._merging import merge_sums
 from missratio.rows._parquet import ParquetSource, scan_parquet
 from missratio.rows._partitions import by_partition
+from missratio.rows._refusals import weighed_twice
 from missratio.rows._source import (
     BLOCK_ELEMENTS,
     MemorySource,
@@ -74,6 +75,7 @@ __all__ = [
     "survey",
     "warn_if_contradicted",
     "warn_of_concentration",
+    "weighed_twice",
     "weighted_sums",
     "weights_of_features",
     "with_features",

@@ -24,6 +24,15 @@ def refuse_infinity(block: RowBlock, row_number: Callable[[int], int]) -> None:
         )
 
 
+def weighed_twice(label: Any) -> ValueError:
+    """A class, or all rows for None, has a model of missingness and look-ups too."""
+    whose = "X" if label is None else f"Class {label!r}"
+    return ValueError(
+        f"{whose} has a missingness model and inclusion probabilities: its rows can't "
+        "be weighed twice. Leave out one of them."
+    )
+
+
 def refuse_nan(
     source: Source, label: Any, names: Sequence[str] | None, where: str | None
 ) -> NoReturn:

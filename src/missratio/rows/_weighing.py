@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from missratio._base.blocks import any_by_row
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.missingness import Missingness, drawn_whole
+from missratio.missingness import Missingness, drawn_together
+from missratio.rows._refusals import weighed_twice
 from missratio.rows._source import RowBlock
 
 ClassModel = Missingness | Literal["ignore"] | None
@@ -116,7 +117,8 @@ class KnownWeights(Weighing):
         Whether they are one over the probabilities of a draw.
     groups : ndarray of int of shape (n_columns,), or None
         Columns with equal numbers are there or missing together, so that several have
-        the probability of one: all, where rows were drawn whole.
+        the probability of one: all, where rows were drawn whole, and the indicators of
+        a category.
     """
 
     weights: FloatArray
@@ -160,10 +162,7 @@ def as_weighing(
     if isinstance(model, Missingness) and not ((inclusion > 0) & (inclusion < 1)).any():
         return ModelWeighing(model)
     if model is not None:
-        raise ValueError(
-            f"Class {label!r} has a missingness model and inclusion probabilities: its "
-            "rows can't be weighed twice. Leave out the one or the other."
-        )
+        raise weighed_twice(label)
     if inclusion.ndim == 2 and (inclusion == inclusion[:, :1]).all():
         # Rows that are there or not as a whole.
         inclusion = inclusion[:, 0]
@@ -171,8 +170,12 @@ def as_weighing(
     weights = np.zeros(inclusion.shape)
     np.divide(1.0, inclusion, out=weights, where=seen)
     groups = None
-    if inclusion.ndim == 2 and drawn_whole(inclusion):
-        groups = np.zeros(inclusion.shape[1], dtype=np.intp)
+    if inclusion.ndim == 2:
+        together = drawn_together(inclusion)
+        # What was always observed weighs one, however often it counts.
+        lossy = (inclusion < 1.0).any(axis=0)
+        if len(np.unique(together[lossy])) < np.count_nonzero(lossy):
+            groups = together
     return KnownWeights(weights, by_design=True, groups=groups)
 
 

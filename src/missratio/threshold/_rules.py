@@ -188,7 +188,9 @@ def binomial_tails(n_rows: IntArray, alpha: float, delta: float) -> IntArray:
     """The same for several numbers of rows."""
     # The quantile as a real number, then the exact probability at whole ones.
     quantile = np.ceil(bdtrik(delta, np.maximum(n_rows, 1), alpha))
-    k = np.where(n_rows > 0, quantile.astype(np.intp) + 1, -1)
+    # SciPy has none where α is tiny: there, none of the rows may lie above.
+    start = np.where(np.isnan(quantile), 0.0, quantile) + 1.0
+    k: IntArray = np.minimum(start, n_rows - 1.0).astype(np.intp)
     while True:
         above = (k >= 0) & (bdtr(k, n_rows, alpha) > delta)
         if not above.any():

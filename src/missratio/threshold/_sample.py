@@ -38,8 +38,8 @@ class LookUps:
     not_found: int = 0
     predicted: bool = False
 
-    def check(self, n_observed: int) -> None:
-        """Refuse look-ups that can't be those of so many observed rows."""
+    def check(self, n_observed: int, n_rows: int) -> None:
+        """Refuse look-ups that can't be those of so many rows, observed and all."""
         columns = (self.stratum, self.incomplete)
         sound = all(
             isinstance(column, np.ndarray) and column.dtype.kind == "i"
@@ -48,8 +48,14 @@ class LookUps:
         sound = sound and self.stratum.shape == (n_observed,)
         sound = sound and int(self.stratum.min(initial=0)) >= 0
         sound = sound and int(self.stratum.max(initial=0)) <= len(self.incomplete)
-        if not (sound and (self.drawn <= self.incomplete).all()):
+        sound = sound and bool((self.drawn <= self.incomplete).all())
+        if not sound or n_observed - self.drawn.sum() + self.n_incomplete != n_rows:
             raise ValueError("A calibration sample's look-ups are not what it says.")
+
+    @property
+    def n_incomplete(self) -> int:
+        """Incomplete rows of all strata."""
+        return sum(self.incomplete.tolist())
 
     @property
     def drawn(self) -> IntArray:
@@ -173,7 +179,7 @@ class CalibrationSample:
         if again.n_observed < self.n_observed or (self.ordered and not again.ordered):
             raise ValueError("A calibration sample's rows are not what it says.")
         if self.lookups is not None:
-            self.lookups.check(len(self.values))
+            self.lookups.check(len(self.values), self.n_rows)
 
     def repeated(self, times: int, rng: np.random.Generator) -> CalibrationSample:
         """As if so many times as many rows of the same kind had come.

@@ -9,6 +9,7 @@ import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning import Influence, LearnedMissingness, influence_of
+from missratio.missingness import Block
 from missratio.rows import ClassRows, RowBlock, joint_weight, weights_of_features
 from missratio.uncertainty._expansion import Means
 
@@ -129,24 +130,19 @@ class ClassMeans:
     rows: ClassRows
     factors: Sequence[tuple[IntArray, Means]]
 
-    def spread(
-        self, model: LearnedMissingness | None, shared: bool, to_result: FloatArray
-    ) -> Spread:
+    def spread(self, parts: Sequence[LearnedPart], to_result: FloatArray) -> Spread:
         """How far the results move with the rows of the class.
 
         Parameters
         ----------
-        model : LearnedMissingness, or None
+        parts : sequence of LearnedPart
             Where the class's φ was learned.
-        shared : bool
-            Whether it was learned from these rows (or from more than these): the
-            errors of φ̂ and of the means then go together.
         to_result : ndarray of shape (n_results, n_means)
             What a change of the means does to the results.
         """
         totals = self._totals()
         size = sum(len(means.mean) for _, means in self.factors)
-        learning = None if model is None else _Learning.of(model, size)
+        learnings = [_Learning.of(part, size) for part in parts]
 
         def work(block: RowBlock) -> FloatArray:
             weights = self.rows.weigh(block)
@@ -156,7 +152,7 @@ class ClassMeans:
                 ((moved @ to_result.T) ** 4).sum(axis=0),
                 log_weight_sums(self._mean_weights(block, weights)).ravel(),
             ]
-            if learning is not None:
+            for learning in learnings:
                 assert weights is not None
                 found += learning.sums(block.rows, weights, plain, left_out)
             return np.concatenate(found)
@@ -167,14 +163,14 @@ class ClassMeans:
         meat = own.reshape(size, size)
         covariance = to_result @ meat @ to_result.T
         variance = np.diagonal(covariance).copy()
-        parts = to_result**2 * np.diagonal(meat)
-        if learning is not None and model is not None:
-            learning.add(rest)
-            mask = np.concatenate([means.mask for _, means in self.factors])
-            by_phi = learning.covariance(mask, None if shared else model.covariance)
+        through = to_result**2 * np.diagonal(meat)
+        mask = np.concatenate([means.mask for _, means in self.factors])
+        for learning in learnings:
+            rest = learning.add(rest)
+            by_phi = learning.covariance(mask)
             covariance = covariance + to_result @ by_phi @ to_result.T
         rate = rates(logs.reshape(3, size), self.rows.n_rows)
-        return Spread(covariance, variance, fourth, parts.sum(axis=1), parts @ rate)
+        return Spread(covariance, variance, fourth, through.sum(axis=1), through @ rate)
 
     def _mean_weights(self, block: RowBlock, weights: FloatArray | None) -> FloatArray:
         """The weights that each mean has, of shape (n_rows, n_means)."""
@@ -271,12 +267,49 @@ def undetermined_features(
 
 
 @dataclass(frozen=True, slots=True)
+class LearnedPart:
+    """A learned φ of the columns of a table, or of those that go missing together.
+
+    Parameters
+    ----------
+    model : LearnedMissingness
+    shared : bool
+        Whether it was learned from these rows (or from more than these): the errors of
+        φ̂ and of the means then go together.
+    block : Block or None
+        Whose φ it is, where that is a category's; None for all columns.
+    """
+
+    model: LearnedMissingness
+    shared: bool
+    block: Block | None = None
+
+    def weights(self, weights: FloatArray) -> FloatArray:
+        """Those that it makes, of shape (n_rows, n_groups)."""
+        if self.block is not None:
+            return weights[:, [self.block.columns[0]]]
+        return weights[:, None] if self.model.rowwise else weights
+
+    def values(self, table: FloatArray) -> FloatArray:
+        """What it is a function of, 0 where missing."""
+        if self.block is not None:
+            table = table[:, list(self.block.inputs)]
+        return np.where(np.isnan(table), 0.0, table)
+
+    def used(self, mask: BoolArray) -> BoolArray:
+        """Which means depend on it, of shape (n_means, n_groups)."""
+        if self.block is not None:
+            return np.asarray(mask[:, self.block.columns].any(axis=1, keepdims=True))
+        return np.ones((len(mask), 1), dtype=bool) if self.model.rowwise else mask
+
+
+@dataclass(frozen=True, slots=True)
 class _Learning:
     """How means depend on a learned φ, and go together with its error.
 
     Parameters
     ----------
-    rowwise : bool
+    part : LearnedPart
     influence : Influence
     slope : ndarray of shape (width, n_means, n_groups)
         The means' derivatives in the parameters of φ: Σ w ∂mean/∂w φ x, x = (1, z).
@@ -284,17 +317,17 @@ class _Learning:
         Σ w ∂mean/∂w p x over observed rows.
     """
 
-    rowwise: bool
+    part: LearnedPart
     influence: Influence
     slope: FloatArray
     overlap: FloatArray
 
     @classmethod
-    def of(cls, model: LearnedMissingness, n_means: int) -> _Learning:
-        influence = influence_of(model)
+    def of(cls, part: LearnedPart, n_means: int) -> _Learning:
+        influence = influence_of(part.model)
         n_groups, width, _ = influence.variance.shape
         slope, overlap = np.zeros((2, width, n_means, n_groups))
-        return cls(model.rowwise, influence, slope, overlap)
+        return cls(part, influence, slope, overlap)
 
     def sums(
         self,
@@ -304,42 +337,38 @@ class _Learning:
         left_out: FloatArray,
     ) -> list[FloatArray]:
         """What some rows add to slope and overlap."""
-        if self.rowwise:
-            weights = weights[:, None]
-        odds = np.maximum(weights - 1.0, 0.0)
+        odds = np.maximum(self.part.weights(weights) - 1.0, 0.0)
         known_odds = self.influence.revealed_share * odds
-        values = np.where(np.isnan(table), 0.0, table)
-        design = values.T[:, :, None] if self.rowwise else values[None]
+        values = self.part.values(table)
+        design = values.T[:, :, None] if self.part.model.rowwise else values[None]
         found = []
         for moved, odd in ((plain, odds), (left_out, known_odds)):
             probability = odd / (1.0 + odd)
             found += [moved.T @ probability, moved.T @ (probability * design)]
         return [each.ravel() for each in found]
 
-    def add(self, sums: FloatArray) -> None:
-        """Set slope and overlap to what all rows add up to."""
-        for total, part in zip(
-            (self.slope, self.overlap), np.split(sums, 2), strict=True
-        ):
-            total[...] = part.reshape(total.shape)
+    def add(self, sums: FloatArray) -> FloatArray:
+        """Set slope and overlap to what all rows add up to, and give what is left."""
+        for total in (self.slope, self.overlap):
+            own, sums = np.split(sums, [total.size])
+            total[...] = own.reshape(total.shape)
+        return sums
 
-    def covariance(self, mask: BoolArray, independent: FloatArray | None) -> FloatArray:
+    def covariance(self, mask: BoolArray) -> FloatArray:
         """What the estimation of φ adds to the means' covariance (or takes from it).
 
         Parameters
         ----------
         mask : ndarray of bool of shape (n_means, n_columns)
             A mean depends only on the φ of these.
-        independent : ndarray, or None
-            The covariance of φ's parameters where they were learned from other rows.
         """
-        width, n_means, n_groups = self.slope.shape
-        used = np.ones((n_means, 1)) if self.rowwise else mask
+        width, _, n_groups = self.slope.shape
+        used = self.part.used(mask)
         # (n_groups, n_means, width)
         slope = (self.slope * used).transpose(2, 1, 0)
         overlap = (self.overlap * used).transpose(2, 1, 0)
-        if independent is not None:
-            variance = independent.reshape(n_groups, width, width)
+        if not self.part.shared:
+            variance = self.part.model.covariance.reshape(n_groups, width, width)
             return np.asarray((slope @ variance @ slope.swapaxes(1, 2)).sum(axis=0))
         inverse = self.influence.information_inverse
         cross = (slope @ inverse @ overlap.swapaxes(1, 2)).sum(axis=0)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray, IntArray
 from missratio.learning import LearnedMissingness, was_learned_from
-from missratio.missingness import Missingness
+from missratio.missingness import BlockMissingness, Missingness
 from missratio.missingness.arrays import listed
 from missratio.ratio import (
     JointRatio,
@@ -27,6 +27,7 @@ from missratio.ratio import (
 from missratio.rows import ClassRows, class_model
 from missratio.uncertainty._covariance import (
     ClassMeans,
+    LearnedPart,
     Spread,
     undetermined_features,
 )
@@ -84,8 +85,9 @@ def ratio_uncertainty(
     learned_on : {"auto", "same", "other"}, default="auto"
         Whether a learned φ comes from these rows (or these and more of the same class),
         or from others. "auto" detects by counts and sums whether it is exactly these
-        rows, and otherwise treats them as others. `RatioUncertainty.learned_on` says
-        which.
+        rows, and otherwise treats them as others. What the table itself taught always
+        counts as learned from others: how its rows move φ isn't kept.
+        `RatioUncertainty.learned_on` says which.
 
     Returns
     -------
@@ -124,9 +126,10 @@ def ratio_uncertainty(
         spread = Spread(np.zeros((size, size)), none, none, none, none)
         found: dict[Any, LearnedOn] = {}
         for own in (rows.numerator, rows.denominator):
-            learned = _learned(ratio, own)
-            if learned is not None:
-                found[own.label] = _source(learned, own, learned_on)
+            learned = _learned(ratio, own, learned_on)
+            if learned:
+                same = all(part.shared for part in learned)
+                found[own.label] = "same" if same else "other"
             means = [
                 (
                     each.features,
@@ -134,9 +137,7 @@ def ratio_uncertainty(
                 )
                 for each in expansions
             ]
-            spread += ClassMeans(own, means).spread(
-                learned, found.get(own.label) == "same", _to_results(means, size)
-            )
+            spread += ClassMeans(own, means).spread(learned, _to_results(means, size))
         undetermined = _undetermined(ratio, rows)
         in_tail = min(
             expected_in_tail(
@@ -159,23 +160,48 @@ def ratio_uncertainty(
 
 
 def _learned(
-    ratio: JointRatio | NaiveBayesRatio, own: ClassRows
-) -> LearnedMissingness | None:
-    """A class's φ, where it was learned and the formula knows what that moves."""
+    ratio: JointRatio | NaiveBayesRatio, own: ClassRows, learned_on: LearnedOn
+) -> list[LearnedPart]:
+    """A class's φ, where it was learned: of all columns, and of each category."""
     names = getattr(ratio, "feature_names_in_", None)
     model = class_model(missingness_of(ratio), own.label, names)
-    learned = model if isinstance(model, LearnedMissingness) else None
-    if learned is None and isinstance(model, Missingness) and model.learned:
-        raise ValueError(
-            "A φ that was learned of a category's levels moves a ratio in ways that "
-            f"the sandwich formula here doesn't have. {BOOTSTRAP}"
-        )
-    if learned is not None and own.adjusted is not None:
+    if not isinstance(model, Missingness) or not model.learned:
+        return []
+    if own.adjusted is not None:
         raise ValueError(
             "Means that are adjusted by regression move with a learned φ in more ways "
             f"than the sandwich formula here has. Use normalize='hajek'. {BOOTSTRAP}"
         )
-    return learned
+    blocks = model.blocks if isinstance(model, BlockMissingness) else ()
+    base = model.base if isinstance(model, BlockMissingness) else model
+    table = own.source.block(0, own.n_rows).rows
+    parts = []
+    if isinstance(base, LearnedMissingness):
+        # What it says of columns in blocks is not looked at.
+        rest = np.array(table)
+        rest[:, [j for block in blocks for j in block.columns]] = 0.0
+        parts.append(LearnedPart(base, _shared(base, rest, learned_on)))
+    for block in blocks:
+        if isinstance(block.model, LearnedMissingness):
+            shared = _shared(block.model, table[:, list(block.inputs)], learned_on)
+            parts.append(LearnedPart(block.model, shared, block))
+    if base.learned + sum(block.model.learned for block in blocks) > len(parts):
+        raise ValueError(
+            "How rows move a φ that was learned by another class than "
+            f"LearnedMissingness is not known. {BOOTSTRAP}"
+        )
+    return parts
+
+
+def _shared(
+    model: LearnedMissingness, table: FloatArray, learned_on: LearnedOn
+) -> bool:
+    """Whether φ̂ and the ratio come from the same rows, and how φ̂ moves is kept."""
+    if any(shadow is not None for shadow in model.shadow):
+        return False
+    if learned_on == "auto":
+        return was_learned_from(model, table)
+    return learned_on == "same"
 
 
 def _undetermined(
@@ -255,15 +281,6 @@ def _check_solved(
             f"are not optimal for them (decrement {worst:.2g}). Give the rows of the "
             "fit, and its sample_weight where it had any."
         )
-
-
-def _source(
-    model: LearnedMissingness, rows: ClassRows, learned_on: LearnedOn
-) -> LearnedOn:
-    if learned_on != "auto":
-        return learned_on
-    table = rows.source.block(0, rows.n_rows).rows
-    return "same" if was_learned_from(model, table) else "other"
 
 
 def _to_results(means: list[tuple[IntArray, Means]], size: int) -> FloatArray:

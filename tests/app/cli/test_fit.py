@@ -234,15 +234,14 @@ def test_without_a_certificate_everything_is_controlled(fit):
     assert mr.load_model(path).classifier.threshold_ == np.inf
 
 
-def test_missing_categories_are_refused_or_a_level(run, patients):
+def test_missing_categories_may_be_a_level(run, patients):
     text = patients.read_text().replace(",east,", ",,", 20)
     patients.write_text(text)
     out = patients.with_name("m.skops")
     arguments = ["fit", patients, *OPTIONS, "--out", out]
     phi = patients.with_name("phi.toml")
     result = run(*arguments, "--missingness", phi, status=3)
-    assert "blanks in 'ward', of categories" in result.stderr
-    assert "--drop ward" in result.stderr
+    assert "missing values in 'ward'" in result.stderr
     run(*arguments, "--missingness", "ignore", "-q", *AT_ONCE)
     assert "" in mr.load_model(out).encoder.columns[2].levels
 

@@ -141,7 +141,7 @@ def test_outputs_are_checked_first(fit, run, patients):
 def test_files_that_are_no_models_are_refused(fit, run, patients):
     out = patients.with_name("p.csv")
     result = run("predict", patients, patients, "--out", out, status=4)
-    assert "was refused. It is damaged, or no model file" in result.stderr
+    assert "was refused. It is damaged, or isn't a model file" in result.stderr
     path, _ = fit()
     bare = patients.with_name("bare.skops")
     mr.save_model(mr.load_model(path).classifier, bare)

@@ -14,7 +14,9 @@ from missratio._files import open_table
 from missratio.app.cli import app
 
 CENTRES = {"sepsis": (0, 0), "flu": (3, 0.4), "cold": (1.6, 2.8)}
-TWO = ("--alpha", "sepsis=15%", "--alpha", "flu=20%")
+# Comparing methods takes a while, and is tested by itself.
+QUICK = ("--compare-seconds", "0")
+TWO = ("--alpha", "sepsis=15%", "--alpha", "flu=20%", *QUICK)
 
 
 def write(path, n, seed, *, lose=False, moved=0.0):
@@ -71,6 +73,36 @@ def test_facts_and_model_agree(run, table, tmp_path):
     assert facts["rows"] == {"cold": 700, "flu": 700, "sepsis": 700}
 
 
+def test_methods_are_compared_under_the_bounds(run, tmp_path):
+    rng = np.random.default_rng(3)
+    path, out = tmp_path / "rings.csv", tmp_path / "model.skops"
+    lines = ["a,b,state"]
+    for label, radius in (("inner", 0.5), ("middle", 2.5), ("outer", 5.0)):
+        for angle in rng.uniform(0, 2 * np.pi, 400):
+            x, y = radius * np.array([np.cos(angle), np.sin(angle)])
+            x, y = x + rng.normal(0, 0.6), y + rng.normal(0, 0.6)
+            lines.append(f"{x:.4f},{y:.4f},{label}")
+    path.write_text("\n".join(lines))
+    words = ["fit", path, "--target", "state", "--alpha", "inner=20%", "--alpha",
+             "middle=30%", "--out", out, "--compare-seconds", "4"]  # fmt: skip
+    said = run(*words).stdout
+    # A line can't tell rings apart.
+    found = re.search(r"Method: (\S+), which finds (\d+)% of 'outer' among", said)
+    assert found, said
+    assert found[1] != "logistic"
+    assert int(found[2]) > 60
+    model = mr.load_model(out)
+    assert model.method == model.comparison.chosen == found[1]
+    assert model.comparison.compared == ("outer",)
+    named = {each.name: each for each in model.comparison.candidates}
+    assert next(iter(named)) == "logistic"
+    assert "Search" not in repr(model.classifier.estimator)
+    page = tmp_path / "report.md"
+    run("report", out, "--out", page)
+    assert "## Methods compared" in page.read_text()
+    assert "the share of outer that gets its own class" in page.read_text()
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".xlsx"])
 def test_predictions_are_the_models_and_their_errors_are_measured(
     run, fitted, tmp_path, suffix
@@ -108,8 +140,21 @@ def test_rows_without_a_score_get_the_fallback_and_a_reason(run, fitted, tmp_pat
 
 def test_ordered_classes_with_missing_values(run, tmp_path):
     table, out = write(tmp_path / "t.csv", 1000, 2, lose=True), tmp_path / "m.skops"
-    words = ["fit", table, "--target", "state", "--alpha", "sepsis=20%", "--alpha",
-             "flu=30%", "--ordered", "sepsis, flu,cold", "--out", out]  # fmt: skip
+    words = [
+        "fit",
+        table,
+        "--target",
+        "state",
+        "--alpha",
+        "sepsis=20%",
+        "--alpha",
+        "flu=30%",
+        "--ordered",
+        "sepsis, flu,cold",
+        "--out",
+        out,
+        *QUICK,
+    ]
     result = run(*words, status=3)
     assert "--missingness learn" in result.stderr
     assert "missratio query" not in result.stderr
@@ -133,7 +178,7 @@ def test_ordered_classes_with_missing_values(run, tmp_path):
 def test_no_room_is_said_and_drawn(run, table, tmp_path):
     out, figure = tmp_path / "m.skops", tmp_path / "room.png"
     words = ["fit", table, "--target", "state", "--alpha", "sepsis=5%", "--alpha",
-             "flu=5%", "--out", out, "--trade-off", figure]  # fmt: skip
+             "flu=5%", "--out", out, "--trade-off", figure, *QUICK]  # fmt: skip
     result = run(*words, status=5)
     assert "leave no room: at least " in result.stderr
     assert "--trade-off PNG" in result.stderr

@@ -88,12 +88,12 @@ def array_at(path, *names):
 @pytest.mark.parametrize(
     ("name", "values", "match"),
     [
-        ("thresholds", [np.nan, 1.0, np.inf], "thresholds are no numbers"),
-        ("thresholds", [1.0, np.inf, np.inf], "thresholds are no numbers"),
-        ("thresholds", [1.0, 1.0], "thresholds are no numbers"),
+        ("thresholds", [np.nan, 1.0, np.inf], "thresholds aren't numbers"),
+        ("thresholds", [1.0, np.inf, np.inf], "thresholds aren't numbers"),
+        ("thresholds", [1.0, 1.0], "thresholds aren't numbers"),
         ("thresholds", [9.0, 9.0, np.inf], "another threshold"),
-        ("offsets", [np.nan, 0.0, 0.0], "offsets are no numbers"),
-        ("offsets", [0.0, 0.0], "offsets are no numbers"),
+        ("offsets", [np.nan, 0.0, 0.0], "offsets aren't numbers"),
+        ("offsets", [0.0, 0.0], "offsets aren't numbers"),
     ],
 )
 def test_numbers_that_make_no_labels_are_refused(saved, name, values, match):

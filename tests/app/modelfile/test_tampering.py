@@ -49,7 +49,7 @@ def test_a_flipped_byte_is_noticed_or_does_no_harm(saved, place, flip):
 def test_a_file_that_was_cut_is_refused(saved, share):
     content = saved.read_bytes()
     saved.write_bytes(content[: int(share * len(content))])
-    refused(saved, "damaged, or no model file")
+    refused(saved, "damaged, or isn't a model file")
 
 
 def test_a_pickle_is_not_run(saved, tmp_path):

@@ -86,9 +86,9 @@ def compared(*powers):
 
 
 def test_the_choice_is_said_in_a_sentence():
-    said = said_of(compared(("kliep", 0.28), ("trees", 0.51)), "No")
+    said = said_of(compared(("kliep", 0.28), ("trees", 0.51)), "'No'")
     assert said == (
         "which finds 51% of 'No' among training rows left out in turn, at an error of "
         "5%; kliep comes next with 28% (2 methods compared, in at most 60 s)"
     )
-    assert "next" not in said_of(compared(("kliep", 0.28)), "No")
+    assert "next" not in said_of(compared(("kliep", 0.28)), "'No'")

@@ -101,7 +101,10 @@ REFUSED = {
     HEAD + "[classes.well.features]\n": "names no column",
     HEAD
     + "features.puls = { intercept = 1, coef = 1 }": "'puls'. Did you mean 'pulse'",
-    HEAD + "features.ward = { intercept = 1, coef = 1 }": "column of categories",
+    HEAD + "features.ward = { intercept = 1, coef = 1 }": "'intercept' is not known",
+    HEAD + "features.ward.levels = { eats = 0.5 }": "'eats' is not known here. Did you",
+    HEAD + "features.ward.levels = { east = 1.0 }": "below 1",
+    HEAD + "features.ward.levels = {}": "not all of them 0",
     HEAD + "features.pulse = { intercept = 1 }": r"features.pulse\] has no 'coef'",
     HEAD + "features.pulse = { intercept = 1, coef = '1' }": "coef must be a number",
     HEAD + "features.pulse = { intercept = 1, coef = 1, x = 1 }": "'x' is not known",

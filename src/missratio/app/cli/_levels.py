@@ -16,38 +16,41 @@ def read_share(text: Any) -> float:
         raise ValueError(f"{text!r} is not a share: write 0.05 or 5%.") from None
 
 
-def _level(text: str) -> float:
+def _level(text: str, option: str) -> float:
     try:
         return read_share(text)
     except ValueError as error:
-        raise ValueError(f"--alpha: {error}") from None
+        raise ValueError(f"{option}: {error}") from None
 
 
-def read_levels(words: list[str]) -> tuple[float | None, dict[str, float]]:
-    """One level, or those of several classes by their labels.
+def read_levels(
+    words: list[str], option: str = "--alpha"
+) -> tuple[float | None, dict[str, float]]:
+    """One level, or those of several classes by their labels, or of groups.
 
     Parameters
     ----------
     words : list of str
-        What was given to --alpha.
+        What was given to the option.
+    option : str, default="--alpha"
     """
     named = [word.rpartition("=") for word in words if "=" in word]
     if not named:
         if len(words) > 1:
             raise ValueError(
-                f"--alpha was given {len(words)} times. Name a class with each, such "
-                f"as --alpha LABEL={words[0]}."
+                f"{option} was given {len(words)} times. Name a class with each, such "
+                f"as {option} LABEL={words[0]}."
             )
-        return _level(words[0]), {}
+        return _level(words[0], option), {}
     if len(named) < len(words):
         raise ValueError(
-            "--alpha LABEL=SHARE and --alpha SHARE don't go together: name a class "
+            f"{option} LABEL=SHARE and {option} SHARE don't go together: name a class "
             "with each."
         )
-    levels = {label.strip(): _level(share) for label, _, share in named}
+    levels = {label.strip(): _level(share, option) for label, _, share in named}
     if len(levels) < len(named) or "" in levels:
         raise ValueError(
-            "--alpha LABEL=SHARE names each class once: got "
+            f"{option} LABEL=SHARE names each class once: got "
             f"{', '.join(label.strip() or repr('') for label, _, _ in named)}."
         )
     return None, levels

@@ -17,7 +17,7 @@ def hidden(text: str, *names: str, metavar: str | None = None) -> Any:
     return typer.Option(*names, help=text, show_default=False, metavar=metavar)
 
 
-def _share(text: Any) -> float:
+def share(text: Any) -> float:
     """A share, as a number or in percent, for an option."""
     try:
         return read_share(text)
@@ -26,7 +26,7 @@ def _share(text: Any) -> float:
 
 
 def _share_option(text: str) -> Any:
-    return typer.Option(help=text, parser=_share, metavar="SHARE")
+    return typer.Option(help=text, parser=share, metavar="SHARE")
 
 
 # Tables
@@ -221,6 +221,31 @@ Ordered = Annotated[
         metavar="LABELS",
     ),
 ]
+Groups = Annotated[
+    str | None,
+    hidden(
+        "A column that says which group each row is in: the error of --controlled is "
+        "bounded in each group, by a threshold of its own. It is not a feature then.",
+        metavar="COLUMN",
+    ),
+]
+GroupAlpha = Annotated[
+    list[str],
+    hidden(
+        "Bound on the error in one group; --alpha is that of the others. May be "
+        "repeated.",
+        "--group-alpha",
+        metavar="GROUP=SHARE",
+    ),
+]
+SharedThreshold = Annotated[
+    bool,
+    typer.Option(
+        "--shared-threshold",
+        help="One threshold for all rows, which keeps --alpha over all of them and "
+        "--group-alpha in the groups named.",
+    ),
+]
 TradeOffOut = Annotated[
     Path | None,
     hidden(
@@ -344,23 +369,4 @@ StandardErrors = Annotated[
         help="Add standard errors of the scores; the model must have been fitted with "
         "--standard-errors.",
     ),
-]
-
-# Watching a model
-Labelled = Annotated[
-    Path,
-    typer.Argument(
-        metavar="LABELLED", help="A table of rows that came since, with their labels."
-    ),
-]
-State = Annotated[
-    Path | None,
-    hidden(
-        "The file that keeps the counts so far. Default: MODEL.watch.json.",
-        metavar="FILE",
-    ),
-]
-WatchFigure = Annotated[
-    Path | None,
-    hidden("Draw the error and the evidence over time.", metavar="PNG"),
 ]

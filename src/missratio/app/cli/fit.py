@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from missratio.app.workflow import (
         Bounds,
         FitOptions,
-        FittedClasses,
+        FittedSeveral,
         FittedTable,
+        GroupBounds,
     )
 
 CONNECT_SECONDS = 10
@@ -60,6 +61,9 @@ def fit(
     controlled: options.FitControlled = None,
     alpha: options.FitAlpha = ["5%"],  # noqa: B006
     ordered: options.Ordered = None,
+    groups: options.Groups = None,
+    group_alpha: options.GroupAlpha = [],  # noqa: B006
+    shared_threshold: options.SharedThreshold = False,
     delta: options.Delta = 0.05,
     missingness: options.Missingness = None,
     queries: options.Queries = None,
@@ -94,7 +98,6 @@ def fit(
     """Fit a classifier to a table, with a certificate for one or several errors."""
     with failures(out):
         with Progress(quiet) as progress:
-            from missratio.app.tables import Wanted
             from missratio.app.workflow import FitOptions
 
             level, several, size = _asked(alpha, ordered, calibration_size)
@@ -102,21 +105,37 @@ def fit(
                 controlled, level, delta, missingness, queries, method,
                 deployment, size, rule, odds_factor, on_infeasible,
                 seed, standard_errors, compare_seconds, versus, query_budget, several,
-                target_table,
+                target_table, _groups(groups, group_alpha, shared_threshold),
             )  # fmt: skip
             _check_asked(asked, data, out, trade_off, force=force, sign_with=sign)
-            wanted = Wanted(
-                target, drop, categorical, missing_value, asked.as_observed,
-                skip_unlabelled,
-            )  # fmt: skip
+            columns = target, drop, categorical, missing_value
+            wanted = _wanted(asked, *columns, skip_unlabelled=skip_unlabelled)
             file = {"encoding": encoding, "sheet": sheet, "header_row": header_row}
             done = _fitted(data, wanted, asked, progress, trade_off, stream, dask, file)
             _save(done, out, progress, force=force, sign_with=sign)
         _tell(done, out, as_json=as_json, quiet=quiet)
 
 
+def _wanted(
+    asked: FitOptions,
+    target: str,
+    drop: list[str],
+    categorical: list[str],
+    missing_value: list[str],
+    *,
+    skip_unlabelled: bool,
+) -> Wanted:
+    """What of the table is asked for."""
+    from missratio.app.tables import Wanted
+
+    return Wanted(
+        target, drop, categorical, missing_value, asked.as_observed, skip_unlabelled,
+        None if asked.groups is None else asked.groups.column,
+    )  # fmt: skip
+
+
 def _save(
-    fitted: FittedTable | FittedClasses, out: Path, progress: Progress, **how: Any
+    fitted: FittedTable | FittedSeveral, out: Path, progress: Progress, **how: Any
 ) -> None:
     from missratio.app.modelfile import save_model
 
@@ -125,7 +144,7 @@ def _save(
 
 
 def _tell(
-    fitted: FittedTable | FittedClasses, out: Path, *, as_json: bool, quiet: bool
+    fitted: FittedTable | FittedSeveral, out: Path, *, as_json: bool, quiet: bool
 ) -> None:
     if as_json:
         say_json(_facts(fitted, out))
@@ -142,7 +161,7 @@ def _fitted(
     stream: bool,
     dask: str | None,
     file: dict[str, Any],
-) -> FittedTable | FittedClasses:
+) -> FittedTable | FittedSeveral:
     """Fit a table in memory, or in passes where that is asked for or it is large."""
     from missratio.app.workflow import is_large
 
@@ -158,11 +177,11 @@ def _in_memory(
     progress: Progress,
     trade_off: Path | None,
     file: dict[str, Any],
-) -> FittedTable | FittedClasses:
+) -> FittedTable | FittedSeveral:
     """Fit a table that is read whole."""
     from missratio._files import open_table
     from missratio.app.tables import read_labelled
-    from missratio.app.workflow import fit_classes, fit_table
+    from missratio.app.workflow import fit_classes, fit_groups, fit_table
 
     progress.step(f"Reading {data}")
     source = open_table(data, **file)
@@ -172,7 +191,10 @@ def _in_memory(
         return fit_classes(
             table, source, wanted, asked, progress.step, _command(), trade_off
         )
-    return fit_table(table, source, wanted, asked, progress.step, _command())
+    fit_rows = fit_table if asked.groups is None else fit_groups
+    return fit_rows(
+        table, source, wanted, asked, progress.step, _command(), progress.tick
+    )
 
 
 def _in_passes(
@@ -188,11 +210,12 @@ def _in_passes(
     from missratio.app.workflow import Passes, fit_streamed, read_streamed
     from missratio.exceptions import TableError
 
-    if asked.several is not None:
+    if asked.several is not None or asked.groups is not None:
+        what = "several classes" if asked.groups is None else "groups"
         raise TableError(
             f"{data} would be read in passes (it is large, or --stream or --dask was "
-            "given), and bounds on several classes need all rows in memory. Bring "
-            "fewer rows, or bound one class (--controlled)."
+            f"given), and bounds on {what} need all rows in memory. Bring fewer rows, "
+            "or bound one class (--controlled) without --groups."
         )
     if not data.is_dir():
         RegularFile.at(data)
@@ -279,11 +302,32 @@ def _asked(
     return some, Bounds(levels, order), 0.4 if size is None else size
 
 
-def _facts(fitted: FittedTable | FittedClasses, out: Path) -> dict[str, Any]:
-    from missratio.app.modelfile import plain
-    from missratio.app.workflow import FittedClasses
+def _groups(column: str | None, levels: list[str], shared: bool) -> GroupBounds | None:
+    """The groups that have a promise of their own."""
+    from missratio.app.workflow import GroupBounds
 
-    model = fitted.model
+    if column is None:
+        if levels or shared:
+            option = "--group-alpha" if levels else "--shared-threshold"
+            raise ValueError(
+                f"{option} is for groups: say which column tells them apart, by "
+                "--groups COLUMN."
+            )
+        return None
+    if any("=" not in word for word in levels):
+        raise ValueError(
+            "--group-alpha takes GROUP=SHARE, such as --group-alpha old=5%: got "
+            f"{', '.join(levels)}. --alpha is for all groups."
+        )
+    named = read_levels(levels, "--group-alpha")[1] if levels else {}
+    return GroupBounds(column, named, shared)
+
+
+def _facts(fitted: FittedTable | FittedSeveral, out: Path) -> dict[str, Any]:
+    from missratio.app.modelfile import plain
+    from missratio.app.workflow import FittedSeveral
+
+    model, comparison = fitted.model, fitted.model.comparison
     facts = {
         "model": str(out),
         "method": model.method,
@@ -295,11 +339,12 @@ def _facts(fitted: FittedTable | FittedClasses, out: Path) -> dict[str, Any]:
         "missing": plain(model.training.missing),
         "columns": model.encoder.names,
         "training_sha256": model.training.sha256,
+        "comparison": None if comparison is None else plain(asdict(comparison)),
         "warnings": _warnings(fitted),
     }
-    if isinstance(fitted, FittedClasses):
+    if isinstance(fitted, FittedSeveral):
         return {**facts, "findings": fitted.findings, "errors": fitted.errors}
-    budget, comparison = fitted.budget, fitted.model.comparison
+    budget = fitted.budget
     return {
         **facts,
         "finding": fitted.finding.sentence,
@@ -307,7 +352,6 @@ def _facts(fitted: FittedTable | FittedClasses, out: Path) -> dict[str, Any]:
         "query_budget": None
         if budget is None
         else plain(budget.to_frame("pyarrow").to_pydict()),
-        "comparison": None if comparison is None else plain(asdict(comparison)),
     }
 
 
@@ -323,19 +367,19 @@ def _power(fitted: FittedTable) -> dict[str, Any]:
     }
 
 
-def _warnings(fitted: FittedTable | FittedClasses) -> list[str]:
+def _warnings(fitted: FittedTable | FittedSeveral) -> list[str]:
     return list(dict.fromkeys(phrased(message) for message in fitted.warnings))
 
 
-def _show(fitted: FittedTable | FittedClasses, out: Path) -> None:
-    from missratio.app.workflow import FittedClasses, budget_words
+def _show(fitted: FittedTable | FittedSeveral, out: Path) -> None:
+    from missratio.app.workflow import FittedSeveral, budget_words
 
     model = fitted.model
     rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
     say(f"Rows: {rows}. Columns: {len(model.encoder.columns)}.")
     say(fitted.account.sentence)
     say(f"Method: {model.method}, {fitted.why}.")
-    if isinstance(fitted, FittedClasses):
+    if isinstance(fitted, FittedSeveral):
         for sentence in fitted.findings:
             say(sentence)
         say(str(model.certificate))

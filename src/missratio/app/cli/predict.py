@@ -53,10 +53,12 @@ def predict(
 
 
 def _facts(model: FrameModel, done: Predicted) -> dict[str, Any]:
-    from missratio.app.modelfile import TableModel, plain
+    from missratio.app.modelfile import GroupedTableModel, TableModel, plain
 
     facts: dict[str, Any] = {"rows": done.rows}
-    if isinstance(model, TableModel):
+    if isinstance(model, GroupedTableModel):
+        facts["without_threshold"] = done.without_threshold
+    if isinstance(model, TableModel | GroupedTableModel):
         facts["other"] = done.counts[model.other_class]
     else:
         facts["labels"] = plain(done.counts)
@@ -65,10 +67,10 @@ def _facts(model: FrameModel, done: Predicted) -> dict[str, Any]:
 
 
 def _show(model: FrameModel, done: Predicted, out: Path) -> None:
-    from missratio.app.modelfile import TableModel
+    from missratio.app.modelfile import GroupedTableModel, TableModel
 
     fallback = model.fallback
-    if isinstance(model, TableModel):
+    if isinstance(model, TableModel | GroupedTableModel):
         other = model.other_class
         say(
             f"{out}: {done.rows} rows, {done.counts[other]} of them {other!r} and "
@@ -81,6 +83,11 @@ def _show(model: FrameModel, done: Predicted, out: Path) -> None:
         say(
             f"{done.unscored} can't be scored (the column 'reason' says why) "
             f"and got {fallback!r}{model.fallback_words}."
+        )
+    if done.without_threshold:
+        say(
+            f"{done.without_threshold} are of groups without a threshold (the column "
+            f"'reason' says which) and got {fallback!r}{model.fallback_words}."
         )
     if done.measured is not None:
         say(done.measured.words)

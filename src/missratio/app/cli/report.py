@@ -20,7 +20,7 @@ def report(
     with failures(out):
         with Progress(quiet) as progress:
             from missratio._files import check_writable, written_whole
-            from missratio.app.modelfile import load_table_model
+            from missratio.app.modelfile import ModelFileError, load_table_model
             from missratio.app.report import Report
 
             if out.suffix not in FORMATS:
@@ -31,9 +31,17 @@ def report(
             progress.step(f"Reading {model_file}")
             model = load_table_model(model_file, verify)
             progress.step(f"Writing {out}")
-            page = Report.from_json(str(model.report))
-            make = {".html": page.html, ".md": page.markdown, ".json": page.json}
+            try:
+                page = Report.from_json(str(model.report))
+                make = {".html": page.html, ".md": page.markdown, ".json": page.json}
+                text = make[out.suffix]()
+            # The report is the file's own, and could say anything.
+            except (LookupError, TypeError, AttributeError, ValueError) as error:
+                raise ModelFileError(
+                    f"The report in {model_file} is not one that missratio wrote "
+                    f"({type(error).__name__}: {error}). Fit the model again."
+                ) from error
             with written_whole(out, force=force) as draft:
-                draft.write_text(make[out.suffix](), encoding="utf-8")
+                draft.write_text(text, encoding="utf-8")
         if not quiet:
             say(f"Written: {out}")

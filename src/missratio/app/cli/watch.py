@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from missratio.app.cli import _options as options
+from missratio.app.cli import _watch_options as own
 from missratio.app.cli._failures import ALARM, failures, say, say_json
 from missratio.app.cli._figures import check_drawing
 from missratio.app.cli._progress import Progress
@@ -15,14 +16,16 @@ from missratio.app.cli._progress import Progress
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from missratio.app.workflow import Watched
+    from missratio.app.workflow import LabelDraw, Watched
 
 
 def watch(
     model_file: options.ModelFile,
-    labelled: options.Labelled,
-    state: options.State = None,
-    figure: options.WatchFigure = None,
+    labelled: own.Labelled,
+    state: own.State = None,
+    inclusion: own.Inclusion = None,
+    least_inclusion: own.LeastInclusion = None,
+    figure: own.WatchFigure = None,
     verify: options.Verify = None,
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
@@ -42,6 +45,8 @@ def watch(
             from missratio.app.modelfile import load_table_model
             from missratio.app.workflow import facts_of, watch_table
 
+            draw = _draw(inclusion, least_inclusion)
+
             if figure is not None:
                 # A table is counted once: what is in the way of its figure comes first.
                 check_drawing()
@@ -53,7 +58,7 @@ def watch(
                 labelled, encoding=encoding, sheet=sheet, header_row=header_row
             )
             progress.step(f"Reading {labelled}")
-            found = watch_table(model, model_file, source, kept)
+            found = watch_table(model, model_file, source, kept, draw)
             if figure is not None:
                 drawn = _drawn(found)
                 with written_whole(figure, force=True) as draft:
@@ -69,8 +74,26 @@ def watch(
         raise typer.Exit(ALARM)
 
 
+def _draw(column: str | None, least: float | None) -> LabelDraw | None:
+    """How it was drawn which rows get a label."""
+    from missratio.app.workflow import LabelDraw
+
+    if column is None:
+        if least is not None:
+            raise ValueError(
+                "--least-inclusion is for labels that were drawn: name the column of "
+                "their probabilities by --inclusion."
+            )
+        return None
+    if least is not None and not 0.0 < least <= 1.0:
+        raise ValueError(
+            f"--least-inclusion must be above 0 and at most 1: got {least:g}."
+        )
+    return LabelDraw(column, least)
+
+
 def _drawn(found: Watched) -> Figure:
-    """A column of two panels for each bounded class."""
+    """A column of two panels for each promise."""
     from matplotlib.figure import Figure
 
     from missratio.evaluation import MonitorDisplay
@@ -78,8 +101,9 @@ def _drawn(found: Watched) -> Figure:
     count = len(found.monitors)
     figure = Figure(figsize=(7 * count, 6), layout="constrained")
     panels = figure.subplots(2, count, sharex="col", squeeze=False)
-    for place, (label, monitor) in enumerate(found.monitors.items()):
+    for place, (promise, monitor) in enumerate(found.monitors.items()):
         MonitorDisplay(monitor).plot(ax=panels[:, place])
         if count > 1:
-            panels[0, place].set_title(f"class {label}")
+            kind = "" if promise.by_group else "class "
+            panels[0, place].set_title(f"{kind}{promise.key}")
     return figure

@@ -20,8 +20,13 @@ from missratio.app.export._graph import (
     score_rows,
 )
 from missratio.app.export._scores import CantExportError, read_estimator
-from missratio.app.modelfile import MulticlassTableModel, TableModel
+from missratio.app.modelfile import (
+    GroupedTableModel,
+    MulticlassTableModel,
+    TableModel,
+)
 from missratio.classifier import (
+    GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
 )
@@ -93,6 +98,12 @@ def _checked_model(model: Any) -> Any:
             "A model of several classes (MulticlassNeymanPearsonClassifier) can't be "
             "exported to ONNX: only one of two classes can. Serve it from Python, by "
             "load_model(path).predict(frame)."
+        )
+    if isinstance(model, GroupedTableModel | GroupedNeymanPearsonClassifier):
+        raise CantExportError(
+            "A model with promises to groups (GroupedNeymanPearsonClassifier) can't be "
+            "exported to ONNX: only one with a single threshold for all rows can. "
+            "Serve it from Python, by load_model(path).predict(frame)."
         )
     if not isinstance(classifier, NeymanPearsonClassifier):
         raise CantExportError(

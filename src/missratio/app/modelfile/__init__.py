@@ -8,12 +8,14 @@ from missratio.app.modelfile._files import (
     save_model,
 )
 from missratio.app.modelfile._frame import FrameModel, TrainingData
+from missratio.app.modelfile._groups import GroupedTableModel
 from missratio.app.modelfile._model import TableModel
 from missratio.app.modelfile._several import MulticlassTableModel
 from missratio.app.modelfile._types import ModelFileError
 
 __all__ = [
     "FrameModel",
+    "GroupedTableModel",
     "ModelFileError",
     "MulticlassTableModel",
     "TableModel",

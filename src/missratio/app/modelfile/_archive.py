@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import zlib
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -21,6 +22,8 @@ PACKAGES = ("missratio", "scikit-learn", "numpy", "skops")
 MOST_BYTES = 2**28
 MOST_JSON_BYTES = 2**23
 MOST_MEMBERS = 100_000
+# What the entry of a member in the archive's directory begins with.
+_ENTRY = b"PK\x01\x02"
 _PLAIN = (ZIP_STORED, ZIP_DEFLATED)
 
 
@@ -64,12 +67,12 @@ def read_bytes(path: Path) -> bytes:
     if not path.is_file():
         raise ModelFileError("It is not a regular file: copy it into one first.")
     with path.open("rb") as stream:
-        content = stream.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ModelFileError(
-            f"It has more than {MOST_BYTES} bytes: no model is so large."
-        )
-    return content
+        size = os.fstat(stream.fileno()).st_size
+        if size > MOST_BYTES:
+            raise ModelFileError(
+                f"It has more than {MOST_BYTES} bytes: no model is so large."
+            )
+        return stream.read(size)
 
 
 def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -85,6 +88,9 @@ def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     ModelFileError
         Where the file is no model, is damaged, or is larger than models are.
     """
+    # Each entry of a directory takes memory as soon as the archive is opened.
+    if content.count(_ENTRY) > MOST_MEMBERS:
+        raise ModelFileError("Its archive has too many members.")
     try:
         with ZipFile(io.BytesIO(content)) as archive:
             _check_sizes(archive)
@@ -92,7 +98,8 @@ def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
                 info.filename: _member(archive, info) for info in archive.infolist()
             }
     except BadZipFile as error:
-        raise ModelFileError(f"It is damaged, or no model file: {error}.") from error
+        reason = f"It is damaged, or isn't a model file: {error}."
+        raise ModelFileError(reason) from error
     except (zlib.error, EOFError, NotImplementedError, RuntimeError, OSError,
             ValueError, OverflowError) as error:  # fmt: skip
         if isinstance(error, ModelFileError):

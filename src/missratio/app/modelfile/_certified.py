@@ -14,6 +14,8 @@ from missratio.classifier import (
     Calibration,
     Certificate,
     ClassScores,
+    GroupedCertificate,
+    KeptPromise,
     MulticlassCertificate,
     OrderedDecision,
     TradeOff,
@@ -28,6 +30,9 @@ _CERTIFICATE = {
     "estimated_error": float, "error_bound": float, "certified": bool,
     "assumptions": tuple, "missingness_delta": float,
 }  # fmt: skip
+
+# The exact test of look-ups has tables of as many rows as may lie above a threshold.
+MOST_LOOKED_UP = 10**6
 
 
 def check_two(classifier: Any) -> None:
@@ -115,6 +120,84 @@ def check_several(classifier: Any) -> None:
     _check_class_scores(classifier, len(labels))
 
 
+def check_grouped(classifier: Any) -> None:
+    """Refuse a classifier with promises to groups that isn't sound.
+
+    Parameters
+    ----------
+    classifier : GroupedNeymanPearsonClassifier
+        As it was loaded.
+    """
+    found, classes = classifier.certificate_, classifier.classes_
+    require(isinstance(found, GroupedCertificate), "it has no certificate")
+    require(isinstance(classes, np.ndarray) and classes.shape == (2,), "its classes")
+    require(
+        isinstance(found.promises, tuple)
+        and isinstance(found.certificates, tuple)
+        and isinstance(classifier.calibrations_, tuple)
+        and isinstance(classifier.groups_, list),
+        "its promises are of another type",
+    )
+    require(
+        classifier.controlled_class in classes.tolist()
+        and classifier.delta == found.delta
+        and (classifier.threshold == "shared") == found.shared
+        and found.prevalence == classifier.prevalence,
+        "its certificate is for another classifier",
+    )
+    errors = [each for each in found.promises if each.kind == "error"]
+    named = [each.group for each in errors if each.group is not None]
+    require(
+        all(isinstance(each, KeptPromise) for each in found.promises)
+        and 0 < len(errors) == len(found.certificates) == len(classifier.calibrations_)
+        and named == classifier.groups_
+        and len(set(named)) == len(named),
+        "its promises are for other groups",
+    )
+    for promise, certificate, calibration in zip(
+        errors, found.certificates, classifier.calibrations_, strict=True
+    ):
+        _check_group(classifier, promise, certificate, calibration)
+    _check_missingness(classifier, list(classifier.calibrations_))
+    check_parts(classifier)
+    scores = _three_rows(classifier, classifier.score_samples)
+    require(scores.shape == (3,) and not np.isnan(scores).any(), "it gives no scores")
+
+
+def _check_group(
+    classifier: Any, promise: KeptPromise, certificate: Certificate, calibration: Any
+) -> None:
+    """One group's promise: its level, its threshold and its rows."""
+    _check_certificate(certificate, classifier)
+    levels, group = classifier.group_alpha or {}, promise.group
+    part = classifier.delta / len(classifier.certificate_.promises)
+    precise = classifier.precision is not None and group is None
+    level = levels.get(group, classifier.alpha)
+    require(
+        certificate.controlled_class == classifier.controlled_class
+        and promise.level == level
+        and (certificate.alpha <= level if precise else certificate.alpha == level)
+        and promise.delta == certificate.delta == part
+        and (promise.rows, promise.bound)
+        == (certificate.rows, certificate.error_bound if certificate.certified else 0.0)
+        and certificate.error_bound <= 1.0,
+        "its certificate is for another promise",
+    )
+    chosen = _chosen(certificate, calibration)
+    least = certificate.threshold if certificate.certified else math.inf
+    kept = least <= promise.threshold if classifier.threshold == "shared" else (
+        least == promise.threshold
+    )  # fmt: skip
+    require(
+        kept
+        and not math.isnan(promise.threshold)
+        and (chosen is None or not certificate.certified or chosen == least),
+        "its certificate is for another threshold",
+    )
+    cap = None if classifier.cap_ is None else classifier.cap_.cap
+    require(calibration.trust.cap == cap, "its caps are for other weights")
+
+
 def _check_decision(classifier: Any, labels: list[Any], bounded: list[Any]) -> None:
     """The numbers that make labels of scores, in the certificate's order."""
     decision, places = classifier.decision_, range(len(labels))
@@ -129,7 +212,7 @@ def _check_decision(classifier: Any, labels: list[Any], bounded: list[Any]) -> N
         ) == _as_tuple(classifier.order)
         require(sound, "its decision has another order")
     else:
-        require(_finite(decision.offsets, len(labels)), "its offsets are no numbers")
+        require(_finite(decision.offsets, len(labels)), "its offsets aren't numbers")
     require(
         all(type(place) is int and place in places for place in decision.bounded)
         and [labels[place] for place in decision.bounded] == bounded
@@ -143,7 +226,7 @@ def _check_decision(classifier: Any, labels: list[Any], bounded: list[Any]) -> N
         and limits.dtype == np.float64
         and limits.shape == (len(labels),)
         and bool(np.isfinite(limits[list(decision.bounded)]).all()),
-        "its thresholds are no numbers",
+        "its thresholds aren't numbers",
     )
 
 
@@ -183,7 +266,7 @@ def _check_trade_offs(classifier: Any, labels: list[Any]) -> None:
         require(
             set(trade.labels) <= set(labels)
             and all(_finite(x, *shape) for x in (trade.errors, trade.certifiable)),
-            "its trade-offs are no numbers",
+            "its trade-offs aren't numbers",
         )
 
 
@@ -259,6 +342,10 @@ def _chosen(certificate: Certificate, calibration: Any) -> float | None:
     )
     if not sample.n_observed:
         return None
+    require(
+        sample.lookups is None or certificate.alpha * sample.n_rows <= MOST_LOOKED_UP,
+        "its look-ups are of more rows than can be tested",
+    )
     chosen = calibration.select([certificate.alpha])[0].threshold
     return math.inf if chosen is None else chosen
 

@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 
 from missratio._files import Cells
-from missratio.app.modelfile._certified import check_several, check_two
+from missratio.app.modelfile._certified import check_grouped, check_several, check_two
 from missratio.app.modelfile._frame import FrameModel, TrainingData
+from missratio.app.modelfile._groups import GroupedTableModel
 from missratio.app.modelfile._model import TableModel
-from missratio.app.modelfile._parts import require
+from missratio.app.modelfile._parts import check_methods, require
 from missratio.app.modelfile._several import MulticlassTableModel
 from missratio.app.modelfile._types import ModelFileError
 from missratio.app.tables import Encoder, TableColumn
 from missratio.classifier import (
     CandidatePower,
-    MulticlassCertificate,
+    Certificate,
+    GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
     PowerComparison,
@@ -26,6 +28,7 @@ from missratio.classifier import (
 FRAMES: dict[type, type] = {
     TableModel: NeymanPearsonClassifier,
     MulticlassTableModel: MulticlassNeymanPearsonClassifier,
+    GroupedTableModel: GroupedNeymanPearsonClassifier,
 }
 """For each model of a table, the classifier that it has."""
 
@@ -47,6 +50,7 @@ def check_model(model: Any, header: dict[str, Any]) -> None:
     ModelFileError
     """
     try:
+        check_methods(model)
         classifier = model
         if isinstance(model, FrameModel):
             classifier = model.classifier
@@ -55,6 +59,8 @@ def check_model(model: Any, header: dict[str, Any]) -> None:
             _check_frame(model)
         if isinstance(classifier, MulticlassNeymanPearsonClassifier):
             check_several(classifier)
+        elif isinstance(classifier, GroupedNeymanPearsonClassifier):
+            check_grouped(classifier)
         else:
             is_known = isinstance(classifier, NeymanPearsonClassifier)
             require(is_known, "it is no classifier")
@@ -133,19 +139,22 @@ def _check_frame(model: FrameModel) -> None:
     require(
         isinstance(model.dropped, tuple)
         and all(isinstance(name, str) for name in model.dropped),
-        "the columns that it leaves out are no names",
+        "the columns that it leaves out aren't names",
     )
     _check_training(model)
-    if isinstance(model, TableModel):
-        _check_table_model(model)
-
-
-def _check_table_model(model: TableModel) -> None:
-    require(
-        isinstance(model.rest, tuple) and all(isinstance(x, str) for x in model.rest),
-        "the labels that it takes together are no texts",
-    )
     _check_comparison(model)
+    if isinstance(model, TableModel | GroupedTableModel):
+        texts = isinstance(model.rest, tuple) and all(
+            isinstance(label, str) for label in model.rest
+        )
+        require(texts, "the labels that it takes together aren't texts")
+    if isinstance(model, GroupedTableModel):
+        require(model.group_column in model.dropped, "its column of groups is unknown")
+    if isinstance(model, TableModel):
+        _check_covariance(model)
+
+
+def _check_covariance(model: TableModel) -> None:
     if model.covariance is not None:
         size = len(model.classifier.estimator_.coef_) + 1
         require(
@@ -155,7 +164,7 @@ def _check_table_model(model: TableModel) -> None:
         )
 
 
-def _check_comparison(model: TableModel) -> None:
+def _check_comparison(model: FrameModel) -> None:
     """What was compared must be figures, and lead to the method that it has."""
     comparison = model.comparison
     if comparison is None:
@@ -194,8 +203,9 @@ def _check_training(model: FrameModel) -> None:
         sound = all(type(n) is int and 0 < n <= rows for n in missing.values())
         require(sound, "more is missing than there is")
     found = model.certificate
-    several = isinstance(found, MulticlassCertificate)
-    for certificate in found.certificates if several else (found,):
+    for certificate in (
+        (found,) if isinstance(found, Certificate) else found.certificates
+    ):
         require(
             certificate.rows <= training.rows[certificate.controlled_class],
             "its certificate is for more rows than there are",

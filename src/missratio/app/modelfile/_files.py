@@ -28,15 +28,21 @@ from missratio.app.modelfile._types import (
     python_alone,
 )
 from missratio.classifier import (
+    GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
 )
 
+Certified = (
+    NeymanPearsonClassifier
+    | MulticlassNeymanPearsonClassifier
+    | GroupedNeymanPearsonClassifier
+)
 _FUNCTION = "missratio.missingness.function.FunctionMissingness"
 
 
 def save_model(
-    model: FrameModel | NeymanPearsonClassifier | MulticlassNeymanPearsonClassifier,
+    model: FrameModel | Certified,
     path: str | Path,
     *,
     force: bool = False,
@@ -46,12 +52,13 @@ def save_model(
 
     Parameters
     ----------
-    model : TableModel, MulticlassTableModel or a classifier
-        A `NeymanPearsonClassifier` or `MulticlassNeymanPearsonClassifier` over `KLIEP`,
-        `NaiveBayesRatio` or `FDivergenceRatio` with a basis of missratio's own,
-        `LogisticRegression`, alone or behind a `StandardScaler`,
-        `HistGradientBoostingClassifier`, or an `ImputationEnsemble` of the latter two
-        over a `TiltedImputer` with linear regressions.
+    model : TableModel, MulticlassTableModel, GroupedTableModel or a classifier
+        A `NeymanPearsonClassifier`, `MulticlassNeymanPearsonClassifier` or
+        `GroupedNeymanPearsonClassifier` over `KLIEP`, `NaiveBayesRatio` or
+        `FDivergenceRatio` with a basis of missratio's own, `LogisticRegression`, alone
+        or behind a `StandardScaler`, `HistGradientBoostingClassifier`, or an
+        `ImputationEnsemble` of the latter two over a `TiltedImputer` with linear
+        regressions.
     path : str or Path
         By convention it ends in .skops.
     force : bool, default=False
@@ -68,8 +75,7 @@ def save_model(
     """
     from skops import io as skops_io
 
-    known = FrameModel, NeymanPearsonClassifier, MulticlassNeymanPearsonClassifier
-    if not isinstance(model, known):
+    if not isinstance(model, FrameModel | Certified):
         raise python_alone(type(model).__name__)
     path = Path(path)
     outputs = check_outputs(path, force=force, sign_with=sign_with)
@@ -141,7 +147,7 @@ def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> An
 
     Returns
     -------
-    TableModel, MulticlassTableModel or a classifier
+    TableModel, MulticlassTableModel, GroupedTableModel or a classifier
 
     Raises
     ------
@@ -194,7 +200,7 @@ def _construct(members: dict[str, bytes]) -> Any:
         for name, content in members.items():
             archive.writestr(name, content)
     try:
-        return skops_io.loads(buffer.getvalue(), trusted=TRUSTED)
+        return skops_io.load(buffer, trusted=TRUSTED)
     except (Exception, RecursionError) as error:
         raise ModelFileError(
             f"It can't be loaded: {type(error).__name__}: {error}"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.tables import Encoder, as_arrow, column_names
+from missratio.classifier import PowerComparison
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class FrameModel(ABC):
     training : TrainingData
     report : str, optional
         What `missratio report` shows, as JSON.
+    comparison : PowerComparison, optional
+        The methods that were compared, where the method was chosen so.
     """
 
     classifier: Any
@@ -62,6 +65,7 @@ class FrameModel(ABC):
     method: str
     training: TrainingData
     report: str | None = None
+    comparison: PowerComparison | None = None
 
     @property
     @abstractmethod

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.modelfile._frame import FrameModel
-from missratio.classifier import Certificate, PowerComparison
+from missratio.classifier import Certificate
 from missratio.uncertainty import RatioUncertainty
 
 
@@ -20,18 +20,15 @@ class TableModel(FrameModel):
 
     Parameters
     ----------
-    classifier, encoder, target, dropped, method, training, report
+    classifier, encoder, target, dropped, method, training, report, comparison
         As for every model of a table; the classifier is a NeymanPearsonClassifier.
     covariance : ndarray of shape (n_coefficients + 1, n_coefficients + 1), optional
         That of the ratio's coefficients and log normaliser, for standard errors.
-    comparison : PowerComparison, optional
-        The methods that were compared, where the method was chosen so.
     rest : tuple of str
         Labels that the other class stands for, where it is all but the controlled one.
     """
 
     covariance: FloatArray | None = None
-    comparison: PowerComparison | None = None
     rest: tuple[str, ...] = ()
 
     @property

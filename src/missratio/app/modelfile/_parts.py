@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
+from missratio.app.modelfile._archive import SCHEMA
 from missratio.app.modelfile._types import ModelFileError
 
 _KINDS = "biufU"
@@ -20,6 +23,11 @@ _FINITE = frozenset(
      "heights_", "centers_", "_origin", "_unit", "sigma_",
      "directions_", "largest_"]
 )  # fmt: skip
+
+_COUNTS = frozenset(["n_imputations", "n_rounds", "degree"])
+MOST_COUNTED = 10_000
+# NumPy's own; one of another size would be made as large as it says.
+_SEED, _POOL_SIZE = "_redraw_seed", 4
 
 
 def check_arrays(members: Mapping[str, bytes]) -> None:
@@ -31,7 +39,7 @@ def check_arrays(members: Mapping[str, bytes]) -> None:
         Of the archive.
     """
     for name, content in members.items():
-        if not name.endswith(".npy"):
+        if name == SCHEMA:
             continue
         stream = io.BytesIO(content)
         try:
@@ -43,7 +51,8 @@ def check_arrays(members: Mapping[str, bytes]) -> None:
             shape, _, dtype = read(stream)
         # A header is a Python literal, and whatever that can raise is no array.
         except Exception as error:
-            raise ModelFileError(f"Its member {name!r} is no array: {error}") from error
+            reason = f"Its member {name!r} isn't an array: {error}"
+            raise ModelFileError(reason) from error
         plain = dtype.kind in _KINDS or dtype == PREDICTOR_RECORD_DTYPE
         length = dtype.itemsize
         for size in shape:
@@ -55,8 +64,26 @@ def check_arrays(members: Mapping[str, bytes]) -> None:
             )
 
 
+def check_methods(model: Any) -> None:
+    """Refuse values in the place of methods and properties.
+
+    Parameters
+    ----------
+    model : object
+        As it was loaded.
+    """
+    for part in _parts(model):
+        for name in getattr(part, "__dict__", {}):
+            own = inspect.getattr_static(type(part), name, None)
+            plain = isinstance(own, cached_property) or not hasattr(own, "__get__")
+            require(plain, f"its {name} takes a method's place")
+
+
 def check_parts(classifier: Any) -> None:
-    """Refuse trees that lead nowhere and coefficients that aren't finite numbers.
+    """Refuse what would crash, hang or mislead whatever uses it.
+
+    Trees that lead nowhere, coefficients that aren't finite numbers, and more things to
+    make than any model makes.
 
     Parameters
     ----------
@@ -68,13 +95,11 @@ def check_parts(classifier: Any) -> None:
         if isinstance(part, TreePredictor):
             _check_tree(part.nodes, width)
         elif isinstance(part, HistGradientBoostingClassifier):
-            require(
-                getattr(part, "n_features_in_", width) == width,
-                "its trees are for other columns",
-            )
-        for name, value in _attributes(part).items():
-            if name in _FINITE and value is not None:
-                _check_finite(name, value)
+            # With this number scikit-learn checks the rows that it is given.
+            known = getattr(part, "n_features_in_", None)
+            fitted = known is not None or hasattr(part, "_predictors")
+            require(not fitted or known == width, "its trees are for other columns")
+        _check_attributes(part)
 
 
 def require(condition: Any, otherwise: str) -> None:
@@ -109,6 +134,19 @@ def _attributes(part: Any) -> dict[str, Any]:
     return {**found, **getattr(part, "__dict__", {})}
 
 
+def _check_attributes(part: Any) -> None:
+    for name, value in _attributes(part).items():
+        if name in _FINITE and value is not None:
+            _check_finite(name, value)
+        elif name in _COUNTS:
+            whole = isinstance(value, int | np.integer)
+            counted = whole and 0 < value <= MOST_COUNTED
+            require(counted, f"its {name} is {value!r}")
+        elif name == _SEED:
+            size = value.get("pool_size") if isinstance(value, dict) else None
+            require(size == _POOL_SIZE, "its seed is none")
+
+
 def _check_finite(name: str, value: Any) -> None:
     for each in value if isinstance(value, list | tuple) else [value]:
         array = np.asarray(each)
@@ -136,7 +174,7 @@ def _check_tree(nodes: Any, width: int) -> None:
     asked = nodes["feature_idx"][inner]
     require(
         (asked >= 0).all() and (asked < width).all(),
-        "a tree asks for columns that there aren't",
+        "a tree asks for columns that don't exist",
     )
     require(not nodes["is_categorical"].any(), "a tree has categories")
     require(np.isfinite(nodes["value"]).all(), "a tree's values aren't finite")

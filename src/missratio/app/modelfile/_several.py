@@ -19,7 +19,7 @@ class MulticlassTableModel(FrameModel):
 
     Parameters
     ----------
-    classifier, encoder, target, dropped, method, training, report
+    classifier, encoder, target, dropped, method, training, report, comparison
         As for every model of a table; the classifier is a
         MulticlassNeymanPearsonClassifier.
     """

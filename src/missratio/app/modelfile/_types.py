@@ -20,6 +20,9 @@ _OBJECTS = (
     "missratio.classifier._class_scores.ClassScores",
     "missratio.classifier._decisions.OrderedDecision",
     "missratio.classifier._decisions.UnorderedDecision",
+    "missratio.classifier._grouped.GroupedNeymanPearsonClassifier",
+    "missratio.classifier._grouped_certificate.GroupedCertificate",
+    "missratio.classifier._grouped_certificate.KeptPromise",
     "missratio.classifier._multiclass.MulticlassNeymanPearsonClassifier",
     "missratio.classifier._multiclass_certificate.MulticlassCertificate",
     "missratio.classifier._neyman_pearson.NeymanPearsonClassifier",
@@ -42,6 +45,7 @@ _OBJECTS = (
     "missratio.missingness.logistic.LogisticMissingness",
     "missratio.missingness.step.StepMissingness",
     "missratio.app.modelfile._frame.TrainingData",
+    "missratio.app.modelfile._groups.GroupedTableModel",
     "missratio.app.modelfile._model.TableModel",
     "missratio.app.modelfile._several.MulticlassTableModel",
     "missratio.ratio._each_column.EachColumnBasis",
@@ -106,10 +110,7 @@ ALLOWED: dict[str, frozenset[str]] = {
 TRUSTED = sorted(set().union(*ALLOWED.values()))
 
 
-PYTHON_ALONE = {
-    "missratio.classifier._grouped.GroupedNeymanPearsonClassifier",
-}
-"""Classifiers that have no model file."""
+MOST_OBJECTS = 2 * 10**6
 
 
 class ModelFileError(ValueError):
@@ -120,8 +121,8 @@ def python_alone(name: str) -> ModelFileError:
     """What to say of a model that has no file, by the name of its class."""
     return ModelFileError(
         f"A model file can't hold a {name}: it holds a NeymanPearsonClassifier, "
-        "a MulticlassNeymanPearsonClassifier, or what missratio fit writes. Use the "
-        f"{name} from Python; pickle it if you "
+        "a MulticlassNeymanPearsonClassifier, a GroupedNeymanPearsonClassifier, or "
+        f"what missratio fit writes. Use the {name} from Python; pickle it if you "
         "must, and unpickle only files that you trust."
     )
 
@@ -139,8 +140,11 @@ def foreign_types(schema: bytes) -> list[str]:
     """
     try:
         tree = json.loads(schema)
+        size = _expanded(tree, {})
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"Its schema is damaged: {error}.") from error
+    if size > MOST_OBJECTS:
+        raise ModelFileError("Its parts refer to each other more often than in models.")
     found = set()
     for node in _nodes(tree):
         name = f"{node.get('__module__')}.{node.get('__class__')}"
@@ -153,13 +157,28 @@ def foreign_types(schema: bytes) -> list[str]:
 def check_types(schema: bytes) -> None:
     """Refuse a schema with foreign types."""
     foreign = foreign_types(schema)
-    for name in PYTHON_ALONE.intersection(foreign):
-        raise python_alone(name.rsplit(".", 1)[-1])
     if foreign:
         raise ModelFileError(
             f"It holds {listed(foreign[:5])}, which no model of missratio has. Nothing "
             "of it was loaded."
         )
+
+
+def _expanded(item: Any, known: dict[Any, int]) -> int:
+    """How many values there are, each as often as something refers to it.
+
+    A part is written once and then referred to by its id. Of parts that refer to parts
+    a small file can make more than any walk through a model would come to the end of.
+    """
+    if isinstance(item, list):
+        return sum(_expanded(each, known) for each in item)
+    if not isinstance(item, dict):
+        return 1
+    size = 1 + sum(_expanded(each, known) for each in item.values())
+    name = item.get("__id__")
+    if isinstance(name, int | float | str):
+        size = known[name] = min(max(size, known.get(name, 0)), MOST_OBJECTS + 1)
+    return size
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from missratio.app.report._build import build_report, describe
 from missratio.app.report._classes_build import describe_classes
 from missratio.app.report._columns import Names
+from missratio.app.report._groups_build import describe_groups
 from missratio.app.report._origin import Origin
 from missratio.app.report._report import Report
 from missratio.app.report._rows import LabelledRows
@@ -15,4 +16,5 @@ __all__ = [
     "build_report",
     "describe",
     "describe_classes",
+    "describe_groups",
 ]

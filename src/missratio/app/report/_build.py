@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
@@ -16,6 +16,7 @@ from missratio.app.report._classes_build import describe_classes
 from missratio.app.report._coefficients import coefficients
 from missratio.app.report._columns import Names
 from missratio.app.report._complete_case import complete_case
+from missratio.app.report._groups_build import describe_groups
 from missratio.app.report._importance import importance
 from missratio.app.report._missing import missing_values
 from missratio.app.report._next import next_steps
@@ -29,24 +30,32 @@ from missratio.app.report._sensitivity import sensitivity
 from missratio.app.report._sizes import weights_by_class
 from missratio.app.report._words import certificate_words
 from missratio.classifier import (
+    GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
     PowerComparison,
     check_same_rows,
 )
 
+Certified = (
+    NeymanPearsonClassifier
+    | MulticlassNeymanPearsonClassifier
+    | GroupedNeymanPearsonClassifier
+)
 # Refits and histograms use at most so many rows of each class.
 MOST_ROWS = 20_000
 
 
 def build_report(
-    classifier: NeymanPearsonClassifier | MulticlassNeymanPearsonClassifier,
+    classifier: Certified,
     X: Any,
     y: ArrayLike,
     *,
     inclusion: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     X_test: Any = None,
     y_test: ArrayLike | None = None,
+    groups_test: ArrayLike | None = None,
     title: str | None = None,
     folds: int = 5,
     confidence: float = 0.95,
@@ -56,13 +65,14 @@ def build_report(
 
     Parameters
     ----------
-    classifier : NeymanPearsonClassifier or MulticlassNeymanPearsonClassifier
-        Fitted.
+    classifier : classifier
+        Fitted: a `NeymanPearsonClassifier`, a `MulticlassNeymanPearsonClassifier` or a
+        `GroupedNeymanPearsonClassifier`.
     X, y : array-like or dataframe of shape (n_rows, n_columns), array-like
         The rows that it was fitted with, in the same order; or those it was calibrated
         with, and rows of the other class that the estimator hasn't seen.
-    inclusion : array-like, optional, that it was fitted with
-    X_test, y_test : optional
+    inclusion, groups : array-like, optional, that it was fitted with
+    X_test, y_test, groups_test : optional
         Rows that took no part, to measure errors on; without them: cross-validation.
     title : str, optional
     folds : int, default=5
@@ -86,16 +96,11 @@ def build_report(
     >>> print(report.data["words"]["headline"])
     At most 10% of complete class-0 rows are classified as class 1, with 95% confidence.
     """
-    several = isinstance(classifier, MulticlassNeymanPearsonClassifier)
-    if several:
-        check_is_fitted(classifier, "certificate_")
-    else:
-        check_same_rows(classifier, X, y)
+    words = _describer(classifier, X, y, groups)
     given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-    rows = LabelledRows.read(classifier, X, y, given)
-    test = _read_test(classifier, X_test, y_test)
+    rows = LabelledRows.read(classifier, X, y, given, groups=groups)
+    test = _read_test(classifier, X_test, y_test, groups_test)
     names = Names.of(_feature_names(classifier, feature_names))
-    words = describe_classes if several else describe
     return words(
         rows, test, title=title, folds=folds, confidence=confidence, names=names
     )
@@ -163,10 +168,34 @@ def describe(
     return Report(plain(data))
 
 
-def _read_test(classifier: Any, X: Any, y: ArrayLike | None) -> LabelledRows | None:
+def _describer(
+    classifier: Any, X: Any, y: ArrayLike, groups: ArrayLike | None
+) -> Callable[..., Report]:
+    """What describes a classifier of its kind; refuse rows that aren't for it."""
+    grouped = isinstance(classifier, GroupedNeymanPearsonClassifier)
+    if grouped != (groups is not None):
+        raise ValueError(
+            "The classifier has promises to groups: give groups, one for each row."
+            if grouped
+            else "The classifier has no promises to groups: leave out groups."
+        )
+    if isinstance(classifier, NeymanPearsonClassifier):
+        check_same_rows(classifier, X, y)
+        return describe
+    check_is_fitted(classifier, "certificate_")
+    return describe_groups if grouped else describe_classes
+
+
+def _read_test(
+    classifier: Any, X: Any, y: ArrayLike | None, groups: ArrayLike | None
+) -> LabelledRows | None:
     if (X is None) != (y is None):
         raise ValueError("X_test and y_test go together: give both, or neither.")
-    return None if X is None or y is None else LabelledRows.read(classifier, X, y)
+    if X is None or y is None:
+        return None
+    if isinstance(classifier, GroupedNeymanPearsonClassifier) and groups is None:
+        raise ValueError("Test rows have groups, too: give groups_test.")
+    return LabelledRows.read(classifier, X, y, groups=groups)
 
 
 def _feature_names(classifier: Any, given: Sequence[str] | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -23,6 +24,7 @@ from missratio.app.report._rows import LabelledRows
 from missratio.app.report._scored import unscored
 from missratio.app.report._sizes import weights_by_class
 from missratio.app.report._words import percent
+from missratio.classifier import PowerComparison
 
 # Refits use at most so many rows of each class.
 MOST_ROWS = 20_000
@@ -41,6 +43,7 @@ def describe_classes(
     names: Names,
     folds: int = 5,
     confidence: float = 0.95,
+    comparison: PowerComparison | None = None,
     origin: Origin | None = None,
 ) -> Report:
     """What a classifier of several classes guarantees, and what that rests on.
@@ -55,8 +58,8 @@ def describe_classes(
         Of the features and of their columns.
     folds : int, default=5
     confidence : float, default=0.95
-    origin : Origin, optional
-        The command and the file that the rows came by.
+    comparison, origin : optional
+        The methods that were compared; the command and file that the rows came by.
     """
     classifier = rows.classifier
     certificate = classifier.certificate_
@@ -87,6 +90,7 @@ def describe_classes(
         "unscored": unscored(few),
         "missingness": missing_values(rows, few, names),
         "weights": weights_by_class(rows),
+        "comparison": None if comparison is None else asdict(comparison),
     }  # fmt: skip
     data["cautions"] = _cautions(rows, data)
     return Report(plain(data))
@@ -138,7 +142,8 @@ def _trade_off(trade: Any) -> dict[str, Any]:
 def _room_words(trade: Any) -> str:
     (a, b), (level_a, level_b) = trade.labels, trade.levels
     if not trade.has_room:
-        return str(trade.sentence)
+        # The rows that certify had it, or there would be no report.
+        return f"By this estimate alone, {trade.sentence} The certificate was reached."
     text = f"There is room for {percent(level_a)} of {a!r} and {percent(level_b)} of "
     text += f"{b!r} to be wrong"
     least = [trade.least_factor * level for level in trade.levels]

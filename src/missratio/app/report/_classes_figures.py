@@ -15,13 +15,11 @@ from missratio.app.report._drawing import (
     finish,
     values,
 )
-from missratio.app.report._missing_figures import (
-    columns_figure,
-    patterns_figure,
-    profile_figure,
-)
-from missratio.app.report._part_figures import unscored_figure, weights_figure
+from missratio.app.report._shared_figures import shared_figures
 from missratio.app.report._words import percent, share
+
+# Letters of all labels together that fit above the columns of a phone.
+WIDE = 24
 
 
 def figures(data: Data) -> Iterator[Figure]:
@@ -35,17 +33,7 @@ def figures(data: Data) -> Iterator[Figure]:
     yield confusion_figure(data)
     for k, trade in enumerate(data["trade_offs"]):
         yield trade_off_figure(k, trade)
-    if any(entry["share"] for entry in data["unscored"]):
-        yield unscored_figure(data)
-    if data["missingness"]["any"]:
-        yield columns_figure(data)
-    if data["missingness"]["patterns"] is not None:
-        yield patterns_figure(data)
-    for k, entry in enumerate(data["missingness"]["profiles"]):
-        yield profile_figure(k, entry, data)
-    for k, entry in enumerate(data["weights"]):
-        if entry["histogram"] is not None:
-            yield weights_figure(k, entry, data)
+    yield from shared_figures(data)
 
 
 def confusion_figure(data: Data) -> Figure:
@@ -57,10 +45,12 @@ def confusion_figure(data: Data) -> Figure:
         for label, shares in zip(found["labels"], found["shares"], strict=True)
         for other, part in zip(found["labels"], shares, strict=True)
     ]  # fmt: skip
+    # Side by side, long names would run into each other on a phone.
+    turned = sum(len(str(label)) for label in found["labels"]) > WIDE
     base = alt.Chart(values(cells)).encode(
         x=alt.X("called:N", title="classified as", sort=None,
-                axis=alt.Axis(orient="top", labelAngle=0, ticks=False, domain=False,
-                              labelLimit=120)),
+                axis=alt.Axis(orient="top", labelAngle=-90 if turned else 0,
+                              ticks=False, domain=False, labelLimit=110)),
         y=alt.Y("true:N", title="in truth", sort=None,
                 axis=alt.Axis(ticks=False, domain=False, labelLimit=120)),
         tooltip=["true:N", "called:N", "text:N"],
@@ -86,7 +76,7 @@ def confusion_figure(data: Data) -> Figure:
     return Figure(
         "figure-confusion",
         finish(chart),
-        70 + 50 * len(found["labels"]),
+        70 + 50 * len(found["labels"]) + (90 if turned else 0),
         f"What rows of each class are classified as. Rightly: {right}.",
     )
 

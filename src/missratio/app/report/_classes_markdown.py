@@ -15,6 +15,7 @@ from missratio.app.report._classes_tables import (
 from missratio.app.report._markdown import (
     WEIGHT_HEAD,
     bullets,
+    comparison_part,
     listed_entries,
     md_table,
     missing_part,
@@ -58,6 +59,7 @@ def render(data: Data) -> str:
         *missing_part(data["missingness"]),
         "## Weights",
         md_table(WEIGHT_HEAD, class_weight_cells(data)),
+        *comparison_part(data["comparison"]),
         *origin_part(data),
     ]
     return "\n\n".join(parts) + "\n"

@@ -13,6 +13,7 @@ from missratio.app.report._classes_tables import (
     trade_off_head,
 )
 from missratio.app.report._glossary import SEVERAL_GLOSSARY
+from missratio.app.report._summary import compared_rows, compared_words
 from missratio.app.report._tables import class_weight_cells
 
 Data = dict[str, Any]
@@ -28,6 +29,7 @@ def several_context(data: Data) -> Data:
     """
     from missratio.app.report._classes_figures import figures
 
+    compared = data["comparison"]
     return {
         "drawn": figures(data),
         "sections": _sections(data),
@@ -40,6 +42,8 @@ def several_context(data: Data) -> Data:
             for trade in data["trade_offs"]
         ],
         "weight_cells": class_weight_cells(data),
+        "comparison_cells": compared_rows(compared) if compared else [],
+        "comparison_words": compared_words(compared) if compared else "",
         "glossary": SEVERAL_GLOSSARY,
     }
 
@@ -59,6 +63,7 @@ def _sections(data: Data) -> list[tuple[str, str]]:
         ("missing", "What is missing", True),
         ("patterns", "Missing together", data["missingness"]["patterns"]),
         ("weights", "Weights", True),
+        ("comparison", "Methods compared", data["comparison"]),
         ("words", "Words", True),
     ]
     return [(key, name) for key, name, there in every if there]

@@ -20,7 +20,7 @@ class Column(NamedTuple):
     ----------
     name : str
     values : ndarray of shape (n,), or None
-        None where they are no numbers.
+        None where they aren't numbers.
     missing : ndarray of bool of shape (n,)
     """
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._shares import share_of
 
@@ -99,13 +99,15 @@ def confusion(
     rng : Generator
     """
     if test is not None:
-        return Confusion(test, rows.classifier.predict(test.X), "test")
+        return Confusion(test, test.predicted(rows.classifier), "test")
     found = _cross_validated(rows, folds, rng) if folds > 1 else None
     if found is not None:
         return found
-    held = [rows.classifier.calibration_index_, rows.classifier.choice_index_]
-    few = rows.take(np.sort(np.concatenate(held)))
-    return Confusion(few, rows.classifier.predict(few.X), "held out")
+    few = rows
+    if rows.groups is None:
+        held = [rows.classifier.calibration_index_, rows.classifier.choice_index_]
+        few = rows.take(np.sort(np.concatenate(held)))
+    return Confusion(few, few.predicted(rows.classifier), "held out")
 
 
 def _cross_validated(
@@ -122,12 +124,31 @@ def _cross_validated(
         left_out: IntArray = np.flatnonzero(fold == k)
         refitted = _refit(rows.take(np.flatnonzero(fold != k)))
         if refitted is not None and len(left_out):
-            predicted[left_out] = refitted.predict(rows.take(left_out).X)
+            left_out = left_out[_comparable(rows.take(left_out), refitted)]
+            predicted[left_out] = rows.take(left_out).predicted(refitted)
             measured[left_out] = True
     kept = np.flatnonzero(measured)
     if not all((rows.y[kept] == label).any() for label in rows.labels):
         return None
     return Confusion(rows.take(kept), predicted[kept], "cross-validation")
+
+
+def _comparable(rows: LabelledRows, refitted: Any) -> BoolArray:
+    """Which rows a refit tells something about.
+
+    Where groups have thresholds, a fit to fewer rows may have none for a small group.
+    """
+    if rows.groups is None:
+        return np.ones(len(rows.y), dtype=bool)
+    before, after = rows.classifier.thresholds_, refitted.thresholds_
+    return np.array(
+        [
+            np.isinf(before.get(group, before.get(None, np.inf)))
+            or np.isfinite(after.get(group, after.get(None, np.inf)))
+            for group in rows.groups.tolist()
+        ],
+        dtype=bool,
+    )
 
 
 def _refit(rows: LabelledRows) -> Any:
@@ -136,9 +157,13 @@ def _refit(rows: LabelledRows) -> Any:
     again = clone(rows.classifier).set_params(
         random_state=seed if isinstance(seed, (int, np.integer)) else 0
     )
+    more = {}
+    if rows.groups is not None:
+        again.set_params(on_infeasible="reject_all")
+        more = {"groups": rows.groups}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return again.fit(rows.X, rows.y, inclusion=rows.inclusion)
+            return again.fit(rows.X, rows.y, inclusion=rows.inclusion, **more)
         except (ValueError, np.linalg.LinAlgError):
             return None

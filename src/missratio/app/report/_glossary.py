@@ -49,3 +49,22 @@ SEVERAL_GLOSSARY: dict[str, tuple[str, str]] = {
     ),
 }
 """The same for a page about several classes."""
+
+GROUPS_GLOSSARY: dict[str, tuple[str, str]] = {
+    "phi": GLOSSARY["phi"],
+    "alpha": (
+        "α, bound on an error",
+        "The bound on the share of a group's rows of the controlled class that are "
+        "classified as the other class. The certificate says that all bounds hold "
+        "together.",
+    ),
+    "power": GLOSSARY["power"],
+    "kish": GLOSSARY["kish"],
+    "gamma": GLOSSARY["gamma"],
+    "calibration": (
+        "Calibration rows",
+        "Rows of the controlled class that were kept from fitting and choose the "
+        "threshold of their group.",
+    ),
+}
+"""The same for a page about groups."""

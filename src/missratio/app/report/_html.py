@@ -11,7 +11,8 @@ from typing import Any
 
 from missratio.app.report._classes_page import several_context
 from missratio.app.report._glossary import GLOSSARY
-from missratio.app.report._report import SEVERAL_CLASSES
+from missratio.app.report._groups_page import groups_context
+from missratio.app.report._report import GROUPS, SEVERAL_CLASSES, TWO_CLASSES
 from missratio.app.report._summary import (
     complete_case_words,
     error_rows,
@@ -51,8 +52,12 @@ def render(data: Data) -> str:
             "The page is made with Altair: pip install 'missratio[report]'. json() and "
             "markdown() need no more than missratio."
         ) from error
-    several = data["kind"] == SEVERAL_CLASSES
-    own = several_context(data) if several else _two_context(data)
+    template, context_of = {
+        TWO_CLASSES: ("page.html.jinja", _two_context),
+        SEVERAL_CLASSES: ("classes.html.jinja", several_context),
+        GROUPS: ("groups.html.jinja", groups_context),
+    }[data["kind"]]
+    own = context_of(data)
     drawn = {figure.key: figure for figure in own.pop("drawn")}
     library = _library(vl_convert, alt.SCHEMA_VERSION)
     style, script = _asset("page.css"), _asset("page.js")
@@ -83,8 +88,7 @@ def render(data: Data) -> str:
         ),
         "data_json": Markup(_script_json(data)),
     }
-    page = "classes.html.jinja" if several else "page.html.jinja"
-    return environment.get_template(page).render(context)
+    return environment.get_template(template).render(context)
 
 
 def _two_context(data: Data) -> Data:

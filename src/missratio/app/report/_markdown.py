@@ -53,7 +53,7 @@ def render(data: Data) -> str:
         *_ignored(data),
         *_coefficients(data["coefficients"]),
         *_importance(data["importance"]),
-        *_comparison(data["comparison"]),
+        *comparison_part(data["comparison"]),
         *origin_part(data),
     ]
     return "\n\n".join(parts) + "\n"
@@ -248,7 +248,8 @@ def _importance(importance: Data | None) -> list[str]:
     return ["## Which columns matter", md_table(head, importance_cells(importance))]
 
 
-def _comparison(comparison: Data | None) -> list[str]:
+def comparison_part(comparison: Data | None) -> list[str]:
+    """The methods that were compared, where some were."""
     if comparison is None:
         return []
     head = ["Method", "Power", "Standard error", "Time", "Note"]

@@ -10,8 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
-FORMAT = 3
-TWO_CLASSES, SEVERAL_CLASSES = "two classes", "several classes"
+FORMAT = 4
+TWO_CLASSES, SEVERAL_CLASSES, GROUPS = "two classes", "several classes", "groups"
 FRAME_HEIGHT = 900
 
 
@@ -87,11 +87,14 @@ class Report:
         str
             CommonMark, with tables as GitHub has them.
         """
-        from missratio.app.report import _classes_markdown, _markdown
+        from missratio.app.report import _classes_markdown, _groups_page, _markdown
 
-        if self.data["kind"] == SEVERAL_CLASSES:
-            return _classes_markdown.render(self.data)
-        return _markdown.render(self.data)
+        render = {
+            TWO_CLASSES: _markdown.render,
+            SEVERAL_CLASSES: _classes_markdown.render,
+            GROUPS: _groups_page.render_text,
+        }
+        return render[self.data["kind"]](self.data)
 
     def open(self) -> None:
         """Show the page: in a notebook within the output, elsewhere in a browser."""

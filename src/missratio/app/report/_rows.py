@@ -12,11 +12,7 @@ from scipy.sparse import issparse
 
 from missratio._base.blocks import take_rows
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.classifier import (
-    Certificate,
-    MulticlassCertificate,
-    complete_mask,
-)
+from missratio.classifier import Certificate, complete_mask
 from missratio.missingness import Missingness, RowInclusion
 from missratio.weights import complete_row_weight_edges
 
@@ -36,6 +32,8 @@ class LabelledRows:
         Where values were looked up, with what probability each row or entry is in X.
     before : array or dataframe of shape (n_rows, n_columns), optional
         X without the values looked up, where that is another table.
+    groups : ndarray of object of shape (n_rows,), optional
+        The group of each row, where groups have promises of their own.
     lossy : frozenset
         The labels of classes of which rows had lost values when they were read.
     """
@@ -46,6 +44,7 @@ class LabelledRows:
     calibration_share: float
     inclusion: FloatArray | None = None
     before: Any = None
+    groups: Any = None
     lossy: frozenset[Any] = frozenset()
 
     @classmethod
@@ -57,6 +56,7 @@ class LabelledRows:
         inclusion: FloatArray | None = None,
         *,
         before: Any = None,
+        groups: Any = None,
     ) -> LabelledRows:
         """Check rows against what the classifier was fitted with."""
         if not hasattr(X, "columns") and not issparse(X):
@@ -72,7 +72,9 @@ class LabelledRows:
         certificate = certificates_of(classifier)[0]
         n_controlled = int((labels == certificate.controlled_class).sum())
         share = certificate.rows / max(n_controlled, 1)
-        rows = cls(classifier, X, labels, share, inclusion, before)
+        if groups is not None:
+            groups = np.asarray(groups, dtype=object)
+        rows = cls(classifier, X, labels, share, inclusion, before, groups)
         lost = set(labels[~rows.complete].tolist())
         return replace(rows, lossy=frozenset(lost))
 
@@ -97,7 +99,8 @@ class LabelledRows:
     def bounded(self) -> tuple[Any, ...]:
         """The labels of the classes whose errors are bounded."""
         every = certificates_of(self.classifier)
-        return tuple(certificate.controlled_class for certificate in every)
+        # Those of groups are all about one class.
+        return tuple(dict.fromkeys(each.controlled_class for each in every))
 
     @property
     def labels(self) -> tuple[Any, ...]:
@@ -121,7 +124,20 @@ class LabelledRows:
             y=self.y[index],
             inclusion=None if self.inclusion is None else self.inclusion[index],
             before=None if self.before is None else take_rows(self.before, index),
+            groups=None if self.groups is None else self.groups[index],
         )
+
+    def predicted(self, classifier: Any) -> Any:
+        """What a classifier calls the rows.
+
+        Parameters
+        ----------
+        classifier : classifier
+            Fitted; this one's or one like it.
+        """
+        if self.groups is None:
+            return classifier.predict(self.X)
+        return classifier.predict(self.X, self.groups)
 
     @property
     def as_found(self) -> LabelledRows:
@@ -188,10 +204,8 @@ def certificates_of(classifier: Any) -> tuple[Certificate, ...]:
 
     Parameters
     ----------
-    classifier : NeymanPearsonClassifier or MulticlassNeymanPearsonClassifier
-        Fitted.
+    classifier : classifier
+        Fitted, with one certificate or with several.
     """
     found = classifier.certificate_
-    if isinstance(found, MulticlassCertificate):
-        return found.certificates
-    return (found,)
+    return (found,) if isinstance(found, Certificate) else found.certificates

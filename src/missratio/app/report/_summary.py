@@ -117,15 +117,32 @@ def compared_rows(comparison: Data) -> list[list[str]]:
 
 
 def compared_words(comparison: Data) -> str:
-    """How methods were compared."""
+    """How methods were compared, or why not."""
+    if comparison.get("note"):
+        return f"Methods were not compared: {comparison['note']}."
+    sizes = (
+        number(comparison["controlled_rows"]),
+        number(comparison["other_rows"]),
+    )
+    if comparison["alpha"] is None:
+        names = ", ".join(comparison["compared"])
+        measured = (
+            "and offsets and thresholds chosen for the rows left out, under the "
+            f"bounds. Power: the share of {names} that gets its own class, the mean "
+            f"over these classes. Rows: {sizes[0]} of bounded classes and {sizes[1]} "
+            "of others"
+        )
+    else:
+        measured = (
+            "and its power measured on the rows left out, at an error of "
+            f"{percent(comparison['alpha'])}. Rows: {sizes[0]} and {sizes[1]} of the "
+            "two classes"
+        )
     return (
         f"Each method was fitted on training rows alone, {comparison['folds']} times, "
-        "and its power measured on the rows left out, at an error of "
-        f"{percent(comparison['alpha'])}. Rows: "
-        f"{number(comparison['controlled_rows'])} and "
-        f"{number(comparison['other_rows'])} of the two classes. Time: "
-        f"{comparison['seconds']:.0f} of {comparison['budget']:.0f} seconds. These "
-        "powers choose a method; the power to expect is the one further up."
+        f"{measured}. Time: {comparison['seconds']:.0f} of "
+        f"{comparison['budget']:.0f} seconds. These powers choose a method; the power "
+        "to expect is the one further up."
     )
 
 

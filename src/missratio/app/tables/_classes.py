@@ -77,9 +77,11 @@ def two_classes(
         )
     kept = np.flatnonzero(np.isin(table.y, [label, other]))
     counts = {each: n for each, n in table.counts.items() if each in (label, other)}
+    groups = None if table.groups is None else table.groups[kept]
     return replace(
-        table, X=table.X[kept], y=table.y[kept], counts=counts, rows=table.rows[kept]
-    ), label
+        table, X=table.X[kept], y=table.y[kept], counts=counts, rows=table.rows[kept],
+        groups=groups,
+    ), label  # fmt: skip
 
 
 def _against_the_rest(table: LabelledTable, label: Any) -> tuple[LabelledTable, str]:

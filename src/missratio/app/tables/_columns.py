@@ -230,7 +230,7 @@ class ColumnReader:
         if found.n_wrong < n_known:
             self.notes.append(
                 f"Column {name!r} is taken for one of categories: {found.n_wrong} of "
-                f"its {n_known} values, such as {found.text!r}, are no numbers."
+                f"its {n_known} values, such as {found.text!r}, aren't numbers."
             )
 
     def levels(

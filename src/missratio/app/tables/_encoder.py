@@ -11,7 +11,7 @@ import numpy as np
 
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.threads import one_blas_thread, share
-from missratio._base.typing import FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio._files import Cells, NotNumbersError
 from missratio._files.numbers import Mark
 from missratio.app.tables._missing import BLOCK_ROWS
@@ -89,6 +89,16 @@ class Encoder:
     def encoded_names(self) -> list[str]:
         """The columns of the matrix."""
         return [name for column in self.columns for name in column.encoded_names]
+
+    @property
+    def indicators(self) -> dict[str, IntArray]:
+        """The columns of the matrix of each category, by its name."""
+        ends = np.cumsum([column.width for column in self.columns]).tolist()
+        return {
+            column.name: np.arange(end - column.width, end)
+            for column, end in zip(self.columns, ends, strict=True)
+            if column.levels is not None
+        }
 
     def with_marks(self, marks: tuple[Mark, ...]) -> Encoder:
         """The same for a file with other decimal marks."""
@@ -208,6 +218,31 @@ class Encoder:
                 f"The table has columns that the model doesn't know: {_some(extra)}. "
                 f"{remedy}"
             )
+
+
+def level_codes(indicators: FloatArray) -> FloatArray:
+    """The places of levels, by indicators of all but the first; NaN where missing.
+
+    Parameters
+    ----------
+    indicators : ndarray of shape (n_rows, n_levels - 1)
+    """
+    codes: FloatArray = indicators @ np.arange(1.0, indicators.shape[1] + 1.0)
+    return codes
+
+
+def level_indicators(codes: FloatArray, width: int) -> FloatArray:
+    """Indicators of all levels but the first, by places; NaN where missing.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows,)
+    width : int
+        How many indicators.
+    """
+    found = np.asarray(codes[:, None] == np.arange(1.0, width + 1.0), dtype=np.float64)
+    found[np.isnan(codes)] = np.nan
+    return found
 
 
 def flat(column: Any) -> Any:

@@ -18,7 +18,12 @@ from missratio.app.tables._columns import (
     check_names,
     named_columns,
 )
-from missratio.app.tables._encoder import Encoder, flat
+from missratio.app.tables._encoder import (
+    Encoder,
+    flat,
+    level_codes,
+    level_indicators,
+)
 from missratio.app.tables._missing import MissingCounts, sentinels
 from missratio.exceptions import TableError, about_file
 
@@ -41,6 +46,8 @@ class Wanted:
         Whether a missing category is a level of its own, instead of an error.
     skip_unlabelled : bool
         Whether rows without a label are left out, instead of an error.
+    groups : str or None
+        The column that says which group each row is in; it is not a feature then.
     """
 
     target: str
@@ -49,6 +56,12 @@ class Wanted:
     missing_values: Sequence[str] = ()
     blank_level: bool = False
     skip_unlabelled: bool = False
+    groups: str | None = None
+
+    @property
+    def not_features(self) -> list[str]:
+        """Columns that no score is made of."""
+        return [self.target, *self.drop, *([self.groups] if self.groups else [])]
 
     def found_in(self, source: Header) -> Wanted:
         """The same, with lists of names taken apart, and every name looked up.
@@ -66,8 +79,14 @@ class Wanted:
             ("--target", [asked.target]),
             ("--drop", asked.drop),
             ("--categorical", asked.categorical),
+            ("--groups", [] if asked.groups is None else [asked.groups]),
         ):
             check_names(source, option, names)
+        if asked.groups == asked.target:
+            raise TableError(
+                f"--groups {asked.groups}: that is the target. Groups are rows whose "
+                "errors are bounded apart; name another column."
+            )
         return asked
 
 
@@ -92,6 +111,8 @@ class LabelledTable:
         What may not be as it was meant.
     rest : tuple of str
         Labels that are taken together as one.
+    groups : ndarray of shape (n_rows,), or None
+        The group of each row, where a column of groups was asked for.
     """
 
     X: FloatArray
@@ -102,13 +123,54 @@ class LabelledTable:
     rows: IntArray = field(repr=False)
     notes: list[str] = field(default_factory=list)
     rest: tuple[str, ...] = ()
+    groups: NDArray[Any] | None = None
 
-    def numeric_frame(self) -> Any:
-        """The columns of numbers as a PyArrow table, NaN where missing."""
+    def asked_frame(self) -> Any:
+        """The columns that can be asked about, as a PyArrow table, NaN where missing.
+
+        Those of numbers, and categories that have blanks as the places of their levels.
+        """
         import pyarrow
 
         names = self.encoder.names[: self.encoder.n_numeric]
-        return pyarrow.table({name: self.X[:, j] for j, name in enumerate(names)})
+        columns = {name: self.X[:, j] for j, name in enumerate(names)}
+        for name, places in self.blank_categories.items():
+            columns[name] = level_codes(self.X[:, places])
+        return pyarrow.table(columns)
+
+    @cached_property
+    def blank_categories(self) -> dict[str, IntArray]:
+        """The indicators of each category that has blanks, by its name."""
+        places = self.encoder.indicators
+        return {
+            name: own for name, own in places.items() if np.isnan(self.X[:, own]).any()
+        }
+
+    @property
+    def asked_levels(self) -> dict[str, tuple[str, ...]]:
+        """What the numbers of categories in `asked_frame` stand for."""
+        return {
+            column.name: column.levels
+            for column in self.encoder.columns
+            if column.levels is not None and column.name in self.blank_categories
+        }
+
+    def encoded_answers(self, asked: FloatArray) -> FloatArray:
+        """Columns of `asked_frame` as those of X, NaN for others.
+
+        Parameters
+        ----------
+        asked : ndarray of shape (n_rows, n_asked)
+            Answers, NaN where there is none.
+        """
+        numeric = self.encoder.n_numeric
+        encoded = np.full((len(asked), self.X.shape[1]), np.nan)
+        encoded[:, :numeric] = asked[:, :numeric]
+        for codes, own in zip(
+            asked[:, numeric:].T, self.blank_categories.values(), strict=True
+        ):
+            encoded[:, own] = level_indicators(codes, len(own))
+        return encoded
 
     @cached_property
     def missing(self) -> MissingCounts:
@@ -141,14 +203,11 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
     """
     source.check_header()
     wanted = wanted.found_in(source)
-    names = [
-        name
-        for name in source.names
-        if name != wanted.target and name not in wanted.drop
-    ]
+    names = [name for name in source.names if name not in wanted.not_features]
     if not names:
         raise TableError(f"{source.path} has no column but the target: bring features.")
-    table = source.read([*names, wanted.target])
+    beside = [wanted.groups] if wanted.groups else []
+    table = source.read([*names, *beside, wanted.target])
     cells = Cells(tuple(wanted.missing_values), source.marks)
     reader = ColumnReader(
         source.path,
@@ -161,13 +220,16 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
     encoder = Encoder(tuple(reader.read(table, names)), cells)
     with about_file(source.path):
         X = encoder.encode(table, known=reader.known, place=source.place)
-        codes, labels = _labels(flat(table.column(wanted.target)), cells)
+        codes, labels = _labels(flat(table.column(wanted.target)), cells, "The target")
     kept = _labelled_rows(table, codes, cells, wanted, source, reader.notes)
     n_blank = len(codes) - len(kept)
     if n_blank:
         X, codes = X[kept], codes[kept]
     if not len(kept):
         raise TableError(f"{source.path}: no row has a label in {wanted.target!r}.")
+    groups = None
+    if wanted.groups is not None:
+        groups = _groups(table, wanted.groups, kept, cells, source)
     sizes = np.bincount(codes, minlength=len(labels)).tolist()
     return LabelledTable(
         X,
@@ -177,17 +239,34 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
         n_blank,
         kept,
         [*reader.notes, *sentinels(X, encoder.names[: encoder.n_numeric])],
+        groups=groups,
     )
 
 
-def _labels(column: Any, cells: Cells) -> tuple[IntArray, list[Any]]:
+def _groups(
+    table: Any, name: str, kept: IntArray, cells: Cells, source: TableFile
+) -> NDArray[Any]:
+    """The group of each row that is kept; each must have one."""
+    with about_file(source.path):
+        codes, labels = _labels(flat(table.column(name)), cells, f"--groups {name}")
+        lost = kept[codes[kept] < 0]
+        if len(lost):
+            raise TableError(
+                f"{len(lost)} row(s) have no group in {name!r}, the first is "
+                f"{source.place(int(lost[0]))}. Write one into each, such as "
+                "'unknown', or leave these rows out."
+            )
+    return np.array(labels, dtype=object)[codes[kept]]
+
+
+def _labels(column: Any, cells: Cells, what: str) -> tuple[IntArray, list[Any]]:
     """Codes of the labels, −1 where there is none, and the labels, sorted."""
     import pyarrow
     from pyarrow import compute
 
     if not (is_number(column.type) or is_text(column.type)):
         raise TableError(
-            f"The target must hold labels, whole numbers or texts: it is of type "
+            f"{what} must hold labels, whole numbers or texts: it is of type "
             f"{column.type}."
         )
     if not pyarrow.types.is_dictionary(column.type):

@@ -34,7 +34,7 @@ class ColumnSurvey:
     n_missing : Counter
         Missing cells, by the label of their row.
     misfit : Misfit or None
-        Cells that are no numbers.
+        Cells that aren't numbers.
     low, high : float
         The range of the numbers.
     """

@@ -11,13 +11,19 @@ from typing import Any
 import numpy as np
 
 from missratio._base.blocks import rows_with_nan
+from missratio._base.callbacks import has_callbacks
 from missratio._base.hints import listed
 from missratio._base.typing import FloatArray
 from missratio.app.tables import Encoder, LabelledTable
 from missratio.app.workflow._phi_file import read_missingness
 from missratio.exceptions import Message, TableError
 from missratio.learning import Revealed, learn_missingness
-from missratio.missingness import LogisticMissingness, Missingness, StepMissingness
+from missratio.missingness import (
+    BlockMissingness,
+    LogisticMissingness,
+    Missingness,
+    StepMissingness,
+)
 
 PHI = "φ, the probability of being missing,"
 
@@ -65,7 +71,47 @@ def written_account(table: LabelledTable, labels: Sequence[Any], file: Path) -> 
     return Account("file", sentence, table.X, models)
 
 
-def table_account(table: LabelledTable, labels: Sequence[Any]) -> Account:
+class LearningSteps:
+    """A scikit-learn callback that tells how many columns φ was learned of.
+
+    Parameters
+    ----------
+    step : callable
+        Told what is done next, and of how many parts it is.
+    tick : callable
+        Told that so many parts are done.
+    """
+
+    def __init__(
+        self,
+        step: Callable[[str, int | None], None],
+        tick: Callable[[int], None],
+    ) -> None:
+        self._step, self._tick = step, tick
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Begin a class."""
+        self.begin(context.max_subtasks)
+
+    def begin(self, total: int | None = None) -> None:
+        """Begin, of so many parts."""
+        self._step("Learning why values are missing", total)
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Nothing is told of a beginning."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        """Some columns are done."""
+        if context.parent is not None:
+            self._tick(1)
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing is to be taken down."""
+
+
+def table_account(
+    table: LabelledTable, labels: Sequence[Any], steps: LearningSteps | None = None
+) -> Account:
     """φ learned from the table, with nothing looked up.
 
     Parameters
@@ -73,8 +119,10 @@ def table_account(table: LabelledTable, labels: Sequence[Any]) -> Account:
     table : LabelledTable
     labels : sequence
         The two classes.
+    steps : LearningSteps, optional
+        Told of the columns.
     """
-    models, told = recorded(lambda: learned_models(table, labels, None))
+    models, told = recorded(lambda: learned_models(table, labels, None, steps))
     sentence = (
         f"{PHI} is learned from the table's other columns; the certificate assumes "
         "that it is logistic in the value itself."
@@ -98,7 +146,10 @@ def recorded(
 
 
 def learned_models(
-    table: LabelledTable, labels: Sequence[Any], revealed: Revealed | None
+    table: LabelledTable,
+    labels: Sequence[Any],
+    revealed: Revealed | None,
+    steps: LearningSteps | None = None,
 ) -> dict[Any, Missingness]:
     """φ of each class that has missing values.
 
@@ -108,7 +159,12 @@ def learned_models(
     labels : sequence
     revealed : Revealed, or None
         What was looked up, where φ is to be learned from that too.
+    steps : LearningSteps, optional
+        Told of the columns.
     """
+    callbacks = [steps] if steps is not None and has_callbacks() else None
+    if steps is not None and callbacks is None:
+        steps.begin()
     models: dict[Any, Missingness] = {}
     for label in labels:
         if not table.missing_counts(label):
@@ -120,9 +176,17 @@ def learned_models(
                 "has nothing to learn from. Look rows up (missratio query --budget)."
             )
         X = table.X[table.y == label]
-        answers = None if revealed is None else _padded(revealed[label], X.shape[1])
+        answers = None
+        if revealed is not None:
+            answers = table.encoded_answers(revealed[label])
         try:
-            models[label] = learn_missingness(_framed(X, table), answers, rowwise=whole)
+            models[label] = learn_missingness(
+                _framed(X, table),
+                answers,
+                rowwise=whole,
+                categories=[own.tolist() for own in table.blank_categories.values()],
+                callbacks=callbacks,
+            )
         except ValueError as error:
             raise TableError(f"Class {label!r}: {error}") from error
     return models
@@ -141,12 +205,6 @@ def loses_whole_rows(table: LabelledTable, label: Any) -> bool:
     return X.shape[1] > 1 and len(lost) > 0 and bool(lost.all())
 
 
-def _padded(answers: FloatArray, width: int) -> FloatArray:
-    """Answers with nothing for the indicators of categories."""
-    more = ((0, 0), (0, width - answers.shape[1]))
-    return np.pad(answers, more, constant_values=np.nan)
-
-
 def _framed(X: Any, table: LabelledTable) -> Any:
     import pyarrow
 
@@ -154,63 +212,22 @@ def _framed(X: Any, table: LabelledTable) -> Any:
     return pyarrow.table({name: X[:, j] for j, name in enumerate(names)})
 
 
-def check_blank_categories(
-    table: LabelledTable, labels: Sequence[Any], models: Mapping[Any, Missingness]
-) -> None:
-    """Refuse blanks among categories, where no whole-row model explains them.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    labels : sequence
-        The two classes.
-    models : mapping from label to Missingness
-    """
-    missing = {label: table.missing_counts(label) for label in labels}
-    check_blanks(table.encoder, missing, models)
-
-
-def check_blanks(
+def check_models(
     encoder: Encoder,
     missing: Mapping[Any, Mapping[str, int]],
     models: Mapping[Any, Missingness],
-) -> None:
-    """The same, from what is missing of each class.
-
-    Parameters
-    ----------
-    encoder : Encoder
-    missing : mapping from label to mapping
-        Missing cells of each column.
-    models : mapping from label to Missingness
-    """
-    categories = set(encoder.names[encoder.n_numeric :])
-    for label, columns in missing.items():
-        model = models.get(label)
-        blank = [name for name in columns if name in categories]
-        if blank and not (model is not None and model.rowwise):
-            raise TableError(
-                f"Class {label!r} has blanks in {listed(blank)}, of categories, and φ "
-                "is a function of numbers. Fill them in; leave the column out (--drop "
-                f"{blank[0]}); or take a blank for a category of its own, which holds "
-                "for rows that lose values as these did (--deployment as-observed)."
-            )
-
-
-def check_models(
-    table: LabelledTable, labels: Sequence[Any], models: Mapping[Any, Missingness]
 ) -> None:
     """Refuse models that leave missing cells unexplained.
 
     Parameters
     ----------
-    table : LabelledTable
-    labels : sequence
-        The two classes.
+    encoder : Encoder
+    missing : mapping from label to mapping
+        Missing cells of each column, of each class.
     models : mapping from label to Missingness
     """
-    for label in labels:
-        counts, model = table.missing_counts(label), models.get(label)
+    for label, counts in missing.items():
+        model = models.get(label)
         if not counts or (model is not None and model.rowwise):
             continue
         if model is None:
@@ -218,7 +235,7 @@ def check_models(
                 f"Class {label!r} has missing values in {named_counts(counts)}, and "
                 "the file says nothing of that class. Add it."
             )
-        unsaid = [name for name in counts if _never(model, name, table)]
+        unsaid = [name for name in counts if _never(model, name, encoder)]
         if unsaid:
             raise TableError(
                 f"Class {label!r} has missing values in {listed(unsaid)}, and its "
@@ -231,9 +248,15 @@ def named_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name!r} ({n})" for name, n in counts.items())
 
 
-def _never(model: Missingness, name: str, table: LabelledTable) -> bool:
+def _never(model: Missingness, name: str, encoder: Encoder) -> bool:
     """Whether a model says that a column has nothing missing."""
-    place = table.encoder.names.index(name)
+    if name in encoder.indicators:
+        blocks = model.blocks if isinstance(model, BlockMissingness) else ()
+        first = int(encoder.indicators[name][0])
+        return all(first not in block.columns for block in blocks)
+    place = encoder.names.index(name)
+    if isinstance(model, BlockMissingness):
+        model = model.base
     if isinstance(model, LogisticMissingness):
         return bool(np.atleast_1d(model.intercept)[place] == -np.inf)
     assert isinstance(model, StepMissingness)

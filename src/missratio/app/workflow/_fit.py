@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -22,21 +23,24 @@ from missratio.app.tables import (
 )
 from missratio.app.workflow._account import (
     Account,
-    check_blank_categories,
+    LearningSteps,
     check_models,
     table_account,
     written_account,
 )
 from missratio.app.workflow._budget import budget_of
+from missratio.app.workflow._classifiers import calibration_share
 from missratio.app.workflow._finding import Finding
 from missratio.app.workflow._look_ups import lookup_account
 from missratio.app.workflow._options import LEARN, FitOptions
 from missratio.app.workflow._plan import PlanOptions
 from missratio.app.workflow._train import (
     Step,
-    calibration_share,
+    Tick,
     covariance_of,
+    no_tick,
     train,
+    unheard,
 )
 from missratio.app.workflow._ways import unexplained
 from missratio.classifier import QueryBudget
@@ -78,8 +82,9 @@ def fit_table(
     source: TableFile,
     wanted: Wanted,
     options: FitOptions,
-    step: Step = lambda _: None,
+    step: Step = unheard,
     command: str | None = None,
+    tick: Tick = no_tick,
 ) -> FittedTable:
     """Fit and calibrate a classifier to a table.
 
@@ -94,6 +99,8 @@ def fit_table(
         Told what is done next.
     command : str, optional
         What the report says it was made by.
+    tick : callable
+        Told that so many parts of a step are done.
     """
     # None leaves the number of threads as it is.
     threads = 1 if table.X.size < THREADED_TREES else None
@@ -102,7 +109,7 @@ def fit_table(
         threadpool_limits(threads, user_api="openmp"),
     ):
         digest = beside.submit(source.file.sha256)
-        return _fit_table(table, source, digest, wanted, options, step, command)
+        return _fit_table(table, source, digest, wanted, options, step, command, tick)
 
 
 def _fit_table(
@@ -113,6 +120,7 @@ def _fit_table(
     options: FitOptions,
     step: Step,
     command: str | None,
+    tick: Tick,
 ) -> FittedTable:
     file = source.path
     assert options.controlled is not None
@@ -127,10 +135,9 @@ def _fit_table(
         controlled, alpha=options.alpha, delta=options.delta, calibration_size=size,
         seed=options.seed,
     )  # fmt: skip
-    account = account_of(table, labels, source, wanted, options, step, plan)
+    account = account_of(table, labels, source, wanted, options, step, plan, tick)
     trained = train(table, controlled, account, file, options, step)
-    missing = {label: table.missing_counts(label) for label in labels}
-    training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
+    training = training_of(table, file, digest)
     covariance = None
     if options.standard_errors:
         step("Estimating standard errors")
@@ -153,11 +160,11 @@ def _fit_table(
         trained.method,
         training,
         report.json(),
-        covariance,
         trained.comparison,
+        covariance,
         table.rest,
     )
-    notes = [Message.plain(note) for note in table.notes]
+    notes = map(Message.plain, table.notes)
     told = [*notes, *account.warnings, *trained.warnings]
     finding = Finding.of(report.data, controlled, model.other_class)
     budget = None
@@ -165,6 +172,12 @@ def _fit_table(
         step("Trying other numbers of look-ups")
         budget = budget_of(trained.classifier, account.X, table.y, options.budgets)
     return FittedTable(model, trained.why, account, finding, budget, told)
+
+
+def training_of(table: LabelledTable, file: Path, digest: Future[str]) -> TrainingData:
+    """Which table a model is fitted on, for its file."""
+    missing = {label: table.missing_counts(label) for label in table.counts}
+    return TrainingData(file.name, digest.result(), dict(table.counts), missing)
 
 
 def feature_names(encoder: Encoder) -> Names:
@@ -191,6 +204,7 @@ def account_of(
     options: FitOptions,
     step: Step,
     plan: PlanOptions | None,
+    tick: Tick = no_tick,
 ) -> Account:
     """What is done about missing values, by what the options give.
 
@@ -202,6 +216,8 @@ def account_of(
         As of `fit_table`.
     plan : PlanOptions or None
         Of look-ups for the controlled class; None where there are several bounded.
+    tick : callable
+        Told that so many parts of a step are done.
     """
     file = source.path
     given = options.phi_file is not None or options.queries is not None
@@ -216,8 +232,6 @@ def account_of(
         )
     learns = options.missingness == LEARN
     with about_file(file):
-        if options.phi_file is None:
-            check_blank_categories(table, labels, {})
         if options.queries is None and options.missingness is None:
             if plan is not None:
                 step("Trying out what look-ups would buy")
@@ -234,14 +248,13 @@ def account_of(
             lines=[numbers[row] for row in table.rows.tolist()],
         )
     if learns:
-        step("Learning why values are missing")
         with about_file(file):
-            return table_account(table, labels)
+            return table_account(table, labels, LearningSteps(step, tick))
     assert options.phi_file is not None
     account = written_account(table, labels, options.phi_file)
     with about_file(file):
-        check_blank_categories(table, labels, account.models)
-        check_models(table, labels, account.models)
+        missing = {label: table.missing_counts(label) for label in labels}
+        check_models(table.encoder, missing, account.models)
     return account
 
 

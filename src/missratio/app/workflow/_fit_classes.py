@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from missratio._files import TableFile, written_whole
-from missratio.app.modelfile import MulticlassTableModel, TrainingData
+from missratio.app.modelfile import (
+    GroupedTableModel,
+    MulticlassTableModel,
+)
 from missratio.app.report import LabelledRows, Origin, describe_classes
 from missratio.app.tables import LabelledTable, Wanted, find_label
 from missratio.app.workflow._account import Account
@@ -19,11 +22,29 @@ from missratio.app.workflow._fit import (
     account_of,
     check_columns,
     feature_names,
+    training_of,
 )
-from missratio.app.workflow._methods import METHODS, Situation, choose_method
+from missratio.app.workflow._methods import (
+    METHODS,
+    Situation,
+    candidates,
+    choose_method,
+    said_of,
+)
 from missratio.app.workflow._options import FitOptions
-from missratio.app.workflow._train import Step, fit_classifier, what_is_missing
-from missratio.classifier import MulticlassNeymanPearsonClassifier
+from missratio.app.workflow._train import (
+    Step,
+    Trained,
+    fit_classifier,
+    settled,
+    unheard,
+    what_is_missing,
+)
+from missratio.classifier import (
+    ClassSearch,
+    MulticlassNeymanPearsonClassifier,
+    PowerComparison,
+)
 from missratio.exceptions import Message, NoCertificateError, TableError, about_file
 
 # The library's shares of rows to choose by.
@@ -31,24 +52,24 @@ CHOICE_SIZE = 0.2
 
 
 @dataclass
-class FittedClasses:
-    """A model of several classes, and what there is to say about how it came to be.
+class FittedSeveral:
+    """A model with several promises, and what there is to say about how it came to be.
 
     Parameters
     ----------
-    model : MulticlassTableModel
+    model : MulticlassTableModel or GroupedTableModel
     why : str
         Why the method was taken.
     account : Account
         What was done about missing values.
     findings : list of str
-        What becomes of each class, in sentences.
+        What becomes of each class or group, in sentences.
     errors : list of dict
         The same as data.
     warnings : list of Message
     """
 
-    model: MulticlassTableModel
+    model: MulticlassTableModel | GroupedTableModel
     why: str
     account: Account
     findings: list[str]
@@ -61,10 +82,10 @@ def fit_classes(
     source: TableFile,
     wanted: Wanted,
     options: FitOptions,
-    step: Step = lambda _: None,
+    step: Step = unheard,
     command: str | None = None,
     trade_off: Path | None = None,
-) -> FittedClasses:
+) -> FittedSeveral:
     """Fit a classifier to a table, and bound the errors of several classes.
 
     Parameters
@@ -96,15 +117,60 @@ def fit_classes(
         account = account_of(table, labels, source, wanted, options, step, None)
         situation = _situation(table, account, options)
         method, why = choose_method(options.method, situation, several=True)
-        step(f"Fitting {method} and calibrating")
-        classifier = _classifier(METHODS[method].make(situation), levels, order,
-                                 account, options)  # fmt: skip
+        compares = options.method == "auto" and options.compare_seconds > 0.0
+        if compares:
+            estimator = _search(situation, sorted(labels), levels, order, options, step)
+        else:
+            step(f"Fitting {method} and calibrating")
+            estimator = METHODS[method].make(situation)
+        classifier = _classifier(estimator, levels, order, account, options)
         told = _fitted(classifier, table, account, source.path, trade_off)
+        comparison = None
+        if compares:
+            comparison = _named(settled(classifier), classifier.classes_.tolist())
+            method, why = comparison.chosen, said_of(comparison, _means(comparison))
         step("Describing it for a report")
         return _described(
-            classifier, table, account, source, digest, wanted, (method, why), told,
-            command,
+            Trained(classifier, method, why, comparison, told), table, account, source,
+            digest, wanted, command,
         )  # fmt: skip
+
+
+def _search(
+    situation: Situation,
+    labels: list[Any],
+    levels: dict[Any, float],
+    order: list[Any] | None,
+    options: FitOptions,
+    step: Step,
+) -> ClassSearch:
+    """The comparison of the methods that deal with a table."""
+    fitted = 1.0 - options.calibration_size - CHOICE_SIZE
+    return ClassSearch(
+        candidates(situation, ratios_only=False, several=True),
+        alpha={labels.index(label): level for label, level in levels.items()},
+        delta=options.delta,
+        order=None if order is None else [labels.index(label) for label in order],
+        certifying=options.calibration_size / max(fitted, 0.01),
+        deployment="as-observed" if options.as_observed else "complete",
+        seconds=options.compare_seconds,
+        random_state=options.seed,
+        on_candidate=lambda name: step(f"Comparing methods: {name}"),
+    )
+
+
+def _named(comparison: PowerComparison, labels: list[Any]) -> PowerComparison:
+    """The same, with the table's labels for the classes."""
+    names = tuple(str(labels[int(position)]) for position in comparison.compared)
+    return replace(comparison, compared=names)
+
+
+def _means(comparison: PowerComparison) -> str:
+    """What the compared share is a share of."""
+    names = [repr(name) for name in comparison.compared]
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}, on average,"
 
 
 def _labels(
@@ -208,40 +274,39 @@ def _draw(classifier: MulticlassNeymanPearsonClassifier, out: Path) -> None:
 
 
 def _described(
-    classifier: MulticlassNeymanPearsonClassifier,
+    trained: Trained,
     table: LabelledTable,
     account: Account,
     source: TableFile,
     digest: Future[str],
     wanted: Wanted,
-    method: tuple[str, str],
-    told: list[Message],
     command: str | None,
-) -> FittedClasses:
-    file, labels = source.path, list(table.counts)
-    missing = {label: table.missing_counts(label) for label in labels}
-    training = TrainingData(file.name, digest.result(), dict(table.counts), missing)
+) -> FittedSeveral:
+    file = source.path
+    training = training_of(table, file, digest)
     report = describe_classes(
-        LabelledRows.read(classifier, account.X, table.y),
+        LabelledRows.read(trained.classifier, account.X, table.y),
         title=f"Predicting {wanted.target} in {file.name}",
         names=feature_names(table.encoder),
+        comparison=trained.comparison,
         origin=Origin(command, file.name, training.sha256),
     )
     model = MulticlassTableModel(
-        classifier,
+        trained.classifier,
         table.encoder,
         wanted.target,
         tuple(wanted.drop),
-        method[0],
+        trained.method,
         training,
         report.json(),
+        trained.comparison,
     )
     notes = [Message.plain(note) for note in table.notes]
-    return FittedClasses(
+    return FittedSeveral(
         model,
-        method[1],
+        trained.why,
         account,
         [entry["sentence"] for entry in report.data["errors"]],
         report.data["errors"],
-        [*notes, *account.warnings, *told],
+        [*notes, *account.warnings, *trained.warnings],
     )

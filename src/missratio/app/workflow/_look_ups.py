@@ -65,7 +65,9 @@ def lookup_account(
 
 def _read(table: LabelledTable, plan: Path, lines: Sequence[int] | None) -> Revealed:
     try:
-        return QueryPlan.read(plan, table.numeric_frame(), table.y, lines=lines)
+        return QueryPlan.read(
+            plan, table.asked_frame(), table.y, lines=lines, levels=table.asked_levels
+        )
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no plan {plan}.") from None
     except ValueError as error:
@@ -108,11 +110,14 @@ class _Filled:
 
     @classmethod
     def of(cls, table: LabelledTable, revealed: Revealed) -> _Filled:
-        filled, numeric = revealed.fill(table.numeric_frame())
-        X, inclusion = table.X.copy(), np.ones(table.X.shape)
-        inclusion[:, : numeric.shape[1]] = numeric
-        for place, name in enumerate(filled.column_names):
-            X[:, place] = filled.column(name).to_numpy()
+        filled, asked = revealed.fill(table.asked_frame())
+        values = np.column_stack([column.to_numpy() for column in filled.columns])
+        answers = table.encoded_answers(values)
+        X = np.where(np.isnan(table.X), answers, table.X)
+        inclusion, numeric = np.ones(X.shape), table.encoder.n_numeric
+        inclusion[:, :numeric] = asked[:, :numeric]
+        for place, own in enumerate(table.blank_categories.values(), start=numeric):
+            inclusion[:, own] = asked[:, [place]]
         return cls(X, inclusion)
 
     def sentence(self, by_phi: bool) -> str:

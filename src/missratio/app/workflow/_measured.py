@@ -10,7 +10,11 @@ import numpy as np
 
 from missratio._base.typing import IntArray
 from missratio._files.numbers import canonical
-from missratio.app.modelfile import MulticlassTableModel, TableModel
+from missratio.app.modelfile import (
+    GroupedTableModel,
+    MulticlassTableModel,
+    TableModel,
+)
 from missratio.evaluation import exact_interval
 
 
@@ -18,7 +22,9 @@ class MeasuredErrors(ABC):
     """How many labelled rows were classified as what they are."""
 
     @abstractmethod
-    def add(self, texts: list[Any], codes: IntArray) -> None:
+    def add(
+        self, texts: list[Any], codes: IntArray, groups: list[Any] | None = None
+    ) -> None:
         """Count some more rows.
 
         Parameters
@@ -27,6 +33,8 @@ class MeasuredErrors(ABC):
             Their labels.
         codes : ndarray of int
             What they are called, by place among the labels.
+        groups : list of str or None, optional
+            What the table has in the column of groups.
         """
 
     @abstractmethod
@@ -45,7 +53,7 @@ class Measured(MeasuredErrors):
 
     Parameters
     ----------
-    model : TableModel
+    model : TableModel or GroupedTableModel
     controlled_rows, controlled_wrong : int
         Rows of the controlled class, and those of them called the other.
     other_rows, other_found : int
@@ -54,17 +62,19 @@ class Measured(MeasuredErrors):
         Rows with no label, or with one that the model doesn't know.
     """
 
-    model: TableModel
+    model: TableModel | GroupedTableModel
     controlled_rows: int = 0
     controlled_wrong: int = 0
     other_rows: int = 0
     other_found: int = 0
     unknown: int = 0
 
-    def add(self, texts: list[Any], codes: IntArray) -> None:
+    def add(
+        self, texts: list[Any], codes: IntArray, groups: list[Any] | None = None
+    ) -> None:
         """Count some more rows."""
         model, above = self.model, codes == 1
-        controlled = canonical(model.certificate.controlled_class)
+        controlled = canonical(model.fallback)
         others = {canonical(label) for label in (model.other_class, *model.rest)}
         labels = [None if text is None else canonical(text) for text in texts]
         mine = np.array([label == controlled for label in labels], dtype=bool)
@@ -88,21 +98,90 @@ class Measured(MeasuredErrors):
     @property
     def words(self) -> str:
         """The same in a sentence."""
-        certificate, other = self.model.certificate, self.model.other_class
+        assert isinstance(self.model, TableModel)
+        parts = self.parts(self.model.certificate.alpha)
+        return _said(self.model.target, parts, self.unknown)
+
+    def parts(self, alpha: float | None) -> list[str]:
+        """The two errors in words, and what was promised of one of them.
+
+        Parameters
+        ----------
+        alpha : float or None
+            None where nothing was.
+        """
+        controlled, other = self.model.fallback, self.model.other_class
+        promised = "" if alpha is None else f"; at most {100 * alpha:.4g}% was promised"
         parts = []
         if self.controlled_rows:
             parts.append(
-                f"{self.controlled_wrong} of {self.controlled_rows} "
-                f"{certificate.controlled_class!r} are called {other!r} "
-                f"({_percent(self.controlled_wrong, self.controlled_rows)}; at most "
-                f"{100.0 * certificate.alpha:.4g}% was promised)"
+                f"{self.controlled_wrong} of {self.controlled_rows} {controlled!r} are "
+                f"called {other!r} "
+                f"({_percent(self.controlled_wrong, self.controlled_rows)}{promised})"
             )
         if self.other_rows:
             parts.append(
                 f"{self.other_found} of {self.other_rows} {other!r} are found "
                 f"({_percent(self.other_found, self.other_rows)})"
             )
-        return _said(self.model.target, parts, self.unknown)
+        return parts
+
+
+@dataclass
+class MeasuredGroups(MeasuredErrors):
+    """The two errors of each group.
+
+    Parameters
+    ----------
+    model : GroupedTableModel
+    groups : dict from group to Measured
+        Those of the model; None stands for all others together.
+    """
+
+    model: GroupedTableModel
+    groups: dict[Any, Measured] = field(init=False)
+
+    def __post_init__(self) -> None:
+        every = [*self.model.classifier.groups_, None]
+        self.groups = {group: Measured(self.model) for group in every}
+
+    def add(
+        self, texts: list[Any], codes: IntArray, groups: list[Any] | None = None
+    ) -> None:
+        """Count some more rows."""
+        given = [None] * len(texts) if groups is None else groups
+        members = self.model.members(given).tolist()
+        for group, measured in self.groups.items():
+            mine = [row for row, member in enumerate(members) if member == group]
+            measured.add([texts[row] for row in mine], codes[mine])
+
+    def facts(self) -> dict[str, Any]:
+        """The counts, and the shares with their exact 95 % intervals."""
+        found = {
+            "other groups" if group is None else str(group): measured.facts()
+            for group, measured in self.groups.items()
+            if group is not None or self._rows(measured)
+        }
+        return {"groups": found}
+
+    @property
+    def words(self) -> str:
+        """The same in a sentence for each group."""
+        promised = {each.group: each.level for each in self.model.certificate.promises}
+        lines = []
+        for group, measured in self.groups.items():
+            alpha = promised.get(group) if group is not None else None
+            parts = measured.parts(alpha)
+            if parts:
+                name = "other groups" if group is None else f"group {group!r}"
+                lines.append(f"- {name}: {'; '.join(parts)}")
+        unknown = sum(measured.unknown for measured in self.groups.values())
+        if unknown:
+            lines.append(f"- {unknown} rows have no label or another one")
+        return "\n".join([f"By the labels in {self.model.target!r}:", *lines])
+
+    def _rows(self, measured: Measured) -> int:
+        return measured.controlled_rows + measured.other_rows + measured.unknown
 
 
 @dataclass
@@ -126,7 +205,9 @@ class MeasuredClasses(MeasuredErrors):
         n_classes = len(self.model.classes_)
         self.counts = np.zeros((n_classes, n_classes), dtype=np.intp)
 
-    def add(self, texts: list[Any], codes: IntArray) -> None:
+    def add(
+        self, texts: list[Any], codes: IntArray, groups: list[Any] | None = None
+    ) -> None:
         """Count some more rows."""
         places = {
             canonical(label): place

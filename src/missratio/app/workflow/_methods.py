@@ -234,7 +234,9 @@ def choose_method(
     return name, "as asked for"
 
 
-def candidates(situation: Situation, *, ratios_only: bool) -> dict[str, Any]:
+def candidates(
+    situation: Situation, *, ratios_only: bool, several: bool = False
+) -> dict[str, Any]:
     """The estimators that "auto" compares, what is taken without evidence first.
 
     Parameters
@@ -242,14 +244,16 @@ def candidates(situation: Situation, *, ratios_only: bool) -> dict[str, Any]:
     situation : Situation
     ratios_only : bool
         Whether it must be a density ratio that has standard errors.
+    several : bool
+        Whether there are several bounded classes.
     """
-    first = _sensible(situation)[0]
+    first = (_for_several if several else _sensible)(situation)[0]
     # Time may run out, and trees are the most unlike a ratio.
     names = dict.fromkeys([first, "trees", *METHODS])
     made = {
         name: METHODS[name].make(situation)
         for name in names
-        if situation.missing in METHODS[name].compared_for
+        if name == first or situation.missing in METHODS[name].compared_for
     }
     if ratios_only:
         made = {
@@ -260,21 +264,25 @@ def candidates(situation: Situation, *, ratios_only: bool) -> dict[str, Any]:
     return made
 
 
-def said_of(comparison: PowerComparison, other: Any) -> str:
+def said_of(comparison: PowerComparison, found: str) -> str:
     """Why a method was taken, in a sentence.
 
     Parameters
     ----------
     comparison : PowerComparison
-    other : object
-        The label of the class that isn't controlled.
+    found : str
+        What it finds a share of.
     """
     ranked = comparison.ranked
     within = f"{len(ranked)} methods compared, in at most {comparison.budget:g} s"
     if not ranked:
         return f"as no method could be compared in {comparison.budget:g} s"
-    best = f"which finds {ranked[0].power:.0%} of {other!r} among training rows left "
-    best += f"out in turn, at an error of {100.0 * comparison.alpha:.4g}%"
+    best = f"which finds {ranked[0].power:.0%} of {found} among training rows left "
+    best += "out in turn, "
+    if comparison.alpha is None:
+        best += "under the bounds"
+    else:
+        best += f"at an error of {100.0 * comparison.alpha:.4g}%"
     if len(ranked) == 1:
         return f"{best} ({within})"
     return f"{best}; {ranked[1].name} comes next with {ranked[1].power:.0%} ({within})"

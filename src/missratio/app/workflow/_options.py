@@ -34,6 +34,25 @@ class Bounds:
 
 
 @dataclass(frozen=True)
+class GroupBounds:
+    """Bounds on the controlled class's error in each of several groups.
+
+    Parameters
+    ----------
+    column : str
+        That says which group each row is in.
+    levels : mapping from str to float
+        α of some groups, by their names as they were typed.
+    shared : bool
+        Whether one threshold serves all rows, and keeps `levels` too.
+    """
+
+    column: str
+    levels: Mapping[str, float]
+    shared: bool = False
+
+
+@dataclass(frozen=True)
 class FitOptions:
     """What is asked of a fit.
 
@@ -66,6 +85,8 @@ class FitOptions:
         Bounds on the errors of several classes, in place of `controlled` and `alpha`.
     target_table : Path or None
         Rows of another population, without labels, that the certificate is to be for.
+    groups : GroupBounds or None
+        Groups of rows that have a promise of their own.
     """
 
     controlled: str | None
@@ -86,6 +107,7 @@ class FitOptions:
     query_budget: str | None = None
     several: Bounds | None = None
     target_table: Path | None = None
+    groups: GroupBounds | None = None
 
     @property
     def ignores(self) -> bool:
@@ -139,7 +161,11 @@ class FitOptions:
                 )
         self._check_classes()
         self._check_target()
+        self._check_groups()
         levels = [("--alpha", self.alpha), ("--delta", self.delta)]
+        if self.groups is not None:
+            named = self.groups.levels.items()
+            levels += [(f"--group-alpha {group}", level) for group, level in named]
         if self.several is not None:
             named = self.several.levels.items()
             levels += [(f"--alpha {label}", level) for label, level in named]
@@ -185,6 +211,30 @@ class FitOptions:
                     f"--target-table and {option} don't go together: another "
                     "population needs the density of complete rows. Leave out one."
                 )
+
+    def _check_groups(self) -> None:
+        """Refuse what promises to groups can't be had with."""
+        if self.groups is None:
+            return
+        for given, option, remedy in (
+            (self.several is not None, "--alpha LABEL=SHARE",
+             "the error of one class (--controlled) is bounded in each group"),
+            (self.target_table is not None, "--target-table",
+             "another population is for one threshold"),
+            (self.query_budget is not None, "--query-budget",
+             "it is for one threshold"),
+            (self.standard_errors, "--standard-errors",
+             "they are for models without groups"),
+        ):  # fmt: skip
+            if given:
+                raise ValueError(
+                    f"--groups and {option} don't go together: {remedy}. Leave out one."
+                )
+        if self.groups.shared and not self.groups.levels:
+            raise ValueError(
+                "--shared-threshold makes a promise to the groups that --group-alpha "
+                "GROUP=SHARE names, and to all rows: name some, or leave it out."
+            )
 
     def _check_classes(self) -> None:
         """Refuse what one class has and several don't, and the other way round."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import logit
 
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.typing import FloatArray
@@ -16,6 +17,8 @@ from missratio._files.numbers import canonical
 from missratio.app.tables import Encoder
 from missratio.exceptions import TableError
 from missratio.missingness import (
+    Block,
+    BlockMissingness,
     LogisticMissingness,
     Missingness,
     StepMissingness,
@@ -26,6 +29,7 @@ UNITS = ("values", "rows")
 # A file of this kind is written by hand.
 _MOST_BYTES = 2**22
 _SHOWN = 60
+NEVER = -700.0
 
 EXAMPLE = """\
 # Why values are missing: for each class by itself, in the units of your table.
@@ -45,6 +49,11 @@ coef = 0.1
 [classes.well.features.sugar]
 intercept = -2.0
 coef = 0.0          # the same for all values: missing completely at random
+
+# A column of categories has P(missing) for each of its levels, 0 for others:
+#
+# [classes.well.features.ward]
+# levels = { east = 0.1, west = 0.3 }
 
 # 2. Single values go missing beyond a step: with one probability above or below it.
 [classes.sick]
@@ -201,7 +210,7 @@ def _parsed(path: Path) -> dict[str, Any]:
     with path.open("rb") as stream:
         content = stream.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
-        raise PhiFileError(f"{path} is too large for a file that says why values miss.")
+        raise PhiFileError(f"{path} is too large for a file about missing values.")
     try:
         return tomllib.loads(content.decode())
     except RecursionError:
@@ -226,19 +235,21 @@ def _logistic_values(section: _Section, encoder: Encoder) -> Missingness:
     section.check_keys(["missing", "kind", "features"])
     features = section.section("features")
     intercept, coef = np.full(encoder.width, -np.inf), np.zeros(encoder.width)
-    for name, place in _places(features, encoder).items():
+    numbers, blocks = _categories(features, encoder)
+    for name, place in numbers.items():
         feature = features.section(name)
         feature.check_keys(["intercept", "coef"])
         intercept[place] = feature.number("intercept")
         coef[place] = feature.number("coef")
-    return LogisticMissingness(intercept, coef)
+    return _with_blocks(LogisticMissingness(intercept, coef), blocks, encoder)
 
 
 def _step_values(section: _Section, encoder: Encoder) -> Missingness:
     section.check_keys(["missing", "kind", "features"])
     features = section.section("features")
     direction, threshold, probability = np.zeros((3, encoder.width))
-    for name, place in _places(features, encoder).items():
+    numbers, blocks = _categories(features, encoder)
+    for name, place in numbers.items():
         feature = features.section(name)
         feature.check_keys(["above", "below", "probability"])
         if ("above" in feature.content) == ("below" in feature.content):
@@ -249,7 +260,49 @@ def _step_values(section: _Section, encoder: Encoder) -> Missingness:
         sign, side = (1.0, "above") if "above" in feature.content else (-1.0, "below")
         direction[place], threshold[place] = sign, sign * feature.number(side)
         probability[place] = feature.number("probability")
-    return StepMissingness(direction, threshold, probability, rowwise=False)
+    base = StepMissingness(direction, threshold, probability, rowwise=False)
+    return _with_blocks(base, blocks, encoder)
+
+
+def _categories(
+    features: _Section, encoder: Encoder
+) -> tuple[dict[str, int], tuple[Block, ...]]:
+    """Where columns of numbers are, and why categories are missing."""
+    named = [name for name in features.content if name in encoder.indicators]
+    blocks = [_category(features.section(name), encoder, name) for name in named]
+    rest = {k: v for k, v in features.content.items() if k not in named}
+    if named and not rest:
+        return {}, tuple(blocks)
+    return _places(_Section(features.where, rest), encoder), tuple(blocks)
+
+
+def _category(section: _Section, encoder: Encoder, name: str) -> Block:
+    """φ of a category, by its levels."""
+    section.check_keys(["levels"])
+    given = section.section("levels")
+    column = next(column for column in encoder.columns if column.name == name)
+    assert column.levels is not None
+    given.check_keys(column.levels)
+    chance = [
+        given.number(level) if level in given.content else 0.0
+        for level in column.levels
+    ]
+    if not all(0.0 <= each < 1.0 for each in chance) or not any(chance):
+        raise PhiFileError(
+            f"{given.where}: give the probability of being missing for each level, 0 "
+            f"or more and below 1, and not all of them 0; got {_short(given.content)}."
+        )
+    # A level that never goes missing has log-odds at which φ is 0 in all digits.
+    odds = np.maximum(logit(chance), NEVER)
+    model = LogisticMissingness(odds[0], odds[1:] - odds[0], rowwise=True)
+    own = tuple(encoder.indicators[name].tolist())
+    return Block(own, own, model)
+
+
+def _with_blocks(
+    base: Missingness, blocks: tuple[Block, ...], encoder: Encoder
+) -> Missingness:
+    return BlockMissingness(base, blocks, encoder.width) if blocks else base
 
 
 def _logistic_rows(section: _Section, encoder: Encoder) -> Missingness:
@@ -279,9 +332,10 @@ def _places(section: _Section, encoder: Encoder) -> dict[str, int]:
     for name in section.content:
         if name in encoder.names and name not in numeric:
             raise PhiFileError(
-                f"{section.where}: {name!r} is a column of categories, and φ is a "
-                "function of numbers. Fill in what is missing there, leave the column "
-                "out (--drop), or use --missingness ignore."
+                f"{section.where}: {name!r} is a column of categories, and whole rows "
+                "go missing by a function of numbers. Leave it out here; where single "
+                'values go missing (missing = "values"), give it '
+                "levels = { … }."
             )
         if name not in numeric:
             hint = did_you_mean(name, numeric)

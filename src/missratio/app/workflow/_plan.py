@@ -78,7 +78,7 @@ def plan_table(
     ids: Sequence[Any] | None = None,
     lines: Sequence[int] | None = None,
 ) -> QueryPlan:
-    """Draw missing cells of a table's columns of numbers, as `plan_queries` does.
+    """Draw missing cells of a table, as `plan_queries` does.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def plan_table(
     lines : sequence of int, or None
         The line of each row of the file.
     """
-    frame = table.numeric_frame()
+    frame = table.asked_frame()
     if not frame.num_columns:
-        raise TableError("There is no column of numbers to ask about.")
+        raise TableError("Nothing is missing, and there is no column of numbers.")
     try:
         return plan_queries(
             frame,
@@ -103,6 +103,7 @@ def plan_table(
             classes=[options.controlled] if options.only_controlled else None,
             ids=_of_rows(table, ids),
             lines=_of_rows(table, lines),
+            levels=table.asked_levels,
             controlled_class=options.controlled,
             alpha=options.alpha,
             delta=options.delta,

@@ -19,8 +19,8 @@ from missratio._files import (
     written_whole,
 )
 from missratio._files.numbers import without_formula
-from missratio.app.modelfile import FrameModel, TableModel
-from missratio.app.tables import check_names, flat, named_columns
+from missratio.app.modelfile import FrameModel, GroupedTableModel, TableModel
+from missratio.app.tables import Encoder, check_names, flat, named_columns
 from missratio.app.workflow._labelling import Labelled, Labelling, labelling_of
 from missratio.app.workflow._measured import MeasuredErrors
 from missratio.app.workflow._reasons import reasons
@@ -41,12 +41,15 @@ class Predicted:
         Rows given to each label.
     unscored : int
         Rows that couldn't be scored.
+    without_threshold : int
+        Rows whose group has no threshold.
     measured : MeasuredErrors or None
         The errors, where the table has labels.
     """
 
     counts: dict[Any, int]
     unscored: int = 0
+    without_threshold: int = 0
     measured: MeasuredErrors | None = None
 
     @property
@@ -60,6 +63,7 @@ class Predicted:
         for label, size in zip(self.counts, sizes, strict=True):
             self.counts[label] += size
         self.unscored += int(labelled.unscored.sum())
+        self.without_threshold += len(labelled.notes)
 
 
 @dataclass(frozen=True)
@@ -110,14 +114,13 @@ def predict_table(
     tick : callable
         Told how many rows were written.
     """
-    keep, force = named_columns(source, options.keep), options.force
-    drop = named_columns(source, options.drop)
-    check_writable(out, force=force, inputs=[source.path])
+    keep, drop = (named_columns(source, each) for each in (options.keep, options.drop))
+    check_writable(out, force=options.force, inputs=[source.path])
     labelling = labelling_of(model)
     _check_output(out, keep, labelling)
     source.check_header()
-    check_names(source, "--keep", keep)
-    check_names(source, "--drop", drop)
+    for option, names in (("--keep", keep), ("--drop", drop)):
+        check_names(source, option, names)
     encoder = model.encoder.with_marks(source.marks)
     allowed = [model.target, *model.dropped, *keep, *drop]
     with about_file(source.path):
@@ -125,36 +128,51 @@ def predict_table(
     if options.standard_errors:
         _check_standard_errors(model)
     labelled = model.target in source.names and model.target not in drop
-    needed = list(dict.fromkeys([*keep, *encoder.names, *[model.target] * labelled]))
+    beside = _group_column(model, source)
+    needed = dict.fromkeys([*keep, *encoder.names, *[model.target] * labelled, *beside])
     escapes = options.escape_formulas and kind_of(out) == "csv"
     measured = labelling.measured() if labelled else None
     done = Predicted(dict.fromkeys(labelling.labels, 0), measured=measured)
-    with written_whole(out, force=force) as draft, BatchWriter(draft) as writer:
-        for batch in filter(len, source.batches(needed)):
+    with written_whole(out, force=options.force) as draft, BatchWriter(draft) as writer:
+        for batch in filter(len, source.batches(list(needed))):
             with about_file(source.path):
                 X = encoder.encode(batch, done.rows, place=source.place)
-            found = labelling.of(X)
+            groups = _texts(encoder, batch, beside[0]) if beside else None
+            found = labelling.of(X, groups)
             output = _output(labelling.labels, batch.select(keep), found)
-            why = reasons(encoder, batch, X, found.unscored)
             if options.standard_errors and isinstance(model, TableModel):
                 output = _with_errors(output, model.standard_errors(X))
-            output = _with_reasons(output, why)
+            output = _with_reasons(output, encoder, batch, X, found)
             writer.write(_escaped(output) if escapes else output)
             done.add(found)
             if done.measured is not None:
-                labels = encoder.cells.texts(flat(batch.column(model.target)))
-                done.measured.add(labels.to_pylist(), found.codes)
+                labels = _texts(encoder, batch, model.target)
+                done.measured.add(labels, found.codes, groups)
             tick(len(batch))
         if not done.rows:
             raise TableError(f"{source.path} has a header and no rows.")
     return done
 
 
+def _group_column(model: FrameModel, source: TableFile) -> list[str]:
+    """The column of groups, where labels depend on it or the table has it."""
+    if not isinstance(model, GroupedTableModel):
+        return []
+    if model.group_column in source.names:
+        return [model.group_column]
+    if model.needs_groups:
+        raise TableError(
+            f"{source.path} has no column {model.group_column!r}: each group has a "
+            "threshold of its own. Add that column."
+        )
+    return []
+
+
 def _check_standard_errors(model: FrameModel) -> None:
     if not isinstance(model, TableModel):
         raise TableError(
-            "--standard-errors are for a density ratio of two classes, and the model "
-            "has several. Leave them out."
+            "--standard-errors are for a density ratio of two classes without groups, "
+            "and the model has several. Leave them out."
         )
     if model.covariance is None:
         raise TableError(
@@ -196,9 +214,21 @@ def _with_errors(output: Any, errors: FloatArray) -> Any:
     return output.append_column(ERROR, pyarrow.array(errors, from_pandas=True))
 
 
-def _with_reasons(output: Any, why: Any) -> Any:
+def _texts(encoder: Encoder, batch: Any, column: str) -> list[Any]:
+    """The texts of a column; None where a cell is missing."""
+    texts: list[Any] = encoder.cells.texts(flat(batch.column(column))).to_pylist()
+    return texts
+
+
+def _with_reasons(
+    output: Any, encoder: Encoder, batch: Any, X: FloatArray, found: Labelled
+) -> Any:
+    """Why rows have no score, or a label that it doesn't tell of."""
     import pyarrow
 
+    why = reasons(encoder, batch, X, found.unscored)
+    for row, note in found.notes.items():
+        why[row] = note if why[row] is None else f"{why[row]}; {note}"
     return output.append_column(REASON, pyarrow.array(why, pyarrow.string()))
 
 

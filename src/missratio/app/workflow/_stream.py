@@ -26,13 +26,14 @@ from missratio.app.tables import (
     row_groups,
     survey_columns,
 )
-from missratio.app.workflow._account import Account, check_blanks, named_counts
+from missratio.app.workflow._account import Account, check_models, named_counts
+from missratio.app.workflow._classifiers import make_classifier
 from missratio.app.workflow._finding import Finding
 from missratio.app.workflow._fit import FittedTable, feature_names
 from missratio.app.workflow._methods import METHODS, Situation, choose_method
 from missratio.app.workflow._options import FitOptions
 from missratio.app.workflow._phi_file import read_missingness
-from missratio.app.workflow._train import make_classifier, worded
+from missratio.app.workflow._train import worded
 from missratio.classifier import NeymanPearsonClassifier
 from missratio.exceptions import DataError, Message, NoCertificateError, TableError
 from missratio.missingness import Missingness
@@ -340,7 +341,7 @@ def _account(table: StreamedTable, options: FitOptions) -> Account:
             "down (--missingness FILE), or leave values missing (--missingness "
             "ignore)."
         )
-    check_blanks(table.encoder, table.missing, models)
+    check_models(table.encoder, table.missing, models)
     sentence = f"φ, the probability of being missing, is as {options.phi_file} says; "
     sentence += "the certificate assumes that it is right."
     return Account("file", sentence, X, models)

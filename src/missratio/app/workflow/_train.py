@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,6 +15,11 @@ from missratio._base.typing import FloatArray
 from missratio._files import open_table
 from missratio.app.tables import LabelledTable
 from missratio.app.workflow._account import Account
+from missratio.app.workflow._classifiers import (
+    calibration_share,
+    make_classifier,
+    make_grouped,
+)
 from missratio.app.workflow._methods import (
     METHODS,
     Situation,
@@ -24,6 +29,7 @@ from missratio.app.workflow._methods import (
 )
 from missratio.app.workflow._options import FitOptions
 from missratio.classifier import (
+    ClassSearch,
     NeymanPearsonClassifier,
     PowerComparison,
     PowerSearch,
@@ -41,7 +47,23 @@ from missratio.missingness.arrays import columns_named
 from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
-Step = Callable[[str], None]
+
+class Step(Protocol):
+    """Told what is done next, and of how many parts it is."""
+
+    def __call__(self, what: str, total: int | None = None, /) -> None:
+        """Begin another step."""
+
+
+def unheard(what: str, total: int | None = None, /) -> None:
+    """A step that nobody is told of."""
+
+
+Tick = Callable[[int], None]
+
+
+def no_tick(parts: int) -> None:
+    """Parts of a step that nobody is told of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +72,7 @@ class Trained:
 
     Parameters
     ----------
-    classifier : NeymanPearsonClassifier
+    classifier : NeymanPearsonClassifier or GroupedNeymanPearsonClassifier
     method : str
     why : str
         Why the method was taken.
@@ -59,7 +81,7 @@ class Trained:
     warnings : list of Message
     """
 
-    classifier: NeymanPearsonClassifier
+    classifier: Any
     method: str
     why: str
     comparison: PowerComparison | None
@@ -99,14 +121,20 @@ def train(
         if options.standard_errors:
             _check_standard_errors(estimator, account.models, method)
         step(f"Fitting {method} and calibrating")
-    classifier = make_classifier(estimator, controlled, account.models, options)
+    classifier: Any
+    if options.groups is None:
+        classifier = make_classifier(estimator, controlled, account.models, options)
+    else:
+        classifier = make_grouped(estimator, controlled, account.models, options, table)
     told = fit_classifier(classifier, table, account, file, _target(table, options))
     if not compares:
         return Trained(classifier, method, why, None, told)
-    comparison = _settled(classifier)
+    comparison = settled(classifier)
     if comparison.ranked:
-        other = classifier.certificate_.other_class
-        method, why = comparison.chosen, said_of(comparison, other)
+        other = next(label for label in table.counts if label != controlled)
+        method, why = comparison.chosen, said_of(comparison, repr(other))
+    elif comparison.note:
+        why = f"{why}; methods are not compared, as {comparison.note}"
     return Trained(classifier, method, why, comparison, told)
 
 
@@ -158,43 +186,31 @@ def _search(
     )
 
 
-def _settled(classifier: NeymanPearsonClassifier) -> PowerComparison:
-    """Put the winner in the search's place: both give the same scores."""
-    search = classifier.estimator_
-    classifier.estimator = search.candidates[search.comparison_.chosen]
-    classifier.estimator_ = search.estimator_
-    comparison: PowerComparison = search.comparison_
-    return comparison
-
-
-def make_classifier(
-    estimator: Any,
-    controlled: Any,
-    models: Mapping[Any, Missingness],
-    options: FitOptions,
-) -> NeymanPearsonClassifier:
-    """The classifier that the options ask for, not fitted.
+def settled(classifier: Any) -> PowerComparison:
+    """Put the winner in the search's place: both give the same scores.
 
     Parameters
     ----------
-    estimator : estimator
-    controlled : object
-    models : mapping from label to Missingness
-    options : FitOptions
+    classifier : classifier
+        Fitted, its estimator a search.
+
+    Returns
+    -------
+    PowerComparison
+        What the search found.
     """
-    return NeymanPearsonClassifier(
-        estimator,
-        alpha=options.alpha,
-        delta=options.delta,
-        missingness=models or None,
-        rule=options.rule,
-        deployment="as-observed" if options.as_observed else "complete",
-        calibration_size=options.calibration_size,
-        controlled_class=controlled,
-        on_infeasible=options.on_infeasible,  # type: ignore[arg-type]
-        random_state=options.seed,
-        odds_factor=options.odds_factor,
-    )
+    alone = isinstance(classifier, NeymanPearsonClassifier)
+    search = classifier.estimator_ if alone else classifier.scores_.estimators[0]
+    classifier.estimator = search.candidates[search.comparison_.chosen]
+    if alone:
+        classifier.estimator_ = search.estimator_
+    elif isinstance(search, ClassSearch):
+        classifier.scores_ = search.scores_
+    else:
+        found = (search.estimator_,)
+        classifier.scores_ = replace(classifier.scores_, estimators=found)
+    comparison: PowerComparison = search.comparison_
+    return comparison
 
 
 def _target(table: LabelledTable, options: FitOptions) -> FloatArray | None:
@@ -228,7 +244,8 @@ def fit_classifier(
 
     Parameters
     ----------
-    classifier : NeymanPearsonClassifier or MulticlassNeymanPearsonClassifier
+    classifier : classifier
+        For one bounded class, several, or groups; not fitted.
     table : LabelledTable
     account : Account
     file : Path
@@ -236,7 +253,9 @@ def fit_classifier(
     target : ndarray of shape (n_rows, n_columns), optional
         Rows of the population that the certificate is for, where that is another.
     """
-    more = {} if target is None else {"target": target}
+    more: dict[str, Any] = {} if target is None else {"target": target}
+    if table.groups is not None:
+        more["groups"] = table.groups
     names = table.encoder.encoded_names
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -302,21 +321,6 @@ def covariance_of(
     except ValueError as error:
         raise TableError(f"There are no standard errors: {error}") from error
     return known.covariance
-
-
-def calibration_share(
-    table: LabelledTable, controlled: Any, options: FitOptions
-) -> float:
-    """The share of the controlled class's rows that calibrates.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    controlled : object
-    options : FitOptions
-    """
-    size = options.calibration_size
-    return size if size < 1 else min(size / table.counts[controlled], 0.99)
 
 
 def _situation(

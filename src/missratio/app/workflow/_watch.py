@@ -9,16 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.typing import BoolArray, FloatArray
+from missratio._base.typing import FloatArray
 from missratio._files import RegularFile, TableFile, written_whole
-from missratio._files.numbers import canonical
-from missratio.app.modelfile import FrameModel, MulticlassTableModel, TableModel
-from missratio.app.tables import check_names
-from missratio.classifier import Certificate, MulticlassCertificate
+from missratio.app.modelfile import FrameModel
+from missratio.app.workflow._watch_rows import (
+    LabelDraw,
+    WatchedPromise,
+    promises_of,
+    watched_rows,
+)
 from missratio.evaluation import TypeIErrorMonitor
-from missratio.exceptions import TableError, about_file
+from missratio.exceptions import TableError
 
-FORMAT = 2
+FORMAT = 3
+
+Monitors = dict[WatchedPromise, TypeIErrorMonitor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +32,15 @@ class Watched:
 
     Parameters
     ----------
-    monitors : dict from label to TypeIErrorMonitor
-        One for each bounded class.
+    monitors : dict from WatchedPromise to TypeIErrorMonitor
+        One for each bounded class, or for each group.
     new_rows : int
-        Rows of bounded classes that were counted by this run.
+        Rows that were counted by this run, as often as promises are about them.
     seen_before : bool
         Whether the table was counted by an earlier run, and so not again.
     """
 
-    monitors: dict[Any, TypeIErrorMonitor]
+    monitors: Monitors
     new_rows: int
     seen_before: bool
 
@@ -46,19 +51,23 @@ class Watched:
 
     @property
     def words(self) -> list[str]:
-        """What was found, a sentence or two for each bounded class."""
+        """What was found, a sentence or two for each promise."""
         if len(self.monitors) == 1:
             return [monitor.summary() for monitor in self.monitors.values()]
         return [
-            f"{label!r}: {monitor.summary()}"
-            for label, monitor in self.monitors.items()
+            f"{promise.name}: {monitor.summary()}"
+            for promise, monitor in self.monitors.items()
         ]
 
 
 def watch_table(
-    model: FrameModel, model_file: Path, source: TableFile, state: Path
+    model: FrameModel,
+    model_file: Path,
+    source: TableFile,
+    state: Path,
+    draw: LabelDraw | None = None,
 ) -> Watched:
-    """Count the bounded classes' rows of a labelled table, once each table.
+    """Count the rows that promises are about of a labelled table, once each table.
 
     Parameters
     ----------
@@ -69,17 +78,26 @@ def watch_table(
         With the model's columns and its target.
     state : Path
         What was found so far; made by the first run.
+    draw : LabelDraw, optional
+        How it was drawn which rows get a label, where not all have one.
     """
     model_digest = RegularFile.at(model_file).sha256()
-    monitors, tables = _read_state(state, model_digest, model)
+    promises = promises_of(model)
+    if not promises:
+        raise TableError(
+            f"{model_file} promises nothing that could be watched: no group has a "
+            "threshold. Fit it with more rows, or at higher levels."
+        )
+    monitors, tables = _read_state(state, model_digest, promises, draw)
     digest = source.file.sha256()
     if digest in tables:
         return Watched(monitors, 0, True)
     new_rows = 0
-    for label, (wrong, weights) in _labelled(model, source).items():
-        new_rows += len(wrong)
-        if len(wrong):
-            monitors[label].update(wrong, weights)
+    for promise, rows in watched_rows(model, source, promises, draw).items():
+        new_rows += len(rows.wrong)
+        if len(rows.wrong):
+            inclusion = _checked_inclusion(rows.inclusion, monitors[promise], source)
+            monitors[promise].update(rows.wrong, rows.weights, inclusion)
     content = {
         "format": FORMAT,
         "model_sha256": model_digest,
@@ -91,24 +109,19 @@ def watch_table(
     return Watched(monitors, new_rows, False)
 
 
-def _certificates(model: FrameModel) -> tuple[Certificate, ...]:
-    """The promise about each bounded class."""
-    found = model.certificate
-    if isinstance(found, MulticlassCertificate):
-        return found.certificates
-    return (found,)
-
-
 def _read_state(
-    state: Path, model_digest: str, model: FrameModel
-) -> tuple[dict[Any, TypeIErrorMonitor], list[str]]:
-    promised = {each.controlled_class: each for each in _certificates(model)}
+    state: Path,
+    model_digest: str,
+    promises: list[WatchedPromise],
+    draw: LabelDraw | None,
+) -> tuple[Monitors, list[str]]:
     if not state.exists():
-        fresh = {
-            label: TypeIErrorMonitor.from_certificate(each)
-            for label, each in promised.items()
-        }
-        return fresh, []
+        least = 1.0
+        if draw is not None:
+            least = draw.needed_least()
+        return {
+            each: TypeIErrorMonitor(each.alpha, each.delta, least) for each in promises
+        }, []
     try:
         content = json.loads(RegularFile.at(state).path.read_text(encoding="utf-8"))
         owner, tables = content["model_sha256"], list(content["tables"])
@@ -120,75 +133,43 @@ def _read_state(
             "by --state."
         ) from error
     same = [(m.alpha, m.delta) for m in known] == [
-        (each.alpha, each.delta) for each in promised.values()
+        (each.alpha, each.delta) for each in promises
     ]
     if not sound or owner != model_digest or not same:
         raise TableError(
             f"{state} is about another model. Name another file by --state: each model "
             "has a state of its own."
         )
-    return dict(zip(promised, known, strict=True)), tables
-
-
-def _labelled(
-    model: FrameModel, source: TableFile
-) -> dict[Any, tuple[BoolArray, FloatArray | None]]:
-    """For each bounded class which of its rows are wrong, and weights."""
-    source.check_header()
-    check_names(source, "the target", [model.target])
-    encoder = model.encoder.with_marks(source.marks)
-    rest = model.rest if isinstance(model, TableModel) else ()
-    known = {canonical(label) for label in (*model.classes_.tolist(), *rest)}
-    with about_file(source.path):
-        encoder.check_columns(source.names, [model.target, *model.dropped])
-        table = source.read([*encoder.names, model.target])
-        labels = encoder.cells.texts(table.column(model.target).combine_chunks())
-        found = [canonical(label) for label in labels.to_pylist()]
-        strange = sorted(set(found) - known)
-        if strange:
-            raise TableError(
-                f"The labels must be {sorted(known)}: {strange[0]!r} is none of them."
-            )
-        X = encoder.encode(table, place=source.place)
-    result = {}
-    for certificate in _certificates(model):
-        own = canonical(certificate.controlled_class)
-        mine = X[np.array([label == own for label in found], dtype=bool)]
-        wrong = _wrong(model, certificate.controlled_class, mine)
-        weights = _weights(model, certificate.controlled_class, mine, source.path)
-        result[certificate.controlled_class] = wrong, weights
-    return result
-
-
-def _wrong(model: FrameModel, label: Any, X: FloatArray) -> BoolArray:
-    """Which rows of a bounded class get a class that they must not get."""
-    if isinstance(model, MulticlassTableModel):
-        return model.wrong(model.decide(X)[0], label)
-    assert isinstance(model, TableModel)
-    return model.score(X)[1]
-
-
-def _weights(
-    model: FrameModel, label: Any, X: FloatArray, file: Path
-) -> FloatArray | None:
-    """What rows of a class stand for; None where all count the same."""
-    try:
-        weights: FloatArray | None = model.classifier.row_weights(
-            X, np.full(len(X), label)
-        )
-    except ValueError as error:
+    begun = known[0].least_inclusion
+    if draw is not None and draw.least not in (None, begun):
         raise TableError(
-            f"{file}: rows of {label!r} have missing values, and the model has no φ to "
-            "weight the others with. The promise is about complete rows: complete "
-            "them, such as by looking values up."
-        ) from error
-    return weights
+            f"{state} was begun with --least-inclusion {begun:g}, and bets are made by "
+            "it: it can't be changed. Leave it out, or begin another state by --state."
+        )
+    return dict(zip(promises, known, strict=True)), tables
+
+
+def _checked_inclusion(
+    inclusion: FloatArray | None, monitor: TypeIErrorMonitor, source: TableFile
+) -> FloatArray | None:
+    """Probabilities that a monitor takes; refuse others in the words of a table."""
+    if inclusion is None:
+        return None
+    least, found = monitor.least_inclusion, float(np.min(inclusion))
+    if found < least:
+        raise TableError(
+            f"{source.path}: a row has an inclusion probability of {found:g}, below "
+            f"the least of the design, {least:g}. Begin another state (--state) with "
+            "--least-inclusion as low as the design goes."
+        )
+    return inclusion
 
 
 def facts_of(watched: Watched) -> dict[str, Any]:
     """What was found, as plain data.
 
-    Those of one class as such; those of several under `classes`, by label.
+    Those of one promise as such; those of several under `classes`, by label, or under
+    `groups`.
 
     Parameters
     ----------
@@ -199,10 +180,14 @@ def facts_of(watched: Watched) -> dict[str, Any]:
         "new_rows": watched.new_rows,
         "seen_before": watched.seen_before,
     }
-    found = {str(k): _monitor_facts(m) for k, m in watched.monitors.items()}
-    if len(found) == 1:
+    promises = list(watched.monitors)
+    found = {
+        str(promise.key): _monitor_facts(monitor)
+        for promise, monitor in watched.monitors.items()
+    }
+    if len(found) == 1 and not promises[0].by_group:
         return {**next(iter(found.values())), **run}
-    return {**run, "classes": found}
+    return {**run, ("groups" if promises[0].by_group else "classes"): found}
 
 
 def _monitor_facts(monitor: TypeIErrorMonitor) -> dict[str, Any]:

@@ -108,9 +108,9 @@ def _look_ups(
             Remedy.LOOK_UP_CELLS,
         )
         return
-    X = table.X[table.y == plan.controlled]
-    incomplete = X[rows_with_nan(X)]
-    price = float(np.isnan(incomplete).sum(axis=1).mean())
+    mine = table.y == plan.controlled
+    n_values = sum(table.missing_counts(plan.controlled).values())
+    price = n_values / np.count_nonzero(rows_with_nan(table.X[mine]))
     # Single values of the other class, where it has holes, make the score better.
     goal, more = ("both", 1.5) if len(lossy) > 1 else ("certificate", 1.0)
     wanted = replace(plan, budget=max(1, round(more * ROWS * price)), goal=goal)
@@ -164,7 +164,7 @@ def _query(file: Path, wanted: Wanted, plan: PlanOptions) -> str:
     """The words of `missratio query` for this table."""
     words = [str(file), "--target", wanted.target, "--controlled", str(plan.controlled)]
     for option, names in (
-        ("--drop", wanted.drop),
+        ("--drop", wanted.not_features[1:]),
         ("--categorical", wanted.categorical),
         ("--missing-value", wanted.missing_values),
     ):

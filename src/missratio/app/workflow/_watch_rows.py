@@ -1,0 +1,267 @@
+"""The rows of a labelled table that a model's promises are about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from missratio._base.typing import BoolArray, FloatArray
+from missratio._files import TableFile
+from missratio._files.numbers import canonical
+from missratio.app.modelfile import (
+    FrameModel,
+    GroupedTableModel,
+    MulticlassTableModel,
+    TableModel,
+)
+from missratio.app.tables import Encoder, check_names, flat
+from missratio.exceptions import TableError, about_file
+
+OTHER_COLUMNS = (
+    "Leave them out of the table; or name the column with each row's probability of a "
+    "label by --inclusion, where not all rows get one."
+)
+
+
+@dataclass(frozen=True)
+class WatchedPromise:
+    """A bound on the error of one class, or of one group of its rows.
+
+    Parameters
+    ----------
+    label : object
+        The class.
+    group : object
+        None where it is about all rows of the class.
+    by_group : bool
+        Whether the model makes promises to groups.
+    alpha, delta : float
+        What was promised, and with what part of δ.
+    """
+
+    label: Any
+    group: Any
+    by_group: bool
+    alpha: float
+    delta: float
+
+    @property
+    def key(self) -> Any:
+        """What tells it from a model's other promises."""
+        if not self.by_group:
+            return self.label
+        return "all rows" if self.group is None else self.group
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        if not self.by_group:
+            return repr(self.label)
+        return "All rows" if self.group is None else f"Group {self.group!r}"
+
+
+@dataclass(frozen=True)
+class LabelDraw:
+    """How it was drawn which rows get a label.
+
+    Parameters
+    ----------
+    column : str
+        The probability with which each row was to get one.
+    least : float or None
+        The least that the design gives any row; None where the state knows it.
+    """
+
+    column: str
+    least: float | None
+
+    def needed_least(self) -> float:
+        """The least probability, which a new state is begun with."""
+        if self.least is None:
+            raise ValueError(
+                f"--inclusion {self.column} needs --least-inclusion the first time: "
+                "the least probability that your design gives any row. Bets are made "
+                "by it, so it can't be taken from the rows that came."
+            )
+        return self.least
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedRows:
+    """Labelled rows that a promise is about.
+
+    Parameters
+    ----------
+    wrong : ndarray of bool of shape (n_rows,)
+    weights : ndarray of shape (n_rows,), or None
+        What they stand for where others lost a value; None where all count the same.
+    inclusion : ndarray of shape (n_rows,), or None
+        With what probability each was to get its label; None where all get one.
+    """
+
+    wrong: BoolArray
+    weights: FloatArray | None
+    inclusion: FloatArray | None
+
+
+def promises_of(model: FrameModel) -> list[WatchedPromise]:
+    """The promises that rows can be held against.
+
+    Parameters
+    ----------
+    model : FrameModel
+    """
+    if isinstance(model, GroupedTableModel):
+        # A group without a threshold has no error at all.
+        return [
+            WatchedPromise(model.fallback, each.group, True, each.level, each.delta)
+            for each in model.certificate.promises
+            if each.kind == "error" and each.certified
+        ]
+    several = isinstance(model, MulticlassTableModel)
+    every = model.certificate.certificates if several else (model.certificate,)
+    return [
+        WatchedPromise(each.controlled_class, None, False, each.alpha, each.delta)
+        for each in every
+    ]
+
+
+def watched_rows(
+    model: FrameModel,
+    source: TableFile,
+    promises: Sequence[WatchedPromise],
+    draw: LabelDraw | None,
+) -> dict[WatchedPromise, WatchedRows]:
+    """For each promise the rows that it is about.
+
+    Parameters
+    ----------
+    model : FrameModel
+    source : TableFile
+    promises : sequence of WatchedPromise
+    draw : LabelDraw or None
+        Rows without a label are passed over where there is one.
+    """
+    table, encoder = _read(model, source, draw)
+    with about_file(source.path):
+        labels = _labels(model, encoder, table, draw)
+        X = encoder.encode(table, place=source.place)
+        inclusion = None
+        if draw is not None:
+            there = np.array([label is not None for label in labels], dtype=bool)
+            inclusion = _inclusion(encoder, table, draw.column, there, source)
+    members = None
+    if isinstance(model, GroupedTableModel):
+        texts = encoder.cells.texts(flat(table.column(model.group_column)))
+        members = model.members(texts.to_pylist())
+    found = {}
+    for promise in promises:
+        own = canonical(promise.label)
+        mine = np.array([label == own for label in labels], dtype=bool)
+        if members is not None and promise.group is not None:
+            mine &= members == promise.group
+        rows = X[mine]
+        found[promise] = WatchedRows(
+            _wrong(model, promise, rows, None if members is None else members[mine]),
+            _weights(model, promise.label, rows, source.path),
+            None if inclusion is None else inclusion[mine],
+        )
+    return found
+
+
+def _read(
+    model: FrameModel, source: TableFile, draw: LabelDraw | None
+) -> tuple[Any, Encoder]:
+    """The columns that there have to be, and the encoder of the model's own."""
+    source.check_header()
+    beside = {"the target": model.target}
+    if isinstance(model, GroupedTableModel):
+        beside["the column of groups"] = model.group_column
+    if draw is not None:
+        beside["--inclusion"] = draw.column
+    for what, name in beside.items():
+        check_names(source, what, [name])
+    encoder = model.encoder.with_marks(source.marks)
+    with about_file(source.path):
+        allowed = [*beside.values(), *model.dropped]
+        encoder.check_columns(source.names, allowed, OTHER_COLUMNS)
+        needed = dict.fromkeys([*encoder.names, *beside.values()])
+        return source.read(list(needed)), encoder
+
+
+def _labels(
+    model: FrameModel, encoder: Encoder, table: Any, draw: LabelDraw | None
+) -> list[str | None]:
+    """The label of each row; None for one without, where labels were drawn."""
+    rest = getattr(model, "rest", ())
+    known = {canonical(label) for label in (*model.classes_.tolist(), *rest)}
+    texts = encoder.cells.texts(flat(table.column(model.target))).to_pylist()
+    found = [None if text is None else canonical(text) for text in texts]
+    lost = sum(label is None for label in found)
+    if lost and draw is None:
+        raise TableError(
+            f"{lost} row(s) have no label in {model.target!r}. Leave them out if "
+            "labels are missing by chance alone; if some rows are labelled more often "
+            "than others, name the column with each row's probability (--inclusion)."
+        )
+    strange = sorted({label for label in found if label is not None} - known)
+    if strange:
+        raise TableError(
+            f"The labels must be {sorted(known)}: {strange[0]!r} is none of them."
+        )
+    return found
+
+
+def _inclusion(
+    encoder: Encoder, table: Any, column: str, there: BoolArray, source: TableFile
+) -> FloatArray:
+    """Probabilities of labels; those of rows without one don't matter."""
+    texts = encoder.cells.texts(flat(table.column(column))).to_pylist()
+    found = np.ones(len(texts))
+    for row in np.flatnonzero(there).tolist():
+        try:
+            value = float(texts[row])
+        except (TypeError, ValueError):
+            value = np.nan
+        if not 0.0 < value <= 1.0:
+            raise TableError(
+                f"{column!r} must hold a probability above 0 and at most 1 for each "
+                f"row with a label: got {texts[row]!r} in {source.place(row)}."
+            )
+        found[row] = value
+    return found
+
+
+def _wrong(
+    model: FrameModel, promise: WatchedPromise, X: FloatArray, members: Any
+) -> BoolArray:
+    """Which rows of a bounded class get a class that they must not get."""
+    if isinstance(model, MulticlassTableModel):
+        return model.wrong(model.decide(X)[0], promise.label)
+    if isinstance(model, GroupedTableModel):
+        groups: NDArray[Any] | None = members
+        return model.score(X, groups)[1]
+    assert isinstance(model, TableModel)
+    return model.score(X)[1]
+
+
+def _weights(
+    model: FrameModel, label: Any, X: FloatArray, file: Path
+) -> FloatArray | None:
+    """What rows of a class stand for; None where all count the same."""
+    try:
+        weights: FloatArray | None = model.classifier.row_weights(
+            X, np.full(len(X), label)
+        )
+    except ValueError as error:
+        raise TableError(
+            f"{file}: rows of {label!r} have missing values, and the model has no φ to "
+            "weight the others with. The promise is about complete rows: complete "
+            "them, such as by looking values up."
+        ) from error
+    return weights

@@ -1,0 +1,257 @@
+"""Looked-up values are data: missing ones have their law, whatever φ is."""
+
+import numpy as np
+import pytest
+from optional_packages import optional
+from sklearn import config_context
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeRegressor
+
+from missratio import (
+    ImputationEnsemble,
+    LogisticMissingness,
+    NeymanPearsonClassifier,
+    TiltedImputer,
+    plan_queries,
+)
+
+pd = optional("pandas")
+
+
+def tail(z, others):
+    return 0.1 + 0.8 * (z > np.quantile(z, 0.7))
+
+
+def u_shaped(z, others):
+    low, high = np.quantile(z, [0.2, 0.8])
+    return 0.1 + 0.7 * ((z < low) | (z > high))
+
+
+def by_another_column(z, others):
+    return 1.0 / (1.0 + np.exp(-2.0 * others[:, -1] - z))
+
+
+def draw(n, seed, mechanism=tail, d=3):
+    """Correlated columns, the second lognormal; the first two lose values."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(n, 1))
+    Z = (common + rng.normal(size=(n, d))) / np.sqrt(2.0)
+    Z[:, 1] = np.exp(Z[:, 1])
+    lost = np.zeros((n, d), dtype=bool)
+    for j in (0, 1):
+        lost[:, j] = rng.random(n) < mechanism(Z[:, j], Z)
+    return Z, lost
+
+
+def look_up(Z, lost, count, seed):
+    """A number of lost entries of each column, drawn at random."""
+    rng = np.random.default_rng(seed)
+    X, inclusion = np.where(lost, np.nan, Z), np.where(lost, 0.0, 1.0)
+    for j in np.flatnonzero(lost.any(axis=0)):
+        pool = np.flatnonzero(lost[:, j])
+        found = rng.choice(pool, min(count, len(pool)), replace=False)
+        X[found, j], inclusion[found, j] = Z[found, j], len(found) / len(pool)
+    return X, inclusion
+
+
+@pytest.mark.parametrize("mechanism", [tail, u_shaped, by_another_column])
+def test_means_and_correlations_are_those_of_complete_data(mechanism):
+    found, biased, truth = [], [], []
+    for seed in range(12):
+        Z, lost = draw(1500, seed, mechanism)
+        X, inclusion = look_up(Z, lost, 100, seed)
+
+        def moments(table, lost=lost):
+            first, second = table[lost[:, 0], 0], np.log(table[lost[:, 1], 1])
+            together = np.corrcoef(table[:, 0], table[:, 2])[0, 1]
+            own = [(each.mean(), each.std()) for each in (first, second)]
+            return [*own[0], *own[1], together]
+
+        imputer = TiltedImputer(n_rounds=5, random_state=seed)
+        found.append(moments(imputer.fit_transform(X, inclusion=inclusion)))
+        imputer = TiltedImputer("ignore", n_rounds=5, random_state=seed)
+        biased.append(moments(imputer.fit_transform(X)))
+        truth.append(moments(Z))
+    error = np.array(found) - truth
+    spread = error.std(axis=0, ddof=1) / np.sqrt(len(error))
+    assert (np.abs(error.mean(axis=0)) < 3.5 * spread).all()
+    other = np.abs((np.array(biased) - truth).mean(axis=0))
+    assert other.max() > 5 * np.abs(error.mean(axis=0)).max()
+
+
+def test_a_regressor_learns_from_looked_up_entries_too():
+    Z, lost = draw(1500, 0)
+    X, inclusion = look_up(Z, lost, 300, 0)
+    tree = DecisionTreeRegressor(min_samples_leaf=20, random_state=0)
+    imputer = TiltedImputer(regressor=tree, n_rounds=2, random_state=0)
+    table = imputer.fit_transform(X, inclusion=inclusion)
+    at = lost[:, 0]
+    assert abs(table[at, 0].mean() - Z[at, 0].mean()) < 0.1
+    plain = imputer.set_params(missingness="ignore").fit_transform(X)
+    assert plain[at, 0].mean() < Z[at, 0].mean() - 0.2
+
+
+def test_few_look_ups_of_a_spike_and_of_a_category():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=2000)
+    amount = np.where(rng.random(2000) < 0.4, 0.0, np.exp(z))
+    word = (z + rng.normal(size=2000) > 0).astype(float)
+    word += word * (rng.random(2000) < 0.3)
+    Z = np.column_stack([z, amount, word])
+    lost = np.zeros(Z.shape, dtype=bool)
+    lost[:, 1] = rng.random(2000) < np.where(amount == 0.0, 0.7, 0.2)
+    lost[:, 2] = rng.random(2000) < np.array([0.1, 0.4, 0.8])[word.astype(int)]
+    X, inclusion = look_up(Z, lost, 150, 1)
+    imputer = TiltedImputer(categorical_features=[2], random_state=0)
+    table = imputer.fit_transform(X, inclusion=inclusion)
+    plain = imputer.set_params(missingness="ignore").fit_transform(X)
+    for column, value in ((1, 0.0), (2, 2.0)):
+        at = lost[:, column]
+        truth, found, biased = (
+            np.mean(each[at, column] == value) for each in (Z, table, plain)
+        )
+        assert abs(found - truth) < 0.08
+        assert abs(biased - truth) > 0.15
+
+
+def test_all_looked_up_values_may_be_the_spike():
+    rng = np.random.default_rng(0)
+    Z = np.column_stack([rng.normal(size=(500, 2)), np.zeros(500)])
+    Z[:300, 2] = rng.gamma(2.0, size=300)
+    lost = np.zeros(Z.shape, dtype=bool)
+    lost[320:, 2] = rng.random(180) < 0.8
+    X, inclusion = look_up(Z, lost, 20, 0)
+    table = TiltedImputer(random_state=0).fit_transform(X, inclusion=inclusion)
+    assert (table[lost[:, 2], 2] == 0.0).mean() > 0.9
+
+
+def test_rows_that_lose_the_same_columns_are_drawn_whole():
+    Z, lost = draw(600, 0)
+    lost[:, :2] = lost[:, :1]
+    rng = np.random.default_rng(1)
+    pool = np.flatnonzero(lost[:, 0])
+    drawn = rng.choice(pool, 60, replace=False)
+    rows = np.where(lost[:, 0], 0.0, 1.0)
+    rows[drawn] = 60 / len(pool)
+    X = np.where(lost & (rows == 0)[:, None], np.nan, Z)
+    entries = np.where(lost, rows[:, None], 1.0)
+    imputer = TiltedImputer(random_state=0)
+    by_row = imputer.fit_transform(X, inclusion=rows)
+    np.testing.assert_array_equal(by_row, imputer.fit_transform(X, inclusion=entries))
+    at = lost[:, 0]
+    assert abs(by_row[at, 0].mean() - Z[at, 0].mean()) < 0.25
+
+
+def test_a_plan_fills_the_table_and_each_class_is_imputed_by_its_own_look_ups():
+    Z, lost = draw(1200, 3)
+    Z[600:] += 2.0
+    y, before = np.repeat(["ill", "well"], 600), np.where(lost, np.nan, Z)
+    plan = plan_queries(before, y, per_feature=60, random_state=0)
+    answers = plan.to_frame()
+    answers["value"] = Z[plan.rows, plan.columns]
+    X, inclusion = plan.read_back(answers, before, y).fill(before)
+    imputer = TiltedImputer(random_state=0)
+    table = imputer.fit_transform(X, y, inclusion=inclusion)
+    assert set(imputer.convergence_) == {"ill", "well"}
+    for label in ("ill", "well"):
+        at = lost[:, 0] & (y == label)
+        assert abs(table[at, 0].mean() - Z[at, 0].mean()) < 0.3
+    with pytest.raises(ValueError, match="depends on the class"):
+        imputer.transform(X)
+
+
+def test_later_rows_get_the_law_of_looked_up_values():
+    Z, lost = draw(3000, 4)
+    X, inclusion = look_up(Z[:1500], lost[:1500], 150, 0)
+    imputer = TiltedImputer(random_state=0).fit(X, inclusion=inclusion)
+    rows, at = np.where(lost[1500:], np.nan, Z[1500:]), lost[1500:, 0]
+    later = imputer.transform(rows)
+    assert abs(later[at, 0].mean() - Z[1500:][at, 0].mean()) < 0.15
+    plain = TiltedImputer("ignore", random_state=0).fit(X).transform(rows)
+    assert plain[at, 0].mean() < Z[1500:][at, 0].mean() - 0.3
+
+
+def two_classes(n, seed):
+    Z, lost = draw(2 * n, seed)
+    y = np.repeat([0, 1], n)
+    Z[y == 1, 0] += 1.0
+    return (*look_up(Z, lost & (y == 1)[:, None], 80, seed), y)
+
+
+def test_inclusion_is_routed_and_sliced_with_the_rows():
+    X, inclusion, y = two_classes(300, 0)
+    with config_context(enable_metadata_routing=True):
+        imputer = TiltedImputer(random_state=0).set_fit_request(inclusion=True)
+        imputer.set_params(unlabelled=1)
+        model = make_pipeline(imputer, LogisticRegression())
+        found = cross_validate(model, X, y, cv=3, params={"inclusion": inclusion})
+    assert found["test_score"].min() > 0.6
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_a_certified_classifier_hands_look_ups_to_its_imputer(routed):
+    X, inclusion, y = two_classes(300, 1)
+    imputer = TiltedImputer(n_imputations=2, random_state=0)
+    with config_context(enable_metadata_routing=routed):
+        if routed:
+            imputer.set_fit_request(inclusion=True)
+        pipeline = make_pipeline(imputer, LogisticRegression())
+        ensemble = ImputationEnsemble(imputer, LogisticRegression())
+        for estimator in (pipeline, ensemble):
+            fitted = NeymanPearsonClassifier(estimator, alpha=0.2, random_state=0)
+            fitted.fit(X, y, inclusion=inclusion)
+            inner = fitted.estimator_
+            known = inner[0] if estimator is pipeline else inner.imputer_
+            assert list(known.convergence_) == [1]
+
+
+def test_a_class_with_a_model_goes_by_it_beside_one_with_look_ups():
+    Z, lost = draw(2000, 5)
+    y = np.repeat([0, 1], 1000)
+    X, inclusion = look_up(Z, lost & (y == 1)[:, None], 100, 0)
+    X[lost & (y == 0)[:, None]] = np.nan
+    inclusion[np.isnan(X)] = 0.0
+    phi = LogisticMissingness([0.0, 0.0, -np.inf], [1.0, 0.0, 0.0])
+    imputer = TiltedImputer({0: phi}, random_state=0)
+    assert not np.isnan(imputer.fit_transform(X, y, inclusion=inclusion)).any()
+    assert set(imputer.convergence_) == {0, 1}
+    with pytest.raises(ValueError, match="Class 1 has a missingness model and incl"):
+        TiltedImputer({0: phi, 1: phi}).fit(X, y, inclusion=inclusion)
+    with pytest.raises(ValueError, match="X has a missingness model and inclusion"):
+        TiltedImputer("ignore").fit(X, y, inclusion=inclusion)
+
+
+def test_what_was_not_looked_up_is_refused():
+    Z, lost = draw(200, 6)
+    X, inclusion = look_up(Z, lost, 20, 0)
+    X[lost[:, 1], 1], inclusion[lost[:, 1], 1] = np.nan, 0.0
+    with pytest.raises(ValueError, match="none of them was looked up"):
+        TiltedImputer().fit(X, inclusion=inclusion)
+    with pytest.raises(ValueError, match="inclusion must have shape"):
+        TiltedImputer().fit(X, inclusion=inclusion[:-1])
+    nothing = np.where(np.isnan(X), 0.0, 1.0)
+    with pytest.raises(ValueError, match="no missingness model"):
+        TiltedImputer().fit(X, inclusion=nothing)
+
+
+def test_rows_that_lose_different_columns_call_for_entries():
+    Z, lost = draw(200, 7)
+    X, inclusion = look_up(Z, lost, 20, 0)
+    rows = np.where(np.isnan(X).any(axis=1), 0.0, inclusion.min(axis=1))
+    with pytest.raises(ValueError, match="doesn't say which values were looked up"):
+        TiltedImputer().fit(X, inclusion=rows)
+    X[rows == 0.0] = np.nan
+    with pytest.raises(ValueError, match="no value at all"):
+        TiltedImputer().fit(X, inclusion=rows)
+
+
+@pytest.mark.skipif(pd is None, reason="needs pandas")
+def test_a_dataframe_stays_one():
+    Z, lost = draw(300, 8)
+    X, inclusion = look_up(Z, lost, 40, 0)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    table = TiltedImputer(random_state=0).fit_transform(frame, inclusion=inclusion)
+    assert isinstance(table, pd.DataFrame)
+    assert not table.isna().any().any()

@@ -1,0 +1,188 @@
+"""Model files of every kind, and forgeries of them under digests that fit."""
+
+import io
+import json
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import numpy as np
+from hypothesis import strategies as st
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import missratio as mr
+from missratio._files import Cells
+from missratio.app.modelfile import MulticlassTableModel, TableModel, TrainingData
+from missratio.app.modelfile._archive import HEADER, SCHEMA, _digest
+from missratio.app.tables import Encoder, TableColumn
+
+PHI = mr.LogisticMissingness([-2.0, -np.inf], [0.5, 0.0])
+COLUMNS = Encoder((TableColumn("p"), TableColumn("q")), Cells())
+VALUES = [
+    None, True, "", "NaN", "1e999", "builtins", "eval", [], {}, 0, -1, 1, 2**31, 10**12,
+    -(10**12), 10**400, 0.5, float("nan"), float("inf"), float("-inf"),
+]  # fmt: skip
+
+
+def sample(n_classes, phi=None):
+    rng = np.random.default_rng(0)
+    y = np.arange(120 * n_classes) % n_classes
+    X = rng.normal(size=(len(y), 2))
+    X[:, 0] += (1.5 if n_classes == 2 else 3.0) * (y == 1)
+    X[:, 1] += 2.5 * (y == 2)
+    if phi is not None:
+        X[y == 0] = mr.corrupt(X[y == 0], phi, 0)
+    return X, y
+
+
+def two(estimator, phi=None):
+    return mr.NeymanPearsonClassifier(
+        estimator, alpha=0.3, missingness=None if phi is None else {0: phi},
+        random_state=0,
+    ).fit(*sample(2, phi))  # fmt: skip
+
+
+def several(estimator, order=None):
+    return mr.MulticlassNeymanPearsonClassifier(
+        estimator, alpha={0: 0.4, 1: 0.45}, order=order, random_state=0
+    ).fit(*sample(3))
+
+
+def table(kind, classifier):
+    labels = classifier.classes_.tolist()
+    rows, missing = dict.fromkeys(labels, 120), {label: {} for label in labels}
+    training = TrainingData("t.csv", "0" * 64, rows, missing)
+    return kind(classifier, COLUMNS, "y", (), "kliep", training, "{}")
+
+
+def trees():
+    return HistGradientBoostingClassifier(max_iter=3, random_state=0)
+
+
+def ensemble():
+    imputer = mr.TiltedImputer(n_imputations=2, random_state=0)
+    return mr.ImputationEnsemble(imputer, trees())
+
+
+MODELS = {
+    "table": lambda: table(TableModel, two(mr.KLIEP())),
+    "φ": lambda: two(mr.KLIEP(), PHI),
+    "kernel": lambda: two(mr.KernelRatio(centers=5, random_state=0), PHI),
+    "bayes": lambda: two(mr.NaiveBayesRatio(mr.KLIEP()), PHI),
+    "trees": lambda: two(make_pipeline(StandardScaler(), trees())),
+    "imputed": lambda: two(ensemble(), PHI),
+    "classes": lambda: table(MulticlassTableModel, several(LogisticRegression())),
+    "order": lambda: several(trees(), order=[0, 1, 2]),
+}
+
+
+def model_bytes(folder, kind):
+    """The file of a sound model."""
+    path = folder / "model.skops"
+    mr.save_model(MODELS[kind](), path, force=True)
+    return path.read_bytes()
+
+
+def members_of(content):
+    with ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def packed(members):
+    buffer = io.BytesIO()
+    with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def sealed(members):
+    """An archive whose header has the digest of the other members, where it can."""
+    try:
+        header = json.loads(members[HEADER])
+        rest = {name: body for name, body in members.items() if name != HEADER}
+        header["content_sha256"] = _digest(rest)
+        members = {**members, HEADER: json.dumps(header).encode()}
+    except (ValueError, TypeError, KeyError, RecursionError):
+        pass
+    return packed(members)
+
+
+def _inner(tree):
+    """Every list and mapping of a JSON tree that has something in it."""
+    nodes = [tree]
+    for node in nodes:
+        inside = node.values() if isinstance(node, dict) else node
+        nodes += [item for item in inside if isinstance(item, dict | list)]
+    return [node for node in nodes if node]
+
+
+@st.composite
+def other_text(draw, content):
+    """A JSON text with a value replaced by another, or by another part of it."""
+    tree = json.loads(content)
+    nodes = _inner(tree)
+    node = draw(st.sampled_from(nodes))
+    keys = sorted(node) if isinstance(node, dict) else list(range(len(node)))
+    values = st.sampled_from(VALUES) | st.integers() | st.floats() | st.text(max_size=5)
+    kind = draw(st.sampled_from(["value", "number in words", "part", "lost"]))
+    key = draw(st.sampled_from(keys))
+    if kind == "value":
+        node[key] = draw(values)
+    elif kind == "number in words":
+        node[key] = json.dumps(draw(values))
+    elif kind == "part":
+        node[key] = json.loads(json.dumps(draw(st.sampled_from(nodes))))
+    else:
+        del node[key]
+    return json.dumps(tree).encode()
+
+
+@st.composite
+def other_array(draw, content):
+    """An array with another value in a place, or of another shape or type."""
+    array = np.load(io.BytesIO(content))
+    kind = draw(st.sampled_from(["value", "value", "value", "shape", "type"]))
+    if kind == "value" and array.size:
+        place = draw(st.integers(0, array.size - 1))
+        cells = array.reshape(-1)
+        if array.dtype.names:
+            cells = cells[draw(st.sampled_from(array.dtype.names))]
+        values = [-1, 0, 1, 10**6, -(10**12), 2**62, np.nan, np.inf, -np.inf, 1e308]
+        with np.errstate(all="ignore"):
+            value = np.asarray(draw(st.sampled_from(values)))
+            cells[place] = value.astype(cells.dtype)
+    elif kind == "shape":
+        flat = array.reshape(-1)
+        array = draw(st.sampled_from([flat[:0], flat, array[None], flat.repeat(2)]))
+    elif array.dtype.names is None:
+        kinds = ["<f4", "<i8", "<u8", "|b1", "<c16", "<U8", ">f8", "<f2"]
+        with np.errstate(all="ignore"):
+            array = array.astype(str).astype("<U8") if array.dtype.kind == "U" else (
+                array.astype(draw(st.sampled_from(kinds)))
+            )  # fmt: skip
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+@st.composite
+def forged_models(draw, base, otherwise):
+    """A model with a value, a part or an array changed, under a digest that fits.
+
+    Parameters
+    ----------
+    base : bytes
+        Of a sound model.
+    otherwise : callable
+        The strategy of a member's content that is changed without a look at it.
+    """
+    members = members_of(base)
+    names = st.sampled_from([SCHEMA, HEADER]) | st.sampled_from(sorted(members))
+    for name in draw(st.lists(names, min_size=1, max_size=2, unique=True)):
+        blindly = draw(st.integers(0, 4)) == 0
+        change = other_array if name.endswith(".npy") else other_text
+        content = members[name]
+        members[name] = draw(otherwise([content]) if blindly else change(content))
+    return sealed(members)

@@ -1,0 +1,185 @@
+"""How many rows a rule needs, and what it expects to certify, before any are there."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from missratio.threshold import (
+    RULES,
+    BinomialRule,
+    CalibrationSample,
+    LookUpRule,
+    PaperRule,
+    Rule,
+    TargetRule,
+    TunedBettingRule,
+    check_levels,
+    fewest,
+    make_rule,
+)
+from missratio.threshold._rules import binomial_tails
+
+ALPHA, DELTA, BOUND = 0.2, 0.1, 4.0
+
+
+def constant(n_rows, bound, seed=0):
+    """Rows that are all as likely to be missing, in numbers as expected."""
+    weights = np.zeros(n_rows)
+    weights[: max(1, round(n_rows / bound))] = bound
+    scores = np.random.default_rng(seed).normal(size=n_rows)
+    return CalibrationSample.build(scores, weights, bound)
+
+
+@pytest.mark.parametrize(
+    "name", ["paper", "bernstein", "hoeffding-bentkus", "betting", "flipped-betting"]
+)
+@pytest.mark.parametrize("bound", [1.0, 2.0, 4.0])
+def test_the_fewest_rows_are_those_with_which_an_empty_tail_passes(name, bound):
+    """The formula against the rule itself, tried at one number after another."""
+    rule = make_rule(name)
+    by_formula = rule.least_rows(ALPHA, DELTA, bound)
+    by_trial = Rule.least_rows(rule, ALPHA, DELTA, bound)
+    # The trial has a whole number of observed rows.
+    assert abs(by_formula - by_trial) <= bound
+
+
+@pytest.mark.parametrize("bound", [1.5, 4.0])
+def test_with_the_fewest_rows_a_tuned_bet_passes_and_with_fewer_it_fails(bound):
+    rule = TunedBettingRule()
+    least = rule.least_rows(ALPHA, DELTA, bound)
+    training = constant(8000, bound, seed=1)
+    prepared = rule.prepare(training, complete=False)
+    chosen = [
+        prepared.select(constant(n_rows, bound), ALPHA, DELTA).threshold
+        for n_rows in (round(0.9 * least), round(1.1 * least))
+    ]
+    assert chosen[0] is None
+    assert chosen[1] is not None
+
+
+def test_counting_needs_to_see_one_row_of_the_critical_tail():
+    least = make_rule("counting").least_rows(ALPHA, DELTA, BOUND)
+    missed = 1 - Fraction(1, 20)
+    assert missed**least <= Fraction(1, 10) < missed ** (least - 1)
+    assert make_rule("auto").least_rows(ALPHA, DELTA, BOUND) == least
+
+
+def test_thinning_needs_to_keep_enough_nine_times_of_ten():
+    rule, enough = make_rule("thinning"), BinomialRule().least_rows(ALPHA, DELTA, 1.0)
+    least = rule.least_rows(ALPHA, DELTA, BOUND)
+    assert binom.sf(enough - 1, least, 1 / BOUND) >= 0.9
+    assert binom.sf(enough - 1, least - 1, 1 / BOUND) < 0.9
+
+
+def test_the_binomial_rule_plans_for_complete_rows_alone():
+    with pytest.raises(ValueError, match="complete calibration rows"):
+        BinomialRule().least_rows(ALPHA, DELTA, 2.0)
+
+
+def test_a_number_of_rows_that_is_out_of_reach_is_none():
+    assert fewest(lambda n: n >= 37) == 37
+    assert fewest(lambda n: n >= 1) == 1
+    assert fewest(lambda n: n >= 64, most=64) == 64
+    assert fewest(lambda n: False, most=64) is None
+
+
+@pytest.mark.parametrize("name", ["thinning", "counting"])
+@pytest.mark.parametrize(("n_rows", "bound"), [(400, 4.0), (1000, 1.5)])
+def test_the_error_to_expect_is_that_of_simulated_rows(name, n_rows, bound):
+    """Scores are uniform, so that the error above a threshold t is 1 − t."""
+    rule, rng = make_rule(name), np.random.default_rng(0)
+    roots = []
+    for seed in range(300):
+        weights = np.where(rng.uniform(size=n_rows) < 1 / bound, bound, 0.0)
+        scores = rng.uniform(size=n_rows)
+        sample = CalibrationSample.build(scores, weights, bound, random_state=seed)
+        chosen = rule.select(sample, ALPHA, DELTA).threshold
+        roots.append(0.0 if chosen is None else np.sqrt(1.0 - chosen))
+    error = 4.0 * np.std(roots) / np.sqrt(len(roots))
+    assert abs(np.mean(roots) - rule.expected_root(n_rows, bound, ALPHA, DELTA)) < error
+
+
+@pytest.mark.parametrize("name", ["tuned-betting", "target"])
+def test_a_bet_expects_about_what_it_certifies_on_rows_like_the_training_rows(name):
+    training = constant(4000, BOUND, seed=2)
+    kinds = {"tuned-betting": TunedBettingRule, "target": TargetRule}
+    rule = kinds[name]().prepare(training, complete=False)
+    expected = rule.expected_root(2000, BOUND, ALPHA, DELTA)
+    found = []
+    for seed in range(40):
+        sample = constant(2000, BOUND, seed=10 + seed)
+        found.append(
+            sample.estimated_error(rule.select(sample, ALPHA, DELTA).threshold)
+        )
+    assert expected == pytest.approx(np.sqrt(np.mean(found)), abs=0.03)
+
+
+def test_what_auto_expects_is_what_its_choice_expects():
+    auto = make_rule("auto", training=constant(2000, BOUND, seed=3))
+    rule, root = auto.choose(1000, BOUND, ALPHA, DELTA)
+    assert auto.expected_root(1000, BOUND, ALPHA, DELTA) == root > 0.0
+    assert root == rule.expected_root(1000, BOUND, ALPHA, DELTA)
+
+
+@pytest.mark.parametrize("name", sorted(set(RULES) - {"auto", "tuned-betting"}))
+def test_a_rule_that_cannot_tell_what_to_expect_says_so(name):
+    rule = make_rule(name)
+    assert rule.expected_root(1000, None, ALPHA, DELTA) is None
+    told = rule.expected_root(1000, BOUND, ALPHA, DELTA)
+    assert (told is not None) == (name in ("thinning", "counting"))
+
+
+def test_a_target_bet_holds_however_large_the_weights_are():
+    """Weights of another population don't average to one: the scale of W is free."""
+    scores = np.random.default_rng(6).normal(size=3000)
+    others = np.random.default_rng(5).normal(size=4000)
+    for scale in (0.5, 1.0, 3.0):
+        training = CalibrationSample.build(others, np.full(4000, scale), scale)
+        sample = CalibrationSample.build(scores, np.full(3000, scale), scale)
+        rule = TargetRule().prepare(training, complete=False)
+        assert rule.prepare(sample, complete=False) is rule
+        selection = rule.select(sample, ALPHA, DELTA)
+        assert selection.rule == "target"
+        assert 0.15 < np.mean(scores > selection.threshold) < ALPHA
+    assert TargetRule().least_rows(ALPHA, DELTA, BOUND) is None
+
+
+def test_a_tuned_bet_keeps_training_rows_of_its_own():
+    own, other = constant(1000, 2.0), constant(900, 2.0)
+    rule = TunedBettingRule(own)
+    assert rule.prepare(other, complete=False) is rule
+    assert TunedBettingRule(ratio=0.5).prepare(other, complete=False).ratio == 0.5
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 1.5])
+def test_levels_lie_strictly_between_zero_and_one(level):
+    with pytest.raises(ValueError, match=f"alpha must lie strictly .* got {level}"):
+        check_levels(level, 0.5)
+    with pytest.raises(ValueError, match=f"delta must lie strictly .* got {level}"):
+        check_levels(0.5, level)
+    check_levels(1e-9, 1 - 1e-9)
+
+
+def test_binomial_tails_are_exact_for_any_levels():
+    """The largest k with P(Bin(n, α) ≤ k) ≤ δ, tiny and large levels included."""
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        n_rows = int(rng.integers(0, 40))
+        alpha = 10.0 ** rng.uniform(-40, 0) if rng.uniform() < 0.5 else rng.uniform()
+        delta = rng.choice(
+            [10.0 ** rng.uniform(-12, 0), 1 - 10.0 ** rng.uniform(-9, 0)]
+        )
+        passing = binom.cdf(np.arange(n_rows), n_rows, alpha) <= delta
+        found = binomial_tails(np.array([n_rows]), alpha, delta)
+        assert found.tolist() == [np.count_nonzero(passing) - 1]
+
+
+def test_the_margin_of_the_paper_is_its_formula():
+    margin = PaperRule().margin(0.1, 0.05, 400.0)
+    assert margin == pytest.approx(np.sqrt(16 * np.log(20) / 400))
+
+
+def test_rules_for_look_ups_are_not_among_those_for_models():
+    assert LookUpRule.name not in RULES

@@ -9,7 +9,7 @@ import pytest
 import missratio as mr
 from missratio import engine
 from missratio.ratio import _build
-from missratio.rows import LabelledBlock, _streamed
+from missratio.rows import LabelledBlock, _cluster, _streamed
 from missratio.rows._cluster import hold, of_collection
 
 distributed = pytest.importorskip("distributed")
@@ -178,3 +178,22 @@ def test_rows_that_are_lost_for_good_are_a_clear_error(cluster):
     cluster.wait_for_workers(1, timeout=60)
     with pytest.raises(RuntimeError, match=r"can't be computed again.*fit again"):
         mr.KLIEP().fit(source)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3, 7])
+def test_groups_have_the_same_digits_whichever_worker_holds_their_parts(n_workers):
+    rng = np.random.default_rng(n_workers)
+    values = 10.0 ** rng.uniform(-8, 8, 3 * _cluster.GROUP + 5)
+    parts = [LabelledBlock(v.reshape(1, 1), np.zeros(1), 0, "") for v in values]
+    held = rng.integers(0, n_workers, len(parts))
+    found = []
+    for worker in range(n_workers):
+        own = [(i, part) for i, part in enumerate(parts) if held[i] == worker]
+        found += _cluster._fold_parts(_first, sum, len(parts), own)
+    alone = _cluster._fold_parts(_first, sum, len(parts), list(enumerate(parts)))
+    assert len(alone) == 4
+    assert sum(_cluster._by_group(sum, found)) == sum(_cluster._by_group(sum, alone))
+
+
+def _first(block):
+    return float(block.rows[0, 0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_spd_matrix
 
-from missratio.solver import Evaluation, Status, lbfgs, newton
+from missratio.solver import Evaluation, Status, _first_order, lbfgs, newton
 
 
 def log_sum(matrix, target, proof=lambda theta: False):
@@ -85,3 +85,42 @@ def test_a_factor_of_the_hessian_makes_up_for_correlated_parameters():
     assert plain.status[0] == factored.status[0] == Status.CONVERGED
     np.testing.assert_allclose(factored.theta[0], target, atol=1e-4)
     assert 2 * factored.n_iter[0] < plain.n_iter[0]
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-7, 1e-3])
+def test_a_coarse_function_shows_the_way_and_the_fine_one_decides(curved, noise):
+    matrix, target = curved
+    fine, rng = log_sum(matrix, target), np.random.default_rng(1)
+    calls = []
+
+    def coarse(theta, *, second_order):
+        calls.append(theta)
+        exact = fine(theta, second_order=second_order)
+        wrong = exact.gradient + noise * rng.normal(size=exact.gradient.shape)
+        return Evaluation(exact.value, wrong, exact.hessian, exact.no_optimum)
+
+    solution = lbfgs(fine, np.zeros((1, 4)), scale=np.ones(4), coarse=coarse)
+    assert calls
+    assert solution.status[0] == Status.CONVERGED
+    np.testing.assert_allclose(solution.theta[0], target, atol=1e-5)
+
+
+def test_after_a_long_way_a_hessian_takes_the_scales_place(curved, monkeypatch):
+    monkeypatch.setattr(_first_order, "LONG_WAY", 1)
+    monkeypatch.setattr(_first_order, "PARAMETERS_A_STEP", 4)
+    monkeypatch.setattr(_first_order, "SERVED_TOL", 0.5)
+    matrix, target = curved
+    fine, roots = log_sum(matrix, target), []
+
+    def root(theta):
+        roots.append(
+            np.linalg.cholesky(fine(theta[None], second_order=True).hessian[0])
+        )
+        return roots[0]
+
+    solution = lbfgs(
+        fine, np.zeros((1, 4)), scale=np.ones(4), coarse=fine, rescale=root
+    )
+    assert len(roots) == 1
+    assert solution.status[0] == Status.CONVERGED
+    np.testing.assert_allclose(solution.theta[0], target, atol=1e-6)

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-# A batch has this many numbers at most: 16 MB once it is a table of float64. On 16
-# threads that takes two thirds of the time of half as many, as they wait less for the
-# interpreter.
-BATCH_NUMBERS = 2_097_152
+# A batch has this many numbers at most: 10 MB once it is a table of float64. More would
+# take more memory, and with fewer threads wait more for the interpreter.
+BATCH_NUMBERS = 1_310_720
 SHOWN = 10
 
 

@@ -72,7 +72,7 @@ def lbfgs(
     Solution
     """
     tol = max(tol, FINEST_TOL)
-    search = _Search(evaluate, scale, coarse, rescale)
+    search = _ScaledFunction(evaluate, scale, coarse, rescale)
     search.latest = _unscaled(scale, start[0])
     status, n_iter = Status.CONVERGED, 0
     try:
@@ -91,7 +91,7 @@ def lbfgs(
 
 
 @dataclass(slots=True)
-class _Search:
+class _ScaledFunction:
     """The function on L-BFGS's scale, and where it was evaluated last."""
 
     evaluate: Evaluate

@@ -48,8 +48,7 @@ class Suite:
 
     def row(self) -> str:
         name = f"`{self.path.relative_to(ROOT / 'tests').as_posix()}`"
-        minutes = f"{self.seconds / 60:.1f}"
-        return f"| {name} | {self.promise} | {self.tests} | {self.failed} | {minutes} |"
+        return f"| {name} | {self.promise} | {self.tests} | {self.failed} |"
 
 
 def read(report: Path) -> list[Suite]:

@@ -14,7 +14,7 @@ from missratio.datasets import simulations
 
 pytestmark = pytest.mark.validity
 
-ALPHA, DELTA, REPEATS, N_ROWS, N_FRESH = 0.1, 0.1, 200, 400, 100_000
+ALPHA, DELTA, REPEATS, N_ROWS, N_FRESH = 0.1, 0.1, 120, 400, 100_000
 
 # Class 0 loses entries too, fewer of them.
 PHI_0 = mr.LogisticMissingness(intercept=[-1.5, -1.5], coef=[0.5, -0.5])

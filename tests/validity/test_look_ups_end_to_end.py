@@ -91,7 +91,8 @@ def outcome(seed):
         return False
     except ValueError as error:
         # Too few values to fit a score to.
-        if "looked up" in str(error) or "joint fit" in str(error):
+        refusals = ("looked up", "joint fit", "no observed row")
+        if any(words in str(error) for words in refusals):
             return None
         raise
     fresh = draw(FRESH, 0.0, setting, np.random.default_rng(99))

@@ -24,9 +24,8 @@ from missratio.learning._plan_table import Columns, write_table
 class QueryPlan:
     """Missing cells to look up, drawn at random: a table for a person to fill in.
 
-    Made by `plan_queries`. Lines are in the order of the draw, one of each class and
-    feature in turn: what is filled in from the top down is itself a plan, however far
-    it goes.
+    Made by `plan_queries`. Lines are in random order, one of each class and feature in
+    turn: what is filled in from the top down is itself a plan, however far it goes.
 
     Parameters
     ----------

@@ -8,9 +8,9 @@ multiplies its capital, row by row, by
 which has a mean of at most one wherever E L ≥ α, because E W = 1 whatever φ is. So by
 Markov's inequality the capital reaches 1/δ with probability δ at most, and where it
 does, the error is below α. The first part bets that few rows score high. The second
-bets on how much weight came up at all, and so takes the luck of the draw out of the
-first: γ = 0 is plain betting, γ = λα is a bet on observed rows alone if φ is constant,
-and γ = λ, "flipped" betting, on E[W·1{h ≤ C}], which needs no bound on W.
+bets on how much weight came up at all, so that chance in the weights matters less to
+the first: γ = 0 is plain betting, γ = λα is a bet on observed rows alone if φ is
+constant, and γ = λ, "flipped" betting, on E[W·1{h ≤ C}], which needs no bound on W.
 
 Where φ is not known exactly, W lies somewhere between two edges, and a factor takes its
 least value between them: a row in the tail is given its largest weight, as γ ≤ λ, and

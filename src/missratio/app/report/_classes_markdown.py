@@ -14,11 +14,10 @@ from missratio.app.report._classes_tables import (
 )
 from missratio.app.report._markdown import (
     WEIGHT_HEAD,
-    bullets,
     comparison_part,
-    listed_entries,
     md_table,
     missing_part,
+    opening_part,
     origin_part,
     plain_text,
     unscored_part,
@@ -36,18 +35,8 @@ def render(data: Data) -> str:
     data : dict
         Of the report.
     """
-    words = data["words"]
     parts = [
-        f"# {plain_text(data['title'])}",
-        f"**{plain_text(words['headline'])}**",
-        plain_text(words["guarantee"]),
-        plain_text(words["meaning"]),
-        "## This is assumed",
-        bullets(words["assumptions"]),
-        "## This would break it",
-        bullets(words["breaks"]),
-        *(["## This was tested", bullets(words["checks"])] if words["checks"] else []),
-        *listed_entries("Before you rely on it", data["cautions"]),
+        *opening_part(data),
         *_promises(data),
         "## Every class's errors",
         md_table(ERROR_HEAD, error_cells(data)),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from missratio.app.report._words import (
-    breaks,
     number,
     percent,
     robustness,
     sentence,
     share,
     span,
+    together_words,
 )
 from missratio.classifier import (
     Certificate,
@@ -40,25 +40,14 @@ def several_words(certificate: MulticlassCertificate) -> Data:
     wrong = _wrong(certificate)
     together = ", all together" if len(every) > 1 else ""
     broken = "one or more of these bounds is" if len(every) > 1 else "this bound is"
-    return {
-        "headline": sentence(
-            f"{promised} are {wrong}, with {sure} confidence{together}"
-        ),
-        "guarantee": (
-            f"This is about all future {kind}rows from the same source. The chance "
-            f"that {broken} broken is at most {percent(certificate.delta)}."
-        ),
-        "meaning": (
-            "That chance is over the draw of the calibration rows: if the whole "
-            f"analysis were repeated on new data many times, at least {sure} of the "
-            "classifiers would keep all promises. It holds for any method, and however "
-            "well or badly the method fits."
-        ),
-        "assumptions": [sentence(text) for text in certificate.assumptions],
-        "breaks": _once(text for each in every for text in breaks(each, slider=False)),
-        "robustness": None,
-        "checks": _once(sentence(text) for each in every for text in each.checks),
-    }
+    return together_words(
+        every,
+        certificate.assumptions,
+        certificate.delta,
+        f"{promised} are {wrong}, with {sure} confidence{together}",
+        f"This is about all future {kind}rows from the same source. The chance "
+        f"that {broken} broken is at most {percent(certificate.delta)}.",
+    )
 
 
 def promise_data(
@@ -150,7 +139,3 @@ def _wrong(certificate: MulticlassCertificate, each: Certificate | None = None) 
     if each is None:
         return "classified as less severe"
     return "classified as " + " or ".join(named(label) for label in each.other_class)
-
-
-def _once(texts: Any) -> list[str]:
-    return list(dict.fromkeys(texts))

@@ -8,11 +8,10 @@ from typing import Any
 from missratio.app.report._glossary import GROUPS_GLOSSARY
 from missratio.app.report._markdown import (
     WEIGHT_HEAD,
-    bullets,
     comparison_part,
-    listed_entries,
     md_table,
     missing_part,
+    opening_part,
     origin_part,
     plain_text,
     unscored_part,
@@ -97,18 +96,8 @@ def render_text(data: Data) -> str:
     data : dict
         Of the report.
     """
-    words = data["words"]
     parts = [
-        f"# {plain_text(data['title'])}",
-        f"**{plain_text(words['headline'])}**",
-        plain_text(words["guarantee"]),
-        plain_text(words["meaning"]),
-        "## This is assumed",
-        bullets(words["assumptions"]),
-        "## This would break it",
-        bullets(words["breaks"]),
-        *(["## This was tested", bullets(words["checks"])] if words["checks"] else []),
-        *listed_entries("Before you rely on it", data["cautions"]),
+        *opening_part(data),
         "## What each group gets",
         md_table(HEAD, [[plain_text(x) for x in row] for row in group_cells(data)]),
         plain_text(f"Measured on {data['measured']['source_words']}."),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from missratio.app.report._words import (
-    breaks,
     number,
     percent,
     robustness,
-    sentence,
     share,
     span,
+    together_words,
 )
 from missratio.classifier import GroupedCertificate, KeptPromise, named, rows_of
 
@@ -33,24 +32,15 @@ def group_words(certificate: GroupedCertificate) -> Data:
     if not kept:
         headline = "No threshold could be certified for any group"
     kind = _kind(certificate)
-    return {
-        "headline": sentence(headline),
-        "guarantee": (
-            f"This is about all future {kind}rows of these groups from the same "
-            "source. The chance that one or more of these promises is broken is at "
-            f"most {percent(certificate.delta)}."
-        ),
-        "meaning": (
-            "That chance is over the draw of the calibration rows: if the whole "
-            f"analysis were repeated on new data many times, at least {sure} of the "
-            "classifiers would keep all promises. It holds for any method, and however "
-            "well or badly the method fits."
-        ),
-        "assumptions": [sentence(text) for text in certificate.assumptions],
-        "breaks": _once(text for each in every for text in breaks(each, slider=False)),
-        "robustness": None,
-        "checks": _once(sentence(text) for each in every for text in each.checks),
-    }
+    return together_words(
+        every,
+        certificate.assumptions,
+        certificate.delta,
+        headline,
+        f"This is about all future {kind}rows of these groups from the same "
+        "source. The chance that one or more of these promises is broken is at "
+        f"most {percent(certificate.delta)}.",
+    )
 
 
 def group_data(
@@ -148,7 +138,3 @@ def _bare(entry: Data) -> str:
     if entry["estimate"] is None:
         return "an unknown share"
     return f"{share(entry['estimate'])} ({span(entry['low'], entry['high'])})"
-
-
-def _once(texts: Any) -> list[str]:
-    return list(dict.fromkeys(texts))

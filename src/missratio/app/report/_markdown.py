@@ -59,6 +59,29 @@ def render(data: Data) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def opening_part(data: Data) -> list[str]:
+    """The title, and what several promises guarantee.
+
+    Parameters
+    ----------
+    data : dict
+        Of the report.
+    """
+    words = data["words"]
+    return [
+        f"# {plain_text(data['title'])}",
+        f"**{plain_text(words['headline'])}**",
+        plain_text(words["guarantee"]),
+        plain_text(words["meaning"]),
+        "## This is assumed",
+        bullets(words["assumptions"]),
+        "## This would break it",
+        bullets(words["breaks"]),
+        *(["## This was tested", bullets(words["checks"])] if words["checks"] else []),
+        *listed_entries("Before you rely on it", data["cautions"]),
+    ]
+
+
 def plain_text(value: Any) -> str:
     """Text that says itself: nothing in it is markup, of Markdown or of HTML."""
     text = " ".join(str(value).split())

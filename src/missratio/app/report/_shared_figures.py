@@ -1,4 +1,4 @@
-"""Figures that pages about several classes and about groups share."""
+"""Figures that every page has, where there is something to show."""
 
 from __future__ import annotations
 

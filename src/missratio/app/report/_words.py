@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from missratio.classifier import Certificate, named, rows_of
@@ -104,6 +105,43 @@ def certificate_words(certificate: Certificate, other: Any) -> dict[str, Any]:
         "breaks": breaks(certificate),
         "robustness": robustness(certificate),
         "checks": [sentence(text) for text in certificate.checks],
+    }
+
+
+def together_words(
+    certificates: Sequence[Certificate],
+    assumptions: Sequence[str],
+    delta: float,
+    headline: str,
+    guarantee: str,
+) -> dict[str, Any]:
+    """Several certificates in words, as `certificate_words` has those of one.
+
+    Parameters
+    ----------
+    certificates : sequence of Certificate
+    assumptions : sequence of str
+    delta : float
+        Of all of them together.
+    headline, guarantee : str
+    """
+
+    def once(texts: Iterable[str]) -> list[str]:
+        return list(dict.fromkeys(texts))
+
+    return {
+        "headline": sentence(headline),
+        "guarantee": guarantee,
+        "meaning": (
+            "That chance is over the draw of the calibration rows: if the whole "
+            "analysis were repeated on new data many times, at least "
+            f"{percent(1.0 - delta)} of the classifiers would keep all promises. It "
+            "holds for any method, and however well or badly the method fits."
+        ),
+        "assumptions": [sentence(text) for text in assumptions],
+        "breaks": once(t for each in certificates for t in breaks(each, slider=False)),
+        "robustness": None,
+        "checks": once(sentence(t) for each in certificates for t in each.checks),
     }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,14 +104,26 @@ def fit_table(
     tick : callable
         Told that so many parts of a step are done.
     """
+    with digested(table, source) as digest:
+        return _fit_table(table, source, digest, wanted, options, step, command, tick)
+
+
+@contextmanager
+def digested(table: LabelledTable, source: TableFile) -> Iterator[Future[str]]:
+    """The digest of a table's file, computed beside a fit; one thread for small trees.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    source : TableFile
+    """
     # None leaves the number of threads as it is.
     threads = 1 if table.X.size < THREADED_TREES else None
     with (
         ThreadPoolExecutor(max_workers=1) as beside,
         threadpool_limits(threads, user_api="openmp"),
     ):
-        digest = beside.submit(source.file.sha256)
-        return _fit_table(table, source, digest, wanted, options, step, command, tick)
+        yield beside.submit(source.file.sha256)
 
 
 def _fit_table(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-from threadpoolctl import threadpool_limits
 
 from missratio._files import TableFile, written_whole
 from missratio.app.modelfile import (
@@ -18,9 +16,9 @@ from missratio.app.report import LabelledRows, Origin, describe_classes
 from missratio.app.tables import LabelledTable, Wanted, find_label
 from missratio.app.workflow._account import Account
 from missratio.app.workflow._fit import (
-    THREADED_TREES,
     account_of,
     check_columns,
+    digested,
     feature_names,
     training_of,
 )
@@ -104,12 +102,7 @@ def fit_classes(
         A PNG file to draw what bounded classes leave each other, also where that is
         too little.
     """
-    threads = 1 if table.X.size < THREADED_TREES else None
-    with (
-        ThreadPoolExecutor(max_workers=1) as beside,
-        threadpool_limits(threads, user_api="openmp"),
-    ):
-        digest = beside.submit(source.file.sha256)
+    with digested(table, source) as digest:
         with about_file(source.path):
             levels, order = _labels(table, wanted.target, options)
             check_columns(table)

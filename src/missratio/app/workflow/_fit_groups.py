@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
-
-from threadpoolctl import threadpool_limits
+from concurrent.futures import Future
 
 from missratio._files import TableFile
 from missratio.app.modelfile import GroupedTableModel
@@ -13,9 +11,9 @@ from missratio.app.tables import LabelledTable, Wanted, two_classes
 from missratio.app.workflow._account import Account
 from missratio.app.workflow._classifiers import calibration_share
 from missratio.app.workflow._fit import (
-    THREADED_TREES,
     account_of,
     check_columns,
+    digested,
     feature_names,
     training_of,
 )
@@ -61,12 +59,7 @@ def fit_groups(
         Told that so many parts of a step are done.
     """
     assert options.controlled is not None
-    threads = 1 if table.X.size < THREADED_TREES else None
-    with (
-        ThreadPoolExecutor(max_workers=1) as beside,
-        threadpool_limits(threads, user_api="openmp"),
-    ):
-        digest = beside.submit(source.file.sha256)
+    with digested(table, source) as digest:
         with about_file(source.path):
             table, controlled = two_classes(
                 table, wanted.target, options.controlled, options.versus

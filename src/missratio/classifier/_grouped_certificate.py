@@ -99,14 +99,14 @@ class GroupedCertificate:
         """What the guarantee rests on, each thing once."""
         every = [text for each in self.certificates for text in each.assumptions]
         every.append(
-            "within each group the calibration rows are drawn from the law of that "
-            "group's rows to be classified"
+            "within each group the calibration rows were drawn from the same "
+            "population as that group's rows to be classified"
         )
         if self.prevalence is not None:
             every.append(
                 f"{percent(self.prevalence)} of the rows to be classified are of "
                 f"{named(self.certificates[0].other_class)}, and the calibration rows "
-                "of that class are drawn from its law"
+                "of that class were drawn at random from it"
             )
         return tuple(dict.fromkeys(every))
 

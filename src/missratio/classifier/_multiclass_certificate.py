@@ -62,9 +62,8 @@ class MulticlassCertificate:
     def valid_while(self) -> str:
         """Until when the certificate holds."""
         return (
-            "as long as rows of each bounded class come from the law that its "
-            "calibration rows came from, and neither the model nor a threshold is "
-            "changed"
+            "as long as new rows of each bounded class come from the same population "
+            "as its calibration rows, and neither the model nor a threshold is changed"
         )
 
     def to_dict(self) -> dict[str, Any]:

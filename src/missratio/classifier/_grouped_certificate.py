@@ -110,6 +110,14 @@ class GroupedCertificate:
             )
         return tuple(dict.fromkeys(every))
 
+    @property
+    def valid_while(self) -> str:
+        """Until when the certificate holds."""
+        return (
+            "as long as new rows of each group come from the same population as its "
+            "calibration rows, and neither the model nor a threshold is changed"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain data; a number that isn't finite is None."""
         promises = [{**asdict(p), "certified": p.certified} for p in self.promises]
@@ -122,6 +130,7 @@ class GroupedCertificate:
             "prevalence": self.prevalence,
             "promises": promises,
             "assumptions": list(self.assumptions),
+            "valid_while": self.valid_while,
         }
 
     def to_frame(self, backend: Any = "pandas") -> Any:
@@ -158,6 +167,7 @@ class GroupedCertificate:
             *(f"- {self._sentence(each)}" for each in self.promises),
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),
+            f"It holds {self.valid_while}.",
         ]
         return "\n".join(lines)
 

@@ -75,18 +75,24 @@ def visit_displayed_formula(translator, node):
 
 
 EXAMPLE_FIGURE = re.compile(r'<img [^>]*class = "sphx-glr-single-img"/>')
+CONSOLE = re.compile(r'<div class="highlight-console.*?</pre>', re.DOTALL)
+OPTION = re.compile(r"(?<=\s)--[a-z][a-z-]*")
 
 
-def wrap_figures(app, page, template, context, doctree):
-    """Give an example's figure a box, which scrolls where the screen is narrow."""
-    if "body" in context:
-        box = r'<div class="figure-scroll">\g<0></div>'
-        context["body"] = EXAMPLE_FIGURE.sub(box, context["body"])
+def finish_page(app, page, template, context, doctree):
+    """Box examples' figures, which may have to scroll; keep commands' options whole."""
+    if "body" not in context:
+        return
+    whole = r'<span class="option">\g<0></span>'
+    body = EXAMPLE_FIGURE.sub(
+        r'<div class="figure-scroll">\g<0></div>', context["body"]
+    )
+    context["body"] = CONSOLE.sub(lambda block: OPTION.sub(whole, block[0]), body)
 
 
 def setup(app):
     app.connect("builder-inited", make_pictures)
-    app.connect("html-page-context", wrap_figures)
+    app.connect("html-page-context", finish_page)
     app.connect("autodoc-skip-member", skip_member)
     app.add_html_math_renderer(
         "mathml", (visit_inline_formula, None), (visit_displayed_formula, None)

@@ -155,15 +155,15 @@ Values go missing with a logistic probability φ; m of those missing are looked 
 chance, and `learn_missingness` learns φ from these and from the observed values.
 """
 BAND = """The share of tables in which φ lies within its band at all values between the
-0.1% and 99.9% quantiles. Each setting has {repeats} repeats, and each figure is a mean over
-three laws of the values (normal, exponential, Student's t with 3 degrees of freedom)
-and three slopes of the log-odds (−2, 0, 1), with a standard error of about
+0.1% and 99.9% quantiles. Each setting has {repeats} repeats, and each figure is a mean
+over three laws of the values (normal, exponential, Student's t with 3 degrees of
+freedom) and three slopes of the log-odds (−2, 0, 1), with a standard error of about
 {at_95} at 95% and
 {at_90} at 90%. There are 400 rows, or as
 many as make 220 missing values."""
-ROWS = """Whole rows, 800 of N(0, I), missing with log-odds −1 + Σx/√d: the band is round
-the ellipsoid that holds the region, so it is conservative. It is tested at 500 points of
-N(0, 2.25 I):"""
+ROWS = """Whole rows, 800 of N(0, I), missing with log-odds −1 + Σx/√d: the band is
+round the ellipsoid that holds the region, so it is conservative. It is tested at 500
+points of N(0, 2.25 I):"""
 CERTIFICATES = """The controlled class is N(0, I) and loses values with probability φ,
 the other is N(1.5, 1) along the score. Of n rows of the controlled class half
 calibrate, and m of the missing values of each feature among all of them are looked up.

@@ -158,8 +158,8 @@ class Certificate:
             kind = f"the target's {kind}"
         lines = [
             f"At most {percent(self.alpha)} of {kind}{controlled}{as_they_are} are "
-            f"classified as {other} (with probability {percent(1 - self.delta)} over "
-            "the calibration rows).",
+            f"classified as {other}. The chance that this is wrong is at most "
+            f"{percent(self.delta)}, over the draw of the calibration rows.",
             f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
             f"{self.rows:,} calibration rows{self._on_size()}. The estimated error is "
             f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
@@ -342,7 +342,7 @@ def _on_model(model: Missingness, odds_factor: float) -> tuple[str, str]:
             "a whole row goes missing with a probability that depends on its own "
             "values alone"
         )
-    often = f"this probability is that of {model!r}"
+    often = f"this probability, φ, is that of {model!r}"
     if model.learned:
         often = (
             "the log-odds of being missing are linear in the values, and the values "

@@ -162,8 +162,8 @@ class GroupedCertificate:
     def __str__(self) -> str:
         """The certificate in words."""
         lines = [
-            f"With probability {percent(1 - self.delta)} over the calibration rows, "
-            "all of this holds together:",
+            "All of this holds together. The chance that any of it is wrong is at most "
+            f"{percent(self.delta)}, over the draw of the calibration rows:",
             *(f"- {self._sentence(each)}" for each in self.promises),
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),

@@ -79,8 +79,8 @@ class MulticlassCertificate:
     def __str__(self) -> str:
         """The certificate in words."""
         lines = [
-            f"With probability {percent(1 - self.delta)} over the calibration rows, "
-            "all of this holds together:",
+            "All of this holds together. The chance that any of it is wrong is at most "
+            f"{percent(self.delta)}, over the draw of the calibration rows:",
             *(f"- {self._promise(each)}" for each in self.certificates),
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),

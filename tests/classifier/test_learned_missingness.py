@@ -188,7 +188,7 @@ def test_the_certificate_of_a_known_phi_does_not():
     X, y, _, truth = problem()
     text = str(certified(truth).fit(X, y).certificate_)
     assert "learned" not in text
-    assert "this probability is that of LogisticMissingness(" in text
+    assert "this probability, φ, is that of LogisticMissingness(" in text
 
 
 def test_the_certificate_says_for_which_odds_it_holds():

@@ -77,17 +77,28 @@ def visit_displayed_formula(translator, node):
 EXAMPLE_FIGURE = re.compile(r'<img [^>]*class = "sphx-glr-single-img"/>')
 CONSOLE = re.compile(r'<div class="highlight-console.*?</pre>', re.DOTALL)
 OPTION = re.compile(r"(?<=\s)--[a-z][a-z-]*")
+BACK_LINK = re.compile(
+    r'(?P<to>viewcode-back" href="[^"#]*generated/(?P<page>[\w.]+)\.html)'
+    r'#(?P<name>[^"]+)'
+)
+
+
+def _right_anchor(link):
+    """A link from sources to the API by the name that the page has for an object."""
+    own = link["page"].rpartition(".")[2]
+    return f"{link['to']}#{link['page']}{link['name'].partition(f'.{own}')[2]}"
 
 
 def finish_page(app, page, template, context, doctree):
-    """Box examples' figures, which may have to scroll; keep commands' options whole."""
+    """Box examples' figures, keep commands' options whole, mend links from sources."""
     if "body" not in context:
         return
     whole = r'<span class="option">\g<0></span>'
     body = EXAMPLE_FIGURE.sub(
         r'<div class="figure-scroll">\g<0></div>', context["body"]
     )
-    context["body"] = CONSOLE.sub(lambda block: OPTION.sub(whole, block[0]), body)
+    body = CONSOLE.sub(lambda block: OPTION.sub(whole, block[0]), body)
+    context["body"] = BACK_LINK.sub(_right_anchor, body)
 
 
 def setup(app):

@@ -67,5 +67,6 @@ def run(tell: Tell, *, quick: bool) -> Table:
         note="`KLIEP(tol=1e-6).fit` against `LogisticRegression(tol=1e-6)`, lbfgs. "
         "KLIEP weighs denominator rows by exponentials of scores, which leaves fewer "
         "rows for each of many independent columns than the peer's bounded weights do: "
-        "it needs more steps, and with a weak penalty many more.",
+        "about 7,100 of 20,000 with 1,000 columns, and 1,345 of 5,000 with 3,000. So "
+        "its Hessian is worse conditioned, and it takes more passes.",
     )

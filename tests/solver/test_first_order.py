@@ -105,22 +105,30 @@ def test_a_coarse_function_shows_the_way_and_the_fine_one_decides(curved, noise)
     np.testing.assert_allclose(solution.theta[0], target, atol=1e-5)
 
 
-def test_after_a_long_way_a_hessian_takes_the_scales_place(curved, monkeypatch):
+def long_way(curved, monkeypatch, multiplied):
     monkeypatch.setattr(_first_order, "LONG_WAY", 1)
-    monkeypatch.setattr(_first_order, "PARAMETERS_A_STEP", 4)
     monkeypatch.setattr(_first_order, "SERVED_TOL", 0.5)
-    matrix, target = curved
-    fine, roots = log_sum(matrix, target), []
+    fine, places = log_sum(*curved), []
 
-    def root(theta):
-        roots.append(
-            np.linalg.cholesky(fine(theta[None], second_order=True).hessian[0])
-        )
-        return roots[0]
+    def hessian_at(theta):
+        places.append(theta)
+        matrix = fine(theta[None], second_order=True).hessian[0]
+        return lambda vector: multiplied(matrix, vector)
 
     solution = lbfgs(
-        fine, np.zeros((1, 4)), scale=np.ones(4), coarse=fine, rescale=root
+        fine, np.zeros((1, 4)), scale=np.ones(4), coarse=fine, hessian_at=hessian_at
     )
-    assert len(roots) == 1
+    assert places
     assert solution.status[0] == Status.CONVERGED
-    np.testing.assert_allclose(solution.theta[0], target, atol=1e-6)
+    np.testing.assert_allclose(solution.theta[0], curved[1], atol=1e-6)
+    return solution
+
+
+def test_after_a_long_way_newtons_steps_take_over(curved, monkeypatch):
+    long_way(curved, monkeypatch, lambda matrix, vector: matrix @ vector)
+
+
+def test_where_newtons_steps_fail_lbfgs_goes_on(curved, monkeypatch):
+    # Products that are far too small make steps far too long.
+    with np.errstate(over="ignore"):
+        long_way(curved, monkeypatch, lambda matrix, vector: 1e-12 * vector)

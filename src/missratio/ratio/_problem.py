@@ -11,7 +11,12 @@ import numpy as np
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.engine import BLOCK_ELEMENTS, AnySample, RowSample
 from missratio.moments import Link, Parameters, Sums, accumulate, dot
-from missratio.objective import Expectations, KLIEPObjective, Objective
+from missratio.objective import (
+    Combination,
+    Expectations,
+    KLIEPObjective,
+    Objective,
+)
 from missratio.ratio._recession import without_receding
 from missratio.solver import Evaluation, Solution
 from missratio.tensor import TensorSample
@@ -140,7 +145,7 @@ class RatioProblem:
         """Whether the ridge penalty holds every coefficient; a matrix is definite."""
         return self.l2 is not None and (self.l2.ndim == 3 or bool(self.l2.all()))
 
-    def _split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    def split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Coefficients and intercepts of a batch of parameter vectors."""
         if not self.objective.fits_intercept:
             return theta, None
@@ -165,7 +170,7 @@ class RatioProblem:
 
         The lowest score of the denominator's rows is looked for where asked for.
         """
-        coef, intercept = self._split(theta)
+        coef, intercept = self.split(theta)
         elements = BLOCK_ELEMENTS
         if second_order:
             # A block has more rows than a Hessian, or merging would cost more.
@@ -214,21 +219,30 @@ class RatioProblem:
         sums = self.sums(theta, second_order=False, drawn=share)
         return self._evaluation(theta, *sums)
 
+    def outer(
+        self, numerator: list[Sums], denominator: list[Sums]
+    ) -> tuple[Combination, FloatArray]:
+        """The objective as a function of its terms, and what their sums are divided by.
+
+        Both have a row for each term, the numerator's first.
+        """
+        terms = numerator + denominator
+        divisors = self._totals
+        if len(terms) > 2:
+            divisors = divisors.repeat([len(numerator), len(denominator)], axis=0)
+        expectations = Expectations(
+            np.array([term.value for term in terms]) / divisors,
+            np.array([term.log_scale for term in terms]),
+            len(numerator),
+        )
+        return self.objective.combine(expectations), divisors
+
     def _evaluation(
         self, theta: FloatArray, numerator: list[Sums], denominator: list[Sums]
     ) -> Evaluation:
         """What the sums over both classes' rows come to."""
         terms = numerator + denominator
-        divisors = self._totals
-        if len(terms) > 2:
-            divisors = divisors.repeat([len(numerator), len(denominator)], axis=0)
-        outer = self.objective.combine(
-            Expectations(
-                np.array([term.value for term in terms]) / divisors,
-                np.array([term.log_scale for term in terms]),
-                len(numerator),
-            )
-        )
+        outer, divisors = self.outer(numerator, denominator)
         first = outer.gradient / divisors
         gradient = sum_terms(first[..., None], [term.slope for term in terms])
         hessian = None
@@ -255,14 +269,14 @@ class RatioProblem:
             return value
         n_features = self.l2.shape[1]
         coef = theta[:, :n_features]
-        gradient[:, :n_features] += self._pull(coef)
+        gradient[:, :n_features] += self.pull(coef)
         if hessian is not None and self.l2.ndim == 3:
             hessian[:, :n_features, :n_features] += self.l2
         elif hessian is not None:
             np.einsum("bii->bi", hessian)[:, :n_features] += self.l2
-        return value + 0.5 * dot(self._pull(coef), coef)
+        return value + 0.5 * dot(self.pull(coef), coef)
 
-    def _pull(self, coef: FloatArray) -> FloatArray:
+    def pull(self, coef: FloatArray) -> FloatArray:
         """The ridge penalty's gradient."""
         assert self.l2 is not None
         if self.l2.ndim == 3:
@@ -273,7 +287,7 @@ class RatioProblem:
         """All that is added to the objective."""
         total = np.zeros(len(coef))
         if self.l2 is not None:
-            total += 0.5 * dot(self._pull(coef), coef)
+            total += 0.5 * dot(self.pull(coef), coef)
         if self.l1 is not None:
             total += self._growth(coef)
         return total

@@ -17,6 +17,7 @@ from missratio.solver._quadratic import (
     quadratic_program,
 )
 from missratio.solver._result import Evaluate, Evaluation, Problem, Solution, Status
+from missratio.solver._truncated import truncated_newton
 
 __all__ = [
     "Evaluate",
@@ -38,4 +39,5 @@ __all__ = [
     "proximal_newton",
     "quadratic_program",
     "shrunk",
+    "truncated_newton",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -13,6 +12,7 @@ from scipy.optimize import minimize
 
 from missratio._base.typing import FloatArray
 from missratio.solver._result import Evaluate, Evaluation, Solution, Status
+from missratio.solver._truncated import HessianAt, truncated_newton
 
 FINEST_TOL = 1e-6
 # A function in single precision shows the way until gradients are so small, or as small
@@ -21,12 +21,10 @@ FINEST_TOL = 1e-6
 COARSE_TOL = 1e-5
 COARSE_MATRIX_TOL = 1e-4
 COARSE_ERROR = 2e-6
-# Where steps are more than these, and than one for so many parameters, a Hessian to
-# precondition by costs less than the rest of them, once gradients are small enough for
-# it to serve.
-LONG_WAY = 50
-PARAMETERS_A_STEP = 40
-SERVED_TOL = 3e-3
+# Where steps are more than these and gradients are small enough for Newton's method to
+# be quick, its steps take over.
+LONG_WAY = 40
+SERVED_TOL = 1e-2
 
 
 class _NoOptimumError(Exception):
@@ -43,7 +41,7 @@ def lbfgs(
     *,
     scale: FloatArray,
     coarse: Evaluate | None = None,
-    rescale: Callable[[FloatArray], FloatArray] | None = None,
+    hessian_at: HessianAt | None = None,
     tol: float = 1e-8,
     max_iter: int = 1000,
 ) -> Solution:
@@ -59,9 +57,9 @@ def lbfgs(
         in this scaling takes the place of Newton's decrement.
     coarse : callable, optional
         The same function in single precision, for the first steps.
-    rescale : callable, optional
-        From parameters to the scale to go on with from there, where the first steps
-        were many.
+    hessian_at : callable, optional
+        From parameters to a function that multiplies a vector by the Hessian there, for
+        Newton's steps where the first steps were many.
     tol : float
         Converged when no scaled gradient entry is larger. Below 1e-6 the line search
         can't tell values apart, and 1e-6 is taken.
@@ -72,7 +70,7 @@ def lbfgs(
     Solution
     """
     tol = max(tol, FINEST_TOL)
-    search = _ScaledFunction(evaluate, scale, coarse, rescale)
+    search = _ScaledFunction(evaluate, scale, coarse, hessian_at)
     search.latest = _unscaled(scale, start[0])
     status, n_iter = Status.CONVERGED, 0
     try:
@@ -97,7 +95,7 @@ class _ScaledFunction:
     evaluate: Evaluate
     scale: FloatArray
     coarse: Evaluate | None
-    rescale: Callable[[FloatArray], FloatArray] | None
+    hessian_at: HessianAt | None
     latest: FloatArray = field(init=False)
     end: Evaluation | None = None
     n_coarse: int = 0
@@ -116,10 +114,10 @@ class _ScaledFunction:
         try:
             result = solve(self.latest)
         except _LongWayError:
-            assert self.rescale is not None
-            theta, n_iter, self.coarse = self.forth(self.latest), self.n_coarse, None
-            self.scale = self.rescale(theta)
-            result = solve(_unscaled(self.scale, theta))
+            n_iter, self.coarse = self._newton(tol, max_iter), None
+            if n_iter >= max_iter or self._is_small(self.ended()[1].gradient[0], tol):
+                return n_iter
+            result = solve(self.latest)
         n_iter += int(result.nit)
         if self.n_coarse and not np.abs(result.jac).max() <= tol and n_iter < max_iter:
             # Where the two differ too much a line search fails: begin anew from there.
@@ -129,6 +127,23 @@ class _ScaledFunction:
         if not np.array_equal(result.x, self.latest):
             self.latest, self.end = result.x, None
         return n_iter
+
+    def _newton(self, tol: float, max_iter: int) -> int:
+        """Go on by Newton's steps, and say how many there were with the first."""
+        assert self.hessian_at is not None
+        theta, self.end, n_iter = truncated_newton(
+            self.evaluate,
+            self.hessian_at,
+            self.forth(self.latest),
+            lambda gradient: self.forth(self.back(gradient)),
+            is_small=lambda gradient: self._is_small(gradient, tol),
+            max_iter=max_iter - self.n_coarse,
+        )
+        self.latest = _unscaled(self.scale, theta)
+        return self.n_coarse + n_iter
+
+    def _is_small(self, gradient: FloatArray, tol: float) -> bool:
+        return bool(np.abs(self.back(gradient)).max() <= tol)
 
     def ended(self) -> tuple[FloatArray, Evaluation]:
         """Where it ended, and the evaluation there."""
@@ -166,8 +181,8 @@ class _ScaledFunction:
     ) -> bool:
         """Whether single precision still shows the way; a Hessian may do so better."""
         steepest = float(np.abs(gradient).max())
-        long_way = self.n_coarse > max(LONG_WAY, len(point) / PARAMETERS_A_STEP)
-        if self.rescale and long_way and steepest < SERVED_TOL:
+        long_way = self.n_coarse >= LONG_WAY
+        if self.hessian_at and long_way and steepest < SERVED_TOL:
             raise _LongWayError
         least = COARSE_TOL if self.scale.ndim == 1 else COARSE_MATRIX_TOL
         least = max(least, COARSE_ERROR * float(np.linalg.norm(point)))

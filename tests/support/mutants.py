@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from mutating import ROOT, Finder, Mutant, infect, mutants_of
+from mutating import ROOT, Finder, Mutant, infect, mutants_of, unchanged
 
 MOST_BYTES = 8 << 30
 PRELOADED = (
@@ -188,6 +188,15 @@ class Trial:
             self.known[item.nodeid] = pickle.loads(kept.read_bytes())
         seconds = sum(known.seconds for known in self.known.values())
         self.say(f"{self.name}: {len(items)} tests, {seconds:.0f} s in all")
+
+        def without() -> None:
+            for name in files:
+                infect(unchanged(Path(name)))
+            run_tests(items)
+
+        if not forked(without, self.seconds(items)):
+            self.say(f"{self.name}: a mutant that changes nothing is killed")
+            os._exit(1)
 
     def of(self, mutant: Mutant, items: list[pytest.Item]) -> list[pytest.Item]:
         """The tests that could notice a mutant, the quickest first."""

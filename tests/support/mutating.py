@@ -139,10 +139,19 @@ def places(
                 yield from places(node, own, inside)
 
 
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+
+
+def unchanged(path: Path) -> Mutant:
+    """A file as it is, which no test may kill."""
+    code = compile(ast.parse(path.read_text()), str(path), "exec")
+    return Mutant(module_of(path), path, 0, range(0), True, "nothing", code)
+
+
 def mutants_of(path: Path) -> list[Mutant]:
     """All mutants of a file."""
-    module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
-    tree, found = ast.parse(path.read_text()), []
+    module, tree, found = module_of(path), ast.parse(path.read_text()), []
     for place in list(places(tree)):
         for new in changed(place.node):
             place.put(ast.fix_missing_locations(ast.copy_location(new, place.node)))
@@ -188,7 +197,8 @@ def infect(mutant: Mutant) -> None:
     """Give a mutant's code to the functions of its module that are loaded."""
     codes = dict(_functions_of(mutant.code))
     for each in gc.get_objects():
-        if isinstance(each, FunctionType):
+        # Not isinstance, which asks a proxy for the class of what it stands for.
+        if type(each) is FunctionType:
             old = each.__code__
             key = old.co_qualname, old.co_firstlineno
             if old.co_filename == str(mutant.path) and key in codes:

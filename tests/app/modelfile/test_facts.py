@@ -5,118 +5,20 @@ Models are changed after they were loaded, so that every check is reached.
 
 import copy
 import json
-from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
-from forging import COLUMNS, PHI, several, table, trees, two
-from forging import sample as rows_of
 from sklearn.linear_model import LogisticRegression
+from sound_models import MAKERS, forged, sound
 
-import missratio as mr
-from missratio.app.modelfile import (
-    GroupedTableModel,
-    ModelFileError,
-    MulticlassTableModel,
-    TableModel,
-    TrainingData,
-)
+from missratio.app.modelfile import ModelFileError
 from missratio.app.modelfile._checks import check_model, header_of
 from missratio.app.tables import TableColumn
-from missratio.classifier import CandidatePower, PowerComparison
-
-
-def grouped(threshold="own", **options):
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 300)
-    X = rng.normal(size=(600, 2)) + 3.0 * y[:, None]
-    return mr.GroupedNeymanPearsonClassifier(
-        LogisticRegression(), alpha=0.2, delta=0.2, threshold=threshold,
-        random_state=0, **options,
-    ).fit(X, y, ["a", "b"] * 300)  # fmt: skip
-
-
-def grouped_table():
-    training = TrainingData("t.csv", "0" * 64, {0: 300, 1: 300}, {0: {}, 1: {}})
-    return GroupedTableModel(
-        grouped(), COLUMNS, "y", ("who",), "logistic", training, "{}",
-        group_column="who",
-    )  # fmt: skip
-
-
-def compared():
-    """A table's model with all that it may have: a comparison and a covariance."""
-    candidates = (CandidatePower("kliep", 0.5, 0.1), CandidatePower("trees"))
-    comparison = PowerComparison("kliep", candidates, 0.3, 5, 60, 60, 1.0, 9.0)
-    return replace(
-        table(TableModel, two(mr.KLIEP())), comparison=comparison, covariance=np.eye(3)
-    )
-
-
-def capped():
-    """Three ordered classes, of which one has a cap on its weights."""
-    X, y = rows_of(3)
-    X[y == 0] = mr.corrupt(X[y == 0], PHI, 0)
-    return mr.MulticlassNeymanPearsonClassifier(
-        mr.FDivergenceRatio("js"), alpha={0: 0.4, 1: 0.45}, order=[0, 1, 2],
-        missingness={0: PHI}, random_state=0,
-    ).fit(X, y)  # fmt: skip
-
-
-def tuned():
-    """A rule with a sample of its own, of training rows."""
-    model = mr.NeymanPearsonClassifier(
-        mr.KLIEP(), alpha=0.3, missingness={0: PHI}, rule="tuned-betting",
-        random_state=0,
-    )  # fmt: skip
-    return model.fit(*rows_of(2, PHI))
-
-
-MAKERS = {
-    "two": lambda: two(mr.KLIEP(), PHI),
-    "table": compared,
-    "several": lambda: several(LogisticRegression()),
-    "classes": lambda: table(MulticlassTableModel, several(LogisticRegression())),
-    "ratios": lambda: several(mr.FDivergenceRatio("js")),
-    "ordered": lambda: several(trees(), order=[0, 1, 2]),
-    "capped": capped,
-    "groups": grouped,
-    "grouped table": grouped_table,
-    "shared": lambda: grouped("shared", group_alpha={"a": 0.25}),
-    "tuned": tuned,
-}
-
-
-@cache
-def sound(kind):
-    return MAKERS[kind]()
-
-
-def with_part(whole, path, value):
-    """A copy in which one part, by its path, is another; the rest is shared."""
-    if not path:
-        return value(whole) if callable(value) else value
-    name, *rest = path
-    if isinstance(whole, dict):
-        return {**whole, name: with_part(whole.get(name), rest, value)}
-    if isinstance(whole, tuple | list):
-        parts = list(whole)
-        parts[name] = with_part(parts[name], rest, value)
-        return type(whole)(parts)
-    new = copy.copy(whole)
-    object.__setattr__(new, name, with_part(getattr(whole, name, None), rest, value))
-    return new
 
 
 def refused(model, match):
     with pytest.raises(ModelFileError, match=match):
         check_model(model, {})
-
-
-def forged(kind, path, value):
-    names = [int(name) if name.isdigit() else name for name in path.split(".")]
-    return with_part(sound(kind), names, value)
 
 
 @pytest.mark.parametrize("kind", MAKERS)
@@ -140,8 +42,20 @@ def test_a_figure_of_another_type_is_refused(name):
     )
 
 
-def test_a_whole_number_is_a_number():
-    model = forged("two", "certificate_.estimated_error", 0)
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("two", "certificate_.estimated_error", 0),
+        ("table", "comparison.candidates.0.power", 0.0),
+        ("table", "comparison.candidates.0.power", 1.0),
+        ("table", "training.missing.0", {"p": 120, "q": 1}),
+        ("table", "encoder.columns.0.levels", None),
+        ("table", "report", None),
+        ("table", "covariance", None),
+    ],
+)
+def test_what_a_model_may_be_is_sound(kind, path, value):
+    model = forged(kind, path, value)
     check_model(model, json.loads(json.dumps(header_of(model))))
 
 
@@ -249,8 +163,8 @@ SEVERAL = [
     ("scores_.reference", 3, "its scores are for other classes"),
     ("scores_.estimators", lambda e: e * 2, "its scores are for other classes"),
     ("caps_", None, "its caps are of another type"),
-    ("caps_", lambda _: {0: sound("capped").caps_[0]}, "caps are for other weights"),
-    ("caps_", lambda _: {2: sound("capped").caps_[0]}, "caps are for other classes"),
+    ("caps_", lambda _: {1: sound("capped").caps_[1]}, "caps are for other weights"),
+    ("caps_", lambda _: {2: sound("capped").caps_[1]}, "caps are for other classes"),
 ]
 GROUPS = [
     ("certificate_", None, "it has no certificate"),
@@ -271,7 +185,7 @@ GROUPS = [
     ("groups_", ["b", "a"], "its promises are for other groups"),
     ("group_alpha", {"a": 0.1}, "is for another promise"),
     ("alpha", 0.1, "is for another promise"),
-    ("cap_", lambda _: sound("capped").caps_[0], "its caps are for other weights"),
+    ("cap_", lambda _: sound("capped").caps_[1], "its caps are for other weights"),
 ]
 
 
@@ -325,8 +239,8 @@ FACTS = {
     ],
     "capped": [
         ("caps_", {}, "its caps are for other weights"),
-        ("caps_.0.cap", 9.0, "its caps are for other weights"),
-        ("caps_.0.model", None, "its caps are for other weights"),
+        ("caps_.1.cap", 9.0, "its caps are for other weights"),
+        ("caps_.1.model", None, "its caps are for other weights"),
     ],
     "groups": [
         *GROUPS,

@@ -20,7 +20,8 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format bench fuzz faults soak validity reproduce beyond docs clean
+.PHONY: help demo test lint format bench fuzz faults coverage mutants soak \
+	validity reproduce beyond docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' \
@@ -53,6 +54,15 @@ fuzz: $(VENV)/.installed-dev ## read 100,000 mutated files, with progress
 faults: $(VENV)/.installed-dev ## fail every write of every command; kill each 200 times
 	$(RUN) tests/support/faults.py faults
 	$(RUN) tests/support/faults.py kills
+
+coverage: $(VENV)/.installed-dev ## which branches the tests take: 95% of all at least
+	$(RUN) -m coverage erase
+	$(RUN) -m coverage run -p -m pytest $(PYTEST_ARGS)
+	$(RUN) -m coverage combine -q
+	$(RUN) -m coverage report --fail-under 95
+
+mutants: $(VENV)/.installed-dev ## which small faults in the code its own tests notice
+	$(RUN) tests/support/mutants.py threshold modelfile resume --sample 100
 
 soak: $(VENV)/.installed-dev ## fit and predict for an hour, and watch the memory
 	$(RUN) benchmarks/soak.py --minutes 60

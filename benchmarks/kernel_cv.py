@@ -1,7 +1,8 @@
 """Kernel ratios with their cross-validation, against densratio and ADAPT.
 
-Times are the processor's, of all threads, so that a package gains nothing by using more
-of them. ADAPT brings TensorFlow: where it isn't installed its lines are left out.
+Times are the processor's, and BLAS has one thread: idle ones of one package would go on
+spinning on the other's time. ADAPT brings TensorFlow: where it isn't installed its
+lines are left out.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from data import FloatArray
 from kernel import draw, log_mean, true_ratio
 from measure import Result, Table, Target, Tell, race
+from threadpoolctl import threadpool_limits
 
 from missratio import KernelRatio, density_ratio, ratio_test
 
@@ -124,7 +126,8 @@ def run(tell: Tell, *, quick: bool) -> Table:
     results.append(_test(200 if quick else 1000, tell))
     return Table(
         f"Kernel ratios with cross-validation, {n_rows:,} rows a class, 2 columns",
-        "processor time of the peer / that of missratio; for the test, seconds",
+        "processor time of the peer / that of missratio, with one BLAS thread; for the "
+        "test, seconds",
         tuple(results),
         note=(
             "Every package chooses width and penalty by its own cross-validation, from "
@@ -154,12 +157,13 @@ def _race(
             return peer.fit(*rows)
 
     ours()
-    timings, fitted = race(
-        {"missratio": ours, peer.case: theirs},
-        peer.repeats,
-        tell,
-        clock=time.process_time,
-    )
+    with threadpool_limits(1, user_api="blas"):
+        timings, fitted = race(
+            {"missratio": ours, peer.case: theirs},
+            peer.repeats,
+            tell,
+            clock=time.process_time,
+        )
     mine, other = fitted.values()
     losses = [peer.loss(ratio(fresh[0]), ratio(fresh[1])) for ratio in (mine, other)]
     my_timing, their_timing = timings.values()
@@ -189,7 +193,8 @@ def _matching(rows: tuple[FloatArray, FloatArray], tell: Tell) -> Result:
         return np.asarray(model.fit_weights(X0, X1))
 
     contenders = {"missratio": ours, "KMM, ADAPT": theirs}
-    timings, found = race(contenders, 3, tell, clock=time.process_time)
+    with threadpool_limits(1, user_api="blas"):
+        timings, found = race(contenders, 3, tell, clock=time.process_time)
     truth = true_ratio(X0)
     errors = [float(np.abs(each - truth).mean()) for each in found.values()]
     mine, other = timings.values()

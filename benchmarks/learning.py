@@ -50,9 +50,9 @@ def as_markdown(results: Results) -> str:
     lines += law_table(results.coverage)
     lines += ["Mean width of the 95% band:", ""]
     lines += means_table(results.coverage, lambda each: each.width)
-    lines += ["Intervals of ± 1.96 standard errors, for the intercept and the slope:"]
-    lines += ["", *means_table(results.coverage, lambda each: each.wald[:, 0])]
-    lines += means_table(results.coverage, lambda each: each.wald[:, 1])
+    for k, name in enumerate(("intercept", "slope")):
+        lines += [f"Coverage of ± 1.96 standard errors, for the {name}:", ""]
+        lines += means_table(results.coverage, lambda each, k=k: each.wald[:, k])
     lines += [ROWS, "", *rowwise_table(results.rowwise)]
     lines += ["## Certificates", "", CERTIFICATES.format(repeats=repeats), ""]
     lines += certificate_table([*results.certificates, results.example])
@@ -154,15 +154,16 @@ coverage or a certificate is off.
 Values go missing with a logistic probability φ; m of those missing are looked up by
 chance, and `learn_missingness` learns φ from these and from the observed values.
 """
-BAND = """Whether φ lies within its band at all values between the 0.1% and 99.9%
-quantiles of their law. Of each setting {repeats} repeats; a figure is over
-three laws of the values (normal, exponential, Student's t with 3 degrees of freedom)
-and three slopes of the log-odds (−2, 0, 1), with a standard error of about
+BAND = """The share of tables in which φ lies within its band at all values between the
+0.1% and 99.9% quantiles. Each setting has {repeats} repeats, and each figure is a mean
+over three laws of the values (normal, exponential, Student's t with 3 degrees of
+freedom) and three slopes of the log-odds (−2, 0, 1), with a standard error of about
 {at_95} at 95% and
 {at_90} at 90%. There are 400 rows, or as
 many as make 220 missing values."""
-ROWS = """Whole rows, 800 of N(0, I), missing with log-odds −1 + Σx/√d: a band round the
-ellipsoid that holds the region, and so conservative. At 500 points of N(0, 2.25 I):"""
+ROWS = """Whole rows, 800 of N(0, I), missing with log-odds −1 + Σx/√d: the band is
+round the ellipsoid that holds the region, so it is conservative. It is tested at 500
+points of N(0, 2.25 I):"""
 CERTIFICATES = """The controlled class is N(0, I) and loses values with probability φ,
 the other is N(1.5, 1) along the score. Of n rows of the controlled class half
 calibrate, and m of the missing values of each feature among all of them are looked up.

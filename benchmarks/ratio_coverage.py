@@ -370,14 +370,15 @@ docs/coverage.md`; `make validity` runs a part of the same simulation.
 
 Both classes are normal with the same covariance (correlation 0.5; 0 for naive Bayes),
 so that θ and log r are known. Class 1 loses whole rows or single entries, logistically
-with slopes 0.7 and −0.49 in the two columns (or a slope as said, and −0.7 times it),
-and so many of the missing ones are looked up, in each column or as whole rows; all of
-them where fewer are missing. The binomial error of a share is {noise:.3f}.
+with slopes 0.7 and −0.49 in the two columns (or the slope that "fit" names, and −0.7
+times it). "looked up" is the number of missing values that are looked up, in each
+column or as whole rows; all of them where fewer are missing. The binomial error of a
+share is {noise:.3f}.
 
 Columns "θ" and "log r" are the shares of {repeats:,} repeats in which the interval at
 level 0.95 held the truth, the least and the largest of both coefficients, and of log r
 at three points; "se / spread" is the median standard error of log r over the spread of
-its estimates. The last two columns are what comes out if the learned φ is taken for
+its estimates. The last two columns are what comes out if the learned φ is treated as
 known.
 
 | {columns} |
@@ -388,10 +389,10 @@ known.
 
 Class 1 (or both classes) loses rows or entries by a known φ whose slope is drawn
 between 0.2 and 2.5. With a steep one, values that nearly always go missing are seldom
-seen and weigh much, and no interval can know of those that were not seen. Shown are
-the least and the largest coverage of both coefficients and of log r at three points,
-by the normal quantile and by Student's, which `ratio_uncertainty` takes, and the share
-of repeats in which intervals are called reliable, without a warning.
+seen and weigh much, and no interval can know of those that were not seen. The table
+shows the least and the largest coverage of both coefficients and of log r at three
+points, by the normal quantile and by Student's, which `ratio_uncertainty` takes, and
+the share of repeats in which intervals are called reliable, without a warning.
 
 | {random_columns} |
 |{random_rule}

@@ -1,5 +1,6 @@
 """Configuration of Sphinx."""
 
+import re
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -27,7 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 
-exclude_patterns = ["_build", "sg_execution_times.rst", "choosing_figures.md"]
+exclude_patterns = ["_build", "**sg_execution_times.rst", "choosing_figures.md"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
@@ -56,19 +57,53 @@ def skip_member(app, what, name, obj, skip, options):
 html_math_renderer = "mathml"
 
 
+def mathml(formula, **options):
+    """MathML whose hats, tildes and bars are as large as TeX's."""
+    accented = '<mover accent="true">'
+    return tex2mathml(formula, **options).replace("<mover>", accented)
+
+
 def visit_inline_formula(translator, node):
-    translator.body.append(tex2mathml(node.astext()))
+    translator.body.append(mathml(node.astext()))
     raise SkipNode
 
 
 def visit_displayed_formula(translator, node):
-    formula = tex2mathml(node.astext(), as_block=True)
+    formula = mathml(node.astext(), as_block=True)
     translator.body.append(f'<div class="formula">{formula}</div>')
     raise SkipNode
 
 
+EXAMPLE_FIGURE = re.compile(r'<img [^>]*class = "sphx-glr-single-img"/>')
+CONSOLE = re.compile(r'<div class="highlight-console.*?</pre>', re.DOTALL)
+OPTION = re.compile(r"(?<=\s)--[a-z][a-z-]*")
+BACK_LINK = re.compile(
+    r'(?P<to>viewcode-back" href="[^"#]*generated/(?P<page>[\w.]+)\.html)'
+    r'#(?P<name>[^"]+)'
+)
+
+
+def _right_anchor(link):
+    """A link from sources to the API by the name that the page has for an object."""
+    own = link["page"].rpartition(".")[2]
+    return f"{link['to']}#{link['page']}{link['name'].partition(f'.{own}')[2]}"
+
+
+def finish_page(app, page, template, context, doctree):
+    """Box examples' figures, keep commands' options whole, mend links from sources."""
+    if "body" not in context:
+        return
+    whole = r'<span class="option">\g<0></span>'
+    body = EXAMPLE_FIGURE.sub(
+        r'<div class="figure-scroll">\g<0></div>', context["body"]
+    )
+    body = CONSOLE.sub(lambda block: OPTION.sub(whole, block[0]), body)
+    context["body"] = BACK_LINK.sub(_right_anchor, body)
+
+
 def setup(app):
     app.connect("builder-inited", make_pictures)
+    app.connect("html-page-context", finish_page)
     app.connect("autodoc-skip-member", skip_member)
     app.add_html_math_renderer(
         "mathml", (visit_inline_formula, None), (visit_displayed_formula, None)
@@ -86,6 +121,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "copyfile_regex": r".*\.csv",
+    "capture_repr": (),  # what is printed, and not what the last line returns
 }
 
 # Prompts and printed results stay behind when an example is copied.

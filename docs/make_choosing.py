@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import shutil
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,6 +43,7 @@ from missratio.threshold import binomial_tail
 
 DOCS = Path(__file__).parent
 PICTURES = Path("_static") / "choosing"
+NO_BREAK = "\N{NO-BREAK SPACE}"
 LEARNERS = (JOINT, PRODUCTS, TILTED)
 POWERS = (
     KNOWN,
@@ -76,7 +79,7 @@ def main() -> None:
 
 def page(results: dict[str, Result], commands: Sequence[str]) -> list[str]:
     """The sections, of what there is."""
-    lines = "\n".join(commands)
+    lines = "\n".join(map(broken, commands))
     pieces = [
         "Made by",
         f"```sh\n{lines}\n```",
@@ -110,6 +113,16 @@ def page(results: dict[str, Result], commands: Sequence[str]) -> list[str]:
     return pieces
 
 
+def broken(command: str) -> str:
+    """A command in lines that fit a page; quoted names stay whole."""
+    words = shlex.split(command)
+    lines = textwrap.wrap(
+        " ".join(shlex.quote(word).replace(" ", NO_BREAK) for word in words), 84,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return " \\\n    ".join(lines).replace(NO_BREAK, " ")
+
+
 def alpha_section(result: Result, title: str) -> list[str]:
     name, points = result.experiment.id, (0.05, 0.1, 0.2, 0.3)
     n_runs = result.curves[known(JOINT)].runs[0]
@@ -117,9 +130,9 @@ def alpha_section(result: Result, title: str) -> list[str]:
     return [
         f"### {title}, half of class 1's values missing",
         f"![{result.experiment.title}]({PICTURES / name}_beyond.png)",
-        f"Power by α, {n_runs} runs, those of the paper's curves more:",
+        f"Power by α, over {n_runs} runs (more for the paper's curves):",
         table(result, POWERS, points),
-        "What φ learned from a few looked-up values costs, learned less known:",
+        "What it costs to learn φ from a few looked-up values (learned minus known):",
         differences(
             result, [(learned(each), known(each)) for each in LEARNERS], points
         ),
@@ -127,8 +140,8 @@ def alpha_section(result: Result, title: str) -> list[str]:
         "Type I error on fresh class-0 rows, which must stay below α with probability "
         f"{1 - DELTA:g}: half of the rows held out choose the threshold, and the error "
         "is counted on the others. The last line is the mean error of the binomial "
-        "rule for scores without ties, whatever learned them: (k + 1)/(n + 1) with k "
-        "of n scores above the threshold.",
+        "rule for scores without ties, by any method: (k + 1)/(n + 1) with k of n "
+        "scores above the threshold.",
         table(
             result,
             [type_one(each) for each in (KNOWN, *own)],
@@ -144,7 +157,7 @@ def lead(result: Result, others: Sequence[str], points: Sequence[float]) -> list
         return []
     pairs = [(known(TILTED), other) for other in others]
     return [
-        f"{known(TILTED)}, ahead of:",
+        f'Lead of "{known(TILTED)}" over:',
         differences(result, pairs, points, first=False),
     ]
 
@@ -214,7 +227,7 @@ def cell(mean: float | None, high: float | None, sign: str = "") -> str:
     """A mean and half of its interval."""
     if mean is None:
         return "–"
-    half = "" if high is None else f" ± {high - mean:.3f}"
+    half = "" if high is None else f" ±{NO_BREAK}{high - mean:.3f}"
     return f"{mean:{sign}.3f}{half}"
 
 

@@ -64,9 +64,9 @@ def true_errors(missingness: object) -> np.ndarray:
 
 def main() -> None:
     plt.rcParams.update(
-        {"font.size": 10, "axes.titlesize": 11, "axes.spines.top": False}
+        {"font.size": 11, "axes.titlesize": 12, "axes.spines.top": False}
     )
-    fig, (left, right) = plt.subplots(1, 2, figsize=(10.4, 3.6), layout="constrained")
+    fig, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.5), layout="constrained")
     found = learned_ratios()
     for name, label, colour, style in (
         ("complete", "complete cases", COMPLETE, "-"),
@@ -75,8 +75,8 @@ def main() -> None:
     ):
         left.plot(found["grid"], found[name], style, color=colour, lw=2, label=label)
     left.set(
-        title="A density ratio learned from the values that are left",
-        xlabel="value (80% of the positive ones of class 1 are lost)",
+        title="A density ratio from what is left",
+        xlabel="value (80% of the positive ones are lost)",
         ylabel="log ratio",
     )
     left.legend(frameon=False)
@@ -92,12 +92,12 @@ def main() -> None:
             bins,
             color=colour,
             alpha=0.8,
-            label=f"{label}: {broken:.0%} break the promise",
+            label=f"{label}: {broken:.0%} broken",
         )
     right.axvline(100 * ALPHA, color="0.2", ls="--", lw=1)
     right.set(
-        title=f"{REPEATS} classifiers, each promising an error of at most 10%",
-        xlabel="true error in % (dashed: what is promised)",
+        title=f"{REPEATS} promises of at most 10% error",
+        xlabel="true error in % (dashed: the promise)",
         ylabel="classifiers",
     )
     right.legend(frameon=False, loc="upper right")
@@ -105,7 +105,7 @@ def main() -> None:
     for ax in (left, right):
         ax.spines["right"].set_visible(False)
     out = Path(__file__).parent / "_static" / "hero.png"
-    fig.savefig(out, dpi=130)
+    fig.savefig(out, dpi=160)
 
 
 if __name__ == "__main__":

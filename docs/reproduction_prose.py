@@ -52,7 +52,7 @@ DISAGREEMENTS = [
         "2129: three footer rows of the sheet count as class 0",
     ],
     ["φ on real data", "main text: 1 + exp{…}; appendix: its inverse", "the inverse"],
-    ["experiment 2, slope of φ", "σ_j", "1/σ_j, as in experiment 1"],
+    ["experiment 2, slope of φ", "σⱼ", "1/σⱼ, as in experiment 1"],
     ["experiment 2, shares missing", "0.1 to 0.9", "0 to 0.9"],
     ["experiment 2 on Fire and Weather, queries", "50", "10"],
     ["order of a run", "values are normalised, then lost", "lost, then normalised"],

@@ -60,7 +60,10 @@ for ax in (left, right):
 
 # %%
 # The price of the weights is variance: the few rows observed above zero count ten
-# times each. Kish's effective sample size says how many equal rows all are worth.
+# times each. Kish's effective sample size says how many equally
+# weighted rows would be as precise.
 
 size = weighted.effective_sample_size_[1]
-print(f"{size.rows} rows, {size.observed} observed, worth {size.kish:.0f}")
+print(
+    f"{size.rows} rows, {size.observed} observed, effective sample size {size.kish:.0f}"
+)

@@ -111,6 +111,8 @@ for ax in axes.flat:
 # %%
 # Two classifiers can be compared by what they certify. Both are fitted to the same
 # rows and scored on fresh ones; the band is of the power at the certified threshold.
+# `compare_np_roc` asks for more: which of the two has more power at equal errors? The
+# errors are known from calibration rows only, and these are too few here to be sure.
 
 from sklearn.ensemble import HistGradientBoostingClassifier
 

@@ -2,9 +2,8 @@
 Several classes, several groups, and another population
 =======================================================
 
-One bound on one error is where certificates begin. Here two classes are bounded
-together, then every group, and then the error where a classifier is used instead of
-where its rows came from.
+The simplest certificate bounds one error. Here two classes are bounded at once, then
+every group, and then the error in another population than the one the rows came from.
 """
 
 # %%
@@ -70,7 +69,7 @@ axes[1].set_title("5% for both: no room")
 
 # %%
 # One threshold for all keeps a promise on average over groups, not in each. A threshold
-# for each group keeps it in each, at δ shared between them.
+# for each group keeps it in each; the groups share δ.
 
 rng = np.random.default_rng(0)
 
@@ -93,7 +92,10 @@ shared = mr.GroupedNeymanPearsonClassifier(
 ).fit(*table)
 print(own.certificate_.to_frame())
 fresh = patients(200_000, rng)
-tables = {"one threshold": shared.group_table(*fresh), "own": own.group_table(*fresh)}
+tables = {
+    "one threshold": shared.group_table(*fresh),
+    "a threshold for each group": own.group_table(*fresh),
+}
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained", sharey=True)
 for ax, (title, shown) in zip(axes, tables.items(), strict=True):
@@ -103,7 +105,8 @@ for ax, (title, shown) in zip(axes, tables.items(), strict=True):
     ax.axhline(0.1, color="0.3", linestyle="--", linewidth=1)
     ax.set_xticks(place, shown["group"])
     ax.set_title(title)
-axes[0].legend(frameon=False)
+axes[0].set_ylim(0, 1.15)
+axes[0].legend(frameon=False, ncols=2, loc="upper right")
 
 # %%
 # Rows come from one hospital, and the classifier is used in another, where the first

@@ -2,9 +2,9 @@
 Screening: a clinic that loses its large benign lumps
 =====================================================
 
-A screening test may call at most one benign lump in five malignant. The benign lumps
+A screening test may call at most one in five benign lumps malignant. The benign lumps
 that look worst are the ones that are missing: those women went on to a hospital, and
-their records never came back. Complete records alone then promise too much.
+their records never came back. A promise made from complete records is then broken.
 """
 
 # %%

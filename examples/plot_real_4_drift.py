@@ -5,7 +5,7 @@ Drift: has the sky over an air base become cloudier?
 At Pearce, an air base near Perth, an observer notes how many eighths of the sky are
 covered at three in the afternoon. Many days have no entry, and most of those are clear.
 Over the years the gaps grew. The entries that are left say that the sky has become much
-cloudier. Most of that change is the gaps.
+cloudier. Most of that change comes from the gaps.
 """
 
 # %%
@@ -63,8 +63,8 @@ for name, rows in periods.items():
     for kind, some in (
         ("clear days", rows["airport's cloud"] <= 1),
         ("other days", rows["airport's cloud"] > 1),
-        ("Fridays to Sundays", rows.index.dayofweek >= 4),
-        ("Mondays to Thursdays", rows.index.dayofweek < 4),
+        ("Fridays to Sundays", rows.index.day_of_week >= 4),
+        ("Mondays to Thursdays", rows.index.day_of_week < 4),
     ):
         print(f"   {kind:20} {lost[some].mean():.0%}")
 

@@ -1,9 +1,9 @@
 """
-Outliers: children whom the records don't know
-==============================================
+Outliers: heart traces unlike the records
+==========================================
 
 A hospital compares new heart traces of unborn children with its records of healthy
-ones: a child unlike the records should be seen soon. A child is unlike them where the
+ones: a child unlike the records should be seen soon. A child is unlike them if the
 ratio of the records' density to that of the new traces is small. The records have lost
 many healthy children with a fast heart, who then look stranger than they are.
 """

@@ -68,14 +68,14 @@ def test_the_certificate_is_plain_data(model):
 def test_the_certificate_says_in_words_what_it_promises(model):
     words = str(model.certificate_)
     for part in (
-        "At most 10% of complete 'healthy' rows are classified as 'ill' (with "
-        "probability 95% over the calibration rows).",
+        "At most 10% of complete 'healthy' rows are classified as 'ill'. The chance "
+        "that this is wrong is at most 5%, over the draw of the calibration rows.",
         "'binomial'",
         "250 calibration rows",
         f"{model.threshold_:.6g}",
         "It assumes:",
         "none of their values is missing",
-        "as long as 'healthy' rows",
+        "as long as new 'healthy' rows",
     ):
         assert part in words
 

@@ -177,10 +177,10 @@ def test_the_band_is_that_of_the_part_for_phi():
 def test_the_certificate_says_that_phi_was_learned():
     X, y, learned, _ = problem()
     text = str(certified(learned).fit(X, y).certificate_)
-    assert "of delta, 0.05 is for φ being worse" in text
+    assert "Of delta, 0.05 is kept for φ being worse" in text
     assert "log-odds of being missing are linear" in text
     assert "drawn at random among the missing" in text
-    assert "possible; of delta" in text
+    assert "values leave possible" in text
     assert "LearnedMissingness" not in text
 
 
@@ -188,7 +188,7 @@ def test_the_certificate_of_a_known_phi_does_not():
     X, y, _, truth = problem()
     text = str(certified(truth).fit(X, y).certificate_)
     assert "learned" not in text
-    assert "this probability is that of LogisticMissingness(" in text
+    assert "this probability, φ, is that of LogisticMissingness(" in text
 
 
 def test_the_certificate_says_for_which_odds_it_holds():

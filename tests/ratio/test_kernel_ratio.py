@@ -226,11 +226,12 @@ def test_bumps_by_squaring_are_bumps():
     widths = squaring_grid(np.geomspace(0.5, 4.0, 7))
     np.testing.assert_allclose((widths[1:] / widths[:-1]) ** 2, 2.0)
     assert squaring_grid(np.array([1.0, 2.0])).tolist() == [1.0, 2.0]
-    narrowing = NarrowingBumps(squares)
-    for sigma in (*widths[::-1], widths[2], widths[2]):
-        np.testing.assert_allclose(
-            narrowing.at(sigma), gaussian(squares, sigma), rtol=1e-12
-        )
+    for grid in (widths, np.geomspace(0.5, 4.0, 5)):
+        narrowing = NarrowingBumps(squares.copy(), grid)
+        for sigma in (*grid[::-1], grid[2], grid[2], grid[0]):
+            np.testing.assert_allclose(
+                narrowing.at(sigma), gaussian(squares, sigma), rtol=1e-12
+            )
 
 
 # Missing values.

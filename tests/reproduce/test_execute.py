@@ -9,6 +9,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from missratio._files import write_whole
 from missratio.reproduce import EXPERIMENTS, Conditions
 from missratio.reproduce import _execute as execute
+from missratio.reproduce import _store as store
 from missratio.reproduce._execute import Plan, Runner
 from missratio.reproduce._store import Finished, Store, Task
 
@@ -120,34 +121,34 @@ TASK = Task("naive_bayes", (0.1, 0.2), range(3), ("M-KLIEP", "CC-KLIEP"), Condit
 
 @pytest.fixture
 def stored(tmp_path):
-    """A store with one finished task, and the file that it is in."""
-    store, rng = Store(tmp_path), np.random.default_rng(0)
+    """A shelf with one finished task, and the file that it is in."""
+    shelf, rng = Store(tmp_path), np.random.default_rng(0)
     values = {method: rng.normal(size=(3, 2)) for method in TASK.methods}
-    store.save(TASK, "data", Finished(values, 1.5))
+    shelf.save(TASK, "data", Finished(values, 1.5))
     (path,) = tmp_path.rglob("*.npz")
-    return store, path, values
+    return shelf, path, values
 
 
 def test_what_is_kept_is_what_was_finished(stored):
-    store, _, values = stored
-    loaded = store.load(TASK, "data")
+    shelf, _, values = stored
+    loaded = shelf.load(TASK, "data")
     assert loaded.seconds == 1.5
     assert list(loaded.values) == list(TASK.methods)
     for method, own in values.items():
         np.testing.assert_array_equal(loaded.values[method], own)
-    assert store.load(TASK, "other data") is None
+    assert shelf.load(TASK, "other data") is None
 
 
 @pytest.mark.parametrize("bit", range(8))
 def test_a_flipped_bit_of_a_shard_is_noticed_or_does_no_harm(stored, bit):
-    store, path, values = stored
+    shelf, path, values = stored
     content = path.read_bytes()
     noticed = 0
     for place in range(bit, len(content), 8):
         damaged = bytearray(content)
         damaged[place] ^= 1 << bit
         path.write_bytes(damaged)
-        loaded = store.load(TASK, "data")
+        loaded = shelf.load(TASK, "data")
         noticed += loaded is None
         for method, own in values.items() if loaded else ():
             np.testing.assert_array_equal(loaded.values[method], own)
@@ -160,9 +161,9 @@ def test_a_flipped_bit_of_a_shard_is_noticed_or_does_no_harm(stored, bit):
     ids=["another shape", "text", "whole numbers"],
 )
 def test_numbers_of_another_kind_are_computed_again(stored, values):
-    store, path, _ = stored
+    shelf, path, _ = stored
     np.savez(path, values=values, seconds=1.0, identity=TASK.identity("data"))
-    assert store.load(TASK, "data") is None
+    assert shelf.load(TASK, "data") is None
 
 
 @pytest.mark.parametrize("kills", [1, 2, 3])
@@ -278,6 +279,88 @@ def test_what_is_made_of_the_same_fits_is_one_task():
     assert [(t.methods, t.runs.start) for t in plan.tasks(Conditions())] == [
         ((power, error), run) for run in range(3)
     ]
+
+
+def test_a_figure_of_one_run_stays_one_and_others_have_the_runs_asked_for():
+    one = EXPERIMENTS["np_boundary"]
+    assert one.runs == 1
+    assert Plan(one, one.methods, 55).n_runs(one.methods[0]) == 1
+    two = replace(EXPERIMENTS["naive_bayes"], runs=2)
+    assert Plan(two, two.methods, 55).n_runs(two.methods[0]) == 55
+    assert Plan(two, two.methods).n_runs(two.methods[0]) == 2
+
+
+def test_every_run_at_every_point_is_told_of_once(tmp_path):
+    told = []
+    _, (result,) = run(tmp_path, tick=lambda _, n: told.append(n))
+    x = EXPERIMENTS["naive_bayes"].x
+    assert sum(told) == 60 * len(x)
+    assert all(np.isfinite(own).all() for own in result.values.values())
+    again = []
+    run(tmp_path, tick=lambda _, n: again.append(n))
+    assert sum(again) == sum(told)
+
+
+def test_the_time_of_an_experiment_is_that_of_its_tasks(tmp_path):
+    runner, (result,) = run(tmp_path)
+    first = EXPERIMENTS["naive_bayes"].methods[0]
+    assert result.seconds.keys() == {first}
+    spent = sum(finished.seconds for finished in runner._finished.values())
+    assert result.seconds[first] == pytest.approx(spent)
+    assert spent > 0.0
+
+
+@pytest.mark.parametrize(("jobs", "more"), [(1, 3), (2, 6)])
+def test_time_that_was_spent_before_is_taken_off(
+    tmp_path, slow_experiment, monkeypatch, jobs, more
+):
+    """Of nine seconds two tasks took three each, on so many processes."""
+    alone = execute.Runner._pool
+    monkeypatch.setattr(
+        execute.Runner, "_pool", lambda self, timed: alone(replace(self, jobs=1), timed)
+    )
+    plan = Plan(slow_experiment, ("Iterative imputation",))
+    before = plan.tasks(Conditions())[:2]
+    for task in before:
+        values = {"Iterative imputation": np.ones((1, len(task.points)))}
+        Store(tmp_path).save(task, "", Finished(values, 3.0))
+    runner = Runner(tmp_path, Conditions(), jobs, lambda *_: None)
+    runner.run([plan])
+    assert runner.resumed == 2
+    assert len(clock) == more
+
+
+def test_slow_methods_go_on_where_they_were_left(tmp_path, slow_experiment):
+    plan = Plan(slow_experiment, ("Iterative imputation",))
+    for _ in range(2):
+        runner = Runner(tmp_path, Conditions(), 1, lambda *_: None)
+        (result,) = runner.run([plan])
+    assert runner.resumed == 9
+    assert sum(result.curves["Iterative imputation"].runs) == 18
+
+
+def test_other_code_is_another_result_and_how_it_is_shown_is_not(tmp_path, monkeypatch):
+    for name in ("solver", "app"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "code.py").write_text("old")
+    monkeypatch.setattr(store, "files", lambda _: tmp_path)
+    digest = store.code_digest.__wrapped__
+    before = digest()
+    (tmp_path / "app" / "code.py").write_text("new")
+    assert digest() == before
+    (tmp_path / "solver" / "code.py").write_text("new")
+    assert digest() != before
+
+
+def test_nothing_that_a_shard_holds_is_run(stored, tmp_path):
+    class Harm:
+        def __reduce__(self):
+            return (exec, (f"open({str(tmp_path / 'harm')!r}, 'w').close()",))
+
+    shelf, path, _ = stored
+    np.savez(path, values=np.array([Harm()], dtype=object), seconds=1.0, identity="")
+    assert shelf.load(TASK, "data") is None
+    assert not (tmp_path / "harm").exists()
 
 
 @pytest.mark.data

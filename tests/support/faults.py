@@ -387,21 +387,22 @@ def try_all(asked, runs):
 
 
 def _try(trial, kind, asked, rng):
-    trial.problems, trial.refused, began = [], 0, time.monotonic()
+    trial.problems, trial.refused, began, tried = [], 0, time.monotonic(), 0
     if kind == "faults":
-        places = range(1, trial.count + 1, asked.every)[-(asked.last or 0) :]
-        for place in places:
+        for place in range(1, trial.count + 1, asked.every)[-(asked.last or 0) :]:
             trial.fault(place)
+            tried += 1
     else:
-        places = range(asked.times // (2 if trial.command.forces else 1))
-        for _ in places:
+        # A kill that comes after the end is none.
+        while trial.refused < asked.times // (2 if trial.command.forces else 1):
             trial.kill(rng)
+            tried += 1
     facts = {
         "command": trial.name,
         "kind": kind,
         "replaces": trial.replaces,
         "operations": trial.count,
-        "tried": len(places),
+        "tried": tried,
         "failed or killed": trial.refused,
         "problems": len(trial.problems),
         "seconds": round(time.monotonic() - began, 1),

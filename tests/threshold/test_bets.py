@@ -210,3 +210,12 @@ def test_bets_keep_their_sign_where_weights_are_beyond_rounding():
     sample = CalibrationSample.build([1.0], [2.0**60])
     capital = log_capital(sample, bet, 0.1, 1)
     assert capital[1] == pytest.approx(math.log(1.0 - bet.on_tail * 0.9))
+
+
+def test_a_weight_above_the_bound_that_a_bet_was_made_for_is_refused():
+    """It could lose more than there is: a capital below zero has no logarithm."""
+    bet = bet_of(0.0, 0.1, 2.0)
+    sample = CalibrationSample.build([1.0, 0.0], [2.0, 3.0])
+    assert np.isfinite(log_capital(sample, bet, 0.1, 1)).all()
+    with pytest.raises(ValueError, match="A weight of 3 would lose more than a bet"):
+        log_capital(sample, bet, 0.1, 2)

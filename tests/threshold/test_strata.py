@@ -45,6 +45,17 @@ def test_the_tail_is_the_hypergeometric_one(seed):
     assert_allclose(hypergeometric_tail(k, size, drawn, size), expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("k", range(4))
+def test_a_stratum_that_nothing_was_drawn_from_may_lie_above_as_a_whole(k):
+    """So nothing is known of as many rows as it has, and the rest is the other's."""
+    (size, drawn), unseen = (30, 10), 7
+    two = TwoStrata((size, drawn), (unseen, 0), 50)
+    tail = two.tail(two.statistic((k, 0)))
+    assert_allclose(tail[:unseen], 1.0)
+    expected = hypergeom.cdf(k, size, np.arange(size + 1), drawn)
+    assert_allclose(tail[unseen:], expected, atol=1e-12)
+
+
 def largest_probability_of_passing(test, n_rows, size, drawn, alpha):
     """At an error of α: whatever number of incomplete rows each number above has."""
     total = 0.0

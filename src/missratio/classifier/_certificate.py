@@ -99,9 +99,9 @@ class Certificate:
                 "model nor the threshold is changed"
             )
         return (
-            f"as long as {rows_of(self.controlled_class)} come from the law that the "
-            "calibration rows came from, and neither the model nor the threshold is "
-            "changed"
+            f"as long as new {rows_of(self.controlled_class)} come from the same "
+            "population as the calibration rows, and neither the model nor the "
+            "threshold is changed"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,8 +158,8 @@ class Certificate:
             kind = f"the target's {kind}"
         lines = [
             f"At most {percent(self.alpha)} of {kind}{controlled}{as_they_are} are "
-            f"classified as {other} (with probability {percent(1 - self.delta)} over "
-            "the calibration rows).",
+            f"classified as {other}. The chance that this is wrong is at most "
+            f"{percent(self.delta)}, over the draw of the calibration rows.",
             f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
             f"{self.rows:,} calibration rows{self._on_size()}. The estimated error is "
             f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
@@ -189,15 +189,17 @@ class Certificate:
         """How far the guarantee allows for errors in φ."""
         lines = []
         if self.looked_up:
+            found = "and all were found"
+            if self.not_found:
+                found = f"of which {self.not_found} were not found and count as errors"
             lines.append(
-                f"{self.looked_up} incomplete rows were looked up, {self.not_found} of "
-                "them not found; those count as errors."
+                f"{self.looked_up} incomplete calibration rows were looked up, {found}."
             )
         if self.missingness_delta:
             lines.append(
                 "φ, the probability of being missing, was learned. The certificate "
-                "takes the worst φ that the looked-up values leave possible; of delta, "
-                f"{self.missingness_delta:.3g} is for φ being worse than that."
+                "takes the worst φ that the looked-up values leave possible. Of delta, "
+                f"{self.missingness_delta:.3g} is kept for φ being worse than that."
             )
         if self.target_factor is not None and self.target_factor < NO_SLACK:
             lines.append("It has no slack: it needs the target's ratio to be exact.")
@@ -283,10 +285,11 @@ def assumptions(
     """
     unscored = "rows with a missing value are always classified as "
     unscored += named(controlled if fallback is None else fallback)
-    drawn = "the calibration rows are drawn independently from the law of the "
-    drawn += f"{rows_of(controlled)} " + (
-        "to be classified" if target is None else "of the source"
-    )
+    drawn = "the calibration rows were drawn independently from the same population "
+    drawn += f"as the {rows_of(controlled)} to be classified"
+    if target is not None:
+        drawn = "the calibration rows were drawn independently from the "
+        drawn += f"{rows_of(controlled)} of the source"
     shifted = () if target is None else _on_target(target)
     if deployment == "as-observed":
         return (f"{drawn}, and lose values just as these do",)
@@ -297,7 +300,7 @@ def assumptions(
             "many has nothing to do with their values",
             "what was found is true",
             unscored,
-            "no model of missingness is assumed",
+            "nothing about why values are missing",
         )
     if model is None:
         return (drawn, "none of their values is missing", *shifted)
@@ -316,12 +319,12 @@ def _on_target(target: TargetRatio) -> tuple[str, str]:
     given = "as it was given"
     if target.rows:
         given = f"the one that was learned from {target.rows} of its rows"
-    how = "; what is wrong with it is not allowed for"
+    how = "; its error is not allowed for"
     if target.factor != 1.0:
         how = f", but for a factor of up to {target.factor:.3g} either way"
     return (
-        "in the target a class is as likely given the columns as in the source: only "
-        "the columns are distributed otherwise (covariate shift)",
+        "rows with the same values are of each class as often in the target as in the "
+        "source: only the values are distributed differently (covariate shift)",
         f"the density ratio of the target to the source is {given}, up to a constant"
         f"{how}",
     )
@@ -339,7 +342,7 @@ def _on_model(model: Missingness, odds_factor: float) -> tuple[str, str]:
             "a whole row goes missing with a probability that depends on its own "
             "values alone"
         )
-    often = f"this probability is that of {model!r}"
+    often = f"this probability, φ, is that of {model!r}"
     if model.learned:
         often = (
             "the log-odds of being missing are linear in the values, and the values "

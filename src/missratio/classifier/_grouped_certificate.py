@@ -99,16 +99,24 @@ class GroupedCertificate:
         """What the guarantee rests on, each thing once."""
         every = [text for each in self.certificates for text in each.assumptions]
         every.append(
-            "within each group the calibration rows are drawn from the law of that "
-            "group's rows to be classified"
+            "within each group the calibration rows were drawn from the same "
+            "population as that group's rows to be classified"
         )
         if self.prevalence is not None:
             every.append(
                 f"{percent(self.prevalence)} of the rows to be classified are of "
                 f"{named(self.certificates[0].other_class)}, and the calibration rows "
-                "of that class are drawn from its law"
+                "of that class were drawn at random from it"
             )
         return tuple(dict.fromkeys(every))
+
+    @property
+    def valid_while(self) -> str:
+        """Until when the certificate holds."""
+        return (
+            "as long as new rows of each group come from the same population as its "
+            "calibration rows, and neither the model nor a threshold is changed"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain data; a number that isn't finite is None."""
@@ -122,6 +130,7 @@ class GroupedCertificate:
             "prevalence": self.prevalence,
             "promises": promises,
             "assumptions": list(self.assumptions),
+            "valid_while": self.valid_while,
         }
 
     def to_frame(self, backend: Any = "pandas") -> Any:
@@ -153,11 +162,12 @@ class GroupedCertificate:
     def __str__(self) -> str:
         """The certificate in words."""
         lines = [
-            f"With probability {percent(1 - self.delta)} over the calibration rows, "
-            "all of this holds together:",
+            "All of this holds together. The chance that any of it is wrong is at most "
+            f"{percent(self.delta)}, over the draw of the calibration rows:",
             *(f"- {self._sentence(each)}" for each in self.promises),
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),
+            f"It holds {self.valid_while}.",
         ]
         return "\n".join(lines)
 

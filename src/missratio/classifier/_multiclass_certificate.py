@@ -62,9 +62,8 @@ class MulticlassCertificate:
     def valid_while(self) -> str:
         """Until when the certificate holds."""
         return (
-            "as long as rows of each bounded class come from the law that its "
-            "calibration rows came from, and neither the model nor a threshold is "
-            "changed"
+            "as long as new rows of each bounded class come from the same population "
+            "as its calibration rows, and neither the model nor a threshold is changed"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,8 +79,8 @@ class MulticlassCertificate:
     def __str__(self) -> str:
         """The certificate in words."""
         lines = [
-            f"With probability {percent(1 - self.delta)} over the calibration rows, "
-            "all of this holds together:",
+            "All of this holds together. The chance that any of it is wrong is at most "
+            f"{percent(self.delta)}, over the draw of the calibration rows:",
             *(f"- {self._promise(each)}" for each in self.certificates),
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),

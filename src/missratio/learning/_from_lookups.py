@@ -27,7 +27,9 @@ def evidence_of_features(
     for j, name in enumerate(names):
         column = table[:, j].astype(np.float64, copy=False)
         known = answers[:, j].astype(np.float64, copy=False)
-        observed, looked_up = column[~np.isnan(column)], known[~np.isnan(known)]
+        # By number: a mask of which half is true takes longer.
+        observed = column[np.flatnonzero(~np.isnan(column))]
+        looked_up = known[~np.isnan(known)]
         n_missing = len(column) - len(observed)
         if n_missing == 0:
             evidence.append(None)

@@ -178,8 +178,8 @@ def learn_missingness(
     else:
         given = [places_of(each, names, "categories") for each in categories]
         blocks = named_categories(values, answers, given, names)
-    answered = ~np.isnan(answers)
-    blocks = [b for b in blocks if from_table or answered[:, b.columns[0]].any()]
+    if not from_table:
+        blocks = [b for b in blocks if not np.isnan(answers[:, b.columns[0]]).all()]
     in_blocks = np.array([j for b in blocks for j in b.columns], dtype=np.intp)
     base = _learn_features(
         values,

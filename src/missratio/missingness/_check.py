@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from missratio._base.typing import FloatArray
-from missratio.missingness._evidence import WeightEvidence
+from missratio.missingness._evidence import WeightEvidence, log_evidence
 from missratio.missingness.arrays import (
     as_numeric_array,
     column_name,
@@ -271,7 +271,20 @@ def check_weights(
             tested.append((group, [WeightEvidence.of(each) for each in products]))
     # Each is tested on two sides.
     share = level / (2 * len(tested))
-    return tuple(_check(group, sums, names, bounds, share) for group, sums in tested)
+    bounds = [math.prod(float(bounds[j]) for j in group) for group, _ in tested]
+    limits = [each if math.isfinite(each) else None for each in bounds]
+    # Too much weight even at the least, or too little even at the largest.
+    over, under = log_evidence([sums[0] for _, sums in tested], limits)
+    if len(edges) > 1:
+        under = log_evidence([sums[-1] for _, sums in tested], limits)[1]
+    checks = []
+    for k, (group, sums) in enumerate(tested):
+        what = " or ".join(names[j] for j in group) if len(group) < 3 else "rows"
+        too_much = over[k] >= under[k]
+        worse, exact = sums[0 if too_much else -1], too_much or limits[k] is not None
+        strength = max(over[k], under[k])
+        checks.append(_check(what, worse, strength, share, exact, len(group) > 1))
+    return tuple(checks)
 
 
 def _products(weights: FloatArray) -> FloatArray:
@@ -281,21 +294,13 @@ def _products(weights: FloatArray) -> FloatArray:
 
 
 def _check(
-    group: tuple[int, ...],
-    sums: Sequence[WeightEvidence],
-    names: Sequence[str],
-    bounds: Sequence[float] | FloatArray,
+    what: str,
+    worse: WeightEvidence,
+    strength: float,
     level: float,
+    exact: bool,
+    joint: bool,
 ) -> MissingnessCheck:
-    """Too much weight even at the least, or too little even at the largest."""
-    what = " or ".join(names[j] for j in group) if len(group) < 3 else "rows"
-    product = math.prod(float(bounds[j]) for j in group)
-    bound = product if math.isfinite(product) else None
-    low, high = sums[0], sums[-1]
-    over, under = low.log_evidence(bound)
-    if high is not low:
-        under = high.log_evidence(bound)[1]
-    worse = low if over >= under else high
     n = max(worse.n_rows, 1)
     expected = 1.0 - worse.n_observed / worse.total if worse.n_observed else 1.0
     return MissingnessCheck(
@@ -306,10 +311,10 @@ def _check(
         1.0 - worse.n_observed / n,
         worse.total / n,
         # Where nothing is observed there is nothing to compare.
-        max(over, under) if worse.n_observed else -math.inf,
+        strength if worse.n_observed else -math.inf,
         level,
-        over >= under or bound is not None,
-        len(group) > 1,
+        exact,
+        joint,
     )
 
 

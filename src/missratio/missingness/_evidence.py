@@ -24,6 +24,7 @@ certificate then, so that a shortfall endangers estimates only.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,25 +130,36 @@ class WeightEvidence:
         spread = max(spread, 0.0)
         return 1.0 + self.largest * math.exp(min(spread, 1.0)) * max(spread, 1.0)
 
-    def log_evidence(self, bound: float | None = None) -> tuple[float, float]:
-        """Log e-values against "not too much" and "not too little" weight.
+    def room(self, bound: float | None) -> float:
+        """The largest odds that are possible; None: that are plausible."""
+        largest = (self.plausible_bound if bound is None else bound) - 1.0
+        return max(largest, self.largest, _SMALLEST_ODDS)
 
-        Parameters
-        ----------
-        bound : float, optional
-            On the weights; None: the plausible one.
-        """
-        n_missing = self.n_rows - self.n_observed
-        over = n_missing * _LOG_STAKES + self.growth
-        room = (self.plausible_bound if bound is None else bound) - 1.0
-        room = max(room, self.largest, _SMALLEST_ODDS)
-        # A missing row's ξ = 1/room is known; observed rows take Fan's bound.
-        under = (
-            n_missing * np.log1p(_BETS / room)
-            - _BETS * (self.odds / room)
-            - _PENALTIES * (self.odds_squares / room / room)
-        )
-        return _log_mean_exp(over), _log_mean_exp(under)
+
+def log_evidence(
+    tested: Sequence[WeightEvidence], bounds: Sequence[float | None]
+) -> tuple[list[float], list[float]]:
+    """Log e-values against "not too much" and "not too little" weight, of each.
+
+    Parameters
+    ----------
+    tested : sequence of WeightEvidence
+    bounds : sequence of float or None
+        On the weights; None: the plausible one.
+    """
+    n_missing = np.array([[each.n_rows - each.n_observed] for each in tested])
+    over = n_missing * _LOG_STAKES + np.array([each.growth for each in tested])
+    pairs = zip(tested, bounds, strict=True)
+    room = np.array([[each.room(bound)] for each, bound in pairs])
+    odds = np.array([[each.odds] for each in tested])
+    squares = np.array([[each.odds_squares] for each in tested])
+    # A missing row's ξ = 1/room is known; observed rows take Fan's bound.
+    under = (
+        n_missing * np.log1p(_BETS / room)
+        - _BETS * (odds / room)
+        - _PENALTIES * (squares / room / room)
+    )
+    return _log_mean_exp(over), _log_mean_exp(under)
 
 
 def _block_sums(
@@ -175,6 +187,8 @@ def _growth(odds: FloatArray) -> FloatArray:
     )
 
 
-def _log_mean_exp(exponents: FloatArray) -> float:
-    top = float(exponents.max())
-    return top + math.log(float(np.exp(exponents - top).mean()))
+def _log_mean_exp(exponents: FloatArray) -> list[float]:
+    top = exponents.max(axis=1)
+    mean = np.exp(exponents - top[:, None]).mean(axis=1)
+    found: list[float] = (top + np.log(mean)).tolist()
+    return found

@@ -131,22 +131,32 @@ class NarrowingBumps:
     Parameters
     ----------
     squares : ndarray of shape (n_rows, n_centers)
-        Squared distances.
+        Squared distances. Where widths are √2 apart, the widest bumps take their place.
+    widths : ndarray of shape (n_widths,)
+        That will be asked for, from narrow to wide.
     """
 
-    def __init__(self, squares: FloatArray) -> None:
-        self._squares = squares
-        self._bumps = np.empty_like(squares)
-        self._sigma = np.inf
+    def __init__(self, squares: FloatArray, widths: FloatArray) -> None:
+        self._widest, ratios = float(widths[-1]), widths[1:] / widths[:-1]
+        self._by_squaring = bool((np.abs(ratios - math.sqrt(2.0)) < 1e-12).all())
+        self._begin, self._bumps = squares, np.empty_like(squares)
+        if self._by_squaring:
+            gaussian(squares, self._widest, out=squares)
+        # How often the widest bumps were squared; at first there are none.
+        self._times = len(widths)
 
     def at(self, sigma: float) -> FloatArray:
         """The bumps at a width, in memory that the next width overwrites."""
-        if abs(self._sigma / sigma - math.sqrt(2.0)) < 1e-12:
-            with np.errstate(under="ignore"):
+        if not self._by_squaring:
+            return gaussian(self._begin, sigma, out=self._bumps)
+        times = round(2.0 * math.log2(self._widest / sigma))
+        if times < self._times:
+            np.copyto(self._bumps, self._begin)
+            self._times = 0
+        with np.errstate(under="ignore"):
+            for _ in range(times - self._times):
                 np.square(self._bumps, out=self._bumps)
-        elif sigma != self._sigma:
-            gaussian(self._squares, sigma, out=self._bumps)
-        self._sigma = sigma
+        self._times = times
         return self._bumps
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,20 +50,23 @@ class LogLikelihood(KernelMethod):
             return Strengths(l2, lost, np.zeros(len(l2)))
         ratio1, ratio0 = mixture.left_out(own, other, found.proportions)
         flat = np.isinf(l2)
-        return self._compared(
+        compared = self._compared(
             l2,
             np.where(flat, 1.0, ratio1[:, None]),
             own.weights,
             np.where(flat, 1.0, ratio0[:, None]),
             other.weights,
         )
+        return replace(compared, near=found.proportions)
 
-    def fit(self, own: BumpRows, other: BumpRows, l2: float) -> Coefficients:
+    def fit(
+        self, own: BumpRows, other: BumpRows, l2: float, near: FloatArray | None = None
+    ) -> Coefficients:
         """Fit by Newton's steps on the simplex."""
         if np.isinf(l2):
             return Coefficients.flat(own.bumps.shape[1])
         mixture = _Mixture.of(own, other)
-        found = mixture.solve(own.weights, FIT_TOL)
+        found = mixture.solve(own.weights, FIT_TOL, near)
         theta = found.proportions / mixture.mean
         return Coefficients(float(theta[-1]), theta[:-1], found.status, found.n_iter)
 
@@ -99,12 +102,17 @@ class _Mixture:
         components[:, -1] = 1.0
         return cls(components, mean)
 
-    def solve(self, weights: FloatArray, tol: float) -> MixtureSolution:
+    def solve(
+        self, weights: FloatArray, tol: float, near: FloatArray | None = None
+    ) -> MixtureSolution:
         """The proportions, begun where some rows say, at a fraction of the cost."""
-        few = slice(None, None, 1 + len(self.components) // PILOT_ROWS)
-        some = np.asfortranarray(self.components[few])
-        share = weights[few] / weights[few].sum()
-        start = 0.99 * mixture_proportions(some, share, tol=PILOT_TOL).proportions
+        if near is None:
+            few = slice(None, None, 1 + len(self.components) // PILOT_ROWS)
+            some = np.asfortranarray(self.components[few])
+            share = weights[few] / weights[few].sum()
+            near = mixture_proportions(some, share, tol=PILOT_TOL).proportions
+        # Every row is to have some likelihood.
+        start = 0.99 * near
         start[-1] += 0.01
         return mixture_proportions(self.components, weights, start=start, tol=tol)
 

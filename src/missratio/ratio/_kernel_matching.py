@@ -57,8 +57,11 @@ class MeanMatching(KernelMethod):
                     ratio[held, i] = found.ratio(rows.bumps[held])
         return self._compared(l2, ratios[0], own.weights, ratios[1], other.weights)
 
-    def fit(self, own: BumpRows, other: BumpRows, l2: float) -> Coefficients:
+    def fit(
+        self, own: BumpRows, other: BumpRows, l2: float, near: FloatArray | None = None
+    ) -> Coefficients:
         """Fit by a quadratic programme."""
+        del near
         sums = [np.append(rows.mean, rows.weights.sum()) for rows in (own, other)]
         return self._solve(*self._problem(sums[0], sums[1], other.gram()), l2)
 

@@ -93,11 +93,14 @@ class Strengths:
         Less that of the ratio of one.
     errors : ndarray of shape (n_strengths,)
         The losses' standard errors.
+    near : ndarray, or None
+        Where a fit of this width may begin; None if it needs no beginning.
     """
 
     l2: FloatArray
     losses: FloatArray
     errors: FloatArray
+    near: FloatArray | None = None
 
 
 class KernelMethod(ABC):
@@ -108,8 +111,10 @@ class KernelMethod(ABC):
         """Losses on rows left out, of the numerator's and the denominator's bumps."""
 
     @abstractmethod
-    def fit(self, own: BumpRows, other: BumpRows, l2: float) -> Coefficients:
-        """Minimise over all rows."""
+    def fit(
+        self, own: BumpRows, other: BumpRows, l2: float, near: FloatArray | None = None
+    ) -> Coefficients:
+        """Minimise over all rows, beginning where `Strengths` say."""
 
     @abstractmethod
     def terms(
@@ -183,8 +188,11 @@ class LeastSquares(KernelMethod):
             left_out.append(np.maximum(ratio, 0.0, out=ratio))
         return self._compared(l2, left_out[0], own.weights, left_out[1], other.weights)
 
-    def fit(self, own: BumpRows, other: BumpRows, l2: float) -> Coefficients:
+    def fit(
+        self, own: BumpRows, other: BumpRows, l2: float, near: FloatArray | None = None
+    ) -> Coefficients:
         """In closed form."""
+        del near
         if np.isinf(l2):
             return Coefficients.flat(own.bumps.shape[1])
         moments = _Centred.of(own, other, self.alpha)

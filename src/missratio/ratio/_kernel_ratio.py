@@ -174,7 +174,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         rng = generator(self.random_state)
         bumps = Bumps.around(tables, self.centers, self.scale, rng)
         widths = self._widths(tables, bumps, rng)
-        trial = _Trial.of(tables, bumps, self._n_folds, rng)
+        trial = _Trial.of(tables, bumps, widths, self._n_folds, rng)
         found_at = told(
             self,
             "width",
@@ -185,7 +185,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         candidates = [each for found in found_at for each in found]
         best = _chosen(candidates, float(self.flat_within))
         own, other = trial.at(best.sigma)
-        found = self._method(trial, best.sigma).fit(own, other, best.l2)
+        found = self._method(trial, best.sigma).fit(own, other, best.l2, best.near)
         report_status(
             found.status, np.nan, found.n_iter, type(self).__name__, stacklevel=3
         )
@@ -245,7 +245,8 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         found = method.losses(own, other, strengths)
         values = zip(found.l2, found.losses, found.errors, strict=True)
         for strength, loss, error in values:
-            yield _Candidate(sigma, float(strength), float(loss), float(error))
+            numbers = float(strength), float(loss), float(error)
+            yield _Candidate(sigma, *numbers, found.near)
 
     def _strengths(
         self, method: KernelMethod, own: BumpRows, other: BumpRows
@@ -292,12 +293,16 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A width and a strength, with the loss on rows left out and its error."""
+    """A width and a strength, with the loss on rows left out and its error.
+
+    And what is near the solution, where it was found on the way.
+    """
 
     sigma: float
     l2: float
     loss: float
     error: float
+    near: FloatArray | None
 
 
 def _chosen(candidates: list[_Candidate], flat_within: float) -> _Candidate:
@@ -323,12 +328,17 @@ class _Trial:
 
     @classmethod
     def of(
-        cls, tables: TwoTables, bumps: Bumps, n_folds: int, rng: np.random.Generator
+        cls,
+        tables: TwoTables,
+        bumps: Bumps,
+        widths: FloatArray,
+        n_folds: int,
+        rng: np.random.Generator,
     ) -> _Trial:
         narrowing, weights, folds = [], [], []
         for table in (tables.numerator, tables.denominator):
             dealt = table.take(rng.permutation(len(table))) if n_folds > 1 else table
-            narrowing.append(NarrowingBumps(bumps.squares(dealt.rows)))
+            narrowing.append(NarrowingBumps(bumps.squares(dealt.rows), widths))
             weights.append(dealt.weights)
             starts = np.linspace(0, len(dealt), n_folds + 1).astype(int)
             folds.append(tuple(starts.tolist()))

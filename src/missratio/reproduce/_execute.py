@@ -175,7 +175,8 @@ class Runner:
                 spent += finished.seconds / self.jobs
                 self._keep(task, finished)
         deadline = None if seconds is None else time.monotonic() + seconds - spent
-        for attempt in range(1, ATTEMPTS + 1):
+        killed = 0
+        while True:
             left = [task for task in todo if task not in self._finished]
             try:
                 for task, finished in self._pool(seconds is not None)(
@@ -184,7 +185,8 @@ class Runner:
                     store.save(task, fingerprints[task.experiment], finished)
                     self._keep(task, finished)
             except TerminatedWorkerError as error:
-                if attempt == ATTEMPTS:
+                killed += 1
+                if killed == ATTEMPTS:
                     raise ChildProcessError(
                         f"A process was killed {ATTEMPTS} times over, as happens where "
                         f"memory runs out. Use fewer than {self.jobs} processes "

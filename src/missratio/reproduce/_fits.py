@@ -60,6 +60,11 @@ class WeightedRows:
         return cls(rows[first], weights)
 
 
+def beside(samples: Sequence[FloatArray]) -> FloatArray:
+    """The samples' columns side by side; a single sample as it is."""
+    return samples[0] if len(samples) == 1 else np.concatenate(samples, axis=1)
+
+
 def naive_bayes_coef(
     ratio: NaiveBayesRatio, numerator: WeightedRows, denominator: WeightedRows
 ) -> FloatArray:

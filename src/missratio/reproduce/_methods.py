@@ -26,6 +26,7 @@ from missratio.reproduce._experiment import (
 )
 from missratio.reproduce._fits import (
     WeightedRows,
+    beside,
     learned_missingness,
     naive_bayes_coef,
     weighted_naive_bayes,
@@ -81,8 +82,8 @@ class RunBatch:
 
     def learned_phi(self, conditions: Conditions) -> LogisticMissingness:
         """The φ learned from each run's values that were looked up."""
-        X = np.concatenate([run.numerator for run in self.runs], axis=1)
-        revealed = np.concatenate([run.revealed for run in self.runs], axis=1)
+        X = beside([run.numerator for run in self.runs])
+        revealed = beside([run.revealed for run in self.runs])
         corrected = conditions.corrects("learning")
         return learned_missingness(X, revealed, corrected=corrected)
 

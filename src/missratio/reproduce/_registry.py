@@ -75,7 +75,7 @@ MSD = Experiment(
     "msd_5dim",
     "Mean squared distance from the true parameter, five dimensions",
     ROWS,
-    "mean squared distance ||theta_hat-theta_tilde||^2",
+    "mean squared distance to the true parameter",
     SIZES,
     (M_KLIEP, CC_KLIEP),
     RUNS,

@@ -223,8 +223,9 @@ def _means(*samples: FloatArray, power: int = 1) -> FloatArray:
     total, count = np.zeros((2, samples[0].shape[1]))
     for rows in samples:
         for j, column in enumerate(rows.T):
-            missing = np.isnan(column)
-            known = np.where(missing, 0.0, column)
+            (missing,) = np.nonzero(np.isnan(column))
+            known = column.copy()
+            known[missing] = 0.0
             total[j] += known.sum() if power == 1 else known @ known
-            count[j] += len(column) - np.count_nonzero(missing)
+            count[j] += len(column) - len(missing)
     return np.asarray(total / count)

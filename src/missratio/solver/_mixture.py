@@ -69,7 +69,8 @@ def mixture_proportions(
     """
     n_components = likelihood.shape[1]
     found = np.full(n_components, 1.0 / n_components) if start is None else start
-    mixed = likelihood @ found
+    there = np.flatnonzero(found)
+    mixed = likelihood.T[there].T @ found[there]
     status, gap, n_iter = Status.OUT_OF_ITERATIONS, np.inf, 0
     for n_iter in range(max_iter + 1):
         # 1. The derivative towards each component; none is positive at the optimum.
@@ -92,11 +93,11 @@ def mixture_proportions(
         if moved is None:
             status = Status.STALLED
             break
-        found = found.copy()
-        found[among] = np.maximum(found[among] + moved * step, 0.0)
         # The likelihood is largest at sum one.
-        found /= found.sum()
-        mixed = likelihood @ found
+        moved_to = np.maximum(found[among] + moved * step, 0.0)
+        found = np.zeros(n_components)
+        found[among] = moved_to / moved_to.sum()
+        mixed = part @ found[among]
     return MixtureSolution(found, gap, n_iter, status)
 
 

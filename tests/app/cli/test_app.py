@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+from inspect import signature
 
 import pytest
 from typer.testing import CliRunner
 
 import missratio
 from missratio.app.cli import app
+from missratio.app.cli._panels import PANEL_OF
 
 runner = CliRunner()
 
@@ -22,6 +24,22 @@ def test_help_lists_the_commands():
     assert result.exit_code == 0
     assert "reproduce" in result.stdout
     assert "data" in result.stdout
+
+
+def test_help_has_panels_and_no_types_of_flags(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    result = invoke("fit", "--help")
+    first, promise, missing = map(
+        result.stdout.index, ("Options ─", "About the promise", "Why values")
+    )
+    assert first < promise < missing
+    assert "<bool>" not in result.stdout[promise:]
+
+
+def test_every_option_named_in_a_panel_exists():
+    commands = [command.callback for command in app.registered_commands]
+    known = {name for command in commands for name in signature(command).parameters}
+    assert set(PANEL_OF) <= known
 
 
 def test_version():

@@ -63,7 +63,7 @@ def test_fit_says_what_each_group_gets(fitted):
     assert "Group 'old': finds " in said
     assert "at most 15% of 'well' are called 'ill' (measured: " in said
     assert "at most 10% of 'well' are called 'ill' (measured: " in said
-    assert "all of this holds together" in said
+    assert "All of this holds together" in said
 
 
 def test_facts_and_model_agree(run, table, tmp_path):

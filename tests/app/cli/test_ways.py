@@ -204,7 +204,7 @@ def test_given_nothing_the_ways_are_shown_and_their_commands_run(
     assert [any(option in way for way in ways) for option in options] == [True] * 3
     look_up = [way for way in ways if way.startswith("- look up ") and "power" in way]
     assert look_up
-    assert all("no assumption on φ" in way for way in look_up)
+    assert all("no assumption about φ" in way for way in look_up)
     command = re.search("missratio (query .*plan.csv), then", look_up[0])
     run(*shlex.split(command[1]))
 

@@ -12,6 +12,7 @@ import typer
 
 import missratio
 from missratio.app.cli import data
+from missratio.app.cli._panels import arranged
 from missratio.app.cli.export import export
 from missratio.app.cli.fit import fit
 from missratio.app.cli.predict import predict
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 for command in (query, fit, predict, report, export, watch, reproduce):
-    app.command()(command)
+    app.command()(arranged(command))
 app.add_typer(data.app, name="data")
 
 
@@ -42,7 +43,11 @@ def options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version."
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version.",
+            metavar="",
         ),
     ] = False,
 ) -> None:

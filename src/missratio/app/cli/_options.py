@@ -45,11 +45,16 @@ FitData = Annotated[
         "of .parquet files.",
     ),
 ]
-Target = Annotated[str, typer.Option(help="The column of labels.")]
-Controlled = Annotated[str, typer.Option(help="The label whose error is bounded.")]
+Target = Annotated[str, typer.Option(help="The column of labels.", metavar="COLUMN")]
+Controlled = Annotated[
+    str, typer.Option(help="The label whose error is bounded.", metavar="LABEL")
+]
 FitControlled = Annotated[
     str | None,
-    hidden("The label whose error is bounded; left out where --alpha names several."),
+    hidden(
+        "The label whose error is bounded; left out where --alpha names several.",
+        metavar="LABEL",
+    ),
 ]
 Versus = Annotated[
     str | None,
@@ -143,8 +148,8 @@ Sign = Annotated[
 Verify = Annotated[
     Path | None,
     hidden(
-        "Refuse a model unless it was signed with the key of which this is the public "
-        "part (Ed25519, PEM).",
+        "Refuse a model that was not signed with the private key to this public key "
+        "(Ed25519, PEM).",
         "--verify",
         metavar="KEY",
     ),
@@ -302,8 +307,8 @@ CalibrationSize = Annotated[
     float | None,
     hidden(
         "Share of the controlled class's rows that choose the threshold; the rest "
-        "train the model. Default: 0.5; with several bounded classes 0.4 of each, and "
-        "0.2 of every class to choose by."
+        "train the model. Default: 0.5. With several bounded classes: 0.4 of each, and "
+        "0.2 of every class to choose offsets with."
     ),
 ]
 Rule = Annotated[
@@ -327,7 +332,7 @@ TargetTable = Annotated[
     Path | None,
     hidden(
         "Complete rows of another population, without labels, that the certificate is "
-        "to be for: its columns are distributed otherwise (covariate shift).",
+        "to be for: its columns are distributed differently (covariate shift).",
         "--target-table",
         metavar="FILE",
     ),

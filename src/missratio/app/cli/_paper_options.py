@@ -11,7 +11,7 @@ from missratio.app.cli._options import hidden
 Ids = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[ID]...",
+        metavar="ID",
         help="Experiments, such as np_power or ctg_vary_alpha. Default: all whose "
         "data is available.",
         show_default=False,

@@ -30,7 +30,7 @@ def fetch(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...",
+            metavar="NAME",
             help="ctg, fire or weather. Default: all.",
             show_default=False,
         ),

@@ -75,9 +75,9 @@ def check_model(model: Any, header: dict[str, Any]) -> None:
 def header_of(model: Any) -> dict[str, Any]:
     """What can be known of a model without loading it."""
     if not isinstance(model, FrameModel):
-        return {"certificate": plain(model.certificate_.to_dict())}
+        return {"certificate": _facts(plain(model.certificate_.to_dict()))}
     return {
-        "certificate": plain(model.certificate.to_dict()),
+        "certificate": _facts(plain(model.certificate.to_dict())),
         "method": model.method,
         "target": model.target,
         "columns": [
@@ -91,6 +91,13 @@ def header_of(model: Any) -> dict[str, Any]:
             "missing": plain(model.training.missing),
         },
     }
+
+
+def _facts(value: Any) -> Any:
+    """A certificate without what is said anew of it, in words that may change."""
+    if isinstance(value, dict):
+        return {k: _facts(item) for k, item in value.items() if k != "valid_while"}
+    return [_facts(item) for item in value] if isinstance(value, list) else value
 
 
 def _check_header(model: Any, header: dict[str, Any]) -> None:

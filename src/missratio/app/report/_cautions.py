@@ -119,7 +119,8 @@ def _on_unscored(
 ) -> list[tuple[str, str]]:
     if max(entry["share"] for entry in unscored) < MUCH_UNSCORED:
         return []
-    shares = [f"{share(entry['share'])} of {entry['label']}" for entry in unscored]
+    some = [entry for entry in unscored if entry["share"]]
+    shares = [f"{share(entry['share'])} of {entry['label']}" for entry in some]
     as_observed = rows.classifier.deployment == "as-observed"
     about = "count as not recognised in" if as_observed else "are left out of"
     return [

@@ -18,6 +18,8 @@ from missratio.app.report._words import number, percent, share, span
 MOST_COLUMNS = 25
 MOST_PATTERNS = 15
 LABEL_WIDTH = 140
+# No wider, so that a single column is not a wall.
+CELL_WIDTH = 60
 
 
 def columns_figure(data: Data) -> Figure:
@@ -87,11 +89,12 @@ def patterns_figure(data: Data) -> Figure:
              "Missing": ", ".join(pattern["missing"]) or "nothing"}
             for column in columns
         ]  # fmt: skip
+    widest = alt.ExprRef(f"min(width, {CELL_WIDTH * len(columns)})")
     chart = alt.layer(
         alt.Chart(values(cells))
         .mark_rect(stroke="var(--page)", strokeWidth=2)
         .encode(
-            x=alt.X("column:N", title=None, sort=None,
+            x=alt.X("column:N", title=None, sort=None, scale=alt.Scale(rangeMax=widest),
                     axis=alt.Axis(orient="top", labelAngle=-45, labelLimit=LABEL_WIDTH,
                                   ticks=False, domain=False)),
             y=alt.Y("pattern:N", title="share of rows", sort=None,

@@ -130,7 +130,7 @@ def weights_figure(k: int, entry: Data, data: Data) -> Figure:
                 axis=alt.Axis(grid=False, tickCount=5, format="~g", labelOverlap=True),
             ),
             x2="x2:Q",
-            y=alt.Y("y:Q", title="rows", axis=alt.Axis(tickCount=4, format="~s")),
+            y=alt.Y("y:Q", title="rows", axis=alt.Axis(tickCount=4, format=",.0f")),
             y2=alt.datum(0),
             tooltip=["Weight:N", "Rows:N"],
         )

@@ -40,13 +40,15 @@ def facts(data: Data) -> list[dict[str, str]]:
         },
     ]
     if certificate["looked_up"]:
+        lost = certificate["not_found"]
         found.append(
             {
                 "name": "Looked up",
                 "term": "",
                 "value": f"{number(certificate['looked_up'])} rows",
-                "note": f"{number(certificate['not_found'])} not found, which count "
-                "as errors",
+                "note": f"{number(lost)} not found, counted as errors"
+                if lost
+                else "all found",
             }
         )
     elif certificate["certified"] and certificate["observed"] < certificate["rows"]:
@@ -200,10 +202,11 @@ def model_words(entry: Data) -> str:
             return ""
         return "Why values are missing was not modelled."
     if entry["kind"] == "looked-up":
+        lost = entry["drawn"] - entry["found"]
+        found = f"{number(lost)} of them were not found" if lost else "all were found"
         return (
-            f"{number(entry['drawn'])} of its incomplete rows were looked up, "
-            f"{number(entry['drawn'] - entry['found'])} of them not found; no φ is "
-            "assumed."
+            f"{number(entry['drawn'])} of its incomplete rows were looked up, and "
+            f"{found}. No φ is assumed."
         )
     what = "whole rows" if entry["whole_rows"] else "single values"
     if entry["kind"] == "known":

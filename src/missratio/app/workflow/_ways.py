@@ -114,7 +114,7 @@ def _look_ups(
     # Single values of the other class, where it has holes, make the score better.
     goal, more = ("both", 1.5) if len(lossy) > 1 else ("certificate", 1.0)
     wanted = replace(plan, budget=max(1, round(more * ROWS * price)), goal=goal)
-    assumes = "no assumption on φ"
+    assumes = "no assumption about φ"
     if len(table.y) > MOST_ROWS:
         yield OpenWay(
             f"look up {ROWS} rows",
@@ -157,7 +157,7 @@ def _untaught(table: LabelledTable, lossy: list[Any]) -> str:
         for check in model.checks
         if check.kind == "instrument" and check.failed
     ]
-    return f"; but they say too little of {listed(names)}" if names else ""
+    return f"; but they say too little about {listed(names)}" if names else ""
 
 
 def _query(file: Path, wanted: Wanted, plan: PlanOptions) -> str:

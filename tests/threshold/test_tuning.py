@@ -1,0 +1,177 @@
+"""A bet that is tuned is the one of the formula, and expects what it should."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from missratio.threshold import CalibrationSample, TunedBettingRule, make_rule
+from missratio.threshold._bets import (
+    GRID,
+    SAFE,
+    Bet,
+    Doubt,
+    _own_error,
+    empty_tail_growth,
+    largest_bet,
+    largest_tail,
+    log_capital,
+    mixture,
+    tune_bet,
+)
+from missratio.threshold._drawing import (
+    expected_counting_root,
+    expected_thinning_root,
+)
+
+ALPHA, DELTA, ROWS = 0.1, 0.05, 2000
+
+
+def constant(bound, n_rows=4000, edges=None):
+    """Rows that are all as likely to be missing, in numbers as expected."""
+    weights = np.zeros(n_rows)
+    weights[: round(n_rows / bound)] = bound
+    scores = np.random.default_rng(0).permutation(n_rows).astype(float)
+    if edges is not None:
+        edges = tuple(factor * weights for factor in edges)
+    return CalibrationSample.build(scores, weights, 9.0, edges)
+
+
+def variance(bound, ratio):
+    """Of W·1{h > C} − (γ/λ)(W − 1), where W is the bound or 0: see `tune_bet`."""
+    both = (bound - 1.0) * ALPHA
+    return bound * ALPHA - ALPHA**2 - 2 * ratio * both + ratio**2 * (bound - 1.0)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("bound", [1.25, 4.0])
+@pytest.mark.parametrize("n_rows", [50, 2000, 10**6])
+def test_the_bet_is_that_of_the_formula_or_the_largest_that_is_safe(
+    ratio, bound, n_rows
+):
+    bet, _ = tune_bet(constant(bound), ALPHA, DELTA, n_rows, bound, ratio)
+    best = math.sqrt(2 * math.log(1 / DELTA) / (n_rows * variance(bound, ratio)))
+    expected = min(SAFE * largest_bet(ratio, ALPHA, bound), best)
+    assert bet.on_tail == pytest.approx(expected, rel=1e-3)
+    assert bet.on_weight == pytest.approx(ratio * bet.on_tail)
+
+
+@pytest.mark.parametrize("bound", [1.25, 2.0, 4.0])
+def test_where_missingness_is_constant_the_bet_is_on_observed_rows_alone(bound):
+    """γ = λα makes the variance least: chance in the weights then has no part."""
+    bet, _ = tune_bet(constant(bound), ALPHA, DELTA, 10**5, bound)
+    assert bet.on_weight / bet.on_tail == pytest.approx(ALPHA, rel=0.02)
+    bet, _ = tune_bet(constant(bound), ALPHA, DELTA, 10**5, None)
+    assert bet.on_weight == bet.on_tail
+
+
+@pytest.mark.parametrize("n_rows", [1000, 10**4, 10**5])
+def test_the_error_to_expect_is_less_by_the_root_of_the_variance(n_rows):
+    """α − √(2 v log(1/δ)/n) to second order, and its spread is that of the mean."""
+    v = variance(2.0, ALPHA)
+    _, root = tune_bet(constant(2.0, 40_000), ALPHA, DELTA, n_rows, 2.0, ALPHA)
+    expected = ALPHA - math.sqrt(2 * v * math.log(1 / DELTA) / n_rows)
+    assert root == pytest.approx(math.sqrt(expected), rel=0.02)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    n_rows=st.integers(1, 300), seed=st.integers(0, 2**32), bold=st.floats(0.01, 1.0)
+)
+def test_the_error_of_ones_own_rows_is_within_a_row_of_the_certified_one(
+    n_rows, seed, bold
+):
+    scores = np.random.default_rng(seed).normal(size=n_rows)
+    sample = CalibrationSample.build(scores)
+    bet = Bet(bold * SAFE * largest_bet(0.0, 0.2, 1.0), 0.0)
+    passed = largest_tail(sample, [bet], 0.2, 0.3)
+    error = _own_error(sample, bet, 0.2, math.log(1 / 0.3), 1.0)
+    if passed < 0:
+        assert error == 0.0
+    else:
+        assert passed <= error * n_rows * (1 + 1e-9) + 1e-9
+        assert error * n_rows <= passed + 1
+
+
+def test_within_a_row_the_error_is_where_the_capital_runs_out():
+    """By a straight line between the row that passes and the next."""
+    sample = CalibrationSample.build(np.arange(40.0), np.full(40, 1.5), 1.5)
+    bet = Bet(0.5 * largest_bet(0.0, 0.3, 1.5), 0.0)
+    capital = log_capital(sample, bet, 0.3, 8)
+    needed = (2 * capital[1] + capital[2]) / 3
+    error = _own_error(sample, bet, 0.3, needed, 1.0)
+    assert error == pytest.approx(1.5 * (1 + 1 / 3) / 40)
+    assert _own_error(sample, bet, 0.3, 2 * needed, 2.0) == pytest.approx(error)
+
+
+def test_doubt_is_by_how_much_the_edges_are_off():
+    sample = constant(2.0, edges=(0.75, 1.5))
+    doubt = Doubt.of(sample, ALPHA, None)
+    assert doubt.shortfall == pytest.approx(0.25)
+    assert doubt.low == pytest.approx(0.75)
+    assert doubt.low_tail == pytest.approx(0.75)
+    assert doubt.high_tail == pytest.approx(1.5)
+    # Thinning keeps no row more often than the bound allows.
+    assert Doubt.of(sample, ALPHA, 1.0).low == pytest.approx(0.5)
+    assert Doubt.of(constant(2.0), ALPHA, 1.0).low == pytest.approx(0.5)
+    # A tail of no whole row is judged by its first one.
+    uneven = CalibrationSample.build(
+        [2.0, 1.0], [2.0, 2.0], 9.0, (np.array([1.0, 2.0]), np.array([4.0, 2.0]))
+    )
+    few = Doubt.of(uneven, 0.01, None)
+    assert (few.low_tail, few.high_tail) == (0.5, 2.0)
+
+
+def test_what_edges_take_off_is_taken_off_the_error_to_expect():
+    """By the shortfall of the weights, and by the tail that they may make larger."""
+    certain, doubtful = constant(2.0), constant(2.0, edges=(0.95, 1.1))
+    roots = [
+        tune_bet(training, ALPHA, DELTA, 10**5, 2.2, ratio)[1]
+        for ratio in (0.0, 1.0)
+        for training in (certain, doubtful)
+    ]
+    assert roots[1] / roots[0] == pytest.approx(1 / math.sqrt(1.1), rel=0.02)
+    # 5% of all weight is lost, half of α.
+    assert 0.6 < roots[3] / roots[2] < 0.8
+
+
+@pytest.mark.parametrize("edges", [None, (0.9, 1.2)])
+@pytest.mark.parametrize("n_rows", [60, 300, 3000])
+@pytest.mark.parametrize("bound", [1.5, 4.0])
+def test_auto_takes_the_largest_of_what_its_rules_expect(edges, n_rows, bound):
+    training = constant(bound, edges=edges)
+    bound *= 1.2  # which the largest that a weight may be doesn't exceed
+    doubt = Doubt.of(training, ALPHA, bound)
+    thinning = expected_thinning_root(n_rows, bound, ALPHA, DELTA)
+    counting = expected_counting_root(n_rows, bound, ALPHA, DELTA)
+    betting = TunedBettingRule(training).expected_root(n_rows, bound, ALPHA, DELTA)
+    expected = {
+        "thinning": thinning * math.sqrt(doubt.low / doubt.high_tail),
+        "counting": counting / math.sqrt(doubt.high_tail),
+        "tuned-betting": betting,
+    }
+    auto = make_rule("auto", training=training)
+    rule, root = auto.choose(n_rows, bound, ALPHA, DELTA)
+    assert root == pytest.approx(max(expected.values()))
+    assert expected[rule.name] == pytest.approx(root)
+
+
+@pytest.mark.parametrize("bound", [1.0, 3.0])
+@pytest.mark.parametrize("ratio", [0.0, 0.1, 0.6, 1.0])
+def test_an_empty_tail_grows_as_its_mean_log_factor(ratio, bound):
+    for bet in mixture(ratio, ALPHA, bound):
+        seen = 1 + bet.on_tail * ALPHA + bet.on_weight * (bound - 1)
+        lost = 1 + bet.on_tail * ALPHA - bet.on_weight
+        expected = math.log(seen) / bound + (1 - 1 / bound) * math.log(lost)
+        assert empty_tail_growth(bet, ALPHA, bound) == pytest.approx(expected)
+
+
+def test_bets_of_a_mixture_go_from_timid_to_the_boldest():
+    bets = mixture(0.5, ALPHA, 2.0)
+    boldest = SAFE * largest_bet(0.5, ALPHA, 2.0)
+    assert len(bets) == GRID
+    assert bets[-1].on_tail == pytest.approx(boldest)
+    assert bets[0].on_tail == pytest.approx(0.005 * boldest)
+    assert all(bet.on_weight == 0.5 * bet.on_tail for bet in bets)

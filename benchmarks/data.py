@@ -67,22 +67,31 @@ def gaussian_classes(
     return TwoClasses(X, y, np.linalg.solve(covariance, delta))
 
 
-def moment_mismatch(data: TwoClasses, coef: FloatArray) -> float:
-    """The norm of KLIEP's gradient, ‖tilted class-0 mean − class-1 mean‖.
+def tilt(data: TwoClasses, coef: FloatArray) -> FloatArray:
+    """Weights exp(θᵀx) of class 0's rows, which sum to one."""
+    scores = np.concatenate([block @ coef for block in blocks(data.rows(0))])
+    weights = np.exp(scores - scores.max())
+    return np.asarray(weights / weights.sum())
+
+
+def effective_rows(data: TwoClasses, coef: FloatArray) -> float:
+    """How many rows of class 0 the tilted mean is worth (Kish)."""
+    return float(1.0 / (tilt(data, coef) ** 2).sum())
+
+
+def moment_mismatch(data: TwoClasses, coef: FloatArray, l2: float = 0.0) -> float:
+    """The norm of KLIEP's gradient, ‖tilted class-0 mean − class-1 mean + l2·coef‖.
 
     In float64 whatever the table's type, in two passes, and with nothing of the
     package's.
     """
-    lower, upper = data.rows(0), data.rows(1)
-    scores = np.concatenate([block @ coef for block in blocks(lower)])
-    tilt = np.exp(scores - scores.max())
-    tilt /= tilt.sum()
+    weights, upper = tilt(data, coef), data.rows(1)
     tilted = sum(
-        tilt[i * BLOCK_ROWS : (i + 1) * BLOCK_ROWS] @ block
-        for i, block in enumerate(blocks(lower))
+        weights[i * BLOCK_ROWS : (i + 1) * BLOCK_ROWS] @ block
+        for i, block in enumerate(blocks(data.rows(0)))
     )
     mean = sum(block.sum(axis=0) for block in blocks(upper)) / len(upper)
-    return float(np.linalg.norm(tilted - mean))
+    return float(np.linalg.norm(tilted - mean + l2 * coef))
 
 
 def blocks(X: FloatArray) -> Iterator[FloatArray]:

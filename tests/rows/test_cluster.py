@@ -82,12 +82,20 @@ def test_digits_do_not_depend_on_which_worker_holds_what(cluster):
     source = of_collection(*collections(X, y))
     expected = mr.KLIEP().fit(source).coef_.copy()
     parts = {}
-    for holding in source.holdings:
+    for _, holding in source.holdings:
         for number in cluster.submit(_numbers, holding).result():
             parts[number] = cluster.submit(_part, holding, number)
     parts = [parts[number] for number in sorted(parts)]
     one = hold(cluster, parts, source.names, source.n_rows)
     np.testing.assert_array_equal(mr.KLIEP().fit(one).coef_, expected)
+
+
+def test_parts_stay_with_their_workers(cluster):
+    source = of_collection(*collections(*labelled()))
+    mr.KLIEP().fit(source)
+    holders = cluster.who_has([holding for _, holding in source.holdings])
+    for worker, holding in source.holdings:
+        assert tuple(holders[holding.key]) == (worker,)
 
 
 def test_dataframes_and_labels_of_text(cluster):

@@ -34,8 +34,8 @@ class ClusterSource(LabelledSource):
     Parameters
     ----------
     client : distributed.Client
-    holdings : tuple of distributed.Future
-        For each worker, the parts that it holds and their numbers.
+    holdings : tuple of (str, distributed.Future)
+        For each worker, its address, and the parts that it holds with their numbers.
     names : tuple of str
     n_rows : int
     n_parts : int
@@ -58,9 +58,17 @@ class ClusterSource(LabelledSource):
     ) -> _Result:
         """One task a worker; results by group, merged here in the parts' order."""
         fold_parts = partial(_fold_parts, work, merge, self.n_parts)
+        # Without a worker's address the scheduler may move its parts to another one.
         tasks = [
-            self.client.submit(fold_parts, holding, pure=False, retries=RETRIES)
-            for holding in self.holdings
+            self.client.submit(
+                fold_parts,
+                holding,
+                workers=[worker],
+                allow_other_workers=True,
+                pure=False,
+                retries=RETRIES,
+            )
+            for worker, holding in self.holdings
         ]
         try:
             found = [pair for pairs in self.client.gather(tasks) for pair in pairs]
@@ -97,13 +105,16 @@ def hold(
         least = min(held, key=lambda worker: len(held[worker]))
         held[min(at) if at else least].append(i)
     holdings = [
-        client.submit(
-            _hold,
-            numbers,
-            [parts[i] for i in numbers],
-            workers=[worker],
-            allow_other_workers=True,
-            pure=False,
+        (
+            worker,
+            client.submit(
+                _hold,
+                numbers,
+                [parts[i] for i in numbers],
+                workers=[worker],
+                allow_other_workers=True,
+                pure=False,
+            ),
         )
         for worker, numbers in held.items()
         if numbers

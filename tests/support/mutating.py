@@ -7,8 +7,9 @@ import copy
 import gc
 import importlib.abc
 import importlib.util
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -36,7 +37,12 @@ class Mutant:
     lines: range
     in_function: bool
     what: str
-    code: CodeType
+    make: Callable[[], CodeType]
+
+    @cached_property
+    def code(self) -> CodeType:
+        """Compiled when it is first needed: few of all mutants are tried."""
+        return self.make()
 
     def __str__(self) -> str:
         return f"{self.path.relative_to(ROOT)}:{self.line}: {self.what}"
@@ -145,8 +151,16 @@ def module_of(path: Path) -> str:
 
 def unchanged(path: Path) -> Mutant:
     """A file as it is, which no test may kill."""
-    code = compile(ast.parse(path.read_text()), str(path), "exec")
-    return Mutant(module_of(path), path, 0, range(0), True, "nothing", code)
+    tree = ast.parse(path.read_text())
+    make = partial(compile, tree, str(path), "exec")
+    return Mutant(module_of(path), path, 0, range(0), True, "nothing", make)
+
+
+def _compiled(tree: ast.Module, path: Path, place: Place, new: ast.AST) -> CodeType:
+    place.put(new)
+    code = compile(tree, str(path), "exec")
+    place.put(place.node)
+    return code
 
 
 def mutants_of(path: Path) -> list[Mutant]:
@@ -154,12 +168,11 @@ def mutants_of(path: Path) -> list[Mutant]:
     module, tree, found = module_of(path), ast.parse(path.read_text()), []
     for place in list(places(tree)):
         for new in changed(place.node):
-            place.put(ast.fix_missing_locations(ast.copy_location(new, place.node)))
-            code = compile(tree, str(path), "exec")
-            place.put(place.node)
+            new = ast.fix_missing_locations(ast.copy_location(new, place.node))
+            make = partial(_compiled, tree, path, place, new)
             line, what = getattr(place.node, "lineno", 0), _said(place.node, new)
             found.append(
-                Mutant(module, path, line, place.lines, place.in_function, what, code)
+                Mutant(module, path, line, place.lines, place.in_function, what, make)
             )
     return found
 

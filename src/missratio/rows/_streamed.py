@@ -166,9 +166,7 @@ class _Survey:
         part = block.of_class(label)
         # Rows are drawn by lot, which depends on where the block lies alone.
         rng = np.random.default_rng([block.start, len(part)])
-        chosen = np.flatnonzero(rng.random(len(part)) < self.share)
-        # Rows lie column by column, and those drawn row by row.
-        drawn = np.take(part, chosen, axis=0, mode="clip")
+        drawn = part[rng.random(len(part)) < self.share]
         if not self.linear:
             return _Found(len(part), (drawn,), None, None)
         source = MemorySource.of(part, part)

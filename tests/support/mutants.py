@@ -7,7 +7,8 @@ a condition, or a statement left out. Mutants of messages, types, docstrings and
 options of dataclasses are left out.
 
 The room's tests are collected once. Each of them is then run once, alone in a forked
-process, to learn how long it takes and which lines it runs. A mutant is tried in a
+process with code that was put in place as a mutant's is and has nothing changed, to
+learn how long it takes and which lines it runs. A mutant is tried in a
 forked process, too: its functions get the changed code, and the tests that run the
 changed line follow, the quickest first. What is changed outside of functions needs a
 new import, and all tests. A mutant is killed where a test fails, or where the tests
@@ -30,12 +31,21 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FunctionType
 from typing import NoReturn
 
 import pytest
-from mutating import ROOT, Finder, Mutant, infect, mutants_of, unchanged
+from mutating import (
+    ROOT,
+    Finder,
+    Mutant,
+    infect,
+    loaded_functions,
+    mutants_of,
+    unchanged,
+)
 
-MOST_BYTES = 8 << 30
+MOST_BYTES, MOST_SECONDS = 8 << 30, 300.0
 PRELOADED = (
     "coverage", "numpy", "scipy.stats", "scipy.special", "scipy.fft",
     "sklearn.ensemble", "sklearn.linear_model", "sklearn.pipeline", "joblib",
@@ -155,6 +165,7 @@ class Trial:
     """Where to print: what tests print is silenced."""
     folder: Path
     known: dict[str, Known] = field(default_factory=dict)
+    functions: list[FunctionType] = field(default_factory=list)
     killed: int = 0
     tried: int = 0
 
@@ -167,6 +178,10 @@ class Trial:
 
         files = sorted({str(mutant.path) for mutant in self.chosen})
         kept = self.folder / "known"
+        self.functions = loaded_functions(set(files))
+        # Code with nothing changed: all tests must pass with it.
+        for name in files:
+            infect(self.functions, unchanged(Path(name)))
 
         def alone(item: pytest.Item) -> None:
             measured = coverage.Coverage(data_file=None, include=files, config_file="")
@@ -182,21 +197,12 @@ class Trial:
             kept.write_bytes(pickle.dumps(known))
 
         for item in items:
-            if not forked(lambda item=item: alone(item)):  # type: ignore[misc]
-                self.say(f"{self.name}: without a mutant a test fails: {item.nodeid}")
+            if not forked(lambda item=item: alone(item), MOST_SECONDS):  # type: ignore[misc]
+                self.say(f"{self.name}: without a change a test fails: {item.nodeid}")
                 os._exit(1)
             self.known[item.nodeid] = pickle.loads(kept.read_bytes())
         seconds = sum(known.seconds for known in self.known.values())
         self.say(f"{self.name}: {len(items)} tests, {seconds:.0f} s in all")
-
-        def without() -> None:
-            for name in files:
-                infect(unchanged(Path(name)))
-            run_tests(items)
-
-        if not forked(without, self.seconds(items)):
-            self.say(f"{self.name}: a mutant that changes nothing is killed")
-            os._exit(1)
 
     def of(self, mutant: Mutant, items: list[pytest.Item]) -> list[pytest.Item]:
         """The tests that could notice a mutant, the quickest first."""
@@ -219,7 +225,7 @@ class Trial:
                 tests = self.of(mutant, items)
 
                 def work(mutant: Mutant = mutant, tests: list = tests) -> None:
-                    infect(mutant)
+                    infect(self.functions, mutant)
                     run_tests(tests)
 
                 self.note(mutant, forked(work, self.seconds(tests)), len(tests))

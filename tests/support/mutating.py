@@ -7,7 +7,7 @@ import copy
 import gc
 import importlib.abc
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -193,13 +193,18 @@ def _functions_of(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:
             yield from _functions_of(each)
 
 
-def infect(mutant: Mutant) -> None:
-    """Give a mutant's code to the functions of its module that are loaded."""
+def loaded_functions(files: Container[str]) -> list[FunctionType]:
+    """The functions that are loaded and come from some files."""
+    # Not isinstance, which asks a proxy for the class of what it stands for.
+    every = (each for each in gc.get_objects() if type(each) is FunctionType)
+    return [each for each in every if each.__code__.co_filename in files]
+
+
+def infect(functions: Sequence[FunctionType], mutant: Mutant) -> None:
+    """Give a mutant's code to the functions that are its."""
     codes = dict(_functions_of(mutant.code))
-    for each in gc.get_objects():
-        # Not isinstance, which asks a proxy for the class of what it stands for.
-        if type(each) is FunctionType:
-            old = each.__code__
-            key = old.co_qualname, old.co_firstlineno
-            if old.co_filename == str(mutant.path) and key in codes:
-                each.__code__ = codes[key]
+    for each in functions:
+        old = each.__code__
+        key = old.co_qualname, old.co_firstlineno
+        if old.co_filename == str(mutant.path) and key in codes:
+            each.__code__ = codes[key]

@@ -25,8 +25,6 @@ _Result = TypeVar("_Result")
 # take more memory, and with fewer threads wait more for the interpreter.
 BATCH_NUMBERS = 1_310_720
 SHOWN = 10
-# Arrow's names of the types that are used as they lie.
-FLOATS: dict[str, Any] = {"double": np.dtype(np.float64), "float": np.dtype(np.float32)}
 
 
 @dataclass(frozen=True)
@@ -353,15 +351,13 @@ def _numbers(array: pa.Array) -> FloatArray:
     import pyarrow as pa
     import pyarrow.types as t
 
-    # Asked once for each column of each batch: types that need no cast come first.
-    name = str(array.type)
-    if name not in FLOATS:
-        if t.is_dictionary(array.type):
-            array = array.dictionary_decode()
-        array, name = array.cast(pa.float64(), safe=False), "double"
+    if t.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if not t.is_floating(array.type) or t.is_float16(array.type):
+        array = array.cast(pa.float64(), safe=False)
     if not array.null_count and len(array):
         # As `to_numpy`, which would let go of the interpreter for every column.
-        dtype = FLOATS[name]
+        dtype = np.dtype(array.type.to_pandas_dtype())
         start = array.offset * dtype.itemsize
         return np.frombuffer(array.buffers()[1], dtype, len(array), start)
     numbers: FloatArray = array.to_numpy(zero_copy_only=False)

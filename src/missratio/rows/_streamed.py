@@ -153,7 +153,7 @@ class _Survey:
 
     def __call__(self, block: LabelledBlock) -> dict[Any, _Found]:
         block.check_no_infinity(self.names)
-        labels = distinct(block.labels)
+        labels = np.unique(block.labels)
         if len(labels) > MOST_LABELS:
             raise ValueError(
                 f"The labels in {block.where} have {len(labels)} values and more, and "
@@ -166,9 +166,7 @@ class _Survey:
         part = block.of_class(label)
         # Rows are drawn by lot, which depends on where the block lies alone.
         rng = np.random.default_rng([block.start, len(part)])
-        chosen = np.flatnonzero(rng.random(len(part)) < self.share)
-        # Rows lie column by column, and those drawn row by row.
-        drawn = np.take(part, chosen, axis=0, mode="clip")
+        drawn = part[rng.random(len(part)) < self.share]
         if not self.linear:
             return _Found(len(part), (drawn,), None, None)
         source = MemorySource.of(part, part)
@@ -182,14 +180,6 @@ class _Survey:
             rows.block_feature_sums(whole, np.arange(part.shape[1]), None),
             rows.block_complete_sums(whole),
         )
-
-
-def distinct(labels: Any) -> Any:
-    """The values of labels in their order; quick where there are two of them."""
-    others = labels[labels != labels[:1]]
-    if not len(others) or (others == others[0]).all():
-        return np.unique(np.append(labels[:1], others[:1]))
-    return np.unique(labels)
 
 
 def _merge_found(parts: Sequence[dict[Any, _Found]]) -> dict[Any, _Found]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.blocks import gathered
 from missratio._base.typing import FloatArray, IntArray
 from missratio.objective import Term
 
@@ -194,7 +195,7 @@ def accumulate(
             curvature = _second_moments(mass, features, at)
         elif picked is not None:
             rows, masses = picked
-            few = np.take(features[0], rows, axis=0, mode="clip")[None]
+            few = gathered(features[0], rows)[None]
             curvature = _second_moments(masses[i], few, at)
         scale = zero + term.log_scale
         sums.append(Sums(scale, value, slope, curvature, low, high))

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from missratio._base.blocks import gathered
 from missratio._base.typing import FloatArray, IntArray
 from missratio.rows._partitions import is_collection
 
@@ -81,10 +82,7 @@ class LabelledBlock:
         index = np.flatnonzero(chosen)
         if isinstance(self.table, BlockColumns):
             return self.table.take(index)
-        # Rows that lie column by column stay so.
-        if self.table.flags.f_contiguous:
-            return np.take(self.table.T, index, axis=1, mode="clip").T
-        return np.take(self.table, index, axis=0, mode="clip")
+        return gathered(self.table, index)
 
     def check_no_infinity(self, names: Sequence[str]) -> None:
         """Refuse infinities, and say where the first one lies."""

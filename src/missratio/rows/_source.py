@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
+from missratio._base.blocks import gathered
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 
@@ -193,7 +194,7 @@ class MemorySource:
         if isinstance(index, slice):
             first, step = index.start, index.step
             return table[first + step * start : first + step * stop : step]
-        return np.take(table, index[start:stop], axis=0, mode="clip")
+        return gathered(table, index[start:stop])
 
     def row_number(self, row: int) -> int:
         """Where a chosen row is in the table, for messages."""

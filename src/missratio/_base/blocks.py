@@ -107,6 +107,8 @@ def in_double(X: Any) -> Any:
 
     So a row has one score, whichever precision its values are asked for in.
     """
+    if isinstance(X, np.ndarray):
+        return X.astype(np.float64) if X.dtype == np.float32 else X
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         single = [name for name, kind in frame.schema.items() if kind == nw.Float32]

@@ -16,7 +16,9 @@ ROUNDING = 1e-6
 
 def complete_mask(X: Any) -> BoolArray:
     """Which rows of an array or dataframe have no missing value."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = None
+    if not isinstance(X, np.ndarray):
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         missing = np.zeros(len(frame), dtype=bool)
         for name in frame.columns:

@@ -38,14 +38,15 @@ class Term:
     @classmethod
     def exponential(cls, score: FloatArray) -> Term:
         """g(s) = exp(s), scaled by its largest value where that is far from one."""
-        highest = score.max(axis=-1)
-        log_scale = np.where(np.abs(highest) <= MODERATE, 0.0, highest)
         # Operations are few: threads wait for the interpreter between them.
-        if log_scale.any():
-            scaled = score - log_scale[..., None].astype(score.dtype)
-            np.exp(scaled, out=scaled)
-        else:
+        highest = score.max(axis=-1)
+        moderate = np.abs(highest) <= MODERATE
+        if moderate.all():
             scaled = np.exp(score)
+            return cls(scaled, scaled, scaled, 0.0, highest)
+        log_scale = np.where(moderate, 0.0, highest)
+        scaled = score - log_scale[..., None].astype(score.dtype)
+        np.exp(scaled, out=scaled)
         return cls(scaled, scaled, scaled, log_scale, highest)
 
     @classmethod

@@ -203,8 +203,13 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         given = X
         if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biu":
             # Nothing can be wrong with such labels but their number.
-            with text_columns_named(X):
-                X = validate_data(self, X, skip_check_array=_is_plain(X), **options)
+            if reset and _is_plain(X):
+                # Nor with such a table; a tenth of a small fit is spent to find out.
+                self.n_features_in_ = X.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
+            else:
+                with text_columns_named(X):
+                    X = validate_data(self, X, **options)
             check_consistent_length(X, y)
         else:
             with text_columns_named(X):

@@ -288,11 +288,10 @@ class JointRatio(ReadingRatio):
         self.weight_check_ = {
             rows.label: sums.check() for rows, sums in found if rows.weighing.corrects
         }
-        sizes = np.broadcast_to(problem.numerator.kish, self.coef_.shape)
         self._summary = {
             "numerator_mean": problem.centre(),
             "mismatch": solution.gradient,
-            "effective_rows": sizes.copy(),
+            "effective_rows": np.zeros(self.coef_.shape) + problem.numerator.kish,
         }
 
     def _is_log_linear(self) -> bool:

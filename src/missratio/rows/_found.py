@@ -17,7 +17,8 @@ from missratio.weights import SampleSize, warn_if_concentrated, worst_case_sampl
 
 def effective_size(rows: ClassRows, sums: WeightSums) -> SampleSize:
     """The effective size, of the feature with the least where they differ."""
-    worst = int(np.argmin(sums.kish))
+    kish = sums.kish
+    worst = int(kish.argmin())
     observed = int(sums.count[worst])
     if not rows.weighing.corrects:
         largest = 1.0 - observed / rows.n_rows
@@ -28,7 +29,7 @@ def effective_size(rows: ClassRows, sums: WeightSums) -> SampleSize:
     worst_case = worst_case_sample_size(rows.n_rows, largest)
     if not rows.weighing.corrects:
         worst_case = float(observed)
-    return SampleSize(rows.n_rows, observed, float(sums.kish[worst]), worst_case)
+    return SampleSize(rows.n_rows, observed, float(kish[worst]), worst_case)
 
 
 def warn_of_concentration(

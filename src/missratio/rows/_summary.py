@@ -86,10 +86,10 @@ class WeightSums:
     @property
     def kish(self) -> FloatArray:
         """Kish's effective sample size (Σw)²/Σw²."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            size = self.total**2 / np.where(self.squares > 0, self.squares, 1.0)
+        # Divided first, so that the square of a sum can't overflow.
+        quotient = self.total / np.maximum(self.squares, 1e-300)
         # Rounding must not break the inequality.
-        return np.minimum(size, self.count)
+        return np.minimum(self.total * quotient, self.count)
 
     def check(self) -> WeightCheck:
         """The mean of the weights beside the one that a right φ gives it."""

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from missratio._base.threads import single_threaded
 from missratio._base.typing import FloatArray
 from missratio.reproduce._experiment import Conditions, Experiment, fits_of
+from missratio.reproduce._memory import keep_freed_memory
 from missratio.reproduce._registry import EXPERIMENTS
 from missratio.reproduce._results import Result
 from missratio.reproduce._store import Finished, Store, Task
@@ -117,6 +118,7 @@ class Plan:
 
 def compute(task: Task) -> tuple[Task, Finished]:
     """Compute a task on one core, so that how many there are changes no digit."""
+    keep_freed_memory()
     began = time.process_time()
     experiment = EXPERIMENTS[task.experiment]
     with single_threaded(), threadpool_limits(1, user_api="openmp"):

@@ -54,7 +54,8 @@ class WeightedRows:
         starts[:1] = True
         for column in rows.T:
             # NaN comes last, and is the same as NaN.
-            starts[1:] |= (column[1:] != column[:-1]) & ~np.isnan(column[:-1])
+            last = min(int(np.searchsorted(column, np.nan)), len(column) - 1)
+            starts[1 : last + 1] |= column[1 : last + 1] != column[:last]
         (first,) = np.nonzero(starts)
         weights = np.diff(first, append=len(rows)).astype(np.float64)
         return cls(rows[first], weights)

@@ -169,20 +169,20 @@ def draw_run(
     denominator, complete, calibration, test = parts
     # 3. Lose entries of class 1, column by column, by their value before any scaling.
     intercepts, slopes = loss.draw(rng)
-    numerator, queried = complete.copy(order="F"), []
+    numerator, lost, queried = complete.copy(order="F"), [], []
     for j, log_odds in enumerate(zip(intercepts, slopes, strict=True)):
         phi = LogisticMissingness(*log_odds)
         numerator[:, j : j + 1] = corrupt(complete[:, j : j + 1], phi, rng)
         # 4. Look some of them up.
-        (lost,) = np.nonzero(np.isnan(numerator[:, j]))
-        n_queries = min(sizes.queries, len(lost))
-        queried.append(rng.choice(lost, n_queries, replace=False))
+        lost.append(np.flatnonzero(np.isnan(numerator[:, j])))
+        n_queries = min(sizes.queries, len(lost[j]))
+        queried.append(rng.choice(lost[j], n_queries, replace=False))
     # 5. Normalise by class 0 and what is left of class 1.
     every = (numerator, complete, denominator, calibration, test)
-    centre = _means(denominator, numerator)
+    centre = _means(denominator, numerator, lost)
     for rows in every:
         rows -= centre
-    scale = np.sqrt(_means(denominator, numerator, power=2))
+    scale = np.sqrt(_means(denominator, numerator, lost, power=2))
     scale[scale == 0.0] = 1.0
     for rows in every:
         rows /= scale
@@ -218,14 +218,19 @@ def _filled(parts: Sequence[FloatArray], corrected: bool) -> list[FloatArray]:
     return [np.where(np.isnan(rows), mean, rows) for rows, mean in pairs]
 
 
-def _means(*samples: FloatArray, power: int = 1) -> FloatArray:
-    """Means of all samples' values or squares, column by column, NaN left out."""
-    total, count = np.zeros((2, samples[0].shape[1]))
-    for rows in samples:
-        for j, column in enumerate(rows.T):
-            (missing,) = np.nonzero(np.isnan(column))
-            known = column.copy()
-            known[missing] = 0.0
-            total[j] += known.sum() if power == 1 else known @ known
-            count[j] += len(column) - len(missing)
-    return np.asarray(total / count)
+def _means(
+    denominator: FloatArray,
+    numerator: FloatArray,
+    lost: Sequence[IntArray],
+    *,
+    power: int = 1,
+) -> FloatArray:
+    """Means of both classes' values or squares, column by column, without the lost."""
+    means = np.empty(len(lost))
+    for j, own in enumerate(lost):
+        known = numerator[:, j].copy()
+        known[own] = 0.0
+        columns = (np.ascontiguousarray(denominator[:, j]), known)
+        total = sum(each.sum() if power == 1 else each @ each for each in columns)
+        means[j] = total / (len(denominator) + len(known) - len(own))
+    return means

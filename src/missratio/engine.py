@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from missratio._base.threads import one_blas_thread, share
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.moments import merge_all
 from missratio.rows import ClassRows, RowBlock, Unweighted, block_count
 
@@ -108,7 +108,7 @@ class Sample:
         """Features of a few hundred rows from all over the sample."""
         return self.features[:, :: 1 + self.n_rows // 256]
 
-    def problems(self, which: slice) -> Sample:
+    def problems(self, which: slice | BoolArray) -> Sample:
         """The sample of some problems of the batch."""
         weights = self.weights
         if weights is not None and len(weights) > 1:
@@ -286,7 +286,7 @@ class RowSample:
         features, _ = replace(self, rows=rows)._block(rows.source.block(0, rows.n_rows))
         return features
 
-    def problems(self, which: slice) -> RowSample:
+    def problems(self, which: slice | BoolArray) -> RowSample:
         """The sample of some problems of the batch."""
         if self.features is None:
             return self

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from missratio._base.typing import FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.solver import Evaluation, Solution, newton
 
 TOLERANCE = 1e-7
@@ -58,6 +58,11 @@ class LogisticBatch:
         problem = _WithOffset(alone, offset)
         solution = newton(problem, theta[:, :1], tol=TOLERANCE, max_iter=MAX_ITERATIONS)
         return np.concatenate([solution.theta, theta[:, 1:]], axis=1)
+
+    def problems(self, which: BoolArray) -> LogisticBatch:
+        """Some problems of the batch."""
+        parts = (self.design[which], self.outcome[which], self.mass[which])
+        return LogisticBatch(*parts, self.penalised)
 
     @cached_property
     def _sign(self) -> FloatArray:
@@ -127,6 +132,10 @@ class _WithOffset:
     def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
         score = _dot(self.batch.design, theta) + self.offset
         return self.batch.at_score(score, second_order=second_order)
+
+    def problems(self, which: BoolArray) -> _WithOffset:
+        """Some problems of the batch."""
+        return _WithOffset(self.batch.problems(which), self.offset[which])
 
 
 def _dot(columns: FloatArray, vectors: FloatArray) -> FloatArray:

@@ -59,7 +59,7 @@ class WeightedMean:
         """Means are divided already."""
         return np.ones(len(self.mass))
 
-    def problems(self, which: slice) -> WeightedMean:
+    def problems(self, which: slice | BoolArray) -> WeightedMean:
         """The means of some problems of the batch."""
         return WeightedMean(self.mean[which], self.mass[which])
 
@@ -372,7 +372,7 @@ class RatioProblem:
         denominator = self.denominator.held(stride, self.centre)
         return replace(self, numerator=numerator, denominator=denominator)
 
-    def problems(self, which: slice) -> RatioProblem:
+    def problems(self, which: slice | BoolArray) -> RatioProblem:
         """Some problems of the batch."""
         return replace(
             self,

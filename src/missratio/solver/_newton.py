@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy.linalg.lapack import dposv as posv
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.solver._result import Evaluate, Evaluation, Solution, Status
+from missratio.solver._result import (
+    Evaluate,
+    Evaluation,
+    Separable,
+    Solution,
+    Status,
+)
 
 SUFFICIENT_DECREASE = 1e-4
 RUNNING, NO_OPTIMUM = int(Status.RUNNING), int(Status.NO_OPTIMUM)
@@ -42,7 +48,9 @@ def newton(
     Parameters
     ----------
     evaluate : callable
-        Value, gradient and (on demand) Hessian of every problem in the batch.
+        Value, gradient and (on demand) Hessian of every problem in the batch. Where it
+        has a method `problems`, the others are left behind as soon as no more than half
+        of a batch still run.
     start : ndarray of shape (n_problems, n_parameters)
     tol : float
         A problem has converged when its Newton decrement √(gᵀH⁻¹g) is at most this.
@@ -58,10 +66,36 @@ def newton(
     Solution
     """
     state = _State.at(np.array(start), evaluate, first, tol)
-    for trials in range(1, TRIALS * max_iter + 1):
+    _iterate(evaluate, state, _Limits(tol, max_iter, ROUNDING * precision))
+    state.status[state.status == RUNNING] = OUT_OF_ITERATIONS
+    return state.solution()
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """When a problem is solved, and when it is given up."""
+
+    tol: float
+    max_iter: int
+    # The relative error of the objective's values.
+    noise: float
+
+
+def _iterate(
+    evaluate: Evaluate, state: _State, limits: _Limits, trials: int = 0
+) -> None:
+    """Take steps until no problem runs, or so many were tried as may be."""
+    tol, max_iter = limits.tol, limits.max_iter
+    for n_trials in range(trials + 1, TRIALS * max_iter + 1):
         running = state.status == RUNNING
-        if not running.any():
-            break
+        n_running = np.count_nonzero(running)
+        if not n_running:
+            return
+        if 2 * n_running <= len(running) and isinstance(evaluate, Separable):
+            rest = state.take(running)
+            _iterate(evaluate.problems(running), rest, limits, n_trials - 1)
+            state.put(running, rest)
+            return
         # 1. Try a step for every problem that still runs; a Hessian is left out where
         #    it should be the last.
         trial = state.theta + running[:, None] * state.direction
@@ -69,7 +103,7 @@ def newton(
         there = evaluate(trial, second_order=not state.exact or far)
 
         # 2. Take it where the objective falls enough, up to its rounding error.
-        noise = ROUNDING * precision * np.maximum(1.0, np.abs(state.value))
+        noise = limits.noise * np.maximum(1.0, np.abs(state.value))
         taken = running & falls(there, state.value, state.decrement, noise)
         state.move(trial, there, taken)
 
@@ -81,12 +115,9 @@ def newton(
         state.status[running & ((state.plain <= tol) | sunk)] = CONVERGED
         state.status[taken & there.no_optimum] = NO_OPTIMUM
         state.status[running & (state.damping > MOST_DAMPING)] = STALLED
-        if trials >= max_iter:
+        if n_trials >= max_iter:
             spent = (state.status == RUNNING) & (state.n_iter >= max_iter)
             state.status[spent] = OUT_OF_ITERATIONS
-
-    state.status[state.status == RUNNING] = OUT_OF_ITERATIONS
-    return state.solution()
 
 
 @dataclass(slots=True)
@@ -147,6 +178,25 @@ class _State:
             lift = self.damping[:, None] * self.scale
             damped = newton_direction(self.curvature, self.gradient, lift)
             self.direction, self.decrement = damped
+
+    def take(self, which: BoolArray) -> _State:
+        """Some problems of the batch."""
+        return replace(
+            self, **{name: getattr(self, name)[which] for name in self._arrays}
+        )
+
+    def put(self, which: BoolArray, part: _State) -> None:
+        """Go on where some problems of the batch went on to."""
+        for name in self._arrays:
+            merged = getattr(self, name).copy()
+            merged[which] = getattr(part, name)
+            setattr(self, name, merged)
+        self.exact = part.exact
+
+    @property
+    def _arrays(self) -> list[str]:
+        """What is known of each problem, in the order of the fields."""
+        return [each.name for each in fields(self) if each.name != "exact"]
 
     def solution(self) -> Solution:
         return Solution(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -55,6 +55,15 @@ class Evaluate(Protocol):
 
     def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
         """Evaluate all problems of the batch at theta (n_problems, n_parameters)."""
+        ...
+
+
+@runtime_checkable
+class Separable(Evaluate, Protocol):
+    """A batch of problems that some can be taken from."""
+
+    def problems(self, which: Any) -> Evaluate:
+        """Some problems of the batch, by a slice or a mask."""
         ...
 
 

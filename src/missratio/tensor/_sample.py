@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from missratio._base.typing import FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.moments import Link, Parameters, Sums, merge_all
 from missratio.objective import KLIEPObjective, Term
 from missratio.tensor import _fused
@@ -211,7 +211,7 @@ class TensorSample:
         peeked: FloatArray = as_numpy(few[:: 1 + len(few) // PEEKED])[None]
         return peeked
 
-    def problems(self, which: slice) -> TensorSample:
+    def problems(self, which: slice | BoolArray) -> TensorSample:
         """Itself: there is one problem."""
         return self
 

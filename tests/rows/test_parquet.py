@@ -1,5 +1,7 @@
 """Parquet files fit as the same rows in memory do, in bounded memory."""
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -146,6 +148,31 @@ def test_text_labels_and_nulls(tmp_path):
     assert fitted.classes_.tolist() == ["sick", "well"]
 
 
+def coded(values):
+    return pa.array(values).dictionary_encode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (coded, [3.0, 1.0, 3.0, 2.0, 1.0]),
+        (coded, [3, 1, 3, 2, 1]),
+        (pa.array, [True, False, True, True, False]),
+        (lambda v: pa.array(v, pa.float16()), np.array([0.5, 1, 2, 0, 1], np.float16)),
+        (lambda v: pa.array(v, pa.decimal128(5, 2)), [*map(Decimal, "31214")]),
+    ],
+    ids=["coded floats", "coded integers", "truth values", "half floats", "decimals"],
+)
+def test_every_kind_of_number_is_read_as_the_number_it_is(tmp_path, kind, values):
+    table = pa.table({"a": kind(values), "y": coded(["u", "v", "u", "v", "u"])})
+    pq.write_table(table, tmp_path / "t.parquet")
+    ((rows, labels),) = mr.scan_parquet(tmp_path, "y").fold(
+        lambda block: [(np.array(block.rows), block.labels)], lambda parts: sum(parts, [])
+    )
+    assert rows[:, 0].tolist() == [float(value) for value in values]
+    assert labels.tolist() == ["u", "v", "u", "v", "u"]
+
+
 def test_float32_stays_float32(tmp_path):
     X, y = labelled(n_rows=400)
     source = mr.scan_parquet(write(tmp_path / "t", X.astype(np.float32), y), "y")
@@ -174,6 +201,25 @@ class TestErrors:
             mr.scan_parquet(folder, target="y")
         with pytest.raises(ValueError, match="no target column 'label'"):
             mr.scan_parquet(folder / "0.parquet", target="label")
+
+    @pytest.mark.parametrize(
+        ("columns", "said"),
+        [
+            ({"y": [0, 1]}, "has no column besides 'y' to fit"),
+            (
+                {"a": pa.array([], pa.float64()), "y": pa.array([], pa.int64())},
+                r"The 1 Parquet file\(s\) have no row",
+            ),
+            (
+                {"a": pa.array([0, 1], pa.date32()), "y": [0, 1]},
+                r"'a'.*date32",
+            ),
+        ],
+    )
+    def test_files_without_numbers_or_rows_say_so(self, tmp_path, columns, said):
+        pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+        with pytest.raises(ValueError, match=said):
+            mr.scan_parquet(tmp_path, "y")
 
     def test_an_infinite_value_is_found_by_file_and_row_group(self, tmp_path):
         X, y = labelled(n_rows=900)

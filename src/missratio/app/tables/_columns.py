@@ -168,7 +168,7 @@ class ColumnReader:
         forced = name in self.categorical
         self.check_kind(column.type, name)
         if is_number(column.type) and not forced:
-            if column.null_count == len(column):
+            if _is_blank(column):
                 raise self.without_values(name)
             return TableColumn(name)
         column = flat(column)
@@ -289,3 +289,10 @@ def refused(where: str, problems: dict[str, str]) -> TableError:
         + "\n".join(f"- {problem}" for problem in problems.values())
         + f"\nTo leave all of them out: {drop}"
     )
+
+
+def _is_blank(column: Any) -> bool:
+    """Whether a column of numbers has none, but nulls and NaN."""
+    from pyarrow import compute
+
+    return bool(compute.all(compute.is_null(column, nan_is_null=True)).as_py())

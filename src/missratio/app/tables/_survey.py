@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files import Cells, NotNumbersError, is_number, is_text, whole_numbers
 from missratio.app.tables._columns import MOST_LEVELS, ColumnReader, Misfit
 from missratio.app.tables._encoder import Encoder, TableColumn, flat
@@ -46,9 +46,9 @@ class ColumnSurvey:
     low: float = np.inf
     high: float = -np.inf
 
-    def add(self, column: Any, cells: Cells, row: int, labels: _Labels) -> None:
-        """Look at another batch."""
-        missing = np.zeros(len(column), dtype=bool)
+    def add(self, column: Any, cells: Cells, row: int, labels: _Labels) -> BoolArray:
+        """Look at another batch; which of its cells are missing."""
+        missing: BoolArray = np.zeros(len(column), dtype=bool)
         if is_text(column.type):
             texts = cells.texts(column)
             missing = texts.is_null().to_numpy(zero_copy_only=False)
@@ -65,6 +65,7 @@ class ColumnSurvey:
             self._range(numbers[~missing])
         self.n_known += int((~missing).sum())
         labels.count(missing, self.n_missing)
+        return missing
 
     def _misfit(self, error: NotNumbersError, row: int) -> None:
         before = self.misfit or Misfit(error.doubt, row + error.row, error.text, 0)
@@ -163,9 +164,8 @@ def survey_columns(
             labels.count(slice(None), counts)
             gaps = np.zeros(len(batch), dtype=bool)
             for name in usable:
-                column = flat(batch.column(name))
-                found[name].add(column, cells, group.start + row, labels)
-                gaps |= column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+                column, start = flat(batch.column(name)), group.start + row
+                gaps |= found[name].add(column, cells, start, labels)
             labels.count(gaps, incomplete)
         on_group()
     reader = ColumnReader(

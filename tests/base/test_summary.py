@@ -76,3 +76,51 @@ def test_long_tables_and_names_are_cut_where_they_are_seen():
 def test_a_ratio_that_isnt_fitted_has_no_summary():
     with pytest.raises(ValueError, match="not fitted"):
         mr.KLIEP().summary()
+
+
+def test_a_long_fact_has_a_line_of_its_own():
+    facts = (("a", "1"), ("b", "word " * 30), ("c", "2"), ("d", "3"))
+    lines = str(Summary("t", facts)).splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    (own,) = (line for line in lines if line.startswith("b: "))
+    assert "a: 1" not in own
+    assert any("c: 2" in line and "d: 3" in line for line in lines)
+
+
+def notes(ratio):
+    return " ".join(str(ratio.summary()).split())
+
+
+def test_a_ratio_without_an_optimum_says_so_and_offers_no_standard_errors(fitted):
+    _, X, y, phi = fitted
+    with pytest.warns(mr.exceptions.NotSolvedWarning):
+        ratio = mr.KLIEP(missingness={1: phi}, max_iter=1, tol=1e-14).fit(X, y)
+    assert "The optimum wasn't reached: coefficients may mean nothing" in notes(ratio)
+    assert "converged: no" in notes(ratio)
+    assert "Standard errors" not in notes(ratio)
+
+
+def test_standard_errors_are_offered_only_where_they_are_given(two_normals):
+    X, y = two_normals(300, 2)
+    assert "Standard errors: ratio_uncertainty(" in notes(mr.KLIEP().fit(X, y))
+    sparse = mr.KLIEP(l1=0.01).fit(X, y)
+    with pytest.raises(ValueError, match="Use a ridge penalty"):
+        mr.ratio_uncertainty(sparse, X, y)
+    assert "Standard errors" not in notes(sparse)
+    nearly_all = mr.LogisticMissingness([3.0, 3.0], 0.5)
+    X[y == 0] = mr.corrupt(X[y == 0], nearly_all, random_state=0)
+    few = mr.KLIEP(
+        missingness={0: nearly_all}, l2=0.1, fallback="naive-bayes"
+    ).fit(X, y)  # fmt: skip
+    assert few.fallback_used_
+    with pytest.raises(ValueError, match="its columns were taken as independent"):
+        mr.ratio_uncertainty(few, X, y)
+    assert "its columns were taken as independent" in notes(few)
+    assert "Standard errors" not in notes(few)
+
+
+def test_a_ratio_without_coefficients_has_facts_alone(two_normals):
+    X, y = two_normals(100, 2)
+    text = notes(mr.KernelRatio(sigma_grid=3, random_state=0).fit(X, y))
+    assert "numerator: 1" in text
+    assert "Standard errors" not in text

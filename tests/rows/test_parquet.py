@@ -167,7 +167,8 @@ def test_every_kind_of_number_is_read_as_the_number_it_is(tmp_path, kind, values
     table = pa.table({"a": kind(values), "y": coded(["u", "v", "u", "v", "u"])})
     pq.write_table(table, tmp_path / "t.parquet")
     ((rows, labels),) = mr.scan_parquet(tmp_path, "y").fold(
-        lambda block: [(np.array(block.rows), block.labels)], lambda parts: sum(parts, [])
+        lambda block: [(np.array(block.rows), block.labels)],
+        lambda parts: sum(parts, []),
     )
     assert rows[:, 0].tolist() == [float(value) for value in values]
     assert labels.tolist() == ["u", "v", "u", "v", "u"]

@@ -75,9 +75,17 @@ def _notes(ratio: Any, has_coefficients: bool) -> list[str]:
             "The denominator has too few complete rows, and its columns were taken as "
             "independent."
         )
-    if has_coefficients:
+    if has_coefficients and not notes and _has_standard_errors(ratio):
         notes.append(
             "Standard errors: ratio_uncertainty(ratio, X, y).summary(), with the rows "
             "of the fit."
         )
     return notes
+
+
+def _has_standard_errors(ratio: Any) -> bool:
+    """Whether the sandwich formula is for such a ratio, solved as it was."""
+    from missratio.ratio._optimum import joint_ratio
+
+    joint = joint_ratio(ratio)
+    return bool(joint._is_log_linear() and not joint._fitted_strength[0].any())

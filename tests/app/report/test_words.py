@@ -77,7 +77,9 @@ def test_nothing_is_said_of_phi_where_nothing_is_known(certificate):
 def test_promises_about_precision_are_in_the_headline(grouped):
     headline = group_words(grouped[0].certificate_)["headline"]
     assert "at most 8% of complete class-0 rows in group 'old'" in headline
-    assert "at least 60% of the rows classified as class 1 are of that class" in headline
+    assert (
+        "at least 60% of the rows classified as class 1 are of that class" in headline
+    )
 
 
 def test_where_no_promise_is_kept_the_headline_says_so(grouped):
@@ -174,7 +176,9 @@ def test_a_method_compared_with_none_that_worked_has_no_next():
     assert _other_method(data) == []
     candidates[1]["power"] = 0.25
     ((_, text),) = _other_method(data)
-    assert "js did best of those compared; the next, trees, had a power of 25.0%" in text
+    assert (
+        "js did best of those compared; the next, trees, had a power of 25.0%" in text
+    )
 
 
 def test_columns_that_the_fit_had_no_data_on_are_named():

@@ -213,7 +213,8 @@ class MeasuredClasses(MeasuredErrors):
             canonical(label): place
             for place, label in enumerate(self.model.classes_.tolist())
         }
-        true = np.array([places.get(canonical(text), -1) for text in texts])
+        labels = [None if text is None else canonical(text) for text in texts]
+        true = np.array([places.get(label, -1) for label in labels])
         known = true >= 0
         np.add.at(self.counts, (true[known], codes[known]), 1)
         self.unknown += int((~known).sum())

@@ -1,5 +1,6 @@
 """Workbooks are read as they look in a spreadsheet, or refused with what to do."""
 
+import errno
 import zipfile
 from datetime import date, time
 
@@ -7,6 +8,7 @@ import pytest
 from optional_packages import optional
 
 from missratio._files import open_table
+from missratio._files.workbooks import close_workbook
 from missratio.exceptions import TableError
 
 xlsxwriter = optional("xlsxwriter")
@@ -83,3 +85,28 @@ def test_gzip_is_for_csv_alone(book):
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere either"):
         open_table(tmp_path / "nowhere" / "t.csv")
+
+
+class Book:
+    """A workbook whose writing fails, as xlsxwriter's: by an error of its own."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def close(self):
+        try:
+            raise self.error
+        except OSError as error:
+            raise RuntimeError(error)  # noqa: B904
+
+
+def test_a_full_disk_is_an_error_of_the_system():
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match="No space left") as caught:
+        close_workbook(Book(full))
+    assert caught.value is full
+
+
+def test_other_errors_keep_their_names():
+    with pytest.raises(KeyError, match="sheet"):
+        close_workbook(Book(KeyError("sheet")))

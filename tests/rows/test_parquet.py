@@ -168,7 +168,7 @@ def test_every_kind_of_number_is_read_as_the_number_it_is(tmp_path, kind, values
     pq.write_table(table, tmp_path / "t.parquet")
     ((rows, labels),) = mr.scan_parquet(tmp_path, "y").fold(
         lambda block: [(np.array(block.rows), block.labels)],
-        lambda parts: sum(parts, []),
+        lambda parts: [each for part in parts for each in part],
     )
     assert rows[:, 0].tolist() == [float(value) for value in values]
     assert labels.tolist() == ["u", "v", "u", "v", "u"]

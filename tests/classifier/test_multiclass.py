@@ -311,3 +311,17 @@ def test_a_cap_gives_rows_up_to_the_most_severe_class():
     assert np.isnan(clf.class_scores(heavy)).all()
     assert any("go missing with probability above" in a for a in
                clf.certificate_.assumptions)  # fmt: skip
+
+
+def test_one_class_and_classes_of_too_few_rows_are_refused():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    bounded = mr.MulticlassNeymanPearsonClassifier(LogisticRegression(), {0: 0.2})
+    with pytest.raises(ValueError, match="one class only, 0: there is nothing to tell"):
+        bounded.fit(X, np.zeros(60, dtype=int))
+    y = np.repeat([0, 1, 2], [30, 29, 1])
+    with pytest.raises(
+        ValueError, match=r"Class \d has 1 row\(s\): too few to be split"
+    ):
+        mr.MulticlassNeymanPearsonClassifier(
+            LogisticRegression(), {2: 0.4}, calibration_size=0.6, random_state=0
+        ).fit(X, y)

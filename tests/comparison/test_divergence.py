@@ -207,3 +207,16 @@ def test_the_default_ratio_does_not_depend_on_units(origin, unit):
     moved = [origin + unit * X for X in (X1, X0)]
     two = estimate_divergence(*moved, random_state=0)
     assert one.estimate == pytest.approx(two.estimate, rel=1e-5)
+
+
+def test_samples_are_tables_whose_rows_are_weighed_once():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    with pytest.raises(ValueError, match=r"X1 must be a table.*got shape \(50,\)"):
+        estimate_divergence(X[:, 0], X)
+    with pytest.raises(ValueError, match=r"X0 must be a table.*got shape \(0, 2\)"):
+        estimate_divergence(X, X[:0])
+    phi = StepMissingness([1.0, 0.0], 0.0, 0.5)
+    with pytest.raises(ValueError, match=r"Sample X0.*can't be weighed twice"):
+        estimate_divergence(
+            X, X, missingness={0: phi}, inclusion=(None, np.full(50, 0.5))
+        )

@@ -88,3 +88,19 @@ def test_what_is_refused(fitted):
         RatioDisplay.from_predictions([-1.0, 2.0])
     with pytest.raises(ValueError, match="rows"):
         RatioDisplay.from_predictions([1.0, 2.0], columns=np.ones((3, 1)))
+
+
+@pytest.mark.parametrize("n_columns", [0, 2])
+def test_without_labels_there_is_one_group_and_no_legend(n_columns):
+    columns = np.random.default_rng(0).normal(size=(30, 2)) if n_columns else None
+    ratio = np.linspace(0.5, 2.0, 30)
+    plain = RatioDisplay.from_predictions(ratio, columns=columns)
+    assert plain.ax_.get_legend() is None
+    labels = np.arange(30) % 2
+    assert RatioDisplay.from_predictions(ratio, labels).ax_.get_legend() is not None
+    plt.close("all")
+
+
+def test_columns_are_a_table():
+    with pytest.raises(ValueError, match=r"a table of rows and columns, got \(3,\)"):
+        RatioDisplay.from_predictions(np.ones(3), columns=np.ones(3))

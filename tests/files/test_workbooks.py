@@ -52,14 +52,14 @@ def test_in_a_column_with_texts_cells_are_written_as_they_look(book):
 
 def test_an_empty_sheet_is_named(book):
     with pytest.raises(TableError, match="sheet 'data' is empty"):
-        open_table(book()).names
+        assert open_table(book()).names
 
 
 @pytest.mark.parametrize("line", [2, 9])
 def test_a_header_must_be_in_the_line_that_was_told(book, line):
     path = book(["title"], [], ["a", "y"], [1, 0])
     with pytest.raises(TableError, match=rf"no header in line {line}.*--header-row"):
-        open_table(path, header_row=line).names
+        assert open_table(path, header_row=line).names
     assert open_table(path, header_row=3).names == ["a", "y"]
 
 
@@ -71,7 +71,7 @@ def test_a_workbook_packed_in_another_way_is_refused(book):
         for name, content in parts.items():
             packed.writestr(name, content)
     with pytest.raises(TableError, match="packed in a way that workbooks aren't"):
-        open_table(path).names
+        assert open_table(path).names
 
 
 def test_gzip_is_for_csv_alone(book):

@@ -312,3 +312,11 @@ def test_whole_rows_and_cells_are_not_mixed(rows):
     cells = mr.plan_queries(X, per_feature=2, random_state=0).to_frame()
     with pytest.raises(ValueError, match="one by one"):
         mr.QueryPlan.read(pd.concat([frame, cells]), X)
+
+
+def test_a_plan_must_say_where_values_are_missing(problem, frame):
+    refused(
+        frame.drop(columns="row"), problem, "by 'row' or by 'line'", "Keep the head"
+    )
+    by_line = frame.rename(columns={"row": "line"})
+    refused(by_line, problem, "gives lines of a file, and not rows of X", "lines=...")

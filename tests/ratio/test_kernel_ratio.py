@@ -458,3 +458,9 @@ def test_cloning_keeps_parameters_and_warnings_are_none():
         two = clone(one).fit(X, y)
     np.testing.assert_array_equal(one.predict_ratio(X), two.predict_ratio(X))
     assert one.score(X, y) == pytest.approx(two.score(X, y))
+
+
+def test_equal_rows_give_no_bandwidth():
+    X, y = np.ones((40, 2)), np.arange(40) % 2
+    with pytest.raises(ValueError, match="The distances between rows give no bandwid"):
+        KernelRatio(sigma_grid=4, random_state=0).fit(X, y)

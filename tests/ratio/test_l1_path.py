@@ -60,3 +60,8 @@ def test_other_estimators_are_refused():
         l1_path(X, y, KLIEPCV())
     with pytest.raises(ValueError, match="n_strengths"):
         l1_path(X, y, n_strengths=1)
+
+
+def test_a_path_has_one_ridge_penalty(two_normals):
+    with pytest.raises(ValueError, match="one l2 for all features, got several"):
+        l1_path(*two_normals(100, 2), KLIEP(l2=[0.1, 0.2]))

@@ -1,4 +1,4 @@
-"""What is being done is told: on a terminal by a line that moves, elsewhere by lines."""
+"""What is being done is told: a line that moves on a terminal, lines elsewhere."""
 
 import pytest
 

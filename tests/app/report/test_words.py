@@ -1,6 +1,7 @@
 """The certificate in words: what is kept, what isn't, and what is unknown."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from missratio.app.report._cautions import _on_power
 from missratio.app.report._classes_build import _room_words
 from missratio.app.report._classes_markdown import _promises, _trade_offs
 from missratio.app.report._groups_words import group_words
-from missratio.app.report._markdown import _coefficients, _thousand
+from missratio.app.report._markdown import _coefficients, _thousand, missing_part
 from missratio.app.report._next import _other_level, _other_method, _power_at
+from missratio.app.report._sensitivity import _words
+from missratio.app.report._summary import compared_words, complete_case_words
 from missratio.app.report._words import percent, robustness, share, span
 from missratio.classifier import TradeOff
 
@@ -227,3 +230,44 @@ def test_what_two_classes_leave_each_other(certifiable, said):
 
 def test_one_bounded_class_trades_with_none():
     assert _trade_offs([]) == []
+
+
+def test_what_is_left_out_of_a_table_is_counted(report):
+    missingness = report.data["missingness"]
+    assert "7 more columns are left out." in missing_part(
+        {**missingness, "left_out": 7}
+    )
+    assert not any("left out" in part for part in missing_part(missingness))
+    fewer = {**missingness["patterns"], "left_out": 1200}
+    parts = missing_part({**missingness, "patterns": fewer})
+    assert "1,200 rarer patterns are left out." in parts
+    parts = missing_part({**missingness, "patterns": None})
+    assert "### Missing together" not in parts
+
+
+def test_complete_cases_that_certify_nothing_claim_nothing():
+    case = {"kept_share": 0.04, "refitted": True, "certified": False}
+    kept, outcome = complete_case_words({"complete_case": case})
+    assert "uses the 4% of rows that are complete" in kept
+    assert outcome == "It finds too few of them to certify any threshold."
+
+
+def test_why_methods_were_not_compared_is_told():
+    words = compared_words({"note": "there are 3 rows"})
+    assert words == "Methods were not compared: there are 3 rows."
+
+
+@pytest.mark.parametrize(
+    ("gamma", "said"),
+    [
+        (np.inf, "No odds factor up to 1000 undoes the certificate."),
+        (1.0, "the certificate has no slack, it needs φ to be exact."),
+        (3.0, "Γ = 3."),
+    ],
+)
+def test_the_odds_factor_that_undoes_the_certificate(gamma, said):
+    tilted = SimpleNamespace(tipping=(-np.inf, np.inf), amount=np.array([-2.0, 2.0]))
+    curve = SimpleNamespace(tipping_factor=gamma, controlled=tilted, other=None)
+    text = " ".join(_words(curve, "well"))
+    assert said in text
+    assert "survives missing values of class well that lie up to 2 standard" in text

@@ -1,0 +1,52 @@
+"""What goes wrong is a message and a status, wherever it goes wrong."""
+
+import threading
+
+import pytest
+import typer
+
+from missratio.app.cli import _failures
+from missratio.app.cli._failures import failures
+from missratio.app.cli._figures import check_drawing
+
+
+def test_without_memory_the_message_says_so(capsys):
+    with pytest.raises(typer.Exit) as ended, failures():
+        raise MemoryError("Unable to allocate 8 GiB.")
+    assert ended.value.exit_code == _failures.FAILURE
+    said = capsys.readouterr().err
+    assert "There is not enough memory. Unable to allocate 8 GiB." in said
+
+
+def test_a_traceback_can_be_asked_for(monkeypatch):
+    monkeypatch.setenv(_failures.TRACEBACK, "1")
+    with pytest.raises(ZeroDivisionError), failures():
+        raise ZeroDivisionError
+
+
+def test_a_thread_other_than_the_main_one_leaves_signals_alone(capsys):
+    found = []
+
+    def work():
+        try:
+            with failures():
+                raise ValueError("No.")
+        except typer.Exit as ended:
+            found.append(ended.exit_code)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [_failures.USAGE]
+    assert "No." in capsys.readouterr().err
+
+
+def test_without_matplotlib_figures_say_what_to_install(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match=r"missratio\[report\]"):
+        check_drawing()
+
+
+def test_data_sets_that_are_there_are_named_by_their_place(run, monkeypatch):
+    monkeypatch.setattr("missratio.datasets.fetch", lambda name: f"/there/{name}")
+    assert run("data", "fetch", "ctg", "fire").stdout == "/there/ctg\n/there/fire\n"

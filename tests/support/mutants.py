@@ -101,9 +101,11 @@ class Known:
     lines: dict[str, set[int]]
 
 
-@dataclass
+@dataclass(eq=False)
 class Session:
     """A plugin of pytest: what is done with the tests that were collected.
+
+    It has a hash, which pytest asks of plugins where a folder has its own conftest.
 
     Parameters
     ----------

@@ -141,6 +141,19 @@ def test_the_shortcut_never_cuts_off_a_tail_that_passes(sample, ratio, alpha, de
 
 @settings(deadline=None)
 @given(samples(), RATIOS, ALPHAS)
+def test_a_tail_is_hopeful_while_the_average_row_would_gain(sample, ratio, alpha):
+    """α − mean L + (γ/λ)(mean W − 1) is above zero up to it, and not beyond."""
+    n_tails = np.arange(sample.n_scored + 1)
+    mean_loss = sample.tail_masses[n_tails] / sample.n_rows
+    gain = alpha - mean_loss + ratio * (sample.weights.sum() / sample.n_rows - 1.0)
+    hopeful = hopeful_tail(sample, ratio, alpha)
+    # An empty tail is always tried.
+    assert (gain[1 : hopeful + 1] > -1e-9).all()
+    assert (gain[hopeful + 1 :] < 1e-9).all()
+
+
+@settings(deadline=None)
+@given(samples(), RATIOS, ALPHAS)
 def test_equal_bets_are_worth_one_of_them(sample, ratio, alpha):
     bet = bet_of(ratio, alpha, 5.0, 0.3)
     one = largest_tail(sample, [bet], alpha, 0.3)

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from missratio.threshold import (
     RULES,
@@ -99,6 +99,51 @@ def test_the_error_to_expect_is_that_of_simulated_rows(name, n_rows, bound):
         roots.append(0.0 if chosen is None else np.sqrt(1.0 - chosen))
     error = 4.0 * np.std(roots) / np.sqrt(len(roots))
     assert abs(np.mean(roots) - rule.expected_root(n_rows, bound, ALPHA, DELTA)) < error
+
+
+@pytest.mark.parametrize("bound", [1.0, 1.7, 6.0])
+@pytest.mark.parametrize("n_rows", [30, 150, 1000])
+def test_the_error_to_expect_is_the_mean_over_its_law(n_rows, bound):
+    """μ/B is Beta(k + 1, n − k) for counting, for thinning by the number kept."""
+
+    def mean_root(n, level):
+        k = np.count_nonzero(binom.cdf(np.arange(n), n, level) <= DELTA) - 1
+        if k < 0:
+            return 0.0
+        return np.sqrt(beta.ppf((np.arange(4000) + 0.5) / 4000, k + 1, n - k)).mean()
+
+    counting = make_rule("counting").expected_root(n_rows, bound, ALPHA, DELTA)
+    expected = np.sqrt(bound) * mean_root(n_rows, ALPHA / bound)
+    assert counting == pytest.approx(expected, rel=1e-4)
+    low, high = binom.ppf([1e-5, 1 - 1e-5], n_rows, 1 / bound).astype(int)
+    kept = np.arange(low, high + 1)
+    expected = binom.pmf(kept, n_rows, 1 / bound) @ [
+        mean_root(int(n), ALPHA) for n in kept
+    ]
+    thinning = make_rule("thinning").expected_root(n_rows, bound, ALPHA, DELTA)
+    # By 41 quantiles of the number kept.
+    off = 0.0 if bound == 1.0 else 0.005
+    assert thinning == pytest.approx(expected, rel=1e-4, abs=off)
+
+
+class Certain(Rule):
+    """A rule of one's own that certifies from some number of rows on."""
+
+    name = "certain"
+
+    def __init__(self, least):
+        self.least = least
+
+    def select(self, sample, alpha, delta):
+        n_tail = 0 if sample.n_rows >= self.least else -1
+        return self._from_tail(sample, n_tail, alpha)
+
+
+def test_a_plan_asks_for_a_billion_rows_at_most_and_tries_a_hundred_thousand():
+    assert fewest(lambda n: n >= 10**9) == 10**9
+    assert fewest(lambda n: n >= 15 * 10**8) is None
+    assert Certain(10**5).least_rows(ALPHA, DELTA, BOUND) == 10**5
+    assert Certain(15 * 10**4).least_rows(ALPHA, DELTA, BOUND) is None
 
 
 @pytest.mark.parametrize("name", ["tuned-betting", "target"])

@@ -199,6 +199,42 @@ def test_a_threshold_is_the_same_with_and_without_sorting(place, order):
     assert "_sorted" not in sample.__dict__
 
 
+@pytest.fixture
+def partitioned(monkeypatch):
+    """How many values were partitioned, call by call."""
+    sizes, original = [], np.partition
+
+    def spy(values, at):
+        sizes.append(len(values))
+        return original(values, at)
+
+    monkeypatch.setattr(np, "partition", spy)
+    return sizes
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.25])
+def test_a_threshold_is_looked_for_among_few_of_the_values(share, partitioned):
+    """Those that some hundreds of them leave: hardly more than are above it."""
+    values = np.random.default_rng(1).normal(size=50_000)
+    sample = CalibrationSample.build(values, np.full(50_000, 2.0), 2.0)
+    sample.threshold(int(share * 50_000))
+    pilot, left = partitioned
+    assert pilot < 0.02 * 50_000
+    assert left < (share + 0.1) * 50_000
+
+
+def test_a_threshold_of_sorted_rows_is_read_off(partitioned):
+    values = np.random.default_rng(1).normal(size=50)
+    for scores in (values, np.sort(values)[::-1]):
+        sample = CalibrationSample.build(scores, np.full(50, 2.0), 2.0)
+        assert sample.ordered == (scores is not values)
+        expected = sample.scores[7]
+        assert sample.threshold(7) == expected
+    fresh = CalibrationSample.build(np.sort(values)[::-1], np.full(50, 2.0), 2.0)
+    assert fresh.threshold(7) == expected
+    assert not partitioned
+
+
 def test_a_sample_with_and_without_weights_of_one_has_the_same_error():
     scores = [1.0, 2.0, 3.0, 4.0]
     plain = CalibrationSample.build(scores)

@@ -149,6 +149,14 @@ def test_with_nothing_unknown_it_is_the_binomial_rule(looked_up, n_rows):
     assert threshold(scores, inclusion) == expected.threshold
 
 
+@pytest.mark.parametrize("n_scored", [1, 2, 20, 60])
+def test_rows_without_a_score_are_below_every_threshold(n_scored):
+    """So few others may all lie above, but for the lowest: that is the threshold."""
+    scores = np.where(np.arange(1000) < n_scored, np.arange(1000.0), -np.inf)
+    expected = BinomialRule().select(CalibrationSample.build(scores), 0.1, 0.05)
+    assert threshold(scores, np.ones(1000)) == expected.threshold == 0.0
+
+
 def test_incomplete_rows_that_nobody_looked_up_count_as_errors():
     scores = np.arange(200.0)
     few = np.where(np.arange(200) < 3, 0.0, 1.0)

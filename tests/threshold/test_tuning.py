@@ -95,14 +95,15 @@ def test_the_error_of_ones_own_rows_is_within_a_row_of_the_certified_one(
         assert error * n_rows <= passed + 1
 
 
-def test_within_a_row_the_error_is_where_the_capital_runs_out():
+@pytest.mark.parametrize("passed", [0, 1, 3])
+def test_within_a_row_the_error_is_where_the_capital_runs_out(passed):
     """By a straight line between the row that passes and the next."""
     sample = CalibrationSample.build(np.arange(40.0), np.full(40, 1.5), 1.5)
     bet = Bet(0.5 * largest_bet(0.0, 0.3, 1.5), 0.0)
     capital = log_capital(sample, bet, 0.3, 8)
-    needed = (2 * capital[1] + capital[2]) / 3
+    needed = (2 * capital[passed] + capital[passed + 1]) / 3
     error = _own_error(sample, bet, 0.3, needed, 1.0)
-    assert error == pytest.approx(1.5 * (1 + 1 / 3) / 40)
+    assert error == pytest.approx(1.5 * (passed + 1 / 3) / 40)
     assert _own_error(sample, bet, 0.3, 2 * needed, 2.0) == pytest.approx(error)
 
 

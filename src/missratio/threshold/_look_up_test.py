@@ -263,7 +263,7 @@ class ExactTest:
     def _means(self) -> FloatArray:
         """E of every shape at every shift, of shape (n_shapes, n_shifts)."""
         size = len(self._masses)
-        length = next_fast_len(2 * size, real=True)
+        length = next_fast_len(2 * size)
         stacked = np.zeros((len(self._shapes), size))
         for row, shape in zip(stacked, self._shapes, strict=True):
             row[: len(shape)] = shape[:size]

@@ -123,6 +123,16 @@ def test_the_conditional_level_falls_and_its_mean_is_delta_at_most(seed):
     assert 0.8 * delta < mean <= delta
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_where_rows_are_many_nearly_all_of_delta_is_used(seed):
+    rng = np.random.default_rng(seed)
+    n_rows, size = int(rng.integers(2000, 4000)), int(rng.integers(200, 900))
+    drawn, alpha, delta = int(rng.integers(size // 10, size // 2)), 0.1, 0.05
+    level = one_stratum(n_rows, size, drawn, alpha, delta).level
+    mean = binom.pmf(np.arange(len(level) - 1), n_rows, alpha) @ level[:-1]
+    assert 0.97 * delta < mean <= delta
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_more_rows_above_never_help(seed):
     rng = np.random.default_rng(seed)

@@ -232,3 +232,13 @@ def test_a_weight_above_the_bound_that_a_bet_was_made_for_is_refused():
     assert np.isfinite(log_capital(sample, bet, 0.1, 1)).all()
     with pytest.raises(ValueError, match="A weight of 3 would lose more than a bet"):
         log_capital(sample, bet, 0.1, 2)
+
+
+def test_a_bet_that_could_lose_all_is_refused():
+    """From nothing, capital never comes back: 1 + λ(α − W) must stay above zero."""
+    sample = CalibrationSample.build([1.0], [1.5], 1.5)
+    with pytest.raises(ValueError, match="would lose more than a bet"):
+        log_capital(sample, Bet(1.0, 0.0), 0.5, 1)
+    # On lighter rows more can be bet.
+    light = CalibrationSample.build([1.0], [0.1], 0.1)
+    assert np.isfinite(log_capital(light, Bet(3.0, 0.0), 0.1, 1)).all()

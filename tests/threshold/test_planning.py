@@ -191,6 +191,36 @@ def test_a_target_bet_holds_however_large_the_weights_are():
     assert TargetRule().least_rows(ALPHA, DELTA, BOUND) is None
 
 
+def test_a_target_bet_needs_a_bound():
+    rule, unbounded = TargetRule(constant(1000, 2.0)), [1.0, 2.0]
+    with pytest.raises(ValueError, match="'target' needs the largest missing"):
+        rule.select(CalibrationSample.build(unbounded, unbounded), ALPHA, DELTA)
+
+
+@pytest.mark.parametrize("bound", [1.0, 3.0])
+def test_counting_certifies_the_highest_row_with_the_fewest_rows(bound):
+    rule = make_rule("counting")
+    least = rule.least_rows(ALPHA, DELTA, bound)
+    sample = constant(least, bound)
+    chosen = rule.select(sample, ALPHA, DELTA)
+    assert chosen.threshold == sample.scores[0]
+    # Clopper and Pearson's bound for one of all rows in B.
+    assert binom.cdf(0, least, chosen.error_bound / bound) == pytest.approx(DELTA)
+    assert rule.select(constant(least - 1, bound), ALPHA, DELTA).threshold is None
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, 2])
+def test_counting_takes_all_kept_rows_where_they_are_few(more):
+    """Each of a weight of B is kept; as many may lie above as the rule allows."""
+    rule, n_rows = make_rule("counting"), 1000
+    level = ALPHA / BOUND
+    most = np.count_nonzero(binom.cdf(np.arange(n_rows), n_rows, level) <= DELTA) - 1
+    weights = np.where(np.arange(n_rows) < most + more, BOUND, 0.0)
+    sample = CalibrationSample.build(np.arange(n_rows), weights, BOUND)
+    above = min(most, most + more - 1)
+    assert rule.select(sample, ALPHA, DELTA).threshold == sample.scores[above]
+
+
 def test_a_tuned_bet_keeps_training_rows_of_its_own():
     own, other = constant(1000, 2.0), constant(900, 2.0)
     rule = TunedBettingRule(own)
@@ -205,6 +235,12 @@ def test_levels_lie_strictly_between_zero_and_one(level):
     with pytest.raises(ValueError, match=f"delta must lie strictly .* got {level}"):
         check_levels(0.5, level)
     check_levels(1e-9, 1 - 1e-9)
+
+
+@pytest.mark.parametrize("level", ["0.1", None, [0.1], np.array([0.1, 0.2])])
+def test_levels_are_numbers(level):
+    with pytest.raises(TypeError, match="alpha must be a number"):
+        check_levels(level, 0.5)
 
 
 def test_binomial_tails_are_exact_for_any_levels():

@@ -438,7 +438,9 @@ def test_auto_without_training_rows_takes_what_needs_none():
         rule = AutoRule(training, complete=False)
         assert rule.choose(1000, 2.0, 0.1, 0.1)[0].name == "thinning"
         assert rule.choose(60, 2.0, 0.1, 0.1)[0].name == "counting"
-        assert rule.choose(100, None, 0.1, 0.1)[0].name == "flipped-betting"
+        flipped, root = rule.choose(100, None, 0.1, 0.1)
+        # Of which nothing is known, and so nothing expected.
+        assert (flipped.name, root) == ("flipped-betting", 0.0)
 
 
 def test_auto_takes_thinning_where_high_scores_are_lost():

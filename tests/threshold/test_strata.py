@@ -1,5 +1,7 @@
 """Thresholds from looked-up rows: exact, and without a word about φ."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -54,6 +56,38 @@ def test_a_stratum_that_nothing_was_drawn_from_may_lie_above_as_a_whole(k):
     assert_allclose(tail[:unseen], 1.0)
     expected = hypergeom.cdf(k, size, np.arange(size + 1), drawn)
     assert_allclose(tail[unseen:], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "law", [OneStratum(40, 10, 50), TwoStrata((40, 10), (60, 20), 50)]
+)
+def test_counts_in_proportion_estimate_the_rows_above(law):
+    two = isinstance(law, TwoStrata)
+    counts, rows = ((5, 10), 20 + 30) if two else ((5,), 20)
+    assert law.rows(law.statistic(counts)) == pytest.approx(rows)
+    assert law.first(counts) == sum(counts)
+
+
+def test_a_row_that_is_a_surprise_counts_for_more():
+    law = TwoStrata((40, 10), (60, 20), 50, 2.0)
+    assert law.statistic((5, 10)) == pytest.approx(20 + 2 * 30)
+
+
+@pytest.mark.parametrize(("size", "drawn"), [(40, 10), (4000, 1500), (3, 3), (0, 0)])
+@pytest.mark.parametrize("most", [1.5, 30.0, 700.0])
+def test_the_grid_goes_from_none_to_what_is_expected_and_is_finest_there(
+    size, drawn, most
+):
+    one = np.array(OneStratum(size, drawn, 800).levels(most))
+    last = min(drawn, math.ceil(most * drawn / size)) if size else 0
+    assert (one[0], one[-1]) == (0.0, last)
+    assert (one == np.rint(one)).all()
+    two = np.array(TwoStrata((size, drawn), (9, 3), 800).levels(most))
+    assert (two[0], two[-1]) == pytest.approx((0.0, most))
+    assert (np.diff(two) > 0.0).all()
+    assert (np.diff(two, 2) > 0.0).all()
+    # Rounding shifts a count by half a row at most.
+    assert (np.diff(one, 2) >= -1.0).all()
 
 
 def largest_probability_of_passing(test, n_rows, size, drawn, alpha):

@@ -107,6 +107,41 @@ def test_within_a_row_the_error_is_where_the_capital_runs_out(passed):
     assert _own_error(sample, bet, 0.3, 2 * needed, 2.0) == pytest.approx(error)
 
 
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("n_scored", [4, 300])
+def test_the_error_of_ones_own_rows_is_that_of_every_tail_tried(ratio, n_scored):
+    rng = np.random.default_rng(n_scored)
+    scores = np.where(np.arange(300) < n_scored, rng.normal(size=300), -np.inf)
+    weights = rng.choice([0.0, 1.0, 2.0], size=300, p=[0.2, 0.6, 0.2])
+    sample = CalibrationSample.build(scores, weights, 2.0)
+    on_tail = 0.5 * largest_bet(ratio, 0.3, 2.0)
+    bet, needed = Bet(on_tail, ratio * on_tail), math.log(2.0)
+    capital = log_capital(sample, bet, 0.3, sample.n_scored)
+    masses = sample.tail_masses[: sample.n_scored + 1]
+    expected = np.interp(-needed, -capital, masses) / 300
+    found = _own_error(sample, bet, 0.3, needed, 1.0)
+    assert found == pytest.approx(expected)
+    assert found > 0.0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_variance_that_a_bet_is_tuned_to_is_that_of_few_rows_too(seed):
+    """W·1{h > C} − (γ/λ)(W − 1) has E[W·1{h > C}] = α and E W = 1, as rows will."""
+    rng = np.random.default_rng(seed)
+    n, ratio, alpha = int(rng.integers(3, 12)), rng.uniform(), rng.uniform(0.1, 0.6)
+    weights = rng.choice([0.0, 1.0, 1.5, 3.0], size=n)
+    weights[0] = 3.0
+    training = CalibrationSample.build(rng.normal(size=n), weights, 3.0)
+    in_tail = np.cumsum(training.weights) <= alpha * n
+    loss = max((training.weights**2)[in_tail].sum() / n, alpha)
+    both, square = loss - alpha, max((training.weights**2).sum() / n - 1.0, 0.0)
+    v = loss - alpha**2 - 2 * ratio * both + ratio**2 * square
+    v = max(v, alpha * (1 - alpha) / 4)
+    bet, _ = tune_bet(training, alpha, DELTA, 10**6, 3.0, ratio)
+    expected = math.sqrt(2 * math.log(1 / DELTA) / (10**6 * v))
+    assert bet.on_tail == pytest.approx(expected)
+
+
 def test_doubt_is_by_how_much_the_edges_are_off():
     sample = constant(2.0, edges=(0.75, 1.5))
     doubt = Doubt.of(sample, ALPHA, None)
@@ -138,6 +173,14 @@ def test_what_edges_take_off_is_taken_off_the_error_to_expect():
     assert 0.6 < roots[3] / roots[2] < 0.8
 
 
+@pytest.mark.parametrize("ratio", [0.0, 0.4, 1.0])
+def test_with_very_many_rows_the_error_to_expect_is_what_edges_leave_of_alpha(ratio):
+    training = constant(2.0, 40_000, edges=(0.95, 1.1))
+    _, root = tune_bet(training, ALPHA, DELTA, 10**9, 2.2, ratio)
+    left = (ALPHA - ratio * 0.05) / (ratio * 0.95 + (1.0 - ratio) * 1.1)
+    assert root**2 == pytest.approx(left, rel=5e-3)
+
+
 @pytest.mark.parametrize("edges", [None, (0.9, 1.2)])
 @pytest.mark.parametrize("n_rows", [60, 300, 3000])
 @pytest.mark.parametrize("bound", [1.5, 4.0])
@@ -157,6 +200,23 @@ def test_auto_takes_the_largest_of_what_its_rules_expect(edges, n_rows, bound):
     rule, root = auto.choose(n_rows, bound, ALPHA, DELTA)
     assert root == pytest.approx(max(expected.values()))
     assert expected[rule.name] == pytest.approx(root)
+
+
+@pytest.mark.parametrize("n_rows", [60, 300, 3000])
+@pytest.mark.parametrize("bound", [1.5, 4.0])
+def test_without_training_rows_auto_takes_what_the_law_of_the_draw_expects(
+    n_rows, bound
+):
+    expected = {
+        "thinning": expected_thinning_root(n_rows, bound, ALPHA, DELTA),
+        "counting": expected_counting_root(n_rows, bound, ALPHA, DELTA),
+    }
+    rule, root = make_rule("auto").choose(n_rows, bound, ALPHA, DELTA)
+    assert root == max(expected.values()) == expected[rule.name]
+    # Of complete rows nothing is lost: both are the binomial rule.
+    complete = make_rule("auto", complete=True)
+    counting = expected_counting_root(n_rows, 1.0, ALPHA, DELTA)
+    assert complete.expected_root(n_rows, bound, ALPHA, DELTA) == counting
 
 
 @pytest.mark.parametrize("bound", [1.0, 3.0])

@@ -3,8 +3,8 @@
     python tests/support/mutants.py threshold modelfile resume --sample 100
 
 A mutant is a room's code with one thing changed: a comparison, an operation, a number,
-a condition, or a statement left out. Mutants of messages, types, docstrings and the
-options of dataclasses are left out.
+a condition, or a statement left out. Mutants of messages, types, docstrings,
+assertions (`strict=` of `zip` is one) and the options of dataclasses are left out.
 
 The room's tests are collected once. Each of them is then run once, alone in a forked
 process with code that was put in place as a mutant's is and has nothing changed, to

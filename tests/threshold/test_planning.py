@@ -82,6 +82,7 @@ def test_a_number_of_rows_that_is_out_of_reach_is_none():
     assert fewest(lambda n: n >= 37) == 37
     assert fewest(lambda n: n >= 1) == 1
     assert fewest(lambda n: n >= 64, most=64) == 64
+    assert fewest(lambda n: n >= 65, most=64) is None
     assert fewest(lambda n: False, most=64) is None
 
 
@@ -142,6 +143,7 @@ class Certain(Rule):
 def test_a_plan_asks_for_a_billion_rows_at_most_and_tries_a_hundred_thousand():
     assert fewest(lambda n: n >= 10**9) == 10**9
     assert fewest(lambda n: n >= 15 * 10**8) is None
+    assert Certain(2).least_rows(ALPHA, DELTA, BOUND) == 2
     assert Certain(10**5).least_rows(ALPHA, DELTA, BOUND) == 10**5
     assert Certain(15 * 10**4).least_rows(ALPHA, DELTA, BOUND) is None
 

@@ -44,7 +44,10 @@ def test_the_tail_is_the_hypergeometric_one(seed):
     size = int(rng.integers(1, 80))
     drawn, k = int(rng.integers(0, size + 1)), int(rng.integers(0, 12))
     expected = hypergeom.cdf(k, size, np.arange(size + 1), drawn)
-    assert_allclose(hypergeometric_tail(k, size, drawn, size), expected, atol=1e-12)
+    tail = hypergeometric_tail(k, size, drawn, size)
+    assert_allclose(tail, expected, atol=1e-12)
+    # Where more than k rows above must be among the drawn ones, it is no rounded zero.
+    assert (tail[size - drawn + k + 1 :] == 0.0).all()
 
 
 @pytest.mark.parametrize("k", range(4))
@@ -88,6 +91,50 @@ def test_the_grid_goes_from_none_to_what_is_expected_and_is_finest_there(
     assert (np.diff(two, 2) > 0.0).all()
     # Rounding shifts a count by half a row at most.
     assert (np.diff(one, 2) >= -1.0).all()
+
+
+@pytest.mark.parametrize("surprise", [1.0, 2.0])
+@pytest.mark.parametrize(
+    ("first", "second"), [((7, 3), (5, 2)), ((4, 4), (6, 0)), ((6, 0), (5, 5))]
+)
+def test_the_tail_of_two_strata_is_that_of_the_worst_division(first, second, surprise):
+    law = TwoStrata(first, second, 50, surprise)
+    counts = [(k, j) for k in range(first[1] + 1) for j in range(second[1] + 1)]
+    for level in {law.statistic(count) for count in counts} | {0.9, 1e3}:
+        below = [pair for pair in counts if law.statistic(pair) <= level + 1e-9]
+        expected = np.zeros(first[0] + second[0] + 1)
+        for b in range(first[0] + 1):
+            for c in range(second[0] + 1):
+                found = sum(
+                    hypergeom.pmf(k, first[0], b, first[1])
+                    * hypergeom.pmf(j, second[0], c, second[1])
+                    for k, j in below
+                )
+                expected[b + c] = max(expected[b + c], found)
+        assert_allclose(law.tail(level), expected, atol=1e-9)
+
+
+def test_tables_go_as_far_as_counts_matter():
+    """Beyond, the level is at its floor whatever else is above."""
+    n_rows, alpha, delta = 200, 0.1, 0.05
+    highest = highest_count(n_rows, alpha, delta)
+    assert binom.sf(highest - 1, n_rows, alpha) <= 1e-5 * delta
+    laws = (
+        OneStratum(150, 30, highest),
+        TwoStrata((90, 30), (80, 20), highest),
+        TwoStrata((4, 2), (150, 20), highest),
+    )
+    for law in laws:
+        test = ExactTest(n_rows, law, alpha, delta)
+        assert len(test.level) == highest + 2
+        assert test.level[-1] == pytest.approx(1e-5 * delta)
+        assert len(law.tail(0.0)) >= len(test.level)
+
+
+def test_the_cost_of_two_strata_is_that_of_the_product_of_their_tables():
+    law = TwoStrata((90, 30), (80, 20), 40)
+    (above, first), (_, second) = (table.shape for table in law._tables)
+    assert law.cost == above * first * second
 
 
 def largest_probability_of_passing(test, n_rows, size, drawn, alpha):
@@ -180,8 +227,12 @@ def test_more_rows_above_never_help(seed):
 
 
 @pytest.mark.parametrize("looked_up", ["none incomplete", "all of them"])
-@pytest.mark.parametrize("n_rows", [59, 100, 237, 2000])
-def test_with_nothing_unknown_it_is_the_binomial_rule(looked_up, n_rows):
+@pytest.mark.parametrize(
+    ("n_rows", "delta"),
+    [(28, 0.05), (29, 0.05), (59, 0.05), (100, 0.05), (237, 0.05), (2000, 0.05),
+     (600, 1e-11)],
+)  # fmt: skip
+def test_with_nothing_unknown_it_is_the_binomial_rule(looked_up, n_rows, delta):
     rng = np.random.default_rng(n_rows)
     scores = rng.normal(size=n_rows)
     inclusion = np.ones(n_rows)
@@ -189,8 +240,8 @@ def test_with_nothing_unknown_it_is_the_binomial_rule(looked_up, n_rows):
         # Just below one: a draw that happened to take every row.
         inclusion[: n_rows // 3] = 1.0 - 1e-12
     sample = CalibrationSample.build(scores)
-    expected = BinomialRule().select(sample, 0.1, 0.05)
-    assert threshold(scores, inclusion) == expected.threshold
+    expected = BinomialRule().select(sample, 0.1, delta)
+    assert threshold(scores, inclusion, delta=delta) == expected.threshold
 
 
 @pytest.mark.parametrize("n_scored", [1, 2, 20, 60])

@@ -293,7 +293,7 @@ def _moved(shape: FloatArray, shift: int, size: int) -> FloatArray:
     """A function of b as one of N = b + shift; one below, zero beyond its end."""
     moved = np.zeros(size)
     moved[:shift] = 1.0
-    part = shape[: max(size - shift, 0)]
+    part = shape[: size - shift]
     moved[shift : shift + len(part)] = part
     return moved
 
@@ -305,8 +305,6 @@ def hypergeometric_tail(k: int, size: int, drawn: int, top: int) -> FloatArray:
     drawn ones: P falls by P(Hyp = k)·(drawn − k)/(size − b).
     """
     tail = np.ones(top + 1)
-    if k >= drawn or top <= k:
-        return tail
     b: IntArray = np.arange(k, top)
     possible = size - b >= drawn - k
     b = b[possible]

@@ -306,7 +306,7 @@ def hypergeometric_tail(k: int, size: int, drawn: int, top: int) -> FloatArray:
     """
     tail = np.ones(top + 1)
     b: IntArray = np.arange(k, top)
-    possible = size - b >= drawn - k
+    possible = size - b > drawn - k
     b = b[possible]
     log_mass = (
         _log_binomial(b, k)

@@ -19,7 +19,7 @@ from missratio.threshold import (
     fewest,
     make_rule,
 )
-from missratio.threshold._rules import binomial_tails
+from missratio.threshold._rules import binomial_bound, binomial_tails, bisect_tail
 
 ALPHA, DELTA, BOUND = 0.2, 0.1, 4.0
 
@@ -257,6 +257,37 @@ def test_binomial_tails_are_exact_for_any_levels():
         passing = binom.cdf(np.arange(n_rows), n_rows, alpha) <= delta
         found = binomial_tails(np.array([n_rows]), alpha, delta)
         assert found.tolist() == [np.count_nonzero(passing) - 1]
+
+
+@pytest.mark.parametrize("most", range(6))
+def test_bisection_finds_the_last_that_passes(most):
+    for last in range(-1, most + 1):
+
+        def passes(n, last=last):
+            assert 0 <= n <= most
+            return n <= last
+
+        assert bisect_tail(passes, most) == last
+
+
+def test_of_rows_that_all_lie_above_nothing_is_known():
+    assert binomial_bound(5, 5, 0.1) == 1.0
+    assert 0.9 < binomial_bound(5, 4, 0.1) < 1.0
+
+
+class AtTheMargin(PaperRule):
+    """A rule whose margin takes up all of α."""
+
+    name = "at the margin"
+
+    def margin(self, alpha, delta, effective_rows):
+        return alpha
+
+
+def test_a_margin_of_alpha_leaves_an_empty_tail():
+    sample = constant(50, 2.0)
+    assert AtTheMargin().select(sample, ALPHA, DELTA).threshold == sample.scores[0]
+    assert AtTheMargin().least_rows(ALPHA, DELTA, BOUND) == 1
 
 
 def test_the_margin_of_the_paper_is_its_formula():

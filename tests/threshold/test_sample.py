@@ -182,8 +182,8 @@ def test_rows_cannot_be_kept_at_random_without_draws():
         replace(lossy(), draws=None).kept(4.0)
 
 
-@pytest.mark.parametrize("place", [0, 3, 400, 999, 1500, 4990, 4999])
-@pytest.mark.parametrize("order", ["random", "rising", "waves", "tied"])
+@pytest.mark.parametrize("place", [0, 3, 8, 400, 999, 1500, 4990, 4999])
+@pytest.mark.parametrize("order", ["random", "rising", "waves", "peaks", "tied"])
 def test_a_threshold_is_the_same_with_and_without_sorting(place, order):
     """Whatever the few values that are looked at first say about the others."""
     values = {
@@ -191,6 +191,8 @@ def test_a_threshold_is_the_same_with_and_without_sorting(place, order):
         "rising": np.arange(5000.0),
         # Of every tenth value, which are looked at, none is high.
         "waves": np.where(np.arange(5000) % 10 == 0, -1.0, np.arange(5000.0)),
+        # And here all high values are among them.
+        "peaks": np.where(np.arange(5000) % 10 == 0, np.arange(5000.0), -1.0),
         "tied": np.arange(5000.0) // 1000,
     }[order]
     sample = CalibrationSample.build(values, np.full(5000, 2.0), 2.0)

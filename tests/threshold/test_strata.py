@@ -21,6 +21,7 @@ from missratio.threshold._look_up_test import (
     highest_count,
     hypergeometric_tail,
 )
+from missratio.threshold._strata import make_test
 
 
 def one_stratum(n_rows, size, drawn, alpha, delta):
@@ -344,22 +345,42 @@ def test_a_sample_without_a_draw_is_refused():
         LookUpRule().select(sample, 0.1, 0.05)
 
 
-def test_the_fewest_look_ups_certify_and_one_less_does_not():
-    """Where none of those looked up is above, and the complete ones score lowest."""
+@pytest.mark.parametrize("lost", [0, 1, 3])
+def test_the_fewest_look_ups_certify_and_one_less_does_not(lost):
+    """Where none of those found is above, and the complete ones score lowest."""
     n_rows, size = 300, 100
+    scores = np.where(np.arange(n_rows) < lost, np.nan, 0.0)
 
     def certified(drawn):
         inclusion = np.ones(n_rows)
         inclusion[:size] = 0.0
         inclusion[:drawn] = 0.5
-        return threshold(np.arange(n_rows) * 0.0, inclusion) is not None
+        return threshold(scores, inclusion) is not None
 
     inclusion = np.where(np.arange(n_rows) < size, 0.0, 1.0)
-    inclusion[0] = 0.5
-    needed = fewest_look_ups(looked_up_sample(np.zeros(n_rows), inclusion), 0.1, 0.05)
-    assert 1 < needed < size
+    inclusion[: lost + 1] = 0.5
+    needed = fewest_look_ups(looked_up_sample(scores, inclusion), 0.1, 0.05)
+    assert lost + 1 < needed < size
     assert certified(needed)
     assert not certified(needed - 1)
+
+
+def test_where_few_rows_are_incomplete_none_must_be_looked_up():
+    inclusion = np.where(np.arange(300) < 2, 0.0, 1.0)
+    sample = looked_up_sample(np.zeros(300), inclusion)
+    assert fewest_look_ups(sample, 0.1, 0.05) == 0
+
+
+@pytest.mark.parametrize("predicted", [False, True])
+def test_rows_predicted_to_score_low_count_for_more_and_others_for_what_they_are(
+    predicted,
+):
+    inclusion = np.repeat([1.0, 0.5, 0.0, 0.25, 0.0], [100, 10, 10, 5, 15])
+    strata = np.repeat([0, 1, 1, 2, 2], [100, 10, 10, 5, 15])
+    sample = looked_up_sample(np.zeros(140), inclusion, strata, predicted=predicted)
+    law = make_test(sample, 0.2, 0.1).law
+    assert law.pairs == ((20, 10), (20, 5))
+    assert law.worth == pytest.approx([2.0, 8.0 if predicted else 4.0])
 
 
 def test_too_few_rows_are_too_few_even_if_all_are_looked_up():

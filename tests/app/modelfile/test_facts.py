@@ -11,6 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sound_models import MAKERS, forged, sound
 
+import missratio as mr
 from missratio.app.modelfile import ModelFileError
 from missratio.app.modelfile._checks import check_model, header_of
 from missratio.app.tables import TableColumn
@@ -280,6 +281,14 @@ FACTS = {
 )
 def test_a_fact_that_was_changed_alone_is_refused(kind, path, value, match):
     refused(forged(kind, path, value), match)
+
+
+def test_a_model_of_one_column_is_sound():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 1)), np.repeat([0, 1], 200)
+    X[200:] += 1.0
+    model = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.3, random_state=0).fit(X, y)
+    check_model(model, json.loads(json.dumps(header_of(model))))
 
 
 def without_scores(model):

@@ -204,6 +204,30 @@ def test_a_row_is_above_the_threshold_where_its_decision_is_above_zero(drawn):
     assert (model.decision_function(table) == -np.inf).all()
 
 
+@pytest.mark.parametrize("place", [0, 7, 599])
+def test_a_row_at_the_threshold_gets_the_controlled_class(drawn, place):
+    """Certificates are for rows that score strictly above."""
+    X, y, groups = drawn
+    two = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.3, random_state=0).fit(X, y)
+    model = frame_model(TableModel, two)
+    two.threshold_ = model.score(X)[0][place]
+    assert not model.score(X)[1][place]
+    grouped = mr.GroupedNeymanPearsonClassifier(
+        LogisticRegression(), alpha=0.2, delta=0.2, random_state=0
+    ).fit(X, y, groups)
+    model = frame_model(GroupedTableModel, grouped, ("who",), group_column="who")
+    scores, _ = model.score(X, groups)
+    promises = tuple(
+        replace(promise, threshold=float(scores[place]))
+        for promise in grouped.certificate_.promises
+    )
+    grouped.certificate_ = replace(grouped.certificate_, promises=promises)
+    assert (model.limits(600, groups) == scores[place]).all()
+    _, above = model.score(X, groups)
+    assert not above[place]
+    assert (above == (scores > scores[place])).all()
+
+
 def test_a_classifier_that_was_given_names_gets_them_with_encoded_rows(drawn):
     X, y, _ = drawn
     frame = pa.table({"p": X[:, 0], "q": X[:, 1]})

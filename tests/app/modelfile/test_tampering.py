@@ -395,6 +395,35 @@ def test_a_file_larger_than_models_are_is_not_read(saved, monkeypatch):
     refused(saved, "more than 1000 bytes")
 
 
+def test_what_is_as_large_as_is_allowed_is_loaded(saved, monkeypatch):
+    """A limit is the largest that may be: one more is refused."""
+    sizes = {name: len(content) for name, content in members_of(saved).items()}
+    total, text = sum(sizes.values()), sizes[HEADER] + sizes[SCHEMA]
+    for name, limit, match in (
+        ("MOST_BYTES", total, "would unpack to"),
+        ("MOST_JSON_BYTES", text, "of them text"),
+        ("MOST_MEMBERS", len(sizes), "too many members"),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(mr.app.modelfile._archive, name, limit)
+            mr.load_model(saved)
+            patched.setattr(mr.app.modelfile._archive, name, limit - 1)
+            refused(saved, match)
+    size = saved.stat().st_size
+    monkeypatch.setattr(mr.app.modelfile._archive, "MOST_BYTES", size)
+    assert len(mr.app.modelfile._archive.read_bytes(saved)) == size
+    monkeypatch.setattr(mr.app.modelfile._archive, "MOST_BYTES", size - 1)
+    refused(saved, f"more than {size - 1} bytes")
+
+
+def test_a_file_of_more_than_256_mib_is_not_read(tmp_path):
+    """It has no content, and needs none to be refused."""
+    path = tmp_path / "large.skops"
+    with path.open("wb") as stream:
+        stream.truncate(2**28 + 1)
+    refused(path, "more than 268435456 bytes")
+
+
 def test_a_classifier_alone_has_no_report_to_show(saved):
     with pytest.raises(mr.app.modelfile.ModelFileError, match="saved from Python"):
         mr.app.modelfile.load_table_model(saved)

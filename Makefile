@@ -57,7 +57,7 @@ faults: $(VENV)/.installed-dev ## fail every write of every command; kill each 2
 
 coverage: $(VENV)/.installed-dev ## which branches the tests take: 95% of all at least
 	$(RUN) -m coverage erase
-	$(RUN) -m coverage run -p -m pytest $(PYTEST_ARGS)
+	$(RUN) -m coverage run -m pytest -n auto $(PYTEST_ARGS)
 	$(RUN) -m coverage combine -q
 	$(RUN) -m coverage report --fail-under 95
 

@@ -24,6 +24,7 @@ from distributed import Client, LocalCluster
 import uninstalled  # noqa: F401  isort: skip
 import missratio as mr
 from missratio.rows._cluster import of_collection
+from missratio.rows._labelled import LabelledBlock
 
 N_ROWS, N_COLUMNS, N_FILES = 20_000_000, 20, 20
 PARTITIONS, PASSES = 1000, 5
@@ -53,8 +54,8 @@ def fitted(folder: str, n_workers: int) -> tuple[float, np.ndarray]:
     return best, coef
 
 
-def _count(block: object) -> int:
-    return len(block.rows)  # type: ignore[attr-defined]
+def _sums(block: LabelledBlock) -> np.ndarray:
+    return block.rows.sum(axis=0)
 
 
 def overhead() -> float:
@@ -69,7 +70,7 @@ def overhead() -> float:
         times = []
         for _ in range(PASSES):
             begin = time.perf_counter()
-            assert source.fold(_count, sum) == len(X)
+            assert np.allclose(source.fold(_sums, sum), X.sum(axis=0))
             times.append(time.perf_counter() - begin)
     return min(times)
 

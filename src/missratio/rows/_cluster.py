@@ -7,10 +7,11 @@ digits don't depend on how many workers there are, nor on which part lies where.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +20,8 @@ from missratio._base.typing import FloatArray
 from missratio.rows._labelled import LabelledBlock, LabelledSource
 
 _Result = TypeVar("_Result")
+# For each worker, its address, and the parts that it holds with their numbers.
+Holdings = Sequence[tuple[str, Any]]
 
 # How often a pass is tried again where a worker fails in it.
 RETRIES = 2
@@ -34,7 +37,7 @@ class ClusterSource(LabelledSource):
     Parameters
     ----------
     client : distributed.Client
-    holdings : tuple of (str, distributed.Future)
+    holdings : sequence of (str, distributed.Future)
         For each worker, its address, and the parts that it holds with their numbers.
     names : tuple of str
     n_rows : int
@@ -42,7 +45,7 @@ class ClusterSource(LabelledSource):
     """
 
     client: Any
-    holdings: tuple[Any, ...]
+    holdings: Holdings
     names: tuple[str, ...]
     n_rows: int
     n_parts: int
@@ -57,21 +60,12 @@ class ClusterSource(LabelledSource):
         merge: Callable[[Sequence[_Result]], _Result],
     ) -> _Result:
         """One task a worker; results by group, merged here in the parts' order."""
-        fold_parts = partial(_fold_parts, work, merge, self.n_parts)
-        # Without a worker's address the scheduler may move its parts to another one.
-        tasks = [
-            self.client.submit(
-                fold_parts,
-                holding,
-                workers=[worker],
-                allow_other_workers=True,
-                pure=False,
-                retries=RETRIES,
-            )
-            for worker, holding in self.holdings
-        ]
+        fold_parts = partial(_packed_fold, work, merge, self.n_parts)
         try:
-            found = [pair for pairs in self.client.gather(tasks) for pair in pairs]
+            packed = self.client.gather(
+                _on_each(self.client, fold_parts, self.holdings)
+            )
+            found = [each for part in packed for each in pickle.loads(part)]
         except ValueError:
             raise
         except Exception as error:
@@ -92,6 +86,12 @@ def hold(
     A worker's parts are one value there, so that a pass has one task a worker. Where a
     worker is lost, the cluster computes its parts again on another.
     """
+    holdings = _held(client, parts)
+    return ClusterSource(client, holdings, tuple(names), n_rows, len(parts))
+
+
+def _held(client: Any, parts: Sequence[Any]) -> Holdings:
+    """For each worker that has parts, its address, and those parts as one value."""
     from distributed import wait
 
     wait(parts)
@@ -104,26 +104,33 @@ def hold(
         at = [worker for worker in holders.get(part.key, ()) if worker in held]
         least = min(held, key=lambda worker: len(held[worker]))
         held[min(at) if at else least].append(i)
-    holdings = [
-        (
-            worker,
-            client.submit(
-                _hold,
-                numbers,
-                [parts[i] for i in numbers],
-                workers=[worker],
-                allow_other_workers=True,
-                pure=False,
-            ),
-        )
+    given = [
+        (worker, [(i, parts[i]) for i in numbers])
         for worker, numbers in held.items()
         if numbers
     ]
-    return ClusterSource(client, tuple(holdings), tuple(names), n_rows, len(parts))
+    return _replaced(given, _on_each(client, _itself, given))
 
 
-def _hold(numbers: list[int], parts: Sequence[Any]) -> list[tuple[int, Any]]:
-    return list(zip(numbers, parts, strict=True))
+def _on_each(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> list[Any]:
+    """One task a worker, on what it holds."""
+    # Without a worker's address the scheduler may move its parts to another one.
+    return [
+        client.submit(
+            work,
+            holding,
+            workers=[worker],
+            allow_other_workers=True,
+            pure=False,
+            retries=RETRIES,
+        )
+        for worker, holding in holdings
+    ]
+
+
+def _replaced(holdings: Holdings, found: Sequence[Any]) -> Holdings:
+    """The same workers with something else to hold."""
+    return [(worker, each) for (worker, _), each in zip(holdings, found, strict=True)]
 
 
 def _fold_parts(
@@ -143,6 +150,14 @@ def _fold_parts(
             some = [(first, True, merge([sums for _, _, sums in some]))]
         found += some
     return found
+
+
+def _packed_fold(*given: Any) -> bytes:
+    """The same as one pickle: Dask would take a list of hundreds apart.
+
+    For 1,000 parts that takes longer than all else of a pass.
+    """
+    return pickle.dumps(_fold_parts(*given), pickle.HIGHEST_PROTOCOL)
 
 
 def _by_group(merge: Any, found: list[tuple[int, bool, Any]]) -> list[Any]:
@@ -191,10 +206,13 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
             for i, pair in enumerate(zip(rows, labels, strict=True))
         ]
     )
-    counts = client.gather(client.map(_count, parts))
-    starts = np.concatenate([[0], np.cumsum(counts)]).tolist()
-    parts = client.map(_placed, parts, starts[:-1])
-    return hold(client, parts, names, int(starts[-1]))
+    # Rows are counted, and each part told where it begins, by one task a worker.
+    holdings = _held(client, parts)
+    counts = dict(chain(*client.gather(_on_each(client, _counts, holdings))))
+    ends = np.cumsum([counts[i] for i in range(len(parts))])
+    starts = [0, *ends.tolist()]
+    holdings = _replaced(holdings, _on_each(client, partial(_placed, starts), holdings))
+    return ClusterSource(client, holdings, tuple(names), starts[-1], len(parts))
 
 
 def of_files(source: LabelledSource, client: Any) -> ClusterSource:
@@ -265,12 +283,14 @@ def _as_floats(rows: Any, where: str) -> FloatArray:
         ) from error
 
 
-def _count(block: LabelledBlock) -> int:
-    return len(block.rows)
+def _counts(parts: list[tuple[int, LabelledBlock]]) -> list[tuple[int, int]]:
+    return [(number, len(block.rows)) for number, block in parts]
 
 
-def _placed(block: LabelledBlock, start: int) -> LabelledBlock:
-    return replace(block, start=start)
+def _placed(
+    starts: list[int], parts: list[tuple[int, LabelledBlock]]
+) -> list[tuple[int, LabelledBlock]]:
+    return [(number, replace(block, start=starts[number])) for number, block in parts]
 
 
 def _itself(part: Any) -> Any:

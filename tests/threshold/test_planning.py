@@ -45,14 +45,18 @@ def test_the_fewest_rows_are_those_with_which_an_empty_tail_passes(name, bound):
     assert abs(by_formula - by_trial) <= bound
 
 
-@pytest.mark.parametrize("bound", [1.5, 4.0])
-def test_with_the_fewest_rows_a_tuned_bet_passes_and_with_fewer_it_fails(bound):
+@pytest.mark.parametrize(
+    ("alpha", "delta", "bound"), [(0.2, 0.1, 1.5), (0.2, 0.1, 4.0), (0.5, 0.05, 8.0)]
+)
+def test_with_the_fewest_rows_a_tuned_bet_passes_and_with_fewer_it_fails(
+    alpha, delta, bound
+):
     rule = TunedBettingRule()
-    least = rule.least_rows(ALPHA, DELTA, bound)
+    least = rule.least_rows(alpha, delta, bound)
     training = constant(8000, bound, seed=1)
     prepared = rule.prepare(training, complete=False)
     chosen = [
-        prepared.select(constant(n_rows, bound), ALPHA, DELTA).threshold
+        prepared.select(constant(n_rows, bound), alpha, delta).threshold
         for n_rows in (round(0.9 * least), round(1.1 * least))
     ]
     assert chosen[0] is None

@@ -11,9 +11,9 @@ process with code that was put in place as a mutant's is and has nothing changed
 learn how long it takes and which lines it runs. A mutant is tried in a
 forked process, too: its functions get the changed code, and the tests that run the
 changed line follow, the quickest first. What is changed outside of functions needs a
-new import, and all tests. A mutant is killed where a test fails, or where the tests
-compute for longer than three times as long as they should, and ten seconds. Survivors
-are printed to be read one by one.
+new import, and all tests. A mutant is killed where a test fails, where the tests
+compute for longer than three times as long as they should, and ten seconds, or where
+they wait for a minute without computing. Survivors are printed to be read one by one.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import os
 import pickle
 import random
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -86,11 +87,29 @@ def forked(work: Callable[[], None], seconds: float | None = None) -> bool:
                 limit = int(seconds) + 1
                 resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
                 resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+                end_when_idle()
             work()
             status = 0
         finally:
             os._exit(status)
     return os.waitpid(child, 0)[1] == 0
+
+
+def end_when_idle() -> None:
+    """End this process where it computes nothing for a minute, as one that hangs."""
+    seen, idle = time.process_time(), 0
+
+    def look(*_: object) -> None:
+        nonlocal seen, idle
+        now = time.process_time()
+        # Twice, as a process that was stopped for a while has been idle once.
+        idle = idle + 1 if now - seen < 0.1 else 0
+        seen = now
+        if idle == 2:
+            os._exit(1)
+
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, 30.0, 30.0)
 
 
 @dataclass(frozen=True)

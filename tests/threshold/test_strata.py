@@ -123,7 +123,7 @@ def test_tables_go_as_far_as_counts_matter():
     laws = (
         OneStratum(150, 30, highest),
         TwoStrata((90, 30), (80, 20), highest),
-        TwoStrata((4, 2), (150, 20), highest),
+        TwoStrata((1, 1), (150, 20), highest),
     )
     for law in laws:
         test = ExactTest(n_rows, law, alpha, delta)

@@ -144,7 +144,7 @@ class TwoStrata(Law):
         # A stratum of which nothing was looked up may lie above as a whole.
         self.pairs = (first, second)
         self.tops = [min(size, highest + 1) for size, _ in self.pairs]
-        self.worth = [size / drawn if drawn else 0.0 for size, drawn in self.pairs]
+        self.worth = [size / max(drawn, 1) for size, drawn in self.pairs]
         self.worth[1] *= surprise
         self.most = [
             min(drawn, top)
@@ -186,10 +186,7 @@ class TwoStrata(Law):
         mass = np.diff(first, axis=0, prepend=0.0)
         k = np.arange(len(first))
         left = statistic - k * self.worth[0]
-        if self.worth[1]:
-            reached = np.floor(left / self.worth[1] + 1e-9).astype(np.intp)
-        else:
-            reached = np.where(left >= -1e-9, 0, -1)
+        reached = np.floor(left / self.worth[1] + 1e-9).astype(np.intp)
         reached = np.minimum(reached, len(second) - 1)
         chosen = np.where(reached[:, None] >= 0, second[np.maximum(reached, 0)], 0.0)
         joint = mass.T @ chosen

@@ -283,6 +283,14 @@ def test_a_fact_that_was_changed_alone_is_refused(kind, path, value, match):
     refused(forged(kind, path, value), match)
 
 
+@pytest.mark.parametrize("name", ["alpha", "delta"])
+@pytest.mark.parametrize("level", [0.0, 1.0, 1.5, -0.1])
+def test_levels_that_are_none_are_refused_though_they_agree(name, level):
+    model = forged("two", f"certificate_.{name}", level)
+    setattr(model, name, level)
+    refused(model, f"{name} must lie strictly between 0 and 1")
+
+
 def test_a_model_of_one_column_is_sound():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 1)), np.repeat([0, 1], 200)

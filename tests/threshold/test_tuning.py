@@ -109,13 +109,16 @@ def test_within_a_row_the_error_is_where_the_capital_runs_out(passed):
 
 @pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("n_scored", [4, 300])
-def test_the_error_of_ones_own_rows_is_that_of_every_tail_tried(ratio, n_scored):
+@pytest.mark.parametrize("heavy", [0.2, 0.7])
+def test_the_error_of_ones_own_rows_is_that_of_every_tail_tried(
+    ratio, n_scored, heavy
+):
     rng = np.random.default_rng(n_scored)
     scores = np.where(np.arange(300) < n_scored, rng.normal(size=300), -np.inf)
-    weights = rng.choice([0.0, 1.0, 2.0], size=300, p=[0.2, 0.6, 0.2])
+    weights = rng.choice([0.0, 1.0, 2.0], size=300, p=[0.2, 0.8 - heavy, heavy])
     sample = CalibrationSample.build(scores, weights, 2.0)
     on_tail = 0.5 * largest_bet(ratio, 0.3, 2.0)
-    bet, needed = Bet(on_tail, ratio * on_tail), math.log(2.0)
+    bet, needed = Bet(on_tail, ratio * on_tail), math.log(1.02)
     capital = log_capital(sample, bet, 0.3, sample.n_scored)
     masses = sample.tail_masses[: sample.n_scored + 1]
     expected = np.interp(-needed, -capital, masses) / 300

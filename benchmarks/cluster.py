@@ -2,7 +2,8 @@
 
 Rows × 20 float64 in Parquet files that the workers of a `LocalCluster` read
 themselves: time of `KLIEP().fit(scan_parquet(…).on(client))` with one worker and with
-two, of one thread each; the coefficients must be the same to the last digit. Then what
+two, of one thread each; the coefficients must be the same to the last digit. Beside it
+what two processes gain that share nothing but the machine. Then what
 a pass costs beside its work, with 1,000 partitions of a Dask array, and from these the
 estimate for 100 nodes. Runs from the repository, installed or not.
 """
@@ -20,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from distributed import Client, LocalCluster
+from threadpoolctl import threadpool_limits
 
 import uninstalled  # noqa: F401  isort: skip
 import missratio as mr
@@ -54,6 +56,25 @@ def fitted(folder: str, n_workers: int) -> tuple[float, np.ndarray]:
     return best, coef
 
 
+def _scores(block: LabelledBlock) -> float:
+    rows = np.asarray(block.rows)
+    return float(np.exp(0.01 * rows.sum(axis=1)).sum()) + float((rows.T @ rows).sum())
+
+
+def _read(path: str) -> float:
+    return mr.scan_parquet(path, target="y").fold(_scores, sum)
+
+
+def alone(folder: str, n_processes: int) -> float:
+    """Seconds in which processes that share nothing read and sum up the files once."""
+    paths = sorted(map(str, Path(folder).glob("*.parquet")))
+    with ProcessPoolExecutor(n_processes) as pool, threadpool_limits(1):
+        list(pool.map(_read, paths[:n_processes]))
+        begin = time.perf_counter()
+        list(pool.map(_read, paths))
+    return time.perf_counter() - begin
+
+
 def _sums(block: LabelledBlock) -> np.ndarray:
     return block.rows.sum(axis=0)
 
@@ -82,9 +103,11 @@ def main(arguments: list[str]) -> None:
         with ProcessPoolExecutor() as pool:
             list(pool.map(write, [folder] * N_FILES, range(N_FILES), [each] * N_FILES))
         (one, coef), (two, same) = fitted(folder, 1), fitted(folder, 2)
+        apart = alone(folder, 1) / alone(folder, 2)
     assert np.array_equal(coef, same), "digits depend on the number of workers"
     print(f"{n_rows:,} x {N_COLUMNS} float64 in files, the same digits")
     print(f"  one worker {one:.2f} s, two {two:.2f} s: {one / two:.2f} times as fast")
+    print(f"  two processes that share nothing, without Dask: {apart:.2f} times")
     extra = overhead()
     print(
         f"  a pass over {PARTITIONS} partitions beside its work: {1e3 * extra:.1f} ms"

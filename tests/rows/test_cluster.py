@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import missratio as mr
 from missratio import engine
 from missratio.ratio import _build
 from missratio.rows import LabelledBlock, _cluster, _streamed
-from missratio.rows._cluster import hold, of_collection
+from missratio.rows._cluster import ClusterSource, held, of_collection
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -86,7 +87,7 @@ def test_digits_do_not_depend_on_which_worker_holds_what(cluster):
         for number in cluster.submit(_numbers, holding).result():
             parts[number] = cluster.submit(_part, holding, number)
     parts = [parts[number] for number in sorted(parts)]
-    one = hold(cluster, parts, source.names, source.n_rows)
+    one = replace(source, holdings=held(cluster, parts))
     np.testing.assert_array_equal(mr.KLIEP().fit(one).coef_, expected)
 
 
@@ -180,7 +181,8 @@ def test_rows_that_are_lost_for_good_are_a_clear_error(cluster):
     ]
     # Scattered values have no recipe.
     parts = cluster.scatter(blocks)
-    source = hold(cluster, parts, ("a", "b", "c"), 2000)
+    names = ("a", "b", "c")
+    source = ClusterSource(cluster, held(cluster, parts), names, 2000, len(parts))
     assert mr.KLIEP().fit(source).converged_
     cluster.restart(wait_for_workers=False)
     cluster.wait_for_workers(1, timeout=60)

@@ -78,38 +78,36 @@ class ClusterSource(LabelledSource):
         return merge(_by_group(merge, found))
 
 
-def hold(
-    client: Any, parts: Sequence[Any], names: Sequence[str], n_rows: int
-) -> ClusterSource:
-    """Parts as a source, each where it lies.
+def held(client: Any, parts: Sequence[Any]) -> Holdings:
+    """Parts where they lie: for each worker that has some, those as one value.
 
-    A worker's parts are one value there, so that a pass has one task a worker. Where a
-    worker is lost, the cluster computes its parts again on another.
+    So a pass has one task a worker. Where a worker is lost, the cluster computes its
+    parts again on another.
     """
-    holdings = _held(client, parts)
-    return ClusterSource(client, holdings, tuple(names), n_rows, len(parts))
-
-
-def _held(client: Any, parts: Sequence[Any]) -> Holdings:
-    """For each worker that has parts, its address, and those parts as one value."""
     from distributed import wait
 
     wait(parts)
-    workers = list(client.scheduler_info(-1)["workers"])
-    if not workers:
-        raise RuntimeError("The cluster has no worker: start some, and fit again.")
+    workers = _workers(client)
     holders = client.who_has(parts)
-    held: dict[str, list[int]] = {worker: [] for worker in workers}
+    own: dict[str, list[int]] = {worker: [] for worker in workers}
     for i, part in enumerate(parts):
-        at = [worker for worker in holders.get(part.key, ()) if worker in held]
-        least = min(held, key=lambda worker: len(held[worker]))
-        held[min(at) if at else least].append(i)
+        at = [worker for worker in holders.get(part.key, ()) if worker in own]
+        least = min(own, key=lambda worker: len(own[worker]))
+        own[min(at) if at else least].append(i)
     given = [
         (worker, [(i, parts[i]) for i in numbers])
-        for worker, numbers in held.items()
+        for worker, numbers in own.items()
         if numbers
     ]
     return _replaced(given, _on_each(client, _itself, given))
+
+
+def _workers(client: Any) -> list[str]:
+    """The workers' addresses."""
+    workers = list(client.scheduler_info(-1)["workers"])
+    if not workers:
+        raise RuntimeError("The cluster has no worker: start some, and fit again.")
+    return workers
 
 
 def _on_each(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> list[Any]:
@@ -207,7 +205,7 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
         ]
     )
     # Rows are counted, and each part told where it begins, by one task a worker.
-    holdings = _held(client, parts)
+    holdings = held(client, parts)
     counts = dict(chain(*client.gather(_on_each(client, _counts, holdings))))
     ends = np.cumsum([counts[i] for i in range(len(parts))])
     starts = [0, *ends.tolist()]
@@ -216,9 +214,25 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
 
 
 def of_files(source: LabelledSource, client: Any) -> ClusterSource:
-    """A source of files that workers read themselves, a part for each file."""
-    parts = client.map(_itself, source.split(), pure=False)
-    return hold(client, parts, source.names, source.n_rows)
+    """A source of files that workers read themselves, a part for each file.
+
+    They lie with nobody, so that each worker gets neighbours with as many rows.
+    """
+    parts, workers = source.split(), _workers(client)
+    middles = np.cumsum([part.n_rows for part in parts]) - [
+        part.n_rows / 2.0 for part in parts
+    ]
+    share = source.n_rows / len(workers)
+    given = [
+        (
+            worker,
+            [(i, parts[i]) for i in np.flatnonzero(middles // share == k).tolist()],
+        )
+        for k, worker in enumerate(workers)
+    ]
+    given = [(worker, own) for worker, own in given if own]
+    holdings = _replaced(given, _on_each(client, _itself, given))
+    return ClusterSource(client, holdings, source.names, source.n_rows, len(parts))
 
 
 def _current_client() -> Any:

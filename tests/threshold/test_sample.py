@@ -161,6 +161,13 @@ def test_look_ups_that_make_no_sense_are_refused(stratum, incomplete):
         replace(sample, lookups=LookUps(stratum, incomplete)).check()
 
 
+def test_rows_that_were_drawn_are_known_unless_they_are_said_to_be_lost():
+    sample = looked_up_sample([0.0, 1.0, np.nan, 3.0], [1.0, 0.5, 0.5, 0.0])
+    assert (sample.n_observed, sample.n_known) == (3, 2)
+    told = LookUps(sample.lookups.stratum, sample.lookups.incomplete)
+    assert replace(sample, lookups=told).n_known == 3
+
+
 @pytest.mark.parametrize("kind", ["complete", "weighted", "uncertain"])
 def test_a_repeated_sample_has_the_same_shares(kind):
     sample = SOUND[kind]()

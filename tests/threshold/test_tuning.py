@@ -110,9 +110,7 @@ def test_within_a_row_the_error_is_where_the_capital_runs_out(passed):
 @pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("n_scored", [4, 300])
 @pytest.mark.parametrize("heavy", [0.2, 0.7])
-def test_the_error_of_ones_own_rows_is_that_of_every_tail_tried(
-    ratio, n_scored, heavy
-):
+def test_the_error_of_ones_own_rows_is_that_of_every_tail_tried(ratio, n_scored, heavy):
     rng = np.random.default_rng(n_scored)
     scores = np.where(np.arange(300) < n_scored, rng.normal(size=300), -np.inf)
     weights = rng.choice([0.0, 1.0, 2.0], size=300, p=[0.2, 0.8 - heavy, heavy])

@@ -143,6 +143,15 @@ def test_the_variance_that_a_bet_is_tuned_to_is_that_of_few_rows_too(seed):
     assert bet.on_tail == pytest.approx(expected)
 
 
+def test_a_variance_that_rows_make_too_small_is_a_quarter_of_that_of_complete_ones():
+    """All weight is in the tail: chance in it and in the weights would cancel."""
+    alpha, weights = 0.4, np.where(np.arange(100) < 20, 2.0, 0.0)
+    training = CalibrationSample.build(np.arange(100.0), weights, 2.0)
+    bet, _ = tune_bet(training, alpha, DELTA, 10**6, 2.0, 1.0)
+    expected = math.sqrt(2 * math.log(1 / DELTA) / (10**6 * alpha * (1 - alpha) / 4))
+    assert bet.on_tail == pytest.approx(expected)
+
+
 def test_doubt_is_by_how_much_the_edges_are_off():
     sample = constant(2.0, edges=(0.75, 1.5))
     doubt = Doubt.of(sample, ALPHA, None)

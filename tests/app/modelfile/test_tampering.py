@@ -20,7 +20,7 @@ from tampering import (
 )
 
 import missratio as mr
-from missratio.app.modelfile._archive import FORMAT, HEADER, SCHEMA, versions
+from missratio.app.modelfile._archive import FORMAT, HEADER, SCHEMA, _digest, versions
 
 
 def test_a_file_written_again_as_it_was_is_loaded(saved):
@@ -348,6 +348,14 @@ def test_changes_without_a_new_digest_are_noticed(saved):
     members = members_of(saved)
     write(saved, {**members, "more.npy": b"more"}, sealed=False)
     refused(saved, "changed after it was written")
+
+
+@pytest.mark.parametrize(
+    "other", [{"a": b"x", "b": b"yz"}, {"a": b"xy", "c": b"z"}, {"ab": b"xyz"}]
+)
+def test_the_digest_is_of_names_and_lengths_too(other):
+    """Bytes that move from one member to another leave all of them together alike."""
+    assert _digest(other) != _digest({"a": b"xy", "b": b"z"})
 
 
 def test_a_zip_bomb_is_not_unpacked(saved, monkeypatch):

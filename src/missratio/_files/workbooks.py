@@ -155,3 +155,19 @@ def _unreadable(file: RegularFile, reason: str) -> TableError:
         "it again, without a password and without cells far away from the table, or "
         "save the sheet as CSV."
     )
+
+
+def close_workbook(book: Any) -> None:
+    """Write a workbook of xlsxwriter, which gives errors of the system another name.
+
+    Raises
+    ------
+    OSError
+        As the system has it: no space left, say.
+    """
+    try:
+        book.close()
+    except Exception as error:
+        if isinstance(error.__context__, OSError):
+            raise error.__context__ from None
+        raise

@@ -14,6 +14,7 @@ from missratio._base.hints import listed
 from missratio._files import TableFile, open_table, written_whole
 from missratio._files.delimited import ragged
 from missratio._files.numbers import Mark, is_blank, with_formula, without_formula
+from missratio._files.workbooks import close_workbook
 from missratio.exceptions import DestinationError, Message, Remedy, TableError
 from missratio.missingness.arrays import as_frame
 
@@ -205,7 +206,7 @@ def _write_excel(columns: Columns, path: Path) -> None:
             else:
                 sheet.write_number(line, place, cell, style)
     sheet.freeze_panes(1, 0)
-    book.close()
+    close_workbook(book)
 
 
 _WRITERS: dict[str, Callable[[Columns, Path], None]] = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from missratio._files import kind_of
+from missratio._files.workbooks import close_workbook
 from missratio.exceptions import TableError
 
 _EXCEL_LINES = 1_048_576
@@ -98,4 +99,4 @@ class _ExcelWriter:
             self._sheet.write_string(self._line, place, str(cell))
 
     def close(self) -> None:
-        self._book.close()
+        close_workbook(self._book)

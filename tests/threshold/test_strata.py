@@ -474,3 +474,12 @@ def test_the_size_where_the_number_of_incomplete_rows_is_random(design):
                 passing += binom.pmf(size, n_rows, incomplete) * float(mass @ low)
             largest = max(largest, float(passing))
     assert 0.5 * delta < largest <= 0.85 * delta
+
+
+@pytest.mark.parametrize("pairs", [((30, 10), (0, 0)), ((0, 0), (30, 10))])
+def test_a_stratum_without_rows_changes_nothing(pairs):
+    two, one = TwoStrata(*pairs, 50), OneStratum(30, 10, 50)
+    for k in range(4):
+        counts = tuple(k if size else 0 for size, _ in pairs)
+        tail = two.tail(two.statistic(counts))
+        assert_allclose(tail, one.tail(k)[: len(tail)], atol=1e-12)

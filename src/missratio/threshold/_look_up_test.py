@@ -144,7 +144,7 @@ class TwoStrata(Law):
         # A stratum of which nothing was looked up may lie above as a whole.
         self.pairs = (first, second)
         self.tops = [min(size, highest + 1) for size, _ in self.pairs]
-        self.worth = [size / max(drawn, 1) for size, drawn in self.pairs]
+        self.worth = [max(size, 1) / max(drawn, 1) for size, drawn in self.pairs]
         self.worth[1] *= surprise
         self.most = [
             min(drawn, top)

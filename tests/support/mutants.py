@@ -3,17 +3,17 @@
     python tests/support/mutants.py threshold modelfile resume --sample 100
 
 A mutant is a room's code with one thing changed: a comparison, an operation, a number,
-a condition, or a statement left out. Mutants of messages, types, docstrings and the
-options of dataclasses are left out.
+a condition, or a statement left out. Mutants of messages, types, docstrings,
+assertions (`strict=` of `zip` is one) and the options of dataclasses are left out.
 
 The room's tests are collected once. Each of them is then run once, alone in a forked
 process with code that was put in place as a mutant's is and has nothing changed, to
 learn how long it takes and which lines it runs. A mutant is tried in a
 forked process, too: its functions get the changed code, and the tests that run the
 changed line follow, the quickest first. What is changed outside of functions needs a
-new import, and all tests. A mutant is killed where a test fails, or where the tests
-compute for longer than three times as long as they should, and ten seconds. Survivors
-are printed to be read one by one.
+new import, and all tests. A mutant is killed where a test fails, where the tests
+compute for longer than three times as long as they should, and ten seconds, or where
+they wait for a minute without computing. Survivors are printed to be read one by one.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import os
 import pickle
 import random
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -86,11 +87,29 @@ def forked(work: Callable[[], None], seconds: float | None = None) -> bool:
                 limit = int(seconds) + 1
                 resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
                 resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+                end_when_idle()
             work()
             status = 0
         finally:
             os._exit(status)
     return os.waitpid(child, 0)[1] == 0
+
+
+def end_when_idle() -> None:
+    """End this process where it computes nothing for a minute, as one that hangs."""
+    seen, idle = time.process_time(), 0
+
+    def look(*_: object) -> None:
+        nonlocal seen, idle
+        now = time.process_time()
+        # Twice, as a process that was stopped for a while has been idle once.
+        idle = idle + 1 if now - seen < 0.1 else 0
+        seen = now
+        if idle == 2:
+            os._exit(1)
+
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, 30.0, 30.0)
 
 
 @dataclass(frozen=True)
@@ -101,9 +120,11 @@ class Known:
     lines: dict[str, set[int]]
 
 
-@dataclass
+@dataclass(eq=False)
 class Session:
     """A plugin of pytest: what is done with the tests that were collected.
+
+    It has a hash, which pytest asks of plugins where a folder has its own conftest.
 
     Parameters
     ----------
@@ -240,6 +261,8 @@ class Trial:
 
         def anew() -> None:
             sys.meta_path.insert(0, Finder(mutant))
+            # Before pytest, which loads files named like tests by a finder of its own.
+            importlib.import_module(mutant.module)
             collect(self.room, work)
 
         limit = 60.0 + 3.0 * sum(known.seconds for known in self.known.values())

@@ -131,6 +131,9 @@ def places(
     """Every node that runs."""
     if isinstance(parent, ast.Raise | ast.JoinedStr | ast.Assert):
         return
+    # An assertion, too: of sequences that are as long as each other.
+    if isinstance(parent, ast.keyword) and parent.arg == "strict":
+        return
     for name, value in ast.iter_fields(parent):
         if name in ("annotation", "returns", "type_params", "format_spec"):
             continue

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from missratio.threshold import (
     RULES,
@@ -19,7 +19,7 @@ from missratio.threshold import (
     fewest,
     make_rule,
 )
-from missratio.threshold._rules import binomial_tails
+from missratio.threshold._rules import binomial_bound, binomial_tails, bisect_tail
 
 ALPHA, DELTA, BOUND = 0.2, 0.1, 4.0
 
@@ -45,14 +45,18 @@ def test_the_fewest_rows_are_those_with_which_an_empty_tail_passes(name, bound):
     assert abs(by_formula - by_trial) <= bound
 
 
-@pytest.mark.parametrize("bound", [1.5, 4.0])
-def test_with_the_fewest_rows_a_tuned_bet_passes_and_with_fewer_it_fails(bound):
+@pytest.mark.parametrize(
+    ("alpha", "delta", "bound"), [(0.2, 0.1, 1.5), (0.2, 0.1, 4.0), (0.5, 0.05, 8.0)]
+)
+def test_with_the_fewest_rows_a_tuned_bet_passes_and_with_fewer_it_fails(
+    alpha, delta, bound
+):
     rule = TunedBettingRule()
-    least = rule.least_rows(ALPHA, DELTA, bound)
+    least = rule.least_rows(alpha, delta, bound)
     training = constant(8000, bound, seed=1)
     prepared = rule.prepare(training, complete=False)
     chosen = [
-        prepared.select(constant(n_rows, bound), ALPHA, DELTA).threshold
+        prepared.select(constant(n_rows, bound), alpha, delta).threshold
         for n_rows in (round(0.9 * least), round(1.1 * least))
     ]
     assert chosen[0] is None
@@ -82,6 +86,7 @@ def test_a_number_of_rows_that_is_out_of_reach_is_none():
     assert fewest(lambda n: n >= 37) == 37
     assert fewest(lambda n: n >= 1) == 1
     assert fewest(lambda n: n >= 64, most=64) == 64
+    assert fewest(lambda n: n >= 65, most=64) is None
     assert fewest(lambda n: False, most=64) is None
 
 
@@ -99,6 +104,52 @@ def test_the_error_to_expect_is_that_of_simulated_rows(name, n_rows, bound):
         roots.append(0.0 if chosen is None else np.sqrt(1.0 - chosen))
     error = 4.0 * np.std(roots) / np.sqrt(len(roots))
     assert abs(np.mean(roots) - rule.expected_root(n_rows, bound, ALPHA, DELTA)) < error
+
+
+@pytest.mark.parametrize("bound", [1.0, 1.7, 6.0])
+@pytest.mark.parametrize("n_rows", [30, 150, 1000])
+def test_the_error_to_expect_is_the_mean_over_its_law(n_rows, bound):
+    """μ/B is Beta(k + 1, n − k) for counting, for thinning by the number kept."""
+
+    def mean_root(n, level):
+        k = np.count_nonzero(binom.cdf(np.arange(n), n, level) <= DELTA) - 1
+        if k < 0:
+            return 0.0
+        return np.sqrt(beta.ppf((np.arange(4000) + 0.5) / 4000, k + 1, n - k)).mean()
+
+    counting = make_rule("counting").expected_root(n_rows, bound, ALPHA, DELTA)
+    expected = np.sqrt(bound) * mean_root(n_rows, ALPHA / bound)
+    assert counting == pytest.approx(expected, rel=1e-4)
+    low, high = binom.ppf([1e-5, 1 - 1e-5], n_rows, 1 / bound).astype(int)
+    kept = np.arange(low, high + 1)
+    expected = binom.pmf(kept, n_rows, 1 / bound) @ [
+        mean_root(int(n), ALPHA) for n in kept
+    ]
+    thinning = make_rule("thinning").expected_root(n_rows, bound, ALPHA, DELTA)
+    # By 41 quantiles of the number kept.
+    off = 0.0 if bound == 1.0 else 0.005
+    assert thinning == pytest.approx(expected, rel=1e-4, abs=off)
+
+
+class Certain(Rule):
+    """A rule of one's own that certifies from some number of rows on."""
+
+    name = "certain"
+
+    def __init__(self, least):
+        self.least = least
+
+    def select(self, sample, alpha, delta):
+        n_tail = 0 if sample.n_rows >= self.least else -1
+        return self._from_tail(sample, n_tail, alpha)
+
+
+def test_a_plan_asks_for_a_billion_rows_at_most_and_tries_a_hundred_thousand():
+    assert fewest(lambda n: n >= 10**9) == 10**9
+    assert fewest(lambda n: n >= 15 * 10**8) is None
+    assert Certain(2).least_rows(ALPHA, DELTA, BOUND) == 2
+    assert Certain(10**5).least_rows(ALPHA, DELTA, BOUND) == 10**5
+    assert Certain(15 * 10**4).least_rows(ALPHA, DELTA, BOUND) is None
 
 
 @pytest.mark.parametrize("name", ["tuned-betting", "target"])
@@ -146,6 +197,36 @@ def test_a_target_bet_holds_however_large_the_weights_are():
     assert TargetRule().least_rows(ALPHA, DELTA, BOUND) is None
 
 
+def test_a_target_bet_needs_a_bound():
+    rule, unbounded = TargetRule(constant(1000, 2.0)), [1.0, 2.0]
+    with pytest.raises(ValueError, match="'target' needs the largest missing"):
+        rule.select(CalibrationSample.build(unbounded, unbounded), ALPHA, DELTA)
+
+
+@pytest.mark.parametrize("bound", [1.0, 3.0])
+def test_counting_certifies_the_highest_row_with_the_fewest_rows(bound):
+    rule = make_rule("counting")
+    least = rule.least_rows(ALPHA, DELTA, bound)
+    sample = constant(least, bound)
+    chosen = rule.select(sample, ALPHA, DELTA)
+    assert chosen.threshold == sample.scores[0]
+    # Clopper and Pearson's bound for one of all rows in B.
+    assert binom.cdf(0, least, chosen.error_bound / bound) == pytest.approx(DELTA)
+    assert rule.select(constant(least - 1, bound), ALPHA, DELTA).threshold is None
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, 2])
+def test_counting_takes_all_kept_rows_where_they_are_few(more):
+    """Each of a weight of B is kept; as many may lie above as the rule allows."""
+    rule, n_rows = make_rule("counting"), 1000
+    level = ALPHA / BOUND
+    most = np.count_nonzero(binom.cdf(np.arange(n_rows), n_rows, level) <= DELTA) - 1
+    weights = np.where(np.arange(n_rows) < most + more, BOUND, 0.0)
+    sample = CalibrationSample.build(np.arange(n_rows), weights, BOUND)
+    above = min(most, most + more - 1)
+    assert rule.select(sample, ALPHA, DELTA).threshold == sample.scores[above]
+
+
 def test_a_tuned_bet_keeps_training_rows_of_its_own():
     own, other = constant(1000, 2.0), constant(900, 2.0)
     rule = TunedBettingRule(own)
@@ -162,6 +243,12 @@ def test_levels_lie_strictly_between_zero_and_one(level):
     check_levels(1e-9, 1 - 1e-9)
 
 
+@pytest.mark.parametrize("level", ["0.1", None, [0.1], np.array([0.1, 0.2])])
+def test_levels_are_numbers(level):
+    with pytest.raises(TypeError, match="alpha must be a number"):
+        check_levels(level, 0.5)
+
+
 def test_binomial_tails_are_exact_for_any_levels():
     """The largest k with P(Bin(n, α) ≤ k) ≤ δ, tiny and large levels included."""
     rng = np.random.default_rng(0)
@@ -174,6 +261,37 @@ def test_binomial_tails_are_exact_for_any_levels():
         passing = binom.cdf(np.arange(n_rows), n_rows, alpha) <= delta
         found = binomial_tails(np.array([n_rows]), alpha, delta)
         assert found.tolist() == [np.count_nonzero(passing) - 1]
+
+
+@pytest.mark.parametrize("most", range(6))
+def test_bisection_finds_the_last_that_passes(most):
+    for last in range(-1, most + 1):
+
+        def passes(n, last=last):
+            assert 0 <= n <= most
+            return n <= last
+
+        assert bisect_tail(passes, most) == last
+
+
+def test_of_rows_that_all_lie_above_nothing_is_known():
+    assert binomial_bound(5, 5, 0.1) == 1.0
+    assert 0.9 < binomial_bound(5, 4, 0.1) < 1.0
+
+
+class AtTheMargin(PaperRule):
+    """A rule whose margin takes up all of α."""
+
+    name = "at the margin"
+
+    def margin(self, alpha, delta, effective_rows):
+        return alpha
+
+
+def test_a_margin_of_alpha_leaves_an_empty_tail():
+    sample = constant(50, 2.0)
+    assert AtTheMargin().select(sample, ALPHA, DELTA).threshold == sample.scores[0]
+    assert AtTheMargin().least_rows(ALPHA, DELTA, BOUND) == 1
 
 
 def test_the_margin_of_the_paper_is_its_formula():

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import gammaln
-from scipy.stats import kstest, norm
+from scipy.special import gammaln, rel_entr
+from scipy.stats import binom, kstest, norm
 
 from missratio.threshold import (
     RULES,
@@ -438,7 +438,9 @@ def test_auto_without_training_rows_takes_what_needs_none():
         rule = AutoRule(training, complete=False)
         assert rule.choose(1000, 2.0, 0.1, 0.1)[0].name == "thinning"
         assert rule.choose(60, 2.0, 0.1, 0.1)[0].name == "counting"
-        assert rule.choose(100, None, 0.1, 0.1)[0].name == "flipped-betting"
+        flipped, root = rule.choose(100, None, 0.1, 0.1)
+        # Of which nothing is known, and so nothing expected.
+        assert (flipped.name, root) == ("flipped-betting", 0.0)
 
 
 def test_auto_takes_thinning_where_high_scores_are_lost():
@@ -518,3 +520,19 @@ def test_the_sums_of_tails_are_those_of_their_rows():
     n_tail = sample.tail_of(0.2)
     assert sample.tail_masses[n_tail] <= 0.2 * sample.n_rows
     assert sample.tail_masses[n_tail + 1] > 0.2 * sample.n_rows
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hoeffding_bentkus_is_the_largest_tail_whose_p_value_passes(seed):
+    """By relative entropies, at one tail after another."""
+    rng = np.random.default_rng(seed)
+    alpha, delta = rng.uniform(0.05, 0.5), rng.uniform(0.01, 0.4)
+    sample = mnar_sample(int(rng.integers(50, 3000)), seed)
+    n, share = sample.n_rows, alpha / BOUND
+    mean = sample.tail_masses / (n * BOUND)
+    divergence = rel_entr(mean, share) + rel_entr(1 - mean, 1 - share)
+    bentkus = math.e * binom.cdf(np.ceil(n * mean), n, share)
+    p_value = np.where(mean < share, np.minimum(np.exp(-n * divergence), bentkus), 1.0)
+    n_tail = np.flatnonzero(p_value <= delta).max(initial=-1)
+    expected = sample.scores[n_tail] if n_tail >= 0 else math.inf
+    assert level(select("hoeffding-bentkus", sample, alpha, delta)) == expected

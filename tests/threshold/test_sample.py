@@ -161,6 +161,13 @@ def test_look_ups_that_make_no_sense_are_refused(stratum, incomplete):
         replace(sample, lookups=LookUps(stratum, incomplete)).check()
 
 
+def test_rows_that_were_drawn_are_known_unless_they_are_said_to_be_lost():
+    sample = looked_up_sample([0.0, 1.0, np.nan, 3.0], [1.0, 0.5, 0.5, 0.0])
+    assert (sample.n_observed, sample.n_known) == (3, 2)
+    told = LookUps(sample.lookups.stratum, sample.lookups.incomplete)
+    assert replace(sample, lookups=told).n_known == 3
+
+
 @pytest.mark.parametrize("kind", ["complete", "weighted", "uncertain"])
 def test_a_repeated_sample_has_the_same_shares(kind):
     sample = SOUND[kind]()
@@ -182,8 +189,8 @@ def test_rows_cannot_be_kept_at_random_without_draws():
         replace(lossy(), draws=None).kept(4.0)
 
 
-@pytest.mark.parametrize("place", [0, 3, 400, 999, 1500, 4990, 4999])
-@pytest.mark.parametrize("order", ["random", "rising", "waves", "tied"])
+@pytest.mark.parametrize("place", [0, 3, 8, 400, 999, 1500, 4990, 4999])
+@pytest.mark.parametrize("order", ["random", "rising", "waves", "peaks", "tied"])
 def test_a_threshold_is_the_same_with_and_without_sorting(place, order):
     """Whatever the few values that are looked at first say about the others."""
     values = {
@@ -191,12 +198,50 @@ def test_a_threshold_is_the_same_with_and_without_sorting(place, order):
         "rising": np.arange(5000.0),
         # Of every tenth value, which are looked at, none is high.
         "waves": np.where(np.arange(5000) % 10 == 0, -1.0, np.arange(5000.0)),
+        # And here all high values are among them.
+        "peaks": np.where(np.arange(5000) % 10 == 0, np.arange(5000.0), -1.0),
         "tied": np.arange(5000.0) // 1000,
     }[order]
     sample = CalibrationSample.build(values, np.full(5000, 2.0), 2.0)
     assert not sample.ordered
     assert sample.threshold(place) == np.sort(values)[::-1][place]
     assert "_sorted" not in sample.__dict__
+
+
+@pytest.fixture
+def partitioned(monkeypatch):
+    """How many values were partitioned, call by call."""
+    sizes, original = [], np.partition
+
+    def spy(values, at):
+        sizes.append(len(values))
+        return original(values, at)
+
+    monkeypatch.setattr(np, "partition", spy)
+    return sizes
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.25])
+def test_a_threshold_is_looked_for_among_few_of_the_values(share, partitioned):
+    """Those that some hundreds of them leave: hardly more than are above it."""
+    values = np.random.default_rng(1).normal(size=50_000)
+    sample = CalibrationSample.build(values, np.full(50_000, 2.0), 2.0)
+    sample.threshold(int(share * 50_000))
+    pilot, left = partitioned
+    assert pilot < 0.02 * 50_000
+    assert left < (share + 0.1) * 50_000
+
+
+def test_a_threshold_of_sorted_rows_is_read_off(partitioned):
+    values = np.random.default_rng(1).normal(size=50)
+    for scores in (values, np.sort(values)[::-1]):
+        sample = CalibrationSample.build(scores, np.full(50, 2.0), 2.0)
+        assert sample.ordered == (scores is not values)
+        expected = sample.scores[7]
+        assert sample.threshold(7) == expected
+    fresh = CalibrationSample.build(np.sort(values)[::-1], np.full(50, 2.0), 2.0)
+    assert fresh.threshold(7) == expected
+    assert not partitioned
 
 
 def test_a_sample_with_and_without_weights_of_one_has_the_same_error():

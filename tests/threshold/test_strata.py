@@ -1,5 +1,7 @@
 """Thresholds from looked-up rows: exact, and without a word about φ."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -19,6 +21,7 @@ from missratio.threshold._look_up_test import (
     highest_count,
     hypergeometric_tail,
 )
+from missratio.threshold._strata import make_test
 
 
 def one_stratum(n_rows, size, drawn, alpha, delta):
@@ -42,7 +45,10 @@ def test_the_tail_is_the_hypergeometric_one(seed):
     size = int(rng.integers(1, 80))
     drawn, k = int(rng.integers(0, size + 1)), int(rng.integers(0, 12))
     expected = hypergeom.cdf(k, size, np.arange(size + 1), drawn)
-    assert_allclose(hypergeometric_tail(k, size, drawn, size), expected, atol=1e-12)
+    tail = hypergeometric_tail(k, size, drawn, size)
+    assert_allclose(tail, expected, atol=1e-12)
+    # Where more than k rows above must be among the drawn ones, it is no rounded zero.
+    assert (tail[size - drawn + k + 1 :] == 0.0).all()
 
 
 @pytest.mark.parametrize("k", range(4))
@@ -54,6 +60,82 @@ def test_a_stratum_that_nothing_was_drawn_from_may_lie_above_as_a_whole(k):
     assert_allclose(tail[:unseen], 1.0)
     expected = hypergeom.cdf(k, size, np.arange(size + 1), drawn)
     assert_allclose(tail[unseen:], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "law", [OneStratum(40, 10, 50), TwoStrata((40, 10), (60, 20), 50)]
+)
+def test_counts_in_proportion_estimate_the_rows_above(law):
+    two = isinstance(law, TwoStrata)
+    counts, rows = ((5, 10), 20 + 30) if two else ((5,), 20)
+    assert law.rows(law.statistic(counts)) == pytest.approx(rows)
+    assert law.first(counts) == sum(counts)
+
+
+def test_a_row_that_is_a_surprise_counts_for_more():
+    law = TwoStrata((40, 10), (60, 20), 50, 2.0)
+    assert law.statistic((5, 10)) == pytest.approx(20 + 2 * 30)
+
+
+@pytest.mark.parametrize(("size", "drawn"), [(40, 10), (4000, 1500), (3, 3), (0, 0)])
+@pytest.mark.parametrize("most", [1.5, 30.0, 700.0])
+def test_the_grid_goes_from_none_to_what_is_expected_and_is_finest_there(
+    size, drawn, most
+):
+    one = np.array(OneStratum(size, drawn, 800).levels(most))
+    last = min(drawn, math.ceil(most * drawn / size)) if size else 0
+    assert (one[0], one[-1]) == (0.0, last)
+    assert (one == np.rint(one)).all()
+    two = np.array(TwoStrata((size, drawn), (9, 3), 800).levels(most))
+    assert (two[0], two[-1]) == pytest.approx((0.0, most))
+    assert (np.diff(two) > 0.0).all()
+    assert (np.diff(two, 2) > 0.0).all()
+    # Rounding shifts a count by half a row at most.
+    assert (np.diff(one, 2) >= -1.0).all()
+
+
+@pytest.mark.parametrize("surprise", [1.0, 2.0])
+@pytest.mark.parametrize(
+    ("first", "second"), [((7, 3), (5, 2)), ((4, 4), (6, 0)), ((6, 0), (5, 5))]
+)
+def test_the_tail_of_two_strata_is_that_of_the_worst_division(first, second, surprise):
+    law = TwoStrata(first, second, 50, surprise)
+    counts = [(k, j) for k in range(first[1] + 1) for j in range(second[1] + 1)]
+    for level in {law.statistic(count) for count in counts} | {0.9, 1e3}:
+        below = [pair for pair in counts if law.statistic(pair) <= level + 1e-9]
+        expected = np.zeros(first[0] + second[0] + 1)
+        for b in range(first[0] + 1):
+            for c in range(second[0] + 1):
+                found = sum(
+                    hypergeom.pmf(k, first[0], b, first[1])
+                    * hypergeom.pmf(j, second[0], c, second[1])
+                    for k, j in below
+                )
+                expected[b + c] = max(expected[b + c], found)
+        assert_allclose(law.tail(level), expected, atol=1e-9)
+
+
+def test_tables_go_as_far_as_counts_matter():
+    """Beyond, the level is at its floor whatever else is above."""
+    n_rows, alpha, delta = 200, 0.1, 0.05
+    highest = highest_count(n_rows, alpha, delta)
+    assert binom.sf(highest - 1, n_rows, alpha) <= 1e-5 * delta
+    laws = (
+        OneStratum(150, 30, highest),
+        TwoStrata((90, 30), (80, 20), highest),
+        TwoStrata((1, 1), (150, 20), highest),
+    )
+    for law in laws:
+        test = ExactTest(n_rows, law, alpha, delta)
+        assert len(test.level) == highest + 2
+        assert test.level[-1] == pytest.approx(1e-5 * delta)
+        assert len(law.tail(0.0)) >= len(test.level)
+
+
+def test_the_cost_of_two_strata_is_that_of_the_product_of_their_tables():
+    law = TwoStrata((90, 30), (80, 20), 40)
+    (above, first), (_, second) = (table.shape for table in law._tables)
+    assert law.cost == above * first * second
 
 
 def largest_probability_of_passing(test, n_rows, size, drawn, alpha):
@@ -123,6 +205,16 @@ def test_the_conditional_level_falls_and_its_mean_is_delta_at_most(seed):
     assert 0.8 * delta < mean <= delta
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_where_rows_are_many_nearly_all_of_delta_is_used(seed):
+    rng = np.random.default_rng(seed)
+    n_rows, size = int(rng.integers(2000, 4000)), int(rng.integers(200, 900))
+    drawn, alpha, delta = int(rng.integers(size // 10, size // 2)), 0.1, 0.05
+    level = one_stratum(n_rows, size, drawn, alpha, delta).level
+    mean = binom.pmf(np.arange(len(level) - 1), n_rows, alpha) @ level[:-1]
+    assert 0.97 * delta < mean <= delta
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_more_rows_above_never_help(seed):
     rng = np.random.default_rng(seed)
@@ -136,8 +228,12 @@ def test_more_rows_above_never_help(seed):
 
 
 @pytest.mark.parametrize("looked_up", ["none incomplete", "all of them"])
-@pytest.mark.parametrize("n_rows", [59, 100, 237, 2000])
-def test_with_nothing_unknown_it_is_the_binomial_rule(looked_up, n_rows):
+@pytest.mark.parametrize(
+    ("n_rows", "delta"),
+    [(28, 0.05), (29, 0.05), (59, 0.05), (100, 0.05), (237, 0.05), (2000, 0.05),
+     (600, 1e-11)],
+)  # fmt: skip
+def test_with_nothing_unknown_it_is_the_binomial_rule(looked_up, n_rows, delta):
     rng = np.random.default_rng(n_rows)
     scores = rng.normal(size=n_rows)
     inclusion = np.ones(n_rows)
@@ -145,8 +241,16 @@ def test_with_nothing_unknown_it_is_the_binomial_rule(looked_up, n_rows):
         # Just below one: a draw that happened to take every row.
         inclusion[: n_rows // 3] = 1.0 - 1e-12
     sample = CalibrationSample.build(scores)
-    expected = BinomialRule().select(sample, 0.1, 0.05)
-    assert threshold(scores, inclusion) == expected.threshold
+    expected = BinomialRule().select(sample, 0.1, delta)
+    assert threshold(scores, inclusion, delta=delta) == expected.threshold
+
+
+@pytest.mark.parametrize("n_scored", [1, 2, 20, 60])
+def test_rows_without_a_score_are_below_every_threshold(n_scored):
+    """So few others may all lie above, but for the lowest: that is the threshold."""
+    scores = np.where(np.arange(1000) < n_scored, np.arange(1000.0), -np.inf)
+    expected = BinomialRule().select(CalibrationSample.build(scores), 0.1, 0.05)
+    assert threshold(scores, np.ones(1000)) == expected.threshold == 0.0
 
 
 def test_incomplete_rows_that_nobody_looked_up_count_as_errors():
@@ -241,22 +345,42 @@ def test_a_sample_without_a_draw_is_refused():
         LookUpRule().select(sample, 0.1, 0.05)
 
 
-def test_the_fewest_look_ups_certify_and_one_less_does_not():
-    """Where none of those looked up is above, and the complete ones score lowest."""
+@pytest.mark.parametrize("lost", [0, 1, 3])
+def test_the_fewest_look_ups_certify_and_one_less_does_not(lost):
+    """Where none of those found is above, and the complete ones score lowest."""
     n_rows, size = 300, 100
+    scores = np.where(np.arange(n_rows) < lost, np.nan, 0.0)
 
     def certified(drawn):
         inclusion = np.ones(n_rows)
         inclusion[:size] = 0.0
         inclusion[:drawn] = 0.5
-        return threshold(np.arange(n_rows) * 0.0, inclusion) is not None
+        return threshold(scores, inclusion) is not None
 
     inclusion = np.where(np.arange(n_rows) < size, 0.0, 1.0)
-    inclusion[0] = 0.5
-    needed = fewest_look_ups(looked_up_sample(np.zeros(n_rows), inclusion), 0.1, 0.05)
-    assert 1 < needed < size
+    inclusion[: lost + 1] = 0.5
+    needed = fewest_look_ups(looked_up_sample(scores, inclusion), 0.1, 0.05)
+    assert lost + 1 < needed < size
     assert certified(needed)
     assert not certified(needed - 1)
+
+
+def test_where_few_rows_are_incomplete_none_must_be_looked_up():
+    inclusion = np.where(np.arange(300) < 2, 0.0, 1.0)
+    sample = looked_up_sample(np.zeros(300), inclusion)
+    assert fewest_look_ups(sample, 0.1, 0.05) == 0
+
+
+@pytest.mark.parametrize("predicted", [False, True])
+def test_rows_predicted_to_score_low_count_for_more_and_others_for_what_they_are(
+    predicted,
+):
+    inclusion = np.repeat([1.0, 0.5, 0.0, 0.25, 0.0], [100, 10, 10, 5, 15])
+    strata = np.repeat([0, 1, 1, 2, 2], [100, 10, 10, 5, 15])
+    sample = looked_up_sample(np.zeros(140), inclusion, strata, predicted=predicted)
+    law = make_test(sample, 0.2, 0.1).law
+    assert law.pairs == ((20, 10), (20, 5))
+    assert law.worth == pytest.approx([2.0, 8.0 if predicted else 4.0])
 
 
 def test_too_few_rows_are_too_few_even_if_all_are_looked_up():
@@ -350,3 +474,12 @@ def test_the_size_where_the_number_of_incomplete_rows_is_random(design):
                 passing += binom.pmf(size, n_rows, incomplete) * float(mass @ low)
             largest = max(largest, float(passing))
     assert 0.5 * delta < largest <= 0.85 * delta
+
+
+@pytest.mark.parametrize("pairs", [((30, 10), (0, 0)), ((0, 0), (30, 10))])
+def test_a_stratum_without_rows_changes_nothing(pairs):
+    two, one = TwoStrata(*pairs, 50), OneStratum(30, 10, 50)
+    for k in range(4):
+        counts = tuple(k if size else 0 for size, _ in pairs)
+        tail = two.tail(two.statistic(counts))
+        assert_allclose(tail, one.tail(k)[: len(tail)], atol=1e-12)

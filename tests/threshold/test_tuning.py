@@ -95,15 +95,61 @@ def test_the_error_of_ones_own_rows_is_within_a_row_of_the_certified_one(
         assert error * n_rows <= passed + 1
 
 
-def test_within_a_row_the_error_is_where_the_capital_runs_out():
+@pytest.mark.parametrize("passed", [0, 1, 3])
+def test_within_a_row_the_error_is_where_the_capital_runs_out(passed):
     """By a straight line between the row that passes and the next."""
     sample = CalibrationSample.build(np.arange(40.0), np.full(40, 1.5), 1.5)
     bet = Bet(0.5 * largest_bet(0.0, 0.3, 1.5), 0.0)
     capital = log_capital(sample, bet, 0.3, 8)
-    needed = (2 * capital[1] + capital[2]) / 3
+    needed = (2 * capital[passed] + capital[passed + 1]) / 3
     error = _own_error(sample, bet, 0.3, needed, 1.0)
-    assert error == pytest.approx(1.5 * (1 + 1 / 3) / 40)
+    assert error == pytest.approx(1.5 * (passed + 1 / 3) / 40)
     assert _own_error(sample, bet, 0.3, 2 * needed, 2.0) == pytest.approx(error)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("n_scored", [4, 300])
+@pytest.mark.parametrize("heavy", [0.2, 0.7])
+def test_the_error_of_ones_own_rows_is_that_of_every_tail_tried(ratio, n_scored, heavy):
+    rng = np.random.default_rng(n_scored)
+    scores = np.where(np.arange(300) < n_scored, rng.normal(size=300), -np.inf)
+    weights = rng.choice([0.0, 1.0, 2.0], size=300, p=[0.2, 0.8 - heavy, heavy])
+    sample = CalibrationSample.build(scores, weights, 2.0)
+    on_tail = 0.5 * largest_bet(ratio, 0.3, 2.0)
+    bet, needed = Bet(on_tail, ratio * on_tail), math.log(1.02)
+    capital = log_capital(sample, bet, 0.3, sample.n_scored)
+    masses = sample.tail_masses[: sample.n_scored + 1]
+    expected = np.interp(-needed, -capital, masses) / 300
+    found = _own_error(sample, bet, 0.3, needed, 1.0)
+    assert found == pytest.approx(expected)
+    assert found > 0.0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_variance_that_a_bet_is_tuned_to_is_that_of_few_rows_too(seed):
+    """W·1{h > C} − (γ/λ)(W − 1) has E[W·1{h > C}] = α and E W = 1, as rows will."""
+    rng = np.random.default_rng(seed)
+    n, ratio, alpha = int(rng.integers(3, 12)), rng.uniform(), rng.uniform(0.1, 0.6)
+    weights = rng.choice([0.0, 1.0, 1.5, 3.0], size=n)
+    weights[0] = 3.0
+    training = CalibrationSample.build(rng.normal(size=n), weights, 3.0)
+    in_tail = np.cumsum(training.weights) <= alpha * n
+    loss = max((training.weights**2)[in_tail].sum() / n, alpha)
+    both, square = loss - alpha, max((training.weights**2).sum() / n - 1.0, 0.0)
+    v = loss - alpha**2 - 2 * ratio * both + ratio**2 * square
+    v = max(v, alpha * (1 - alpha) / 4)
+    bet, _ = tune_bet(training, alpha, DELTA, 10**6, 3.0, ratio)
+    expected = math.sqrt(2 * math.log(1 / DELTA) / (10**6 * v))
+    assert bet.on_tail == pytest.approx(expected)
+
+
+def test_a_variance_that_rows_make_too_small_is_a_quarter_of_that_of_complete_ones():
+    """All weight is in the tail: chance in it and in the weights would cancel."""
+    alpha, weights = 0.4, np.where(np.arange(100) < 20, 2.0, 0.0)
+    training = CalibrationSample.build(np.arange(100.0), weights, 2.0)
+    bet, _ = tune_bet(training, alpha, DELTA, 10**6, 2.0, 1.0)
+    expected = math.sqrt(2 * math.log(1 / DELTA) / (10**6 * alpha * (1 - alpha) / 4))
+    assert bet.on_tail == pytest.approx(expected)
 
 
 def test_doubt_is_by_how_much_the_edges_are_off():
@@ -137,6 +183,14 @@ def test_what_edges_take_off_is_taken_off_the_error_to_expect():
     assert 0.6 < roots[3] / roots[2] < 0.8
 
 
+@pytest.mark.parametrize("ratio", [0.0, 0.4, 1.0])
+def test_with_very_many_rows_the_error_to_expect_is_what_edges_leave_of_alpha(ratio):
+    training = constant(2.0, 40_000, edges=(0.95, 1.1))
+    _, root = tune_bet(training, ALPHA, DELTA, 10**9, 2.2, ratio)
+    left = (ALPHA - ratio * 0.05) / (ratio * 0.95 + (1.0 - ratio) * 1.1)
+    assert root**2 == pytest.approx(left, rel=5e-3)
+
+
 @pytest.mark.parametrize("edges", [None, (0.9, 1.2)])
 @pytest.mark.parametrize("n_rows", [60, 300, 3000])
 @pytest.mark.parametrize("bound", [1.5, 4.0])
@@ -156,6 +210,23 @@ def test_auto_takes_the_largest_of_what_its_rules_expect(edges, n_rows, bound):
     rule, root = auto.choose(n_rows, bound, ALPHA, DELTA)
     assert root == pytest.approx(max(expected.values()))
     assert expected[rule.name] == pytest.approx(root)
+
+
+@pytest.mark.parametrize("n_rows", [60, 300, 3000])
+@pytest.mark.parametrize("bound", [1.5, 4.0])
+def test_without_training_rows_auto_takes_what_the_law_of_the_draw_expects(
+    n_rows, bound
+):
+    expected = {
+        "thinning": expected_thinning_root(n_rows, bound, ALPHA, DELTA),
+        "counting": expected_counting_root(n_rows, bound, ALPHA, DELTA),
+    }
+    rule, root = make_rule("auto").choose(n_rows, bound, ALPHA, DELTA)
+    assert root == max(expected.values()) == expected[rule.name]
+    # Of complete rows nothing is lost: both are the binomial rule.
+    complete = make_rule("auto", complete=True)
+    counting = expected_counting_root(n_rows, 1.0, ALPHA, DELTA)
+    assert complete.expected_root(n_rows, bound, ALPHA, DELTA) == counting
 
 
 @pytest.mark.parametrize("bound", [1.0, 3.0])

@@ -144,7 +144,7 @@ class TwoStrata(Law):
         # A stratum of which nothing was looked up may lie above as a whole.
         self.pairs = (first, second)
         self.tops = [min(size, highest + 1) for size, _ in self.pairs]
-        self.worth = [size / drawn if drawn else 0.0 for size, drawn in self.pairs]
+        self.worth = [max(size, 1) / max(drawn, 1) for size, drawn in self.pairs]
         self.worth[1] *= surprise
         self.most = [
             min(drawn, top)
@@ -186,10 +186,7 @@ class TwoStrata(Law):
         mass = np.diff(first, axis=0, prepend=0.0)
         k = np.arange(len(first))
         left = statistic - k * self.worth[0]
-        if self.worth[1]:
-            reached = np.floor(left / self.worth[1] + 1e-9).astype(np.intp)
-        else:
-            reached = np.where(left >= -1e-9, 0, -1)
+        reached = np.floor(left / self.worth[1] + 1e-9).astype(np.intp)
         reached = np.minimum(reached, len(second) - 1)
         chosen = np.where(reached[:, None] >= 0, second[np.maximum(reached, 0)], 0.0)
         joint = mass.T @ chosen
@@ -263,7 +260,7 @@ class ExactTest:
     def _means(self) -> FloatArray:
         """E of every shape at every shift, of shape (n_shapes, n_shifts)."""
         size = len(self._masses)
-        length = next_fast_len(2 * size, real=True)
+        length = next_fast_len(2 * size)
         stacked = np.zeros((len(self._shapes), size))
         for row, shape in zip(stacked, self._shapes, strict=True):
             row[: len(shape)] = shape[:size]
@@ -293,7 +290,7 @@ def _moved(shape: FloatArray, shift: int, size: int) -> FloatArray:
     """A function of b as one of N = b + shift; one below, zero beyond its end."""
     moved = np.zeros(size)
     moved[:shift] = 1.0
-    part = shape[: max(size - shift, 0)]
+    part = shape[: size - shift]
     moved[shift : shift + len(part)] = part
     return moved
 
@@ -305,10 +302,8 @@ def hypergeometric_tail(k: int, size: int, drawn: int, top: int) -> FloatArray:
     drawn ones: P falls by P(Hyp = k)·(drawn − k)/(size − b).
     """
     tail = np.ones(top + 1)
-    if k >= drawn or top <= k:
-        return tail
     b: IntArray = np.arange(k, top)
-    possible = size - b >= drawn - k
+    possible = size - b > drawn - k
     b = b[possible]
     log_mass = (
         _log_binomial(b, k)

@@ -187,8 +187,8 @@ def binomial_tail(n_rows: int, alpha: float, delta: float) -> int:
 def binomial_tails(n_rows: IntArray, alpha: float, delta: float) -> IntArray:
     """The same for several numbers of rows."""
     # The quantile as a real number, then the exact probability at whole ones.
-    quantile = np.ceil(bdtrik(delta, np.maximum(n_rows, 1), alpha))
-    # SciPy has none where α is tiny: there, none of the rows may lie above.
+    quantile = np.ceil(bdtrik(delta, n_rows, alpha))
+    # SciPy has none where α is tiny, or of no rows: none of them may lie above.
     start = np.where(np.isnan(quantile), 0.0, quantile) + 1.0
     k: IntArray = np.minimum(start, n_rows - 1.0).astype(np.intp)
     while True:

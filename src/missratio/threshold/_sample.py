@@ -376,7 +376,7 @@ def _checked_weights(
         )
     if not (np.isfinite(masses) & (masses >= 0.0)).all():
         raise ValueError("weights must be finite and not negative.")
-    if bound is not None and len(masses) and masses.max() > bound * (1 + 1e-9):
+    if bound is not None and masses.max(initial=0.0) > bound:
         heaviest = masses.max(where=values > -np.inf, initial=0.0)
         if heaviest > bound * (1 + 1e-9):
             raise ValueError(

@@ -112,7 +112,7 @@ def _checked_strata(probability: FloatArray, strata: ArrayLike | None) -> IntArr
     drawn = np.unique(probability[incomplete & (probability > 0.0)])
     if strata is None:
         # Shares of the same draw may differ by rounding.
-        if len(drawn) > 1 and drawn[-1] - drawn[0] > 1e-9:
+        if len(drawn) and drawn[-1] - drawn[0] > 1e-9:
             raise ValueError(
                 f"Rows were drawn with {len(drawn)} different probabilities, from "
                 f"{drawn[0]:.3g} to {drawn[-1]:.3g}, and nothing says from which part "

@@ -11,6 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sound_models import MAKERS, forged, sound
 
+import missratio as mr
 from missratio.app.modelfile import ModelFileError
 from missratio.app.modelfile._checks import check_model, header_of
 from missratio.app.tables import TableColumn
@@ -280,6 +281,22 @@ FACTS = {
 )
 def test_a_fact_that_was_changed_alone_is_refused(kind, path, value, match):
     refused(forged(kind, path, value), match)
+
+
+@pytest.mark.parametrize("name", ["alpha", "delta"])
+@pytest.mark.parametrize("level", [0.0, 1.0, 1.5, -0.1])
+def test_levels_that_are_none_are_refused_though_they_agree(name, level):
+    model = forged("two", f"certificate_.{name}", level)
+    setattr(model, name, level)
+    refused(model, f"{name} must lie strictly between 0 and 1")
+
+
+def test_a_model_of_one_column_is_sound():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 1)), np.repeat([0, 1], 200)
+    X[200:] += 1.0
+    model = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.3, random_state=0).fit(X, y)
+    check_model(model, json.loads(json.dumps(header_of(model))))
 
 
 def without_scores(model):

@@ -16,6 +16,7 @@ import missratio as mr
 from missratio.app.cli import app
 from missratio.app.modelfile import ModelFileError
 from missratio.app.modelfile._archive import HEADER, MOST_MEMBERS, SCHEMA
+from missratio.app.modelfile._types import foreign_types
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +106,20 @@ def test_lists_of_lists_of_lists_are_not_walked_to_their_end(sound, tmp_path):
         attribute(schema, "certificate_", "assumptions")["content"] = [node]
 
     refused(tmp_path, with_schema(sound("φ"), change), "refer to each other")
+
+
+@pytest.mark.parametrize("inside", ["a list", "lists", "a dict", "a dict in a list"])
+def test_a_foreign_type_is_found_however_deep(inside):
+    foreign = {"__module__": "os", "__class__": "system", "__loader__": "FunctionNode"}
+    content = {
+        "a list": [foreign],
+        "lists": [[], [[foreign]]],
+        "a dict": {"x": foreign},
+        "a dict in a list": [{"x": [foreign]}],
+    }[inside]
+    schema = json.dumps(list_node(content, 1)).encode()
+    assert foreign_types(schema) == ["os.system"]
+    assert foreign_types(json.dumps(list_node([], 1)).encode()) == []
 
 
 def test_an_array_is_checked_whatever_its_member_is_called(sound, tmp_path):
@@ -198,6 +213,7 @@ def test_a_directory_of_millions_of_members_is_not_read(tmp_path):
     ("rows", "more", "match"),
     [
         (10**10, 10**10, "more rows than can be tested"),
+        (5 * 10**6, 5 * 10**6, "more rows than can be tested"),
         (10**10, 0, "look-ups are not what it says"),
         (0, 10**10, "look-ups are not what it says"),
     ],

@@ -7,11 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from forging import COLUMNS, sample
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.linear_model import LogisticRegression
 from sound_models import forged, sound
 
 import missratio as mr
+from missratio._files import Cells
 from missratio.app.modelfile import (
     GroupedTableModel,
     ModelFileError,
@@ -27,6 +29,7 @@ from missratio.app.modelfile._parts import (
     _parts,
     check_methods,
 )
+from missratio.app.tables import Encoder, TableColumn
 from missratio.threshold import CalibrationSample
 
 
@@ -40,6 +43,8 @@ def tree():
 
 def test_a_tree_that_leads_to_answers_is_sound():
     _check_tree(tree(), 2)
+    # As is one that has but an answer.
+    _check_tree(tree()[1:2], 2)
 
 
 @pytest.mark.parametrize(
@@ -202,6 +207,48 @@ def test_a_row_is_above_the_threshold_where_its_decision_is_above_zero(drawn):
     )
     classifier.threshold_ = np.inf
     assert (model.decision_function(table) == -np.inf).all()
+
+
+@pytest.mark.parametrize("place", [0, 7, 599])
+def test_a_row_at_the_threshold_gets_the_controlled_class(drawn, place):
+    """Certificates are for rows that score strictly above."""
+    X, y, groups = drawn
+    two = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.3, random_state=0).fit(X, y)
+    model = frame_model(TableModel, two)
+    two.threshold_ = model.score(X)[0][place]
+    assert not model.score(X)[1][place]
+    grouped = mr.GroupedNeymanPearsonClassifier(
+        LogisticRegression(), alpha=0.2, delta=0.2, random_state=0
+    ).fit(X, y, groups)
+    model = frame_model(GroupedTableModel, grouped, ("who",), group_column="who")
+    scores, _ = model.score(X, groups)
+    promises = tuple(
+        replace(promise, threshold=float(scores[place]))
+        for promise in grouped.certificate_.promises
+    )
+    grouped.certificate_ = replace(grouped.certificate_, promises=promises)
+    assert (model.limits(600, groups) == scores[place]).all()
+    _, above = model.score(X, groups)
+    assert not above[place]
+    assert (above == (scores > scores[place])).all()
+
+
+def test_a_row_with_a_category_that_was_never_seen_gets_the_controlled_class(drawn):
+    """Trees would make something of it, and a score of it could be anything."""
+    X, y, groups = drawn
+    mixed = Encoder((TableColumn("p"), TableColumn("q", ("u", "v"))), Cells())
+    trees = HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    two = mr.NeymanPearsonClassifier(trees, alpha=0.3, random_state=0).fit(X, y)
+    grouped = mr.GroupedNeymanPearsonClassifier(
+        trees, alpha=0.2, delta=0.2, random_state=0
+    ).fit(X, y, groups)
+    rows = np.array([[9.0, 9.0], [9.0, np.nan], [np.nan, 9.0]])
+    plain = replace(frame_model(TableModel, two), encoder=mixed)
+    promised = frame_model(GroupedTableModel, grouped, ("who",), group_column="who")
+    promised = replace(promised, encoder=mixed)
+    for scores, above in (plain.score(rows), promised.score(rows, groups[:3])):
+        assert (scores == -np.inf).tolist()[:2] == [False, True]
+        assert above.tolist()[:2] == [True, False]
 
 
 def test_a_classifier_that_was_given_names_gets_them_with_encoded_rows(drawn):

@@ -20,7 +20,7 @@ from tampering import (
 )
 
 import missratio as mr
-from missratio.app.modelfile._archive import FORMAT, HEADER, SCHEMA, versions
+from missratio.app.modelfile._archive import FORMAT, HEADER, SCHEMA, _digest, versions
 
 
 def test_a_file_written_again_as_it_was_is_loaded(saved):
@@ -350,6 +350,14 @@ def test_changes_without_a_new_digest_are_noticed(saved):
     refused(saved, "changed after it was written")
 
 
+@pytest.mark.parametrize(
+    "other", [{"a": b"x", "b": b"yz"}, {"a": b"xy", "c": b"z"}, {"ab": b"xyz"}]
+)
+def test_the_digest_is_of_names_and_lengths_too(other):
+    """Bytes that move from one member to another leave all of them together alike."""
+    assert _digest(other) != _digest({"a": b"xy", "b": b"z"})
+
+
 def test_a_zip_bomb_is_not_unpacked(saved, monkeypatch):
     members = {**members_of(saved), "big.npy": bytes(200_000_000)}
     write(saved, members, sealed=False)
@@ -393,6 +401,35 @@ def test_a_model_without_versions_is_refused(saved):
 def test_a_file_larger_than_models_are_is_not_read(saved, monkeypatch):
     monkeypatch.setattr(mr.app.modelfile._archive, "MOST_BYTES", 1000)
     refused(saved, "more than 1000 bytes")
+
+
+def test_what_is_as_large_as_is_allowed_is_loaded(saved, monkeypatch):
+    """A limit is the largest that may be: one more is refused."""
+    sizes = {name: len(content) for name, content in members_of(saved).items()}
+    total, text = sum(sizes.values()), sizes[HEADER] + sizes[SCHEMA]
+    for name, limit, match in (
+        ("MOST_BYTES", total, "would unpack to"),
+        ("MOST_JSON_BYTES", text, "of them text"),
+        ("MOST_MEMBERS", len(sizes), "too many members"),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(mr.app.modelfile._archive, name, limit)
+            mr.load_model(saved)
+            patched.setattr(mr.app.modelfile._archive, name, limit - 1)
+            refused(saved, match)
+    size = saved.stat().st_size
+    monkeypatch.setattr(mr.app.modelfile._archive, "MOST_BYTES", size)
+    assert len(mr.app.modelfile._archive.read_bytes(saved)) == size
+    monkeypatch.setattr(mr.app.modelfile._archive, "MOST_BYTES", size - 1)
+    refused(saved, f"more than {size - 1} bytes")
+
+
+def test_a_file_of_more_than_256_mib_is_not_read(tmp_path):
+    """It has no content, and needs none to be refused."""
+    path = tmp_path / "large.skops"
+    with path.open("wb") as stream:
+        stream.truncate(2**28 + 1)
+    refused(path, "more than 268435456 bytes")
 
 
 def test_a_classifier_alone_has_no_report_to_show(saved):

@@ -63,5 +63,7 @@ def test_a_blank_label_is_no_class_called_none():
     ).fit(X, np.array(["None", "a", "b"])[codes])
     measured = MeasuredClasses(table(MulticlassTableModel, fitted))
     measured.add([None, "None"], np.array([0, 0]))
+    # A batch of no row changes nothing.
+    measured.add([], np.zeros(0, dtype=int))
     assert measured.facts()["unknown_labels"] == 1
     assert measured.facts()["classes"]["None"]["called"]["None"] == 1

@@ -213,8 +213,10 @@ class MeasuredClasses(MeasuredErrors):
             canonical(label): place
             for place, label in enumerate(self.model.classes_.tolist())
         }
-        labels = [None if text is None else canonical(text) for text in texts]
-        true = np.array([places.get(label, -1) for label in labels])
+        found = [
+            -1 if text is None else places.get(canonical(text), -1) for text in texts
+        ]
+        true = np.array(found, dtype=np.intp)
         known = true >= 0
         np.add.at(self.counts, (true[known], codes[known]), 1)
         self.unknown += int((~known).sum())

@@ -87,26 +87,31 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
         open_table(tmp_path / "nowhere" / "t.csv")
 
 
-class Book:
-    """A workbook whose writing fails, as xlsxwriter's: by an error of its own."""
+@pytest.fixture
+def failing(tmp_path):
+    """A workbook of xlsxwriter's whose writing ends in an error."""
+    made = xlsxwriter.Workbook(tmp_path / "failing.xlsx")
 
-    def __init__(self, error):
-        self.error = error
+    def fail_by(error):
+        def store():
+            raise error
 
-    def close(self):
-        try:
-            raise self.error
-        except OSError as error:
-            raise RuntimeError(error)  # noqa: B904
+        made._store_workbook = store
+        return made
+
+    yield fail_by
+    # Or it would be tried again when it is forgotten.
+    made._store_workbook = lambda: None
+    made.close()
 
 
-def test_a_full_disk_is_an_error_of_the_system():
+def test_a_full_disk_is_an_error_of_the_system(failing):
     full = OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(OSError, match="No space left") as caught:
-        close_workbook(Book(full))
+        close_workbook(failing(full))
     assert caught.value is full
 
 
-def test_other_errors_keep_their_names():
+def test_other_errors_keep_their_names(failing):
     with pytest.raises(KeyError, match="sheet"):
-        close_workbook(Book(KeyError("sheet")))
+        close_workbook(failing(KeyError("sheet")))

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("missratio", deadline=None)
+# How long an example takes says more about the machine than about the code. Two runs
+# of one version try the same examples; `--hypothesis-profile=explore` tries others.
+settings.register_profile("missratio", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
 settings.load_profile("missratio")
 
 

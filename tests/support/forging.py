@@ -2,7 +2,7 @@
 
 import io
 import json
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 from hypothesis import strategies as st
@@ -93,7 +93,7 @@ def packed(members):
     buffer = io.BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
         for name, content in members.items():
-            archive.writestr(name, content)
+            archive.writestr(ZipInfo(name), content, ZIP_DEFLATED)
     return buffer.getvalue()
 
 

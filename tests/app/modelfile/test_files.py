@@ -1,5 +1,7 @@
 """A model that is saved and loaded is the model that it was."""
 
+import time
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +22,15 @@ def test_saved_and_loaded_it_predicts_the_same(classifier, rows, tmp_path):
         loaded.score_samples(rows), classifier.score_samples(rows)
     )
     np.testing.assert_array_equal(loaded.predict(rows), classifier.predict(rows))
+
+
+def test_the_same_model_gives_the_same_bytes(classifier, tmp_path, monkeypatch):
+    first, second = tmp_path / "first.skops", tmp_path / "second.skops"
+    mr.save_model(classifier, first)
+    later = time.localtime(time.time() + 1e6)
+    monkeypatch.setattr(time, "localtime", lambda *_: later)
+    mr.save_model(deepcopy(classifier), second)
+    assert second.read_bytes() == first.read_bytes()
 
 
 def test_nothing_is_overwritten(saved):

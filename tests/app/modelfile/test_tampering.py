@@ -107,7 +107,7 @@ def set_json(*names, value):
     def change(schema):
         node = attribute(schema, *names)
         # An object that occurs twice is kept once, under its id.
-        node.update(content=json.dumps(value), __id__=1)
+        node.update(content=json.dumps(value), __id__=-1)
 
     return change
 
@@ -278,7 +278,7 @@ def set_part(*names, value):
         node.clear()
         node.update(
             __class__="str", __module__="builtins", __loader__="JsonNode",
-            content=json.dumps(value), is_json=True, __id__=1,
+            content=json.dumps(value), is_json=True, __id__=-1,
         )  # fmt: skip
 
     return change

@@ -22,6 +22,8 @@ PACKAGES = ("missratio", "scikit-learn", "numpy", "skops")
 MOST_BYTES = 2**28
 MOST_JSON_BYTES = 2**23
 MOST_MEMBERS = 100_000
+# Of every member, so that it doesn't matter when a model was saved.
+_WRITTEN = (1980, 1, 1, 0, 0, 0)
 # What the entry of a member in the archive's directory begins with.
 _ENTRY = b"PK\x01\x02"
 _PLAIN = (ZIP_STORED, ZIP_DEFLATED)
@@ -33,7 +35,7 @@ def versions() -> dict[str, str]:
 
 
 def pack(objects: bytes, header: Mapping[str, Any]) -> bytes:
-    """Put a header before what skops wrote.
+    """Put a header before what skops wrote; the same model gives the same bytes.
 
     Parameters
     ----------
@@ -47,19 +49,45 @@ def pack(objects: bytes, header: Mapping[str, Any]) -> bytes:
         ZipFile(io.BytesIO(objects)) as source,
         ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=1) as archive,
     ):
-        members = {name: source.read(name) for name in source.namelist()}
+        members = _numbered({name: source.read(name) for name in source.namelist()})
         full = {
             "format": FORMAT,
             "versions": versions(),
             **header,
             "content_sha256": _digest(members),
         }
-        archive.writestr(HEADER, json.dumps(full, indent=2, ensure_ascii=False))
-        for name, content in members.items():
-            archive.writestr(name, content)
+        text = json.dumps(full, indent=2, ensure_ascii=False).encode()
+        for name, content in {HEADER: text, **members}.items():
+            info = ZipInfo(name, _WRITTEN)
+            info.external_attr = 0o600 << 16
+            archive.writestr(info, content, ZIP_DEFLATED, 1)
         # What couldn't be loaded isn't saved.
         _check_sizes(archive)
     return buffer.getvalue()
+
+
+def _numbered(members: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Members under numbers in the order of the schema, not under addresses.
+
+    skops names objects and their files after their places in memory.
+    """
+    schema = json.loads(members[SCHEMA])
+    numbers: dict[int, int] = {}
+    files: dict[str, bytes] = {}
+    names: dict[str, str] = {}
+    nodes = [schema]
+    for node in nodes:
+        items = node.items() if isinstance(node, dict) else enumerate(node)
+        for key, value in items:
+            if isinstance(value, dict | list):
+                nodes.append(value)
+            elif key == "__id__" and isinstance(value, int):
+                node[key] = numbers.setdefault(value, len(numbers))
+            elif key == "file" and isinstance(value, str):
+                name = f"{len(names)}{Path(value).suffix}"
+                node[key] = names.setdefault(value, name)
+                files[node[key]] = members[value]
+    return {**files, SCHEMA: json.dumps(schema).encode()}
 
 
 def read_bytes(path: Path) -> bytes:

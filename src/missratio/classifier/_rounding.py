@@ -135,7 +135,7 @@ def _in_single_precision(rows: Any) -> Any:
 def _rows_to_compare(scores: FloatArray, threshold: float) -> IntArray:
     """Rows that score close to a threshold, and some all over."""
     finite = np.flatnonzero(np.isfinite(scores))
-    order = finite[np.argsort(np.abs(scores[finite] - threshold), kind="stable")]
-    rest = order[NEAR:]
-    spread = rest[:: max(1, len(rest) // ALL_OVER)]
-    return np.concatenate([order[:NEAR], spread]).astype(np.intp)
+    if len(finite) <= NEAR + ALL_OVER:
+        return finite
+    near = np.argpartition(np.abs(scores[finite] - threshold), NEAR)[:NEAR]
+    return np.union1d(finite[near], finite[:: len(finite) // ALL_OVER])

@@ -76,6 +76,21 @@ def test_a_header_may_be_long(read):
     assert table.encoder.names == [names[0]]
 
 
+@pytest.mark.parametrize("line", ['1,"u,p', '1,u,"p', '"1,u,p'])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_quotation_mark_left_open_loses_no_rows(read, line, encoding):
+    rows = [f"{i},u,{'pq'[i % 2]}" for i in range(50)]
+    content = "\n".join(["a,b,y", *rows[:9], line, *rows]) + "\n"
+    with pytest.raises(TableError, match=r"t\.csv, line 11: a quotation mark"):
+        read(content.encode(encoding))
+
+
+def test_quotation_marks_inside_of_cells_are_texts(read):
+    rows = "".join(f'{i},5" pipe,{"pq"[i % 2]}\n' for i in range(9))
+    table = read(f'a,b,y\n{rows}10,"a\nb",p\n')
+    assert table.counts == {"p": 6, "q": 4}
+
+
 def test_a_long_cell_is_refused_without_a_traceback(read):
     with pytest.raises(TableError, match=r"t\.csv can't be read as a CSV table: field"):
         read("a,y\n" + "x" * 200_000 + ",0\n")

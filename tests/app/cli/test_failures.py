@@ -18,6 +18,15 @@ def test_without_memory_the_message_says_so(capsys):
     assert "There is not enough memory. Unable to allocate 8 GiB." in said
 
 
+def test_a_closed_standard_output_is_no_fault(monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)
+    with failures():
+        _failures.say("Nobody reads this.")
+    with pytest.raises(typer.Exit) as ended, failures():
+        raise ValueError("No.")
+    assert ended.value.exit_code == _failures.USAGE
+
+
 def test_a_traceback_can_be_asked_for(monkeypatch):
     monkeypatch.setenv(_failures.TRACEBACK, "1")
     with pytest.raises(ZeroDivisionError), failures():

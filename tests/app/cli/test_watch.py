@@ -32,3 +32,16 @@ def test_the_state_of_another_model_is_refused(run, fit, day):
     state.write_text("{}")
     result = run("watch", model, day(6), "--state", state, status=3)
     assert "not what `missratio watch` writes" in result.stderr
+
+
+@pytest.mark.needs("matplotlib")
+@pytest.mark.parametrize("counted_before", [True, False])
+def test_a_figure_is_never_drawn_over_the_state(run, fit, day, counted_before):
+    model, _ = fit()
+    state = model.with_name("state.json")
+    if counted_before:
+        run("watch", model, day(5), "--state", state, "-q")
+    before = state.read_bytes() if counted_before else None
+    result = run("watch", model, day(6), "--state", state, "--figure", state, status=1)
+    assert "never overwritten" in result.stderr
+    assert (state.read_bytes() if state.exists() else None) == before

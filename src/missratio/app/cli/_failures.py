@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import typer
 
@@ -42,7 +42,7 @@ def failures(*outputs: Path, resumes: bool = False) -> Iterator[None]:
     found = [_state(path) for path in outputs]
     try:
         yield
-        sys.stdout.flush()
+        _flush_output()
     except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
         raise
     except (Exception, KeyboardInterrupt) as error:
@@ -165,9 +165,16 @@ def _status(error: ValueError) -> int:
     return USAGE
 
 
+def _flush_output() -> None:
+    """Find out whether standard output took what was printed, where there is one."""
+    # Python has none where the shell closed it (`>&-`).
+    if (output := cast(TextIO | None, sys.stdout)) is not None:
+        output.flush()
+
+
 def _close_output() -> None:
     """Drop what standard output couldn't take, or Python complains at its end."""
     try:
-        sys.stdout.flush()
+        _flush_output()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

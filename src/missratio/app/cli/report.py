@@ -27,7 +27,7 @@ def report(
                 raise ValueError(
                     f"--out must end in one of {', '.join(FORMATS)}: got {out.name!r}."
                 )
-            check_writable(out, force=force, inputs=[model_file])
+            check_writable(out, force=force, others=[model_file, verify])
             progress.step(f"Reading {model_file}")
             model = load_table_model(model_file, verify)
             progress.step(f"Writing {out}")

@@ -107,7 +107,7 @@ def check_outputs(
     *,
     force: bool,
     sign_with: str | Path | None = None,
-    inputs: Sequence[Path] = (),
+    others: Sequence[Path | None] = (),
 ) -> list[Path]:
     """The files that `save_model` will write; refuse those that can't be written.
 
@@ -118,16 +118,16 @@ def check_outputs(
     force : bool
     sign_with : str or Path, optional
         The key of the signature, if there is to be one.
-    inputs : sequence of Path
-        Files that are never overwritten.
+    others : sequence of Path or None
+        What else the command reads and writes, and is never overwritten.
     """
     outputs = [path]
     if sign_with is not None:
         check_key(Path(sign_with), private=True)
         outputs.append(signature_path(path))
-        inputs = [*inputs, Path(sign_with)]
+        others = [*others, Path(sign_with)]
     for output in outputs:
-        check_writable(output, force=force, inputs=inputs)
+        check_writable(output, force=force, others=others)
     return outputs
 
 

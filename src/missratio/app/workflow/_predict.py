@@ -115,7 +115,7 @@ def predict_table(
         Told how many rows were written.
     """
     keep, drop = (named_columns(source, each) for each in (options.keep, options.drop))
-    check_writable(out, force=options.force, inputs=[source.path])
+    check_writable(out, force=options.force, others=[source.path])
     labelling = labelling_of(model)
     _check_output(out, keep, labelling)
     source.check_header()

@@ -167,7 +167,12 @@ class Message:
         return told if self.file is None else f"{self.file}: {told}"
 
     def named(self, names: Sequence[str]) -> Message:
-        """The same with other names, those of all columns of X."""
+        """The same with other names, those of all columns of X.
+
+        Features that are no columns of X keep theirs.
+        """
+        if any(j >= len(names) for j in self.columns):
+            return self
         return replace(self, names=tuple(names[j] for j in self.columns))
 
     def _named(self) -> str:

@@ -78,6 +78,12 @@ def test_a_calibration_size_that_leaves_nothing_is_refused(table, size):
         certified(calibration_size=size).fit(*table)
 
 
+@pytest.mark.parametrize("size", ["0.5", None, [0.5], np.nan, 100.0, True])
+def test_a_calibration_size_of_another_kind_is_refused(table, size):
+    with pytest.raises((TypeError, ValueError), match="calibration_size must be"):
+        certified(calibration_size=size).fit(*table)
+
+
 def test_the_threshold_is_the_binomial_rules_on_held_out_scores(table):
     X, y = table
     model = certified(Recorder()).fit(X, y)

@@ -228,3 +228,26 @@ def test_numbers_of_plans_and_tables_are_read_alike(read, tmp_path):
     revealed = mr.QueryPlan.read(path, X)
     np.testing.assert_array_equal(revealed.table, table.X)
     assert json.dumps(table.X[:, 0].tolist()) == "[1234.5, 2.5, 3000.25, -4.5]"
+
+
+@pytest.mark.parametrize("name", ["__index_level_0__", "Unnamed: 0"])
+def test_row_numbers_of_pandas_are_no_feature(read, name):
+    lines = "".join(f"{i},{i % 3},{'pq'[i % 2]}\n" for i in range(9))
+    with pytest.raises(TableError, match=r"row numbers.*\(--drop (__|'Unnamed: 0')"):
+        read(f"{name},a,y\n{lines}")
+    assert read(f"{name},a,y\n{lines}", drop=[name]).X.shape == (9, 1)
+
+
+def test_labels_that_no_row_has_dont_count(tmp_path):
+    codes = pa.array([0, 2] * 5, pa.int8())
+    labels = pa.DictionaryArray.from_arrays(codes, ["p", "gone", "q"])
+    path = tmp_path / "t.parquet"
+    table = pa.table({"a": range(10), "y": labels})
+    pq.write_table(table, path)
+    read = read_labelled(open_table(path), Wanted("y"))
+    assert read.counts == {"p": 5, "q": 5}
+
+
+def test_an_option_to_drop_a_column_can_be_pasted(read):
+    with pytest.raises(TableError, match=r"\(--drop 'blood sugar'\)"):
+        read("blood sugar,a,y\n,1,p\n,2,q\n")

@@ -331,8 +331,8 @@ def two_classes(y: Any) -> Any:
     classes = np.unique(y)
     if len(classes) == 1:
         raise ValueError(
-            f"y has one class only, {classes.tolist()[0]!r}: a ratio needs rows of 2 classes, "
-            "the numerator and the denominator."
+            f"y has one class only, {classes.tolist()[0]!r}: a ratio needs rows of 2 "
+            "classes, the numerator and the denominator."
         )
     if len(classes) > 2:
         raise ValueError(

@@ -171,11 +171,16 @@ def check_scale(problem: JointProblem) -> None:
         size = np.abs(few).max(axis=1)
         odd = (size > LARGEST) | ((size > 0.0) & (size < 1.0 / LARGEST))
         if odd.any():
-            at = part.features[odd][0]
-            raise ValueError(
-                f"Feature {at} has values of size {size[odd][0]:.2g}, whose squares "
-                "floating point can't hold. Scale the columns, to a standard deviation "
-                "of about one."
+            raise DataError(
+                Message(
+                    "Feature(s) [{columns}] have values of size {size:.2g}, whose "
+                    "squares floating point can't hold.",
+                    columns=(int(part.features[odd][0]),),
+                    remedies=(
+                        "scale the columns, to a standard deviation of about one",
+                    ),
+                    facts={"size": size[odd][0]},
+                )
             )
 
 

@@ -403,3 +403,20 @@ def test_a_budget_needs_a_learned_phi(run, tmp_path, out):
     result = run("fit", path, *TREATED, "--method", "kliep", "--query-budget", "50",
                  "--out", out, status=3)  # fmt: skip
     assert "--missingness learn" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda b, y: b if y == "sick" else "", "Class 'well': feature(s) ['b'] are"),
+        (lambda b, y: 1e-310 * b, "Feature(s) ['b'] have values of size"),
+    ],
+)
+def test_what_an_estimator_refuses_names_file_class_and_column(
+    run, tmp_path, out, spoil, message
+):
+    lines = [[a, spoil(b, y), y] for a, b, y in rows(labels=("well", "sick"))]
+    path = write(tmp_path / "t.csv", lines)
+    options = "--target y --controlled well --missingness ignore --method naive-bayes"
+    result = run("fit", path, *options.split(), "--out", out, status=3)
+    assert f"{path}: {message}" in result.stderr

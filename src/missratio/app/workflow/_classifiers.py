@@ -87,24 +87,9 @@ def make_grouped(
         missingness=models or None,
         rule=options.rule,
         deployment="as-observed" if options.as_observed else "complete",
-        calibration_size=calibration_share(table, controlled, options),
+        calibration_size=options.calibration_size,
         controlled_class=controlled,
         on_infeasible=options.on_infeasible,  # type: ignore[arg-type]
         random_state=options.seed,
         odds_factor=options.odds_factor,
     )
-
-
-def calibration_share(
-    table: LabelledTable, controlled: Any, options: FitOptions
-) -> float:
-    """The share of the controlled class's rows that calibrates.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    controlled : object
-    options : FitOptions
-    """
-    size = options.calibration_size
-    return size if size < 1 else min(size / table.counts[controlled], 0.99)

@@ -19,6 +19,7 @@ from missratio.app.tables import (
     Encoder,
     LabelledTable,
     Wanted,
+    drop_option,
     refused,
     two_classes,
     varies,
@@ -31,7 +32,6 @@ from missratio.app.workflow._account import (
     written_account,
 )
 from missratio.app.workflow._budget import budget_of
-from missratio.app.workflow._classifiers import calibration_share
 from missratio.app.workflow._finding import Finding
 from missratio.app.workflow._look_ups import lookup_account
 from missratio.app.workflow._options import LEARN, FitOptions
@@ -144,10 +144,9 @@ def _fit_table(
         )
         check_columns(table)
     labels = list(table.counts)
-    size = calibration_share(table, controlled, options)
     plan = PlanOptions(
-        controlled, alpha=options.alpha, delta=options.delta, calibration_size=size,
-        seed=options.seed,
+        controlled, alpha=options.alpha, delta=options.delta,
+        calibration_size=options.calibration_size, seed=options.seed,
     )  # fmt: skip
     account = account_of(table, labels, source, wanted, options, step, plan, tick)
     trained = train(table, controlled, account, file, options, step)
@@ -277,7 +276,7 @@ def check_columns(table: LabelledTable) -> None:
     names = table.encoder.names[: table.encoder.n_numeric]
     constant = {
         name: f"column {name!r} has one value only, in every row: nothing can be "
-        f"learned from it. Leave it out (--drop {name})."
+        f"learned from it. Leave it out ({drop_option(name)})."
         for j, name in enumerate(names)
         if not varies(table.X[:, j])
     }

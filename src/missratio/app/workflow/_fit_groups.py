@@ -9,7 +9,6 @@ from missratio.app.modelfile import GroupedTableModel
 from missratio.app.report import LabelledRows, Origin, describe_groups
 from missratio.app.tables import LabelledTable, Wanted, two_classes
 from missratio.app.workflow._account import Account
-from missratio.app.workflow._classifiers import calibration_share
 from missratio.app.workflow._fit import (
     account_of,
     check_columns,
@@ -67,8 +66,7 @@ def fit_groups(
             check_columns(table)
         plan = PlanOptions(
             controlled, alpha=options.alpha, delta=options.delta,
-            calibration_size=calibration_share(table, controlled, options),
-            seed=options.seed,
+            calibration_size=options.calibration_size, seed=options.seed,
         )  # fmt: skip
         labels = list(table.counts)
         account = account_of(table, labels, source, wanted, options, step, plan, tick)

@@ -215,14 +215,11 @@ def fit_streamed(
     account = _account(table, options)
     situation = _situation(table, account, options)
     method, why = _method(options, situation)
-    share = options.calibration_size
-    if share >= 1:
-        share = min(share / table.counts[table.controlled], 0.99)
     classifier = make_classifier(
         METHODS[method].make(situation),
         table.controlled,
         account.models,
-        replace(options, calibration_size=float(share)),
+        options,
     )
     told = _fitted(classifier, table, passes, client)
     passes.step("Describing it for a report", None)

@@ -16,7 +16,6 @@ from missratio._files import open_table
 from missratio.app.tables import LabelledTable
 from missratio.app.workflow._account import Account
 from missratio.app.workflow._classifiers import (
-    calibration_share,
     make_classifier,
     make_grouped,
 )
@@ -335,7 +334,7 @@ def _situation(
         numeric,
         table.encoder.width - numeric,
         what_is_missing(table, account, options),
-        int((1.0 - calibration_share(table, controlled, options)) * complete),
+        int((1.0 - options.calibration_size) * complete),
         options.seed,
     )
 

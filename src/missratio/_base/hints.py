@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
+_LONGEST = 80
 _KINDS = {bool: "booleans", int: "integers", float: "floats", str: "strings"}
 
 
@@ -16,7 +17,19 @@ def listed(choices: Iterable[object]) -> str:
     >>> listed(["linear", "gaussian"])
     "'linear', 'gaussian'"
     """
-    return ", ".join(repr(choice) for choice in choices)
+    return ", ".join(map(shown, choices))
+
+
+def shown(name: object) -> str:
+    """A name for a message, its beginning where it is long.
+
+    Examples
+    --------
+    >>> shown("pulse")
+    "'pulse'"
+    """
+    text = repr(name)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

@@ -420,3 +420,11 @@ def test_what_an_estimator_refuses_names_file_class_and_column(
     options = "--target y --controlled well --missingness ignore --method naive-bayes"
     result = run("fit", path, *options.split(), "--out", out, status=3)
     assert f"{path}: {message}" in result.stderr
+
+
+def test_long_labels_are_cut_in_messages(run, tmp_path, out):
+    path = write(tmp_path / "t.csv", rows(labels=("well", "sick", "x" * 1000)))
+    options = ["--target", "y", "--controlled", "well"]
+    result = run("fit", path, *options, "--out", out, status=3)
+    assert "x…" in result.stderr
+    assert "x" * 100 not in result.stderr

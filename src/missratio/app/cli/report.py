@@ -23,7 +23,8 @@ def report(
             from missratio.app.modelfile import ModelFileError, load_table_model
             from missratio.app.report import Report
 
-            if out.suffix not in FORMATS:
+            kind = out.suffix.lower()
+            if kind not in FORMATS:
                 raise ValueError(
                     f"--out must end in one of {', '.join(FORMATS)}: got {out.name!r}."
                 )
@@ -34,7 +35,7 @@ def report(
             try:
                 page = Report.from_json(str(model.report))
                 make = {".html": page.html, ".md": page.markdown, ".json": page.json}
-                text = make[out.suffix]()
+                text = make[kind]()
             # The report is the file's own, and could say anything.
             except (LookupError, TypeError, AttributeError, ValueError) as error:
                 raise ModelFileError(

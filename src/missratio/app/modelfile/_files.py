@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
+from sklearn.utils.validation import check_is_fitted
+
 from missratio._files import check_writable, written_whole
 from missratio.app.modelfile._archive import SCHEMA, pack, read_bytes, unpack
 from missratio.app.modelfile._checks import check_model, header_of
@@ -77,6 +79,8 @@ def save_model(
 
     if not isinstance(model, FrameModel | Certified):
         raise python_alone(type(model).__name__)
+    if isinstance(model, Certified):
+        check_is_fitted(model, "certificate_")
     path = Path(path)
     outputs = check_outputs(path, force=force, sign_with=sign_with)
     objects = skops_io.dumps(model)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.hints import did_you_mean, listed
+from missratio._base.hints import did_you_mean, listed, shown
 from missratio._files.numbers import canonical
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.report import LabelledRows, Origin, Report, describe
@@ -166,14 +166,14 @@ def _meaning(
     """What each label stands for, the controlled one first, and what is the rest."""
     values = label_values(sorted(survey.counts))
     by_name = {canonical(text): text for text in values}
-    shown = ", ".join(f"{text!r} ({survey.counts[text]} rows)" for text in values)
+    few = ", ".join(f"{shown(text)} ({survey.counts[text]} rows)" for text in values)
 
     def find(option: str, typed: str) -> str:
         if canonical(typed) not in by_name:
             hint = did_you_mean(typed, values)
             raise TableError(
                 f"{path}: {option} {typed!r} is not a label in {target!r}.{hint} There "
-                f"are {shown}."
+                f"are {few}."
             )
         return by_name[canonical(typed)]
 
@@ -186,7 +186,7 @@ def _meaning(
         others = [find("--versus", options.versus)]
     if len(others) != 1 or others == [own]:
         raise TableError(
-            f"{path}: the target {target!r} must have two labels: got {shown}. Take "
+            f"{path}: the target {target!r} must have two labels: got {few}. Take "
             "all others as one class (--versus rest), or keep one of them (--versus "
             "LABEL)."
         )

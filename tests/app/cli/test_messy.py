@@ -297,6 +297,9 @@ def test_a_complete_row_without_a_score_says_so_too(fit):
     first, second = reasons(model.encoder, table, X, np.array([True, False]))
     assert "go missing too often" in first
     assert second is None
+    X[1, 0] = 1e300
+    _, second = reasons(model.encoder, table, X, np.array([True, True]))
+    assert second == "its values are too large for a score"
 
 
 def test_names_in_a_workbook_are_no_formulas(fit, run, patients):

@@ -243,6 +243,7 @@ def _fitted(
 ) -> list[Message]:
     """Fit in passes, here or on a cluster, and what was warned of."""
     source: Any = table.source
+    names = table.encoder.encoded_names
     if client is not None:
         passes.step("Fitting on the cluster", None)
         source = of_files(table.source, client)
@@ -251,10 +252,10 @@ def _fitted(
         try:
             classifier.fit(source)
         except (DataError, NoCertificateError) as error:
-            raise error.about(table.path) from error
+            raise error.named(names).about(table.path) from error
         except (ValueError, OSError) as error:
             raise TableError(f"{table.path}: {error}") from error
-    return worded(caught, table.encoder.encoded_names)
+    return worded(caught, names)
 
 
 def _model(

@@ -261,7 +261,7 @@ def _weights(
         return None
     try:
         weights: FloatArray | None = model.classifier.row_weights(
-            X, np.full(len(X), label)
+            model.named(X), np.full(len(X), label)
         )
     except ValueError as error:
         raise TableError(

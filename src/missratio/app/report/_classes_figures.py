@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import altair as alt
 
 from missratio.app.report._drawing import (
@@ -15,25 +13,10 @@ from missratio.app.report._drawing import (
     finish,
     values,
 )
-from missratio.app.report._shared_figures import shared_figures
 from missratio.app.report._words import percent, share
 
 # Letters of all labels together that fit above the columns of a phone.
 WIDE = 24
-
-
-def figures(data: Data) -> Iterator[Figure]:
-    """Every figure of a report on several classes.
-
-    Parameters
-    ----------
-    data : dict
-        Of the report.
-    """
-    yield confusion_figure(data)
-    for k, trade in enumerate(data["trade_offs"]):
-        yield trade_off_figure(k, trade)
-    yield from shared_figures(data)
 
 
 def confusion_figure(data: Data) -> Figure:

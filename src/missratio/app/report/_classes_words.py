@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from missratio.app.report._words import (
+    measured,
     number,
     percent,
     robustness,
@@ -112,11 +113,11 @@ def error_data(
     bound = next(
         (e.alpha for e in certificate.certificates if e.controlled_class == label), None
     )
-    text = f"Finds {_bare(found)} of {label!r}"
+    text = f"Finds {measured(found)} of {label!r}"
     if bound is not None:
         kind = "called less severe" if certificate.order else "called another class"
         text += f", while at most {percent(bound)} are {kind}"
-        text += f" (measured: {_bare(error)})"
+        text += f" (measured: {measured(error)})"
     return {
         "label": label,
         "bound": bound,
@@ -124,12 +125,6 @@ def error_data(
         "found": found,
         "sentence": f"{text}.",
     }
-
-
-def _bare(entry: Data) -> str:
-    if entry["estimate"] is None:
-        return "an unknown share"
-    return f"{share(entry['estimate'])} ({span(entry['low'], entry['high'])})"
 
 
 def _wrong(certificate: MulticlassCertificate, each: Certificate | None = None) -> str:

@@ -76,8 +76,7 @@ def _held_weights(
     """
     of_class = rows.index(rows.controlled)
     whole = np.flatnonzero(complete[of_class])
-    known = rows.weights(rows.controlled)
-    weights = np.ones(len(of_class)) if known is None else known.copy()
+    weights = rows.masses(rows.controlled).copy()
     chosen = whole[held]
     scale = weights[whole].sum() / weights[chosen].sum()
     kept = scale * weights[chosen]

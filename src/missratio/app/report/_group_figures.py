@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import altair as alt
 
 from missratio.app.report._drawing import (
@@ -15,22 +13,9 @@ from missratio.app.report._drawing import (
     finish,
     values,
 )
-from missratio.app.report._shared_figures import shared_figures
 from missratio.app.report._words import percent, share, span
 
 ROW, MARGIN = 34, 70
-
-
-def figures(data: Data) -> Iterator[Figure]:
-    """Every figure of a report on groups.
-
-    Parameters
-    ----------
-    data : dict
-        Of the report.
-    """
-    yield groups_figure(data)
-    yield from shared_figures(data)
 
 
 def groups_figure(data: Data) -> Figure:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from missratio.app.report._words import (
+    measured,
     number,
     percent,
     robustness,
@@ -94,9 +95,9 @@ def _sentence(certificate: GroupedCertificate, entry: Data) -> str:
             f"{controlled!r}."
         )
     return (
-        f"{start}finds {_bare(entry['power'])} of {other!r} while at most "
+        f"{start}finds {measured(entry['power'])} of {other!r} while at most "
         f"{percent(entry['level'])} of {controlled!r} are called {other!r} (measured: "
-        f"{_bare(entry['error'])})."
+        f"{measured(entry['error'])})."
     )
 
 
@@ -132,9 +133,3 @@ def _promised(certificate: GroupedCertificate, kept: list[KeptPromise]) -> str:
 def _kind(certificate: GroupedCertificate) -> str:
     deployment = certificate.certificates[0].deployment
     return "complete " if deployment == "complete" else ""
-
-
-def _bare(entry: Data) -> str:
-    if entry["estimate"] is None:
-        return "an unknown share"
-    return f"{share(entry['estimate'])} ({span(entry['low'], entry['high'])})"

@@ -45,7 +45,9 @@ def importance(
     if fresh is None or issparse(fresh.X):
         return None
     rng = np.random.default_rng(0)
-    weights = _weights(fresh)
+    weights = np.empty(len(fresh.y))
+    for label in fresh.labels:
+        weights[fresh.index(label)] = fresh.masses(label)
     usable = np.flatnonzero(weights > 0.0)
     kept = [usable[fresh.y[usable] == label] for label in fresh.labels]
     kept = [rng.permutation(index)[:MOST_ROWS] for index in kept]
@@ -73,15 +75,6 @@ def importance(
         "rows": len(index),
         "repeats": repeats,
     }
-
-
-def _weights(rows: LabelledRows) -> FloatArray:
-    weights = np.ones(len(rows.y))
-    for label in rows.labels:
-        known = rows.weights(label)
-        if known is not None:
-            weights[rows.index(label)] = known
-    return weights
 
 
 def _shuffled(X: Any, places: list[int], rng: np.random.Generator) -> Any:

@@ -21,6 +21,7 @@ from missratio.app.report._summary import (
     thousand_rows,
 )
 from missratio.app.report._tables import (
+    class_weight_cells,
     coefficient_cells,
     importance_cells,
     missing_cells,
@@ -42,14 +43,13 @@ def render(data: Data) -> str:
         Of the report.
     """
     parts = [
-        f"# {plain_text(data['title'])}",
-        *_certificate(data),
-        *listed_entries("Before you rely on it", data["cautions"]),
+        *opening_part(data, facts(data)),
         *listed_entries("What to do next", data["next"]),
         *_numbers(data),
         *_sensitivity(data),
         *missing_part(data["missingness"]),
-        *_weights(data),
+        "## Weights",
+        md_table(WEIGHT_HEAD, weight_cells(data)),
         *_ignored(data),
         *_coefficients(data["coefficients"]),
         *_importance(data["importance"]),
@@ -59,26 +59,37 @@ def render(data: Data) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def opening_part(data: Data) -> list[str]:
-    """The title, and what several promises guarantee.
-
-    Parameters
-    ----------
-    data : dict
-        Of the report.
-    """
+def opening_part(data: Data, told: Sequence[Data] = ()) -> list[str]:
+    """The title, what is guaranteed with the figures to see first, and cautions."""
     words = data["words"]
-    return [
+    parts = [
         f"# {plain_text(data['title'])}",
         f"**{plain_text(words['headline'])}**",
         plain_text(words["guarantee"]),
         plain_text(words["meaning"]),
-        "## This is assumed",
-        bullets(words["assumptions"]),
-        "## This would break it",
-        bullets(words["breaks"]),
-        *(["## This was tested", bullets(words["checks"])] if words["checks"] else []),
-        *listed_entries("Before you rely on it", data["cautions"]),
+    ]
+    if told:
+        cells = [[fact["name"], fact["value"], fact["note"]] for fact in told]
+        parts.append(md_table(["", "", ""], cells))
+    # Several certificates together have no such entry: each promise says it.
+    if data["certificate"].get("certified", True):
+        parts += ["## This is assumed", bullets(words["assumptions"])]
+        parts += ["## This would break it", bullets(words["breaks"])]
+    if words["checks"]:
+        parts += ["## This was tested", bullets(words["checks"])]
+    if words["robustness"]:
+        parts += ["## How wrong may φ be?", plain_text(words["robustness"])]
+    return [*parts, *listed_entries("Before you rely on it", data["cautions"])]
+
+
+def closing_parts(data: Data) -> list[str]:
+    """What is missing, the weights, the methods, and where the report comes from."""
+    return [
+        *missing_part(data["missingness"]),
+        "## Weights",
+        md_table(WEIGHT_HEAD, class_weight_cells(data)),
+        *comparison_part(data["comparison"]),
+        *origin_part(data),
     ]
 
 
@@ -102,27 +113,6 @@ def md_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 def bullets(texts: Sequence[str]) -> str:
     """A list."""
     return "\n".join(f"- {plain_text(text)}" for text in texts)
-
-
-def _certificate(data: Data) -> list[str]:
-    words = data["words"]
-    parts = [
-        f"**{plain_text(words['headline'])}**",
-        plain_text(words["guarantee"]),
-        plain_text(words["meaning"]),
-        md_table(
-            ["", "", ""],
-            [[fact["name"], fact["value"], fact["note"]] for fact in facts(data)],
-        ),
-    ]
-    if data["certificate"]["certified"]:
-        parts += ["## This is assumed", bullets(words["assumptions"])]
-        parts += ["## This would break it", bullets(words["breaks"])]
-    if words["checks"]:
-        parts += ["## This was tested", bullets(words["checks"])]
-    if words["robustness"]:
-        parts += ["## How wrong may φ be?", plain_text(words["robustness"])]
-    return parts
 
 
 def listed_entries(title: str, entries: list[Data]) -> list[str]:
@@ -234,10 +224,6 @@ def missing_part(missingness: Data) -> list[str]:
 
 WEIGHT_HEAD = ["", "Rows", "Usable", "Effective sample size", "Largest weight",
                "On the heaviest 5%"]  # fmt: skip
-
-
-def _weights(data: Data) -> list[str]:
-    return ["## Weights", md_table(WEIGHT_HEAD, weight_cells(data))]
 
 
 def _ignored(data: Data) -> list[str]:

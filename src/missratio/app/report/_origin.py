@@ -52,5 +52,9 @@ def estimator_name(estimator: Any) -> str:
     ----------
     estimator : estimator
     """
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return type(last).__name__
+    return type(last_step(estimator)).__name__
+
+
+def last_step(estimator: Any) -> Any:
+    """The last step of a pipeline; another estimator itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator

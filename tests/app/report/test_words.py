@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.app.report import _classes_words, _groups_words
+from missratio.app.report import _groups_words
 from missratio.app.report._cautions import _on_power
 from missratio.app.report._classes_build import _room_words
 from missratio.app.report._classes_page import _promises, _trade_offs

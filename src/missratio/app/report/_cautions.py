@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+
 from missratio.app.report._origin import last_step
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._words import FRAGILE, number, percent, share

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._shares import share_of

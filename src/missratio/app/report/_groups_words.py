@@ -9,8 +9,6 @@ from missratio.app.report._words import (
     number,
     percent,
     robustness,
-    share,
-    span,
     together_words,
 )
 from missratio.classifier import GroupedCertificate, KeptPromise, named, rows_of

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._shares import share_of
@@ -167,7 +168,9 @@ def refit(rows: LabelledRows, **parameters: Any) -> Any:
         Of the classifier, to be changed.
     """
     return rows.refitted(
-        calibration_size=rows.calibration_share, on_infeasible="reject_all", **parameters
+        calibration_size=rows.calibration_share,
+        on_infeasible="reject_all",
+        **parameters,
     )
 
 

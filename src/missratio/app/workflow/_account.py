@@ -15,7 +15,6 @@ from missratio._base.callbacks import has_callbacks
 from missratio._base.hints import listed
 from missratio._base.typing import FloatArray
 from missratio.app.tables import Encoder, LabelledTable
-from missratio.app.workflow._phi_file import read_missingness
 from missratio.exceptions import Message, TableError
 from missratio.learning import Revealed, learn_missingness
 from missratio.missingness import (
@@ -56,19 +55,23 @@ class Account:
     warnings: list[Message] = field(default_factory=list)
 
 
-def written_account(table: LabelledTable, labels: Sequence[Any], file: Path) -> Account:
-    """φ as a person wrote it down.
+def complete_account(X: FloatArray) -> Account:
+    """Nothing is missing."""
+    return Account("complete", "No value is missing.", X)
 
-    Parameters
-    ----------
-    table : LabelledTable
-    labels : sequence
-        The two classes.
-    file : Path
-    """
-    models = read_missingness(file, table.encoder, labels)
+
+def observed_account(X: FloatArray) -> Account:
+    """Values stay missing, as they will in rows to come."""
+    sentence = "Missing values are left as they are: the certificate is for rows that "
+    return Account("as observed", f"{sentence}lose values as these did.", X)
+
+
+def written_account(
+    X: FloatArray, models: dict[Any, Missingness], file: Path
+) -> Account:
+    """φ as a person wrote it down."""
     sentence = f"{PHI} is as {file} says; the certificate assumes that it is right."
-    return Account("file", sentence, table.X, models)
+    return Account("file", sentence, X, models)
 
 
 class LearningSteps:

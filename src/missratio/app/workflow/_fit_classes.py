@@ -20,6 +20,7 @@ from missratio.app.workflow._fit import (
     check_columns,
     digested,
     feature_names,
+    told_of,
     training_of,
 )
 from missratio.app.workflow._methods import (
@@ -35,8 +36,8 @@ from missratio.app.workflow._train import (
     Trained,
     fit_classifier,
     settled,
+    situation_of,
     unheard,
-    what_is_missing,
 )
 from missratio.classifier import (
     ClassSearch,
@@ -198,17 +199,11 @@ def _labels(
 def _situation(
     table: LabelledTable, account: Account, options: FitOptions
 ) -> Situation:
-    numeric = table.encoder.n_numeric
     complete = min(
         rows - table.missing.incomplete[label] for label, rows in table.counts.items()
     )
-    return Situation(
-        numeric,
-        table.encoder.width - numeric,
-        what_is_missing(table, account, options),
-        int((1.0 - options.calibration_size - CHOICE_SIZE) * complete),
-        options.seed,
-    )
+    fitted = int((1.0 - options.calibration_size - CHOICE_SIZE) * complete)
+    return situation_of(table.encoder, account, fitted, options)
 
 
 def _classifier(
@@ -294,12 +289,11 @@ def _described(
         report.json(),
         trained.comparison,
     )
-    notes = [Message.plain(note) for note in table.notes]
     return FittedSeveral(
         model,
         trained.why,
         account,
         [entry["sentence"] for entry in report.data["errors"]],
         report.data["errors"],
-        [*notes, *account.warnings, *trained.warnings],
+        told_of(table, account, trained),
     )

@@ -7,28 +7,24 @@ from concurrent.futures import Future
 from missratio._files import TableFile
 from missratio.app.modelfile import GroupedTableModel
 from missratio.app.report import LabelledRows, Origin, describe_groups
-from missratio.app.tables import LabelledTable, Wanted, two_classes
+from missratio.app.tables import LabelledTable, Wanted
 from missratio.app.workflow._account import Account
-from missratio.app.workflow._classifiers import calibration_share
 from missratio.app.workflow._fit import (
-    account_of,
-    check_columns,
     digested,
     feature_names,
+    told_of,
+    trained_on,
     training_of,
 )
 from missratio.app.workflow._fit_classes import FittedSeveral
 from missratio.app.workflow._options import FitOptions
-from missratio.app.workflow._plan import PlanOptions
 from missratio.app.workflow._train import (
     Step,
     Tick,
     Trained,
     no_tick,
-    train,
     unheard,
 )
-from missratio.exceptions import Message, about_file
 
 
 def fit_groups(
@@ -58,21 +54,8 @@ def fit_groups(
     tick : callable
         Told that so many parts of a step are done.
     """
-    assert options.controlled is not None
     with digested(table, source) as digest:
-        with about_file(source.path):
-            table, controlled = two_classes(
-                table, wanted.target, options.controlled, options.versus
-            )
-            check_columns(table)
-        plan = PlanOptions(
-            controlled, alpha=options.alpha, delta=options.delta,
-            calibration_size=calibration_share(table, controlled, options),
-            seed=options.seed,
-        )  # fmt: skip
-        labels = list(table.counts)
-        account = account_of(table, labels, source, wanted, options, step, plan, tick)
-        trained = train(table, controlled, account, source.path, options, step)
+        table, account, trained = trained_on(table, source, wanted, options, step, tick)
         step("Describing it for a report")
         return _described(trained, table, account, source, digest, wanted, command)
 
@@ -112,7 +95,6 @@ def _described(
         group_column=wanted.groups,
         rest=table.rest,
     )
-    notes = [Message.plain(note) for note in table.notes]
     found = report.data["groups"]
     return FittedSeveral(
         model,
@@ -120,5 +102,5 @@ def _described(
         account,
         [entry["sentence"] for entry in found],
         found,
-        [*notes, *account.warnings, *trained.warnings],
+        told_of(table, account, trained),
     )

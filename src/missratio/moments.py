@@ -160,7 +160,6 @@ def accumulate(
         The basis features of the block.
     weights : ndarray of shape (n_problems, n_rows) or (1, n_rows), or None
         None stands for ones.
-    at : Parameters
     second_order : bool
         Whether to sum the curvature, by far the dearest part.
     drawn : float, optional
@@ -168,10 +167,6 @@ def accumulate(
         in proportion to what they have to do with it.
     lowest : bool
         Whether to look for the lowest score, too.
-
-    Returns
-    -------
-    list of Sums, one for each term
     """
     single = features.dtype == np.float32
     if single and at.centre is not None and not at.about_zero:

@@ -52,8 +52,6 @@ def told(
         With callbacks, set by `set_callbacks`, or without.
     name : str
         Of a task.
-    items : iterable
-    work : callable
     total : int
         How many items there are.
     """
@@ -64,12 +62,7 @@ def told(
 
 
 def listens(estimator: Any) -> bool:
-    """Whether it has callbacks.
-
-    Parameters
-    ----------
-    estimator : estimator
-    """
+    """Whether it has callbacks."""
     return bool(getattr(estimator, "_skl_callbacks", None))
 
 
@@ -83,7 +76,6 @@ def handed_down(owner: Any, estimator: Any) -> Any:
 
     Parameters
     ----------
-    owner : estimator
     estimator : estimator
         It is cloned before it is changed.
     """
@@ -101,7 +93,6 @@ def task(name: str, callbacks: Sequence[Any] | None) -> Any:
     ----------
     name : str
         Of the function.
-    callbacks : sequence of callbacks, or None
     """
     named = type(name, (CallbackSupportMixin,), {})()
     if callbacks:

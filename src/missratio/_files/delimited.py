@@ -56,7 +56,6 @@ def find_dialect(
 
     Parameters
     ----------
-    file : RegularFile
     encoding : str or None
         As told; None for UTF-8, or UTF-16 where its mark is there.
     fallback : str or None
@@ -151,14 +150,7 @@ def csv_lines(file: RegularFile, dialect: Dialect) -> Iterator[tuple[int, list[s
 def csv_batches(
     file: RegularFile, dialect: Dialect, columns: Sequence[str]
 ) -> Iterator[Any]:
-    """Record batches of some columns, every cell as the text that it is.
-
-    Parameters
-    ----------
-    file : RegularFile
-    dialect : Dialect
-    columns : sequence of str
-    """
+    """Record batches of some columns, every cell as the text that it is."""
     import pyarrow
     from pyarrow import csv as arrow_csv
 

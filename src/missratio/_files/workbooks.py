@@ -52,7 +52,6 @@ def read_sheet(
 
     Parameters
     ----------
-    file : RegularFile
     sheet : str or None
         As told.
     preferred : str or None

@@ -69,10 +69,8 @@ class BoundedClass:
 
         Parameters
         ----------
-        table : ClassTable
         promise : Promise
             Its `controlled` is the class.
-        fallback : object
         calibrating : ndarray of int
             All rows that calibrate, of any class.
         own : ndarray of int, optional
@@ -197,7 +195,6 @@ class BoundedClass:
         -------
         certificate : Certificate
             Its threshold is infinite where none is certified.
-        calibration : Calibration
         """
         checks: tuple[MissingnessCheck, ...] = ()
         scored = ScoredRows(self.rows, score(self.rows))

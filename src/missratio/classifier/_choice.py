@@ -37,8 +37,6 @@ def choose_trust(
 
     Parameters
     ----------
-    promise : Promise
-    model : Missingness or None
     training : ScoredRows or None
         Rows of the controlled class that take no part in calibration.
     other : callable or None
@@ -77,8 +75,6 @@ def choose_cap(
 
     Parameters
     ----------
-    promise : Promise
-    model : Missingness
     training : ScoredRows
         Rows of the controlled class that take no part in calibration.
     other : ScoredRows
@@ -111,8 +107,6 @@ def expected_error(
 
     Parameters
     ----------
-    promise : Promise
-    model : Missingness
     training : ScoredRows
         Rows of the controlled class that take no part in calibration.
     n_rows : int

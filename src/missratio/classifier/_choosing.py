@@ -193,7 +193,6 @@ def choose_offsets(choice: Choice, decision: UnorderedDecision) -> UnorderedDeci
 
     Parameters
     ----------
-    choice : Choice
     decision : UnorderedDecision
         To start from.
     """
@@ -240,11 +239,6 @@ def choose_levels(choice: Choice, decision: OrderedDecision) -> dict[int, float]
 
     What a class passes on, later ones have to place: less of it may leave them more
     room. The mean error of all classes decides.
-
-    Parameters
-    ----------
-    choice : Choice
-    decision : OrderedDecision
     """
     levels = dict(choice.levels)
 
@@ -273,7 +267,6 @@ def choose(choice: Choice, decision: Decision) -> tuple[Decision, dict[int, floa
 
     Parameters
     ----------
-    choice : Choice
     decision : Decision
         Before anything was chosen.
     """

@@ -223,12 +223,7 @@ class ClassSearch(CandidateSearch):
 
 
 def counted(asked: Asked) -> tuple[int, ...]:
-    """The classes whose errors candidates are compared by.
-
-    Parameters
-    ----------
-    asked : Asked
-    """
+    """The classes whose errors candidates are compared by."""
     decision = asked.undecided()
     free = decision.free if isinstance(decision, UnorderedDecision) else ()
     return free or tuple(range(len(asked.labels)))

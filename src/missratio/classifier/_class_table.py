@@ -92,7 +92,6 @@ class ClassTable:
         choice_size, calibration_size : float
             Shares of a class's rows. With one bounded class of two
             nothing has to be chosen.
-        rng : Generator
         """
         shares = {"choice_size": choice_size, "calibration_size": calibration_size}
         for name, share in shares.items():

@@ -48,12 +48,7 @@ class GroupPromises:
     promise: Promise
 
     def refuse_too_few_rows(self, levels: Mapping[Any, float]) -> None:
-        """Refuse levels that a group's rows can't certify, whatever their scores.
-
-        Parameters
-        ----------
-        levels : mapping from group to float
-        """
+        """Refuse levels that a group's rows can't certify, whatever their scores."""
         if self.promise.on_infeasible != "raise":
             return
         for group, level in levels.items():
@@ -93,8 +88,6 @@ class GroupPromises:
 
         Parameters
         ----------
-        group : object
-        level : float
         score : callable
             Gives the score of rows.
         rng : Generator

@@ -36,12 +36,7 @@ class CertifiedClassifier(
     classes_: Any
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Fit parameters go to the estimator.
-
-        Returns
-        -------
-        MetadataRouter
-        """
+        """Fit parameters go to the estimator."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return (
             MetadataRouter(owner=self)

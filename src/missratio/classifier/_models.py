@@ -29,7 +29,6 @@ def find_models(
     ----------
     missingness : mapping from class to Missingness, or None
         The classifier's.
-    estimator : estimator
     classes : ndarray of shape (2,)
     names : sequence of str, optional
         Of the columns, for models that go by them.
@@ -63,7 +62,6 @@ def calibration_model(
     ----------
     X0 : array, sparse matrix or dataframe of shape (n_rows, n_columns)
         Of the controlled class.
-    missingness : mapping from class to Missingness, or None
     label : object
         The controlled class.
     """
@@ -90,8 +88,6 @@ def complete_weights(
     ----------
     X : array, sparse matrix or dataframe of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,)
-    classes : sequence of object
-    missingness : mapping from class to Missingness, or None
     """
     weights = np.ones(len(y))
     for label in classes:

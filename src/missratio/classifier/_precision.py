@@ -99,15 +99,12 @@ class PrecisionPromise:
 
         Parameters
         ----------
-        table : ClassTable
         held : ndarray of int
             Rows that calibrate, of either class.
         threshold : float
             Chosen by rows of the controlled class.
         error : float
             What the error is certified to be at most.
-        score : callable
-        rule : str or Rule
 
         Raises
         ------

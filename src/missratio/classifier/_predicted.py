@@ -52,9 +52,6 @@ def with_low_stratum(
         The calibration rows.
     training : RowInclusion
         Of other rows of the controlled class.
-    training_rows : array or dataframe
-    score : callable
-    alpha : float
 
     Returns
     -------

@@ -58,7 +58,6 @@ class CandidateSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC)
 
         Returns
         -------
-        share, standard_error : float or None
         cost : float
             By which candidates are ranked, the least first.
         note : str
@@ -76,10 +75,6 @@ class CandidateSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC)
 
         Last comes why nothing was compared, where that is so: then the best is the
         first.
-
-        Parameters
-        ----------
-        rows : SearchRows
         """
         start = time.process_time()
         # 1. Draw rows of each class, and deal them out to the parts.

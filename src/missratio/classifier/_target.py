@@ -168,7 +168,6 @@ def warn_of_weak_target(found: TargetRatio, effective_rows: float, n_rows: int) 
 
     Parameters
     ----------
-    found : TargetRatio
     effective_rows : float
         Kish's effective size of the calibration rows, as the target weighs them.
     n_rows : int

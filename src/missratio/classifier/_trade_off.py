@@ -117,10 +117,8 @@ def trade_offs(
 
     Parameters
     ----------
-    choice : Choice
     decision : UnorderedDecision
         With the offsets that were chosen.
-    labels : sequence
     """
     found = [
         _trade_off(choice, decision, pair, labels)

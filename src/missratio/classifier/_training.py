@@ -34,7 +34,6 @@ def split_rows(
         Which rows are not of the controlled class.
     size : float or int
         Share or number of the controlled class's rows to calibrate on.
-    rng : Generator
     """
     controlled = rng.permutation(np.flatnonzero(~is_other))
     whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
@@ -95,7 +94,6 @@ def fit_estimator(
 
     Parameters
     ----------
-    estimator : estimator
     X : array or dataframe of shape (n_rows, n_columns)
     labels : ndarray of int of shape (n_rows,)
         As the estimator is to see them: for two classes 0 for the controlled one.

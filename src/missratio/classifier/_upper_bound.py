@@ -21,8 +21,6 @@ def error_bound_at(
         Rows that had no part in the choice of the threshold.
     rule : Rule
         Fixed before their scores were seen, and monotone in the level.
-    threshold : float
-    delta : float
     """
 
     def certifies(level: float) -> bool:

@@ -18,13 +18,8 @@ def download(url: str, file: str) -> bytes:
 
     Parameters
     ----------
-    url : str
     file : str
         The file's name within an archive.
-
-    Returns
-    -------
-    bytes
 
     Raises
     ------

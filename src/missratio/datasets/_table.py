@@ -31,10 +31,8 @@ def read_csv(content: bytes, path: Path, columns: Mapping[str, Any]) -> Any:
 
     Parameters
     ----------
-    content : bytes
     path : Path
         Names the file in errors.
-    columns : mapping from str to PyArrow type
     """
     import pyarrow
     from pyarrow import csv as arrow_csv

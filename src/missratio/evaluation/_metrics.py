@@ -328,13 +328,7 @@ class ErrorScorer:
 
 
 def row_weights_of(estimator: Any, X: Any, y: ArrayLike) -> FloatArray | None:
-    """What rows stand for where a classifier is for complete ones; None if all alike.
-
-    Parameters
-    ----------
-    estimator : estimator
-    X, y : array-like
-    """
+    """What rows stand for where a classifier is for complete ones; None if alike."""
     if isinstance(estimator, NeymanPearsonClassifier):
         weights: FloatArray | None = estimator.row_weights(X, y)
         return weights

@@ -91,7 +91,6 @@ class Population:
         ----------
         table : ndarray of shape (n, d)
             As `Columns.encode` gives it.
-        columns : Columns
         model : Missingness or None
             Per feature. None: what is missing is a random part of each column.
         title : str
@@ -227,11 +226,6 @@ class Design:
 
     An entry that nothing was put into yet is seen as the median, or as the first
     category.
-
-    Parameters
-    ----------
-    n_rows : int
-    columns : sequence of Levels, of length d
     """
 
     def __init__(self, n_rows: int, columns: Sequence[Levels]) -> None:

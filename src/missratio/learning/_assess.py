@@ -111,7 +111,6 @@ def assess_features(
         What was learned from, by feature.
     thetas : dict of int to ndarray
         The model's parameters, by feature.
-    names : sequence of str
     """
     findings = []
     functions = None
@@ -237,7 +236,6 @@ def findings_of_rows(
 
     Parameters
     ----------
-    fit : TableFit
     always : sequence of str
         Their names.
     called : str

@@ -121,8 +121,6 @@ def shadows_of(
 
     Parameters
     ----------
-    category : Category
-    scored : ScoredTable
     names : tuple of str
         Of all columns.
     """

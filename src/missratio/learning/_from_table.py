@@ -213,7 +213,6 @@ def equivalent_lookups(shadow: ShadowEvidence, theta: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    shadow : ShadowEvidence
     theta : ndarray of shape (n_parameters,)
         (α, β).
 

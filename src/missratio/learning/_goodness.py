@@ -68,10 +68,8 @@ def goodness_of_fit(
 
     Parameters
     ----------
-    evidence : sequence of Evidence
     thetas : sequence of ndarray
         Their parameters, intercepts not corrected.
-    names : sequence of str
     """
     pairs = list(zip(evidence, thetas, strict=True))
     tests = [

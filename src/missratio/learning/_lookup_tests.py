@@ -32,10 +32,6 @@ def form_test(evidence: Evidence, theta: FloatArray) -> tuple[float, float]:
         With values looked up, and a slope.
     theta : ndarray of shape (n_parameters,)
         Its intercept not corrected. Whole rows are ranked by their log-odds.
-
-    Returns
-    -------
-    statistic, p_value : float
     """
     score = theta[1:] @ evidence.values
     rank = ranks_in_laws(score, evidence).sum(axis=0) - 1.0
@@ -93,7 +89,6 @@ def others_test(
 
     Parameters
     ----------
-    evidence : Evidence
     theta : ndarray of shape (n_parameters,)
     functions : ndarray of shape (n_known, n_functions)
         In the order of the evidence, of known values one by one.

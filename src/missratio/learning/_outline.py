@@ -46,7 +46,6 @@ def outline(
         About which slopes are tried the most closely.
     errors : ndarray of shape (2,)
         Standard errors of level and slope, for the scale of the search.
-    limit : float
 
     Returns
     -------

@@ -24,7 +24,6 @@ def fill_table(revealed: Revealed, X: Any) -> tuple[Any, FloatArray]:
 
     Parameters
     ----------
-    revealed : Revealed
     X : array-like or dataframe of shape (n_rows, n_features)
     """
     cells = MissingCells.of(X)

@@ -95,7 +95,6 @@ def covariance_of(
 
     Parameters
     ----------
-    evidence : Evidence
     theta : ndarray of shape (n_parameters,)
         Where values were looked up, its intercept is not corrected.
     shadow : ShadowEvidence, optional

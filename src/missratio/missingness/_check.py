@@ -177,9 +177,6 @@ def contradictions(
     Parameters
     ----------
     X : array-like or dataframe of shape (n, d)
-    missingness : Missingness
-    complete : bool, default=False
-    names : sequence of str, optional
     """
     if missingness.learned:
         # What the learned φ explains itself, its band explains, too.
@@ -366,7 +363,6 @@ def warn_of_contradiction(
 
     Parameters
     ----------
-    checks : sequence of MissingnessCheck
     label : object
         The class.
     stacklevel : int, default=2

@@ -143,7 +143,6 @@ def log_evidence(
 
     Parameters
     ----------
-    tested : sequence of WeightEvidence
     bounds : sequence of float or None
         On the weights; None: the plausible one.
     """

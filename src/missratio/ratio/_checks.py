@@ -103,7 +103,6 @@ def check_rank(
 
     Parameters
     ----------
-    problem : JointProblem
     label : object
         The denominator class, for messages.
     names : callable

@@ -67,7 +67,6 @@ def solve(
 
     Parameters
     ----------
-    problem : RatioProblem
     solver : {"auto", "newton", "lbfgs"}
         "auto" takes Newton's method up to 500 parameters, or 250 where tol is 1e-6 or
         more and rows are many. With an L1 penalty it is the proximal Newton method,

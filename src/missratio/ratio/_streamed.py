@@ -59,7 +59,6 @@ def classes_elsewhere(
 
     Parameters
     ----------
-    ratio : JointRatio
     X, y
         As given to ``fit``.
     **not_taken

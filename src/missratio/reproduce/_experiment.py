@@ -111,11 +111,8 @@ class Procedure(Protocol):
 
         Parameters
         ----------
-        points : sequence of float
         runs : range
             The numbers of the runs.
-        methods : sequence of str
-        conditions : Conditions
 
         Returns
         -------

@@ -162,7 +162,6 @@ def certified_threshold(scores: FloatArray, alpha: float, delta: float) -> float
     ----------
     scores : ndarray of shape (n_rows,)
         Of the calibration rows.
-    alpha, delta : float
 
     Returns
     -------

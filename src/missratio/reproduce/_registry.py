@@ -161,7 +161,6 @@ def _real(
 
     Parameters
     ----------
-    name, title : str
     sizes : SplitSizes
         Of experiment 1; experiment 2 looks up `FEWER_QUERIES` values of each feature.
     runs : pair of int

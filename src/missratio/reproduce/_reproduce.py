@@ -105,13 +105,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out.
-
-    Parameters
-    ----------
-    results : list of Result
-    summary : RunSummary
-    """
+    """What came out."""
 
     results: list[Result]
     summary: RunSummary
@@ -137,7 +131,6 @@ def reproduce(
 
     Parameters
     ----------
-    options : Options
     out : Path
         The folder to write to.
     command : str
@@ -149,10 +142,6 @@ def reproduce(
         Told how many runs at points each experiment is going to make.
     tick : callable
         Told of every task that is done.
-
-    Returns
-    -------
-    Reproduction
     """
     if find_spec("matplotlib") is None:
         raise ModuleNotFoundError(
@@ -221,10 +210,6 @@ def load_results(folder: Path) -> dict[str, Result]:
     ----------
     folder : Path
         What it wrote to.
-
-    Returns
-    -------
-    dict from id to Result
     """
     seconds = json.loads((folder / "run.json").read_text())["seconds"]
     return {

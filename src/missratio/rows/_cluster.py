@@ -180,7 +180,6 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
 
     Parameters
     ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
     y : dask.array.Array, dask.dataframe.Series, or array-like
         Labels, in partitions of the same rows.
     """

@@ -224,7 +224,6 @@ def survey(
 
     Parameters
     ----------
-    labelled : LabelledSource
     missingness : mapping, "ignore" or None
         As an estimator has it.
     normalize

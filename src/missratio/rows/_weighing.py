@@ -148,7 +148,6 @@ def as_weighing(
 
     Parameters
     ----------
-    model : Missingness, "ignore" or None
     inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
         The probability with which each of the class's rows or entries is in the table
         by design: 1 where it was observed, 0 where it is missing.
@@ -229,8 +228,6 @@ def class_model(
 
     Parameters
     ----------
-    missingness : mapping, "ignore" or None
-    label : object
     names : sequence of str, optional
         Of the table's columns, for a model that goes by them.
     """

@@ -44,16 +44,11 @@ def frozen_newton(
 
     Parameters
     ----------
-    evaluate : callable
     start : ndarray of shape (1, n_parameters)
     tol, max_iter, precision
         As for `newton`.
     first : Evaluation, optional
         The evaluation at start, its Hessian an approximation.
-
-    Returns
-    -------
-    Solution
     """
     damped = partial(newton, evaluate, tol=tol, precision=precision)
     state = _Frozen.at(np.array(start), evaluate, first)

@@ -65,7 +65,6 @@ def mixture_proportions(
         Where to begin; equal proportions by default.
     tol : float
         The gap at which to stop.
-    max_iter : int
     """
     n_components = likelihood.shape[1]
     found = np.full(n_components, 1.0 / n_components) if start is None else start

@@ -44,7 +44,6 @@ def minimise(
 
     Parameters
     ----------
-    problem : Problem
     start : ndarray of shape (n_problems, n_parameters), optional
         Where to begin; without it a pilot is tried where rows are many.
     tol, max_iter

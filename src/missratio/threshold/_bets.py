@@ -156,7 +156,6 @@ def tune_bet(
     ----------
     training : CalibrationSample
         Rows that take no part in calibration.
-    alpha, delta : float
     n_rows : int
         Of the calibration sample to come.
     bound : float or None
@@ -166,7 +165,6 @@ def tune_bet(
 
     Returns
     -------
-    bet : Bet
     root_error : float
         The mean of √μ over the draw of the calibration rows, μ the type I error at the
         threshold that is certified, and 0 where none is.

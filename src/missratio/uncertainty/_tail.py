@@ -31,7 +31,6 @@ def expected_in_tail(rows: ClassRows, model: ClassModel) -> float:
 
     Parameters
     ----------
-    rows : ClassRows
     model : Missingness, "ignore" or None
         Why rows of the class are missing.
 

@@ -32,7 +32,6 @@ def read_levels(
     ----------
     words : list of str
         What was given to the option.
-    option : str, default="--alpha"
     """
     named = [word.rpartition("=") for word in words if "=" in word]
     if not named:

@@ -144,12 +144,7 @@ def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def check_versions(header: Mapping[str, Any]) -> None:
-    """Refuse a model that other versions wrote.
-
-    Parameters
-    ----------
-    header : mapping
-    """
+    """Refuse a model that other versions wrote."""
     if header.get("format") != FORMAT:
         raise ModelFileError(
             f"It is of format {header.get('format')!r}, and this version reads "

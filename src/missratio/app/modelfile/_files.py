@@ -115,7 +115,6 @@ def check_outputs(
     ----------
     path : Path
         Of the model.
-    force : bool
     sign_with : str or Path, optional
         The key of the signature, if there is to be one.
     inputs : sequence of Path
@@ -175,13 +174,7 @@ def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> An
 
 
 def load_table_model(path: Path, verify_with: Path | None = None) -> FrameModel:
-    """Read a model that `missratio fit` wrote, with its columns and its report.
-
-    Parameters
-    ----------
-    path : Path
-    verify_with : Path, optional
-    """
+    """Read a model that `missratio fit` wrote, with its columns and its report."""
     model = load_model(path, verify_with=verify_with)
     if not isinstance(model, FrameModel) or model.report is None:
         raise ModelFileError(

@@ -21,7 +21,6 @@ def cautions(rows: LabelledRows, data: dict[str, Any]) -> list[dict[str, str]]:
 
     Parameters
     ----------
-    rows : LabelledRows
     data : dict
         The other parts of the report.
 

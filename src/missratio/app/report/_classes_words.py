@@ -25,12 +25,7 @@ Data = dict[str, Any]
 
 
 def several_words(certificate: MulticlassCertificate) -> Data:
-    """What is guaranteed together, under which assumptions, and what would break it.
-
-    Parameters
-    ----------
-    certificate : MulticlassCertificate
-    """
+    """What is guaranteed together, under which assumptions, and what would break it."""
     every = certificate.certificates
     kind = "complete " if every[0].deployment == "complete" else ""
     promised = " and ".join(
@@ -58,7 +53,6 @@ def promise_data(
 
     Parameters
     ----------
-    certificate : MulticlassCertificate
     each : Certificate
         One of its certificates.
     error : dict
@@ -103,8 +97,6 @@ def error_data(
 
     Parameters
     ----------
-    certificate : MulticlassCertificate
-    label : object
     error : dict
         The share of its rows that are wrong, in the sense of its bound.
     found : dict

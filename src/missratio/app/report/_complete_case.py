@@ -24,12 +24,6 @@ def complete_case(
     of all. Its real error is that of test rows, or else is estimated on its calibration
     rows by their weights 1/(1 − φ).
 
-    Parameters
-    ----------
-    rows : LabelledRows
-    test : LabelledRows or None
-    confidence : float
-
     Returns
     -------
     dict, or None

@@ -58,14 +58,7 @@ class Confusion:
         return found
 
     def share(self, label: Any, called: list[Any], confidence: float) -> dict[str, Any]:
-        """The share of a class that gets one of some labels, with its interval.
-
-        Parameters
-        ----------
-        label : object
-        called : list
-        confidence : float
-        """
+        """The share of a class that gets one of some labels, with its interval."""
         weights, predicted = self._class(label)
         return share_of(np.isin(predicted, called), weights, confidence)
 
@@ -86,11 +79,9 @@ def confusion(
     ----------
     rows : LabelledRows
         Those that the classifier was fitted with.
-    test : LabelledRows or None
     folds : int
         In how many parts rows are left out in turn. 0 takes the rows that were held
         out of the fit.
-    rng : Generator
     """
     if test is not None:
         return Confusion(test, test.predicted(rows.classifier), "test")

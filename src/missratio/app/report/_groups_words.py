@@ -17,12 +17,7 @@ Data = dict[str, Any]
 
 
 def group_words(certificate: GroupedCertificate) -> Data:
-    """What is guaranteed together, under which assumptions, and what would break it.
-
-    Parameters
-    ----------
-    certificate : GroupedCertificate
-    """
+    """What is guaranteed together, under which assumptions, and what would break it."""
     every = certificate.certificates
     sure = percent(1.0 - certificate.delta)
     kept = [each for each in certificate.promises if each.certified]
@@ -49,8 +44,6 @@ def group_data(
 
     Parameters
     ----------
-    certificate : GroupedCertificate
-    promise : KeptPromise
     error, power : dict
         Measured shares of the group's rows of either class that get the other class.
     """

@@ -34,7 +34,6 @@ def importance(
         Rows of both classes that their classifier was not fitted on.
     names : Names
         Of the features and of their columns.
-    alpha : float
 
     Returns
     -------

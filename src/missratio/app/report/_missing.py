@@ -24,7 +24,6 @@ def missing_values(
 
     Parameters
     ----------
-    rows : LabelledRows
     drawn_rows : LabelledRows
         Fewer of them, to draw histograms of.
     names : Names

@@ -29,12 +29,7 @@ class Origin:
     sha256: str | None = None
 
     def described(self, classifier: Any) -> dict[str, Any]:
-        """As data, with the time and the classifier's seed.
-
-        Parameters
-        ----------
-        classifier : NeymanPearsonClassifier
-        """
+        """As data, with the time and the classifier's seed."""
         seed = classifier.random_state
         return {
             "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -46,12 +41,7 @@ class Origin:
 
 
 def estimator_name(estimator: Any) -> str:
-    """What an estimator is, or the last step of a pipeline.
-
-    Parameters
-    ----------
-    estimator : estimator
-    """
+    """What an estimator is, or the last step of a pipeline."""
     return type(last_step(estimator)).__name__
 
 

@@ -108,10 +108,7 @@ def detections(
 
     Parameters
     ----------
-    rows, test : LabelledRows
     threshold, alphas : ndarray of shape (n_levels,)
-    folds : int
-    rng : Generator
     """
     source = power_source(rows, test, folds)
     if source == "cross-validation":

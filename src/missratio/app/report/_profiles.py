@@ -36,8 +36,6 @@ def profiles_of(
 
     Parameters
     ----------
-    rows : LabelledRows
-    label : object
     lossy : list of int
         The features that miss values, those that miss most first.
     names : list of str

@@ -22,10 +22,6 @@ HEAVIEST_SHARE = 0.05
 def weights_by_class(rows: LabelledRows) -> list[dict[str, Any]]:
     """How each class's rows are weighted where complete rows are meant.
 
-    Parameters
-    ----------
-    rows : LabelledRows
-
     Returns
     -------
     list of dict

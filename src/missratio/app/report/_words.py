@@ -61,7 +61,6 @@ def certificate_words(certificate: Certificate, other: Any) -> dict[str, Any]:
 
     Parameters
     ----------
-    certificate : Certificate
     other : object
         The class that is not controlled.
 
@@ -126,11 +125,8 @@ def together_words(
 
     Parameters
     ----------
-    certificates : sequence of Certificate
-    assumptions : sequence of str
     delta : float
         Of all of them together.
-    headline, guarantee : str
     """
 
     def once(texts: Iterable[str]) -> list[str]:
@@ -162,7 +158,6 @@ def breaks(certificate: Certificate, *, slider: bool = True) -> list[str]:
 
     Parameters
     ----------
-    certificate : Certificate
     slider : bool
         Whether the page lets its reader choose another α.
     """

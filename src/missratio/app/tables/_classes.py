@@ -22,12 +22,10 @@ def find_label(table: LabelledTable, target: str, option: str, typed: str) -> An
 
     Parameters
     ----------
-    table : LabelledTable
     target : str
         The column of labels.
     option : str
         That it was given to, for messages.
-    typed : str
     """
     by_name = {canonical(label): label for label in table.counts}
     if canonical(typed) not in by_name:

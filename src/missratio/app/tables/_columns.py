@@ -68,7 +68,6 @@ def named_columns(source: Header, given: Iterable[str]) -> list[str]:
     ----------
     source : Header
         A column of it may have a comma in its name.
-    given : iterable of str
     """
     found: list[str] = []
     for words in given:
@@ -147,7 +146,6 @@ class ColumnReader:
 
         Parameters
         ----------
-        names : sequence of str
         judge : callable
             From a name to a column, or an error.
         """
@@ -212,8 +210,6 @@ class ColumnReader:
 
         Parameters
         ----------
-        name : str
-        found : Misfit
         n_known : int
             How many cells aren't missing.
         """
@@ -244,7 +240,6 @@ class ColumnReader:
             How often each text was found.
         n_missing : int
             Cells that have none.
-        name : str
         """
         levels = sorted(counts, key=lambda level: (-counts[level], level))
         if len(levels) > MOST_LEVELS:

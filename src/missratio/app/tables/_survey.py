@@ -142,9 +142,6 @@ def survey_columns(
     ----------
     path : Path
         Of the table, for messages.
-    groups : sequence of RowGroup
-    schema : PyArrow schema
-    wanted : Wanted
     on_group : callable
         Told that a row group is done.
     """

@@ -119,7 +119,6 @@ def table_account(
 
     Parameters
     ----------
-    table : LabelledTable
     labels : sequence
         The two classes.
     steps : LearningSteps, optional
@@ -136,12 +135,7 @@ def table_account(
 def recorded(
     learn: Callable[[], dict[Any, Missingness]],
 ) -> tuple[dict[Any, Missingness], list[Message]]:
-    """What is learned, and what was warned of.
-
-    Parameters
-    ----------
-    learn : callable
-    """
+    """What is learned, and what was warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         models = learn()
@@ -158,8 +152,6 @@ def learned_models(
 
     Parameters
     ----------
-    table : LabelledTable
-    labels : sequence
     revealed : Revealed, or None
         What was looked up, where φ is to be learned from that too.
     steps : LearningSteps, optional
@@ -196,13 +188,7 @@ def learned_models(
 
 
 def loses_whole_rows(table: LabelledTable, label: Any) -> bool:
-    """Whether rows of a class are missing as a whole, if any of them is.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    label : object
-    """
+    """Whether rows of a class are missing as a whole, if any of them is."""
     X = table.X[table.y == label]
     lost = np.isnan(X[rows_with_nan(X)])
     return X.shape[1] > 1 and len(lost) > 0 and bool(lost.all())
@@ -224,10 +210,8 @@ def check_models(
 
     Parameters
     ----------
-    encoder : Encoder
     missing : mapping from label to mapping
         Missing cells of each column, of each class.
-    models : mapping from label to Missingness
     """
     for label, counts in missing.items():
         model = models.get(label)

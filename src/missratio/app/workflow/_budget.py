@@ -24,7 +24,6 @@ def budget_of(
         With a learned φ of the controlled class.
     X, y : ndarray
         The rows that it was fitted with.
-    budgets : sequence of int
     """
     try:
         return query_budget(classifier, X, y, budgets)
@@ -36,12 +35,7 @@ def budget_of(
 
 
 def budget_words(budget: QueryBudget) -> str:
-    """The same as a few lines.
-
-    Parameters
-    ----------
-    budget : QueryBudget
-    """
+    """The same as a few lines."""
     lines = [
         f"- {queries:g} look-ups a column: "
         + (f"power about {power:.0%}" if certified else "no certificate")

@@ -96,11 +96,8 @@ def fit_table(
 
     Parameters
     ----------
-    table : LabelledTable
     source : TableFile
         The file that it was read from.
-    wanted : Wanted
-    options : FitOptions
     step : callable
         Told what is done next.
     command : str, optional
@@ -150,13 +147,7 @@ def fit_table(
 
 @contextmanager
 def digested(table: LabelledTable, source: TableFile) -> Iterator[Future[str]]:
-    """The digest of a table's file, computed beside a fit; one thread for small trees.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    source : TableFile
-    """
+    """The digest of a table's file, made beside a fit; one thread for small trees."""
     # None leaves the number of threads as it is.
     threads = 1 if table.X.size < THREADED_TREES else None
     with (
@@ -204,12 +195,7 @@ def training_of(table: LabelledTable, file: Path, digest: Future[str]) -> Traini
 
 
 def feature_names(encoder: Encoder) -> Names:
-    """What the columns of the matrix are called, and those of the table.
-
-    Parameters
-    ----------
-    encoder : Encoder
-    """
+    """What the columns of the matrix are called, and those of the table."""
     features, origins, blank = [], [], []
     for column in encoder.columns:
         features += column.encoded_names
@@ -233,8 +219,6 @@ def account_of(
 
     Parameters
     ----------
-    table : LabelledTable
-    labels : list of classes
     source, wanted, options, step
         As of `fit_table`.
     plan : PlanOptions or None

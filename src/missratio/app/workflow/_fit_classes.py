@@ -89,10 +89,8 @@ def fit_classes(
 
     Parameters
     ----------
-    table : LabelledTable
     source : TableFile
         The file that it was read from.
-    wanted : Wanted
     options : FitOptions
         With `several`.
     step : callable

@@ -44,7 +44,6 @@ def fit_groups(
         With groups.
     source : TableFile
         The file that it was read from.
-    wanted : Wanted
     options : FitOptions
         With `groups`.
     step : callable

@@ -42,7 +42,6 @@ def lookup_account(
 
     Parameters
     ----------
-    table : LabelledTable
     labels : sequence
         The two classes.
     asked : PlanOptions

@@ -214,7 +214,6 @@ def choose_method(
     ----------
     name : str
         One of `METHODS`, or "auto".
-    situation : Situation
     several : bool
         Whether there are several bounded classes.
     """
@@ -241,7 +240,6 @@ def candidates(
 
     Parameters
     ----------
-    situation : Situation
     ratios_only : bool
         Whether it must be a density ratio that has standard errors.
     several : bool
@@ -269,7 +267,6 @@ def said_of(comparison: PowerComparison, found: str) -> str:
 
     Parameters
     ----------
-    comparison : PowerComparison
     found : str
         What it finds a share of.
     """

@@ -90,13 +90,7 @@ class PhiFileError(TableError):
 
 @dataclass(frozen=True)
 class _Section:
-    """A table of the file, and where it is.
-
-    Parameters
-    ----------
-    where : str
-    content : mapping
-    """
+    """A table of the file, and where it is."""
 
     where: str
     content: Mapping[str, Any]
@@ -163,7 +157,6 @@ def read_missingness(
 
     Parameters
     ----------
-    path : Path
     encoder : Encoder
         The columns. Only those of numbers can have a model.
     labels : sequence

@@ -82,8 +82,6 @@ def plan_table(
 
     Parameters
     ----------
-    table : LabelledTable
-    options : PlanOptions
     ids : sequence, or None
         The user's key of each row of the file.
     lines : sequence of int, or None

@@ -121,9 +121,6 @@ def read_streamed(
     ----------
     path : Path
         A file, or a folder of them.
-    wanted : Wanted
-    options : FitOptions
-    passes : Passes
     """
     _check_options(options)
     groups, schema = row_groups(path)
@@ -211,9 +208,6 @@ def fit_streamed(
 
     Parameters
     ----------
-    table : StreamedTable
-    options : FitOptions
-    passes : Passes
     client : distributed.Client, optional
         Of a cluster whose workers read the files themselves.
     command : str, optional

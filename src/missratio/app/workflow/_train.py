@@ -100,14 +100,12 @@ def train(
 
     Parameters
     ----------
-    table : LabelledTable
     controlled : object
         The label whose error is bounded.
     account : Account
         What is done about missing values.
     file : Path
         What the table was read from, for messages.
-    options : FitOptions
     step : callable
         Told what is done next.
     """
@@ -246,8 +244,6 @@ def fit_classifier(
     ----------
     classifier : classifier
         For one bounded class, several, or groups; not fitted.
-    table : LabelledTable
-    account : Account
     file : Path
         What the table was read from, for messages.
     target : ndarray of shape (n_rows, n_columns), optional
@@ -273,13 +269,7 @@ def fit_classifier(
 def worded(
     caught: list[warnings.WarningMessage], names: Sequence[str]
 ) -> list[Message]:
-    """Warnings with the table's names for the columns.
-
-    Parameters
-    ----------
-    caught : list of WarningMessage
-    names : sequence of str
-    """
+    """Warnings with the table's names for the columns."""
     return [
         warning.message.named(names)
         if isinstance(warning, Explained)
@@ -291,14 +281,7 @@ def worded(
 def covariance_of(
     trained: Trained, table: LabelledTable, account: Account
 ) -> FloatArray:
-    """The covariance of a ratio's coefficients, from the rows that it was fitted on.
-
-    Parameters
-    ----------
-    trained : Trained
-    table : LabelledTable
-    account : Account
-    """
+    """The covariance of a ratio's coefficients, from the rows that it was fitted on."""
     classifier = trained.classifier
     ratio = classifier.estimator_
     fitted = np.ones(len(table.y), dtype=bool)

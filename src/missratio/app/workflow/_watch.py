@@ -71,7 +71,6 @@ def watch_table(
 
     Parameters
     ----------
-    model : FrameModel
     model_file : Path
         The file that it was read from.
     source : TableFile
@@ -170,10 +169,6 @@ def facts_of(watched: Watched) -> dict[str, Any]:
 
     Those of one promise as such; those of several under `classes`, by label, or under
     `groups`.
-
-    Parameters
-    ----------
-    watched : Watched
     """
     run = {
         "alarm": watched.alarm,

@@ -110,12 +110,7 @@ class WatchedRows:
 
 
 def promises_of(model: FrameModel) -> list[WatchedPromise]:
-    """The promises that rows can be held against.
-
-    Parameters
-    ----------
-    model : FrameModel
-    """
+    """The promises that rows can be held against."""
     if isinstance(model, GroupedTableModel):
         # A group without a threshold has no error at all.
         return [
@@ -141,9 +136,6 @@ def watched_rows(
 
     Parameters
     ----------
-    model : FrameModel
-    source : TableFile
-    promises : sequence of WatchedPromise
     draw : LabelDraw or None
         Rows without a label are passed over where there is one.
     """

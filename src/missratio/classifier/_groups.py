@@ -49,8 +49,6 @@ def warn_of_unknown_groups(members: list[Any], known: list[Any]) -> None:
 
     Parameters
     ----------
-    members : list
-        The group of each row.
     known : list
         The groups that have one.
     """

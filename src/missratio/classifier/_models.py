@@ -27,8 +27,6 @@ def find_models(
 
     Parameters
     ----------
-    missingness : mapping from class to Missingness, or None
-        The classifier's.
     classes : ndarray of shape (2,)
     names : sequence of str, optional
         Of the columns, for models that go by them.
@@ -62,8 +60,6 @@ def calibration_model(
     ----------
     X0 : array, sparse matrix or dataframe of shape (n_rows, n_columns)
         Of the controlled class.
-    label : object
-        The controlled class.
     """
     model = class_model(missingness, label)
     if model is None and not issparse(X0) and not complete_mask(X0).all():

@@ -48,8 +48,6 @@ def with_low_stratum(
     ----------
     drawn : RowInclusion
         Of the calibration rows.
-    rows : array or dataframe
-        The calibration rows.
     training : RowInclusion
         Of other rows of the controlled class.
 

@@ -105,8 +105,6 @@ def fit_estimator(
     controlled : object
         The controlled class, for models that the estimator has under users' labels;
         None where it has none such.
-    params : dict
-        Of the fit.
     inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
         The probabilities of a draw, for an estimator that takes them.
     drawn : RowInclusion or None

@@ -150,8 +150,6 @@ def redraw_chain(
     ----------
     table : ndarray of shape (n, d)
         NaN in columns only that have a conditional.
-    noise : RowNoise
-        Of the rows.
     """
     missing = {j: np.flatnonzero(np.isnan(table[:, j])) for j in conditionals}
     missing = {j: rows for j, rows in missing.items() if len(rows)}

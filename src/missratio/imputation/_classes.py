@@ -52,8 +52,6 @@ def incomplete_classes(
     ----------
     missing : ndarray of bool of shape (n, d)
     y : array-like of shape (n,), or None
-    names : sequence of str
-        Of the columns, for messages.
     inclusion : ndarray of shape (n,) or (n, d), or None
         As `check_inclusion` gives it.
     """

@@ -93,8 +93,6 @@ class Population:
             As `Columns.encode` gives it.
         model : Missingness or None
             Per feature. None: what is missing is a random part of each column.
-        title : str
-            Of the population, for messages.
         inclusion : ndarray of shape (n, d), or None
             The probabilities with which entries are there, in place of a model: 1 where
             observed, 0 where missing, between them where looked up.

@@ -236,8 +236,6 @@ def findings_of_rows(
 
     Parameters
     ----------
-    always : sequence of str
-        Their names.
     called : str
         What the rows are, in words.
     """

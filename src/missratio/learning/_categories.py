@@ -73,8 +73,6 @@ def named_categories(
         What was observed, and what was looked up.
     columns : sequence of ndarray of int
         The indicators of each.
-    names : sequence of str
-        Of all columns, for messages.
     """
     found = []
     for places in columns:

@@ -322,8 +322,6 @@ def describe(checks: Sequence[MissingnessCheck], label: Any) -> str:
     ----------
     checks : sequence of MissingnessCheck
         Contradictions or shortfalls, the clearest first.
-    label : object
-        The class.
     """
     facts = "; ".join(check.sentence for check in checks[:_SHOWN])
     more = len(checks) - _SHOWN
@@ -363,8 +361,6 @@ def warn_of_contradiction(
 
     Parameters
     ----------
-    label : object
-        The class.
     stacklevel : int, default=2
         As for `warnings.warn`; 2 is the caller of this function.
     """

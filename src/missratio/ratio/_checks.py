@@ -103,10 +103,6 @@ def check_rank(
 
     Parameters
     ----------
-    label : object
-        The denominator class, for messages.
-    names : callable
-        Gives the features' names.
     penalty : ndarray of shape (n_features,)
     """
     if not penalty.all():

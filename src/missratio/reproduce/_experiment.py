@@ -109,11 +109,6 @@ class Procedure(Protocol):
     ) -> dict[str, FloatArray]:
         """Run some runs at some points.
 
-        Parameters
-        ----------
-        runs : range
-            The numbers of the runs.
-
         Returns
         -------
         dict from method to ndarray of shape (n_runs, n_points)

@@ -131,10 +131,6 @@ def reproduce(
 
     Parameters
     ----------
-    out : Path
-        The folder to write to.
-    command : str
-        For the summary.
     force : bool
         Whether results of another seed or variant in the folder are replaced, instead
         of an error.

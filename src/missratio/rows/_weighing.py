@@ -151,8 +151,6 @@ def as_weighing(
     inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
         The probability with which each of the class's rows or entries is in the table
         by design: 1 where it was observed, 0 where it is missing.
-    label : object
-        The class, for messages.
     """
     if inclusion is None or (model is None and (inclusion == 1.0).all()):
         if isinstance(model, Missingness):

@@ -106,11 +106,6 @@ def read_bytes(path: Path) -> bytes:
 def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The header and the members of an archive; sizes are checked before reading.
 
-    Parameters
-    ----------
-    content : bytes
-        Of the file.
-
     Raises
     ------
     ModelFileError

@@ -113,8 +113,6 @@ def check_outputs(
 
     Parameters
     ----------
-    path : Path
-        Of the model.
     sign_with : str or Path, optional
         The key of the signature, if there is to be one.
     inputs : sequence of Path

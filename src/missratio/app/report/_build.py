@@ -124,8 +124,6 @@ def describe(
     ----------
     rows, test : LabelledRows
         Those that its classifier was fitted with, and others.
-    names : Names
-        Of the features and of their columns.
     comparison, origin : optional
         The methods that were compared; the command and file that the rows came by.
     sampled : bool, default=False

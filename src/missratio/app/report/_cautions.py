@@ -17,18 +17,7 @@ MUCH_EXTRAPOLATED = 0.05
 
 
 def cautions(rows: LabelledRows, data: dict[str, Any]) -> list[dict[str, str]]:
-    """What a reader should know before relying on the numbers.
-
-    Parameters
-    ----------
-    data : dict
-        The other parts of the report.
-
-    Returns
-    -------
-    list of dict
-        With `title` and `text`.
-    """
+    """What a reader should know before relying on the numbers."""
     found = [
         *_on_certificate(rows),
         *_on_estimator(rows),

@@ -50,10 +50,6 @@ def describe_classes(
 
     Parameters
     ----------
-    rows : LabelledRows
-        Those that its classifier was fitted with.
-    names : Names
-        Of the features and of their columns.
     comparison, origin : optional
         The methods that were compared; the command and file that the rows came by.
     """

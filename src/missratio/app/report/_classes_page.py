@@ -84,13 +84,7 @@ def several_context(data: Data) -> Data:
 
 
 def render_text(data: Data) -> str:
-    """The report as text.
-
-    Parameters
-    ----------
-    data : dict
-        Of the report.
-    """
+    """The report as text."""
     parts = [
         *opening_part(data),
         *_promises(data),

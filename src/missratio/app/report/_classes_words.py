@@ -49,15 +49,7 @@ def several_words(certificate: MulticlassCertificate) -> Data:
 def promise_data(
     certificate: MulticlassCertificate, each: Certificate, error: Data
 ) -> Data:
-    """One promise: a sentence, and the figures that it rests on.
-
-    Parameters
-    ----------
-    each : Certificate
-        One of its certificates.
-    error : dict
-        The error that was measured.
-    """
+    """One promise: a sentence, and the figures that it rests on."""
     kind = "complete " if each.deployment == "complete" else ""
     rows = rows_of(each.controlled_class)
     facts = [

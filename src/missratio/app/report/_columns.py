@@ -112,8 +112,6 @@ def columns_of(X: Any, names: list[str]) -> Iterator[Column]:
     Parameters
     ----------
     X : array or dataframe of shape (n, d)
-    names : list of str
-        Of an array's columns.
     """
     if issparse(X):
         return

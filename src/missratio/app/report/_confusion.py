@@ -77,8 +77,6 @@ def confusion(
 
     Parameters
     ----------
-    rows : LabelledRows
-        Those that the classifier was fitted with.
     folds : int
         In how many parts rows are left out in turn. 0 takes the rows that were held
         out of the fit.

@@ -46,8 +46,6 @@ def describe_groups(
     ----------
     rows : LabelledRows
         Those that its classifier was fitted with, with their groups.
-    names : Names
-        Of the features and of their columns.
     comparison, origin : optional
         The methods that were compared; the command and file that the rows came by.
     column : str, default="group"

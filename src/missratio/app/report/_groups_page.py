@@ -50,13 +50,7 @@ def groups_context(data: Data) -> Data:
 
 
 def render_text(data: Data) -> str:
-    """The report as text.
-
-    Parameters
-    ----------
-    data : dict
-        Of the report.
-    """
+    """The report as text."""
     parts = [
         *opening_part(data),
         "## What each group gets",

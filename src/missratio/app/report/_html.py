@@ -35,13 +35,7 @@ Data = dict[str, Any]
 
 
 def render(data: Data) -> str:
-    """The page.
-
-    Parameters
-    ----------
-    data : dict
-        Of the report.
-    """
+    """The page."""
     try:
         import altair as alt
         import jinja2

@@ -35,13 +35,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=>-])")
 
 
 def render(data: Data) -> str:
-    """The text.
-
-    Parameters
-    ----------
-    data : dict
-        Of the report.
-    """
+    """The text."""
     parts = [
         *opening_part(data, facts(data)),
         *listed_entries("What to do next", data["next"]),

@@ -26,8 +26,6 @@ def missing_values(
     ----------
     drawn_rows : LabelledRows
         Fewer of them, to draw histograms of.
-    names : Names
-        Of the features and of their columns.
 
     Returns
     -------

@@ -27,13 +27,6 @@ WORTH = 0.005
 def next_steps(rows: LabelledRows, data: Data) -> list[Data]:
     """What would raise the power, and by how much; estimates to plan by.
 
-    Parameters
-    ----------
-    rows : LabelledRows
-        Those that the classifier was fitted with.
-    data : dict
-        The other parts of the report.
-
     Returns
     -------
     list of dict

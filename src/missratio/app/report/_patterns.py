@@ -28,8 +28,6 @@ def patterns(
         Without what was looked up.
     few : LabelledRows
         Fewer of them, to test on.
-    names : Names
-        Of the features and of their columns.
 
     Returns
     -------

@@ -159,8 +159,6 @@ def refit(rows: LabelledRows, **parameters: Any) -> Any:
 
     Parameters
     ----------
-    rows : LabelledRows
-        With the classifier.
     **parameters : dict
         Of the classifier, to be changed.
     """

@@ -38,8 +38,6 @@ def profiles_of(
     ----------
     lossy : list of int
         The features that miss values, those that miss most first.
-    names : list of str
-        Of the features.
     """
     model = rows.model(label)
     if model is None or not lossy:

@@ -42,13 +42,7 @@ def tables(data: Data) -> dict[str, Any]:
 
 
 def shared_tables(data: Data) -> dict[str, Any]:
-    """The cells of tables that pages about two classes and about several have.
-
-    Parameters
-    ----------
-    data : dict
-        Of the report.
-    """
+    """The cells of tables that pages about two classes and about several have."""
     labels = [entry["label"] for entry in data["missingness"]["classes"]]
     compared = data["comparison"]
     return {

@@ -59,11 +59,6 @@ def number(value: float | None, digits: int = 4) -> str:
 def certificate_words(certificate: Certificate, other: Any) -> dict[str, Any]:
     """What is guaranteed, under which assumptions, and what would break it.
 
-    Parameters
-    ----------
-    other : object
-        The class that is not controlled.
-
     Returns
     -------
     dict

@@ -22,8 +22,6 @@ def find_label(table: LabelledTable, target: str, option: str, typed: str) -> An
 
     Parameters
     ----------
-    target : str
-        The column of labels.
     option : str
         That it was given to, for messages.
     """
@@ -46,8 +44,6 @@ def two_classes(
     ----------
     table : LabelledTable
         Of two labels, or of more where `versus` says what to do about them.
-    target : str
-        The column of labels.
     controlled : str
         As it was typed.
     versus : str or None

@@ -275,8 +275,6 @@ def refused(where: str, problems: dict[str, str]) -> TableError:
     ----------
     where : str
         What they are columns of, to begin with.
-    problems : dict from str to str
-        By the column's name.
     """
     drop = " ".join(f"--drop {name}" for name in problems)
     return TableError(

@@ -197,8 +197,6 @@ class Encoder:
 
         Parameters
         ----------
-        found : sequence of str
-            The columns of the table.
         allowed : sequence of str
             Those that may be there as well.
         remedy : str
@@ -237,8 +235,6 @@ def level_indicators(codes: FloatArray, width: int) -> FloatArray:
     Parameters
     ----------
     codes : ndarray of shape (n_rows,)
-    width : int
-        How many indicators.
     """
     found = np.asarray(codes[:, None] == np.arange(1.0, width + 1.0), dtype=np.float64)
     found[np.isnan(codes)] = np.nan

@@ -136,15 +136,7 @@ def survey_columns(
     wanted: Wanted,
     on_group: Callable[[], None] = lambda: None,
 ) -> Survey:
-    """Read all rows once.
-
-    Parameters
-    ----------
-    path : Path
-        Of the table, for messages.
-    on_group : callable
-        Told that a row group is done.
-    """
+    """Read all rows once."""
     names = [n for n in schema.names if n != wanted.target and n not in wanted.drop]
     if not names:
         raise TableError(f"{path} has no column but the target: bring features.")

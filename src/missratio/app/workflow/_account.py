@@ -115,15 +115,7 @@ class LearningSteps:
 def table_account(
     table: LabelledTable, labels: Sequence[Any], steps: LearningSteps | None = None
 ) -> Account:
-    """φ learned from the table, with nothing looked up.
-
-    Parameters
-    ----------
-    labels : sequence
-        The two classes.
-    steps : LearningSteps, optional
-        Told of the columns.
-    """
+    """φ learned from the table, with nothing looked up."""
     models, told = recorded(lambda: learned_models(table, labels, None, steps))
     sentence = (
         f"{PHI} is learned from the table's other columns; the certificate assumes "
@@ -154,8 +146,6 @@ def learned_models(
     ----------
     revealed : Revealed, or None
         What was looked up, where φ is to be learned from that too.
-    steps : LearningSteps, optional
-        Told of the columns.
     """
     callbacks = [steps] if steps is not None and has_callbacks() else None
     if steps is not None and callbacks is None:

@@ -22,8 +22,6 @@ def budget_of(
     ----------
     classifier : NeymanPearsonClassifier
         With a learned φ of the controlled class.
-    X, y : ndarray
-        The rows that it was fitted with.
     """
     try:
         return query_budget(classifier, X, y, budgets)

@@ -92,19 +92,7 @@ def fit_table(
     command: str | None = None,
     tick: Tick = no_tick,
 ) -> FittedTable:
-    """Fit and calibrate a classifier to a table.
-
-    Parameters
-    ----------
-    source : TableFile
-        The file that it was read from.
-    step : callable
-        Told what is done next.
-    command : str, optional
-        What the report says it was made by.
-    tick : callable
-        Told that so many parts of a step are done.
-    """
+    """Fit and calibrate a classifier to a table."""
     file = source.path
     with digested(table, source) as digest:
         table, account, trained = trained_on(table, source, wanted, options, step, tick)
@@ -219,12 +207,8 @@ def account_of(
 
     Parameters
     ----------
-    source, wanted, options, step
-        As of `fit_table`.
     plan : PlanOptions or None
         Of look-ups for the controlled class; None where there are several bounded.
-    tick : callable
-        Told that so many parts of a step are done.
     """
     file = source.path
     given = options.phi_file is not None or options.queries is not None

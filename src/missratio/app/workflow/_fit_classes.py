@@ -89,14 +89,6 @@ def fit_classes(
 
     Parameters
     ----------
-    source : TableFile
-        The file that it was read from.
-    options : FitOptions
-        With `several`.
-    step : callable
-        Told what is done next.
-    command : str, optional
-        What the report says it was made by.
     trade_off : Path, optional
         A PNG file to draw what bounded classes leave each other, also where that is
         too little.

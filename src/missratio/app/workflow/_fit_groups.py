@@ -36,23 +36,7 @@ def fit_groups(
     command: str | None = None,
     tick: Tick = no_tick,
 ) -> FittedSeveral:
-    """Fit a classifier to a table, and bound the error of a class in each group.
-
-    Parameters
-    ----------
-    table : LabelledTable
-        With groups.
-    source : TableFile
-        The file that it was read from.
-    options : FitOptions
-        With `groups`.
-    step : callable
-        Told what is done next.
-    command : str, optional
-        What the report says it was made by.
-    tick : callable
-        Told that so many parts of a step are done.
-    """
+    """Fit a classifier to a table, and bound the error of a class in each group."""
     with digested(table, source) as digest:
         table, account, trained = trained_on(table, source, wanted, options, step, tick)
         step("Describing it for a report")

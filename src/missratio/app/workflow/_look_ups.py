@@ -42,8 +42,6 @@ def lookup_account(
 
     Parameters
     ----------
-    labels : sequence
-        The two classes.
     asked : PlanOptions
         What is to be certified.
     plan : Path

@@ -29,8 +29,6 @@ class MeasuredErrors(ABC):
 
         Parameters
         ----------
-        texts : list of str or None
-            Their labels.
         codes : ndarray of int
             What they are called, by place among the labels.
         groups : list of str or None, optional

@@ -159,8 +159,6 @@ def read_missingness(
     ----------
     encoder : Encoder
         The columns. Only those of numbers can have a model.
-    labels : sequence
-        The two classes.
 
     Returns
     -------

@@ -109,8 +109,6 @@ def predict_table(
         A CSV, Parquet or Excel file: the columns kept; `label`; `score`, or one column
         of scores for each of several classes, null for a row that can't be scored; and
         `reason`, why it can't.
-    tick : callable
-        Told how many rows were written.
     """
     keep, drop = (named_columns(source, each) for each in (options.keep, options.drop))
     check_writable(out, force=options.force, inputs=[source.path])

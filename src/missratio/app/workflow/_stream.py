@@ -210,8 +210,6 @@ def fit_streamed(
     ----------
     client : distributed.Client, optional
         Of a cluster whose workers read the files themselves.
-    command : str, optional
-        What was typed, for the report.
     """
     account = _account(table, options)
     complete = table.counts[table.controlled] - table.incomplete[table.controlled]

@@ -102,12 +102,6 @@ def train(
     ----------
     controlled : object
         The label whose error is bounded.
-    account : Account
-        What is done about missing values.
-    file : Path
-        What the table was read from, for messages.
-    step : callable
-        Told what is done next.
     """
     situation = _situation(table, controlled, account, options)
     method, why = choose_method(options.method, situation)
@@ -191,11 +185,6 @@ def settled(classifier: Any) -> PowerComparison:
     ----------
     classifier : classifier
         Fitted, its estimator a search.
-
-    Returns
-    -------
-    PowerComparison
-        What the search found.
     """
     alone = isinstance(classifier, NeymanPearsonClassifier)
     search = classifier.estimator_ if alone else classifier.scores_.estimators[0]
@@ -244,8 +233,6 @@ def fit_classifier(
     ----------
     classifier : classifier
         For one bounded class, several, or groups; not fitted.
-    file : Path
-        What the table was read from, for messages.
     target : ndarray of shape (n_rows, n_columns), optional
         Rows of the population that the certificate is for, where that is another.
     """

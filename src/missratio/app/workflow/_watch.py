@@ -71,8 +71,6 @@ def watch_table(
 
     Parameters
     ----------
-    model_file : Path
-        The file that it was read from.
     source : TableFile
         With the model's columns and its target.
     state : Path

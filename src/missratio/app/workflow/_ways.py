@@ -47,8 +47,6 @@ def unexplained(
 
     Parameters
     ----------
-    labels : sequence
-        The classes.
     plan : PlanOptions or None
         Of the look-ups that are proposed, but for their number; None for no proposal.
     """

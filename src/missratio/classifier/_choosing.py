@@ -20,6 +20,7 @@ from missratio.classifier._decisions import (
     UnorderedDecision,
 )
 from missratio.threshold import binomial_bound, binomial_tail
+from missratio.weights import effective_sample_size
 
 # Offsets that are tried for one class at a time, and how often all are gone through.
 CANDIDATES = 32
@@ -69,8 +70,7 @@ class ChoosingRows:
     @property
     def effective(self) -> float:
         """How many rows the weights are worth (Kish)."""
-        squares = float((self.weights**2).sum())
-        return float(self.weights.sum()) ** 2 / squares if squares else 0.0
+        return float(effective_sample_size(self.weights))
 
     def threshold(self, scores: FloatArray, share: float) -> float:
         """The smallest threshold with at most this share above it."""

@@ -15,10 +15,10 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._asked import Asked
 from missratio.classifier._choosing import NO_ROOM, Choice, ChoosingRows, choose
 from missratio.classifier._class_scores import ClassScores, Training
-from missratio.classifier._class_table import ClassTable, scorable
+from missratio.classifier._class_table import ClassTable
 from missratio.classifier._comparison import PowerComparison
 from missratio.classifier._decisions import Decision, UnorderedDecision
-from missratio.classifier._scores import complete_mask
+from missratio.classifier._scores import complete_mask, scorable
 from missratio.classifier._search import CandidateSearch
 from missratio.missingness import Missingness, RowInclusion
 

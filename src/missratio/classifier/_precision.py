@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import IntArray
+from missratio.classifier._bounded import Score
 from missratio.classifier._choosing import ChoosingRows
 from missratio.classifier._class_table import ClassTable
+from missratio.classifier._group_promises import CONTROLLED, OTHER
 from missratio.classifier._grouped_certificate import KeptPromise
 from missratio.classifier._trust import ScoredRows, Trust
 from missratio.classifier._upper_bound import error_bound_at
 from missratio.exceptions import NoCertificateError
 from missratio.threshold import Rule, binomial_bound, binomial_tail, make_rule
 
-CONTROLLED, OTHER = 0, 1
 # Parts of α that the error may be certified at, so that the precision is kept.
 SHARES = tuple(2.0 ** -(step / 2) for step in range(13))
-Score = Callable[[Any], FloatArray]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from missratio.rows import (
     MemorySource,
     ModelWeighing,
     Normalization,
+    PartlyDrawn,
     RowBlock,
     Unweighted,
     Weighing,
@@ -36,7 +37,7 @@ DRAWN_ROWS = 4096
 
 
 @dataclass(frozen=True)
-class TensorSource:
+class TensorSource(PartlyDrawn):
     """The rows of one class in a tensor.
 
     What is asked of them often, sums and samples, is answered on the device; for the
@@ -64,21 +65,6 @@ class TensorSource:
     complete_sums: WeightSums
     weights: None = None
 
-    @property
-    def table(self) -> FloatArray:
-        """A few rows."""
-        return self.drawn.table
-
-    @property
-    def features(self) -> FloatArray:
-        """A few rows."""
-        return self.drawn.features
-
-    @property
-    def size(self) -> int:
-        """How many numbers there are."""
-        return self.n_rows * int(self.tensor.shape[1])
-
     def sample(self, total: FloatArray) -> TensorSample:
         """The complete rows as a sample of one problem."""
         n_rows = int(self.complete_sums.count[0])
@@ -100,15 +86,6 @@ class TensorSource:
                 host = as_numpy(rows)
                 results.append(work(RowBlock(host, host, None, start)))
         return merge(results)
-
-    def every(self, stride: int) -> MemorySource:
-        """Some rows on the host: every stride-th, or all that were drawn if fewer."""
-        times = stride * self.drawn.n_rows // max(self.n_rows, 1)
-        return self.drawn.every(max(1, times))
-
-    def row_number(self, row: int) -> int:
-        """Where a row is, for messages."""
-        return row
 
 
 def tensor_classes(

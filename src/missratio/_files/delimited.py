@@ -30,11 +30,8 @@ class Dialect:
 
     Parameters
     ----------
-    encoding : str
-    separator : str
     marks : tuple of {",", "."}
         Decimal marks, as far as they can be told.
-    header : list of str
     skipped : int
         Lines before the header, such as a title.
     """

@@ -53,7 +53,6 @@ class RegularFile:
 
     Parameters
     ----------
-    path : Path
     identity : tuple of int
         Device, number, size and time of the last change.
     """

@@ -44,7 +44,6 @@ class BoundedClass:
         The label of rows that can't be scored.
     rows, training : array or dataframe
         Rows to calibrate on, and others of the class.
-    model : Missingness or None
     drawn : RowInclusion or None
         By what draw the rows to calibrate on are there.
     """

@@ -26,8 +26,6 @@ class ClassTable:
     X : array, sparse matrix or dataframe of shape (n_rows, n_columns)
     codes : ndarray of int of shape (n_rows,)
         Positions of the rows' classes among the labels.
-    labels : list
-    models : mapping from class to Missingness, or None
     drawn : RowInclusion or None
         By what draw rows are there, where values were looked up.
     deployment : {"complete", "as-observed"}

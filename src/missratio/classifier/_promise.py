@@ -18,11 +18,8 @@ class Promise:
 
     Parameters
     ----------
-    alpha, delta : float
     missingness_delta : float or None
         The part of δ that a learned φ may be out of its band with; None for half.
-    odds_factor : float
-    rule : str or Rule
     deployment : {"complete", "as-observed"}
     on_infeasible : {"raise", "reject_all"}
     controlled, other : object

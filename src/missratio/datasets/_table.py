@@ -83,11 +83,8 @@ class LoadedDataset:
     data : ndarray of shape (n_rows, n_columns)
     target : ndarray of shape (n_rows,)
         1 for the numerator, 0 for the controlled class.
-    feature_names : list of str
     target_names : tuple of str
         Of class 0 and of class 1.
-    description : str
-    path : Path
     """
 
     data: FloatArray

@@ -36,8 +36,6 @@ class ChainOptions:
     ----------
     regressor, classifier : estimator or None
         Conditional models; None for linear ones.
-    n_donors : int or None
-    n_rounds : int
     bootstrap : bool
         Whether each chain reweights the rows by a Bayesian bootstrap.
     """

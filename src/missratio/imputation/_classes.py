@@ -25,7 +25,6 @@ class IncompleteClass(NamedTuple):
     ----------
     label : object
         None where all rows are one population.
-    rows : ndarray of int
     model : Missingness or None
         None: what is missing is a random part of each column, or some was looked up.
     inclusion : ndarray of shape (n_rows, n_columns), or None

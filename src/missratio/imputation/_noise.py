@@ -46,7 +46,6 @@ class DrawnNoise:
 
     Parameters
     ----------
-    rng : Generator
     size : int
         How many entries.
     """

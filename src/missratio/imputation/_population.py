@@ -52,8 +52,6 @@ class Population:
 
     Parameters
     ----------
-    n_rows : int
-    columns : tuple of Levels, of length d
     places : tuple of ndarray of int, of length d
         The observed entries of each column, as places among its levels.
     incomplete : tuple of IncompleteColumn

@@ -23,7 +23,6 @@ class Category:
 
     Parameters
     ----------
-    columns : tuple of int
     inputs : tuple of int
         Those that tell levels apart: without those that never vary, and without the
         last one where every row has one of them.

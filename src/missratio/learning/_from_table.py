@@ -39,10 +39,8 @@ class TableFit:
 
     Parameters
     ----------
-    shadow : ShadowEvidence
     theta : ndarray of shape (n_parameters,)
         (α, β), of the table and looked-up values together.
-    converged : bool
     tests : Overidentification, or None
         None where the instruments are too weak to test with.
     """

@@ -108,7 +108,6 @@ class PlanningTask:
 
     Parameters
     ----------
-    alpha, delta : float
     calibration_size : float
         The share of the controlled class's rows that calibrates.
     controlled : int

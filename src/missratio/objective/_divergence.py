@@ -131,7 +131,6 @@ class FDivergenceObjective(Objective):
 
     Parameters
     ----------
-    divergence : Divergence
     link : {"log", "identity"}
         The score is log r, or r itself.
     """

@@ -38,7 +38,6 @@ class CompleteRows:
         Of the inverse-probability weights.
     total : ndarray of shape (1,)
         What weighted sums are divided by.
-    in_passing : bool
     """
 
     rows: ClassRows

@@ -54,7 +54,6 @@ class Optimum:
 
     Parameters
     ----------
-    numerator, denominator : ClassRows
     factors : iterator of Factor
         Made one by one.
     """

@@ -72,7 +72,6 @@ class RealData(Procedure):
     name : {"ctg", "fire", "weather"}
     varies : {"alpha", "missing"}
         Experiment 1, in which φ has no shift, or experiment 2.
-    sizes : SplitSizes
     """
 
     name: str

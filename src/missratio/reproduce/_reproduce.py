@@ -48,7 +48,6 @@ class Options:
         imputation on the weather for as many as fit into half an hour.
     methods : sequence of str
         Curves; none stands for all of the paper's.
-    seed : int
     jobs : int
         Processes.
     beyond : bool

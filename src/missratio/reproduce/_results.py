@@ -22,8 +22,6 @@ class Result:
 
     Parameters
     ----------
-    experiment : Experiment
-    conditions : Conditions
     values : dict from method to ndarray of shape (n_runs, n_points)
         NaN for what was not run.
     seconds : dict from method to float

@@ -28,10 +28,6 @@ class Task:
     ----------
     experiment : str
         Its id.
-    points : tuple of float
-    runs : range
-    methods : tuple of str
-    conditions : Conditions
     """
 
     experiment: str

@@ -31,12 +31,10 @@ class RunSummary:
 
     Parameters
     ----------
-    results : sequence of Result
     skipped : dict from id to str
         What was not run, and why.
     command : str
         What it was called by.
-    wall_seconds : float
     """
 
     results: Sequence[Result]

@@ -36,12 +36,8 @@ class ClusterSource(LabelledSource):
 
     Parameters
     ----------
-    client : distributed.Client
     holdings : sequence of (str, distributed.Future)
         For each worker, its address, and the parts that it holds with their numbers.
-    names : tuple of str
-    n_rows : int
-    n_parts : int
     """
 
     client: Any

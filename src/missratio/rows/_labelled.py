@@ -107,7 +107,6 @@ class LabelledSource(ABC):
     ----------
     names : tuple of str
         Of the columns.
-    n_rows : int
     """
 
     names: tuple[str, ...]

@@ -71,8 +71,6 @@ class StreamedSource(PartlyDrawn):
     Parameters
     ----------
     labelled : LabelledSource, or None on another process
-    label : object
-    n_rows : int
     drawn : MemorySource
         Rows drawn into memory, with their features.
     evaluate : callable, or None

@@ -111,8 +111,6 @@ class KnownWeights(Weighing):
     ----------
     weights : ndarray of shape (n_rows,) or (n_rows, n_columns)
         0 where missing.
-    maximum : float, or None
-    corrects : bool
     by_design : bool
         Whether they are one over the probabilities of a draw.
     groups : ndarray of int of shape (n_columns,), or None

@@ -33,8 +33,6 @@ class MixtureSolution:
     gap : float
         The likelihood is at most this much below its maximum: the largest derivative
         towards a component, which is zero at the optimum.
-    n_iter : int
-    status : Status
     """
 
     proportions: FloatArray

@@ -24,8 +24,6 @@ class QuadraticSolution:
     Parameters
     ----------
     x : ndarray of shape (n,)
-    n_iter : int
-    status : Status
     """
 
     x: FloatArray

@@ -39,7 +39,6 @@ class AutoRule(Rule):
 
     Parameters
     ----------
-    training : CalibrationSample, optional
     complete : bool, default=False
         Whether the calibration rows can't be missing.
     """

@@ -122,7 +122,6 @@ class ClassMeans:
 
     Parameters
     ----------
-    rows : ClassRows
     factors : sequence of (ndarray of int, Means)
         Which features each factor has, and its means.
     """
@@ -272,7 +271,6 @@ class LearnedPart:
 
     Parameters
     ----------
-    model : LearnedMissingness
     shared : bool
         Whether it was learned from these rows (or from more than these): the errors of
         φ̂ and of the means then go together.
@@ -309,8 +307,6 @@ class _Learning:
 
     Parameters
     ----------
-    part : LearnedPart
-    influence : Influence
     slope : ndarray of shape (width, n_means, n_groups)
         The means' derivatives in the parameters of φ: Σ w ∂mean/∂w φ x, x = (1, z).
     overlap : ndarray of shape (width, n_means, n_groups)

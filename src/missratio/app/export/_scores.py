@@ -55,7 +55,6 @@ class ExportedLinear:
     Parameters
     ----------
     coef : ndarray of shape (n_columns,)
-    intercept : float
     """
 
     coef: FloatArray
@@ -95,7 +94,6 @@ class TreeScore:
 
     Parameters
     ----------
-    trees : tuple of Tree
     start : float
         What is added to a sum.
     is_probability : bool

@@ -18,7 +18,6 @@ class Column(NamedTuple):
 
     Parameters
     ----------
-    name : str
     values : ndarray of shape (n,), or None
         None where they aren't numbers.
     missing : ndarray of bool of shape (n,)
@@ -35,7 +34,6 @@ class Names:
 
     Parameters
     ----------
-    features : tuple of str
     origins : tuple of str
         The original column of each feature: several of one, where it has categories.
     blank : tuple of bool

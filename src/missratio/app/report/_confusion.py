@@ -29,7 +29,6 @@ class Confusion:
 
     Parameters
     ----------
-    rows : LabelledRows
     predicted : ndarray of shape (n_rows,)
         Their labels.
     source : {"test", "cross-validation", "held out"}

@@ -110,7 +110,6 @@ class ColumnReader:
         Of the table.
     place : callable
         Where a row is, from its number.
-    cells : Cells
     categorical : sequence of str
         Columns that are categories though they look like numbers.
     blank_level : bool

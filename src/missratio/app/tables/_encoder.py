@@ -31,7 +31,6 @@ class TableColumn:
 
     Parameters
     ----------
-    name : str
     levels : tuple of str, or None
         Categories, the reference first; None for a column of numbers.
     """
@@ -64,7 +63,6 @@ class Encoder:
     ----------
     columns : tuple of TableColumn
         Numbers first.
-    cells : Cells
     """
 
     columns: tuple[TableColumn, ...]

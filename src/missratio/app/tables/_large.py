@@ -28,12 +28,10 @@ class RowGroup:
 
     Parameters
     ----------
-    path : Path
     number : int
         In the file.
     start : int
         The number of its first row among all files' rows.
-    rows : int
     """
 
     path: Path
@@ -94,8 +92,6 @@ class EncodedSource(LabelledSource):
 
     Parameters
     ----------
-    groups : tuple of RowGroup
-    encoder : Encoder
     target : str
         The column of labels.
     labels : mapping from str to label

@@ -38,12 +38,10 @@ class Account:
         The same in words, with what it assumes.
     X : ndarray of shape (n_rows, n_encoded)
         The table, with the values looked up in it where these are data.
-    models : dict from label to Missingness
     inclusion : ndarray of shape (n_rows, n_columns), optional
         With what probability each row is in X as a whole, where rows were looked up.
     revealed : Revealed, optional
         What was looked up.
-    warnings : list of Message
     """
 
     way: str

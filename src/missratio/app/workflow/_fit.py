@@ -63,7 +63,6 @@ class FittedTable:
 
     Parameters
     ----------
-    model : TableModel
     why : str
         Why the method was taken.
     account : Account
@@ -72,7 +71,6 @@ class FittedTable:
         Which share of the other class it finds.
     budget : QueryBudget or None
         What other numbers of look-ups would buy, where that was asked for.
-    warnings : list of Message
     """
 
     model: TableModel

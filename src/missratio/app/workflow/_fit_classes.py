@@ -56,7 +56,6 @@ class FittedSeveral:
 
     Parameters
     ----------
-    model : MulticlassTableModel or GroupedTableModel
     why : str
         Why the method was taken.
     account : Account
@@ -65,7 +64,6 @@ class FittedSeveral:
         What becomes of each class or group, in sentences.
     errors : list of dict
         The same as data.
-    warnings : list of Message
     """
 
     model: MulticlassTableModel | GroupedTableModel

@@ -95,7 +95,6 @@ class _Filled:
         Of which classes look-ups are data, and what was done about others.
     models : dict from label to Missingness
         Of classes whose φ is learned.
-    warnings : list of Message
     """
 
     X: FloatArray

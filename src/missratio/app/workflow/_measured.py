@@ -51,7 +51,6 @@ class Measured(MeasuredErrors):
 
     Parameters
     ----------
-    model : TableModel or GroupedTableModel
     controlled_rows, controlled_wrong : int
         Rows of the controlled class, and those of them called the other.
     other_rows, other_found : int
@@ -131,7 +130,6 @@ class MeasuredGroups(MeasuredErrors):
 
     Parameters
     ----------
-    model : GroupedTableModel
     groups : dict from group to Measured
         Those of the model; None stands for all others together.
     """
@@ -188,7 +186,6 @@ class MeasuredClasses(MeasuredErrors):
 
     Parameters
     ----------
-    model : MulticlassTableModel
     counts : ndarray of int of shape (n_classes, n_classes)
         Rows of each class, by what they are called.
     unknown : int

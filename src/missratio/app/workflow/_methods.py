@@ -51,7 +51,6 @@ class Situation:
         What is missing, or that it is to be left out of account.
     complete_rows : int
         Complete rows of the controlled class that there are to fit on.
-    seed : int
     """
 
     n_numeric: int
@@ -72,7 +71,6 @@ class Method:
 
     Parameters
     ----------
-    summary : str
     make : callable
         From a situation to an estimator.
     deals_with : frozenset of str

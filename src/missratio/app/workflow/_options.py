@@ -61,18 +61,12 @@ class FitOptions:
     controlled : str or None
         The label whose error is bounded, as it is written in the file; None where
         those of several classes are.
-    alpha, delta : float
     missingness : str or None
         A file that says why values are missing, "learn" or "ignore".
     queries : Path or None
         A plan that was filled in.
-    method : str
     deployment : {"complete", "as-observed"}
-    calibration_size : float
-    rule : str
-    odds_factor : float
     on_infeasible : {"raise", "reject_all"}
-    seed : int
     standard_errors : bool
         Whether the model is to give standard errors of its scores.
     versus : str or None

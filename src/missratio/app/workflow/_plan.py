@@ -29,13 +29,10 @@ class PlanOptions:
         Values in all.
     goal : {"certificate", "ratio", "both"} or None
         What the budget is for.
-    rowwise : bool
-    only_controlled : bool
     alpha, delta : float
         The certificate to plan for.
     calibration_size : float
         The share of the controlled class's rows that it is calibrated with.
-    seed : int
     """
 
     controlled: Any

@@ -80,8 +80,6 @@ class StreamedTable:
 
     Parameters
     ----------
-    path : Path
-    source : EncodedSource
     counts, incomplete : dict from label to int
         Rows of each class, and those that miss a cell.
     missing : dict from label to dict
@@ -92,7 +90,6 @@ class StreamedTable:
         Labels that are taken together as the other.
     dropped : tuple of str
         Columns that are left out.
-    notes : list of str
     """
 
     path: Path

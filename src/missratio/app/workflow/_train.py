@@ -72,13 +72,10 @@ class Trained:
 
     Parameters
     ----------
-    classifier : NeymanPearsonClassifier or GroupedNeymanPearsonClassifier
-    method : str
     why : str
         Why the method was taken.
     comparison : PowerComparison or None
         Where methods were compared.
-    warnings : list of Message
     """
 
     classifier: Any

@@ -75,6 +75,9 @@ class Parameters:
         if features.shape[-1] == 1:
             # Elementwise, in whatever order the rows lie in memory.
             score = features[..., 0] * coef
+        elif len(features) == 1:
+            # Like `row_sums`, without the interpreter lock.
+            score = np.dot(features[0], coef[0])[None]
         else:
             score = (features @ coef[..., None])[..., 0]
         if self.offset is not None:

@@ -57,11 +57,10 @@ def warn_of_unknown_groups(members: list[Any], known: list[Any]) -> None:
     if not unknown:
         return
     names = sorted(set(unknown), key=str)
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     hint = next(filter(None, (another_type(name, known) for name in names)), "")
     warnings.warn(
         f"{len(unknown)} of {len(members)} row(s) are of groups without a threshold, "
-        f"and get the controlled class: {listed(names[:SHOWN])}{more}. The groups with "
+        f"and get the controlled class: {listed(names, SHOWN)}. The groups with "
         f"one are {listed(known[:SHOWN])}{' …' if len(known) > SHOWN else ''}.{hint}",
         UnknownGroupWarning,
         stacklevel=3,

@@ -31,7 +31,7 @@ from missratio.learning._lookup_functions import LookupFunctions
 from missratio.learning._lookup_tests import carrying_share, form_test, others_test
 from missratio.learning._overidentified import Overidentification
 from missratio.learning._precision import lookup_covariance
-from missratio.missingness.arrays import listed
+from missratio.missingness.arrays import joined
 
 TEACHES_NOTHING = 5.0
 TEACHES_LITTLE = 20.0
@@ -207,7 +207,7 @@ def _together(
         group = np.flatnonzero(shared[j]).tolist()
         if j != group[0]:
             continue
-        text = f"{listed([names[k] for k in group])}: they go missing in the same rows."
+        text = f"{joined([names[k] for k in group])}: they go missing in the same rows."
         bad = (
             f"{text} What the table taught of each takes entries to go missing "
             "independently. Look up values, or learn one φ for these columns "

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from missratio._base.blocks import any_by_row
 from missratio._base.hints import listed
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning._plan_cells import MissingCells
-from missratio.missingness.arrays import as_frame, as_numeric_array
+from missratio.missingness.arrays import as_numeric_array, with_values
 
 if TYPE_CHECKING:
     from missratio.learning._plan_answers import Revealed
@@ -40,7 +39,7 @@ def fill_table(revealed: Revealed, X: Any) -> tuple[Any, FloatArray]:
         answered[rows], inclusion[rows] = of_class(revealed, cells.missing, code, rows)
     values = np.array(as_numeric_array(X), dtype=np.float64)
     values[answered] = revealed.table[answered]
-    return _like(X, values), inclusion
+    return with_values(X, values), inclusion
 
 
 def _by_row(
@@ -106,16 +105,3 @@ def _drawn(order: IntArray, ended: BoolArray, name: str) -> BoolArray:
             f"{shown}. Put them back, blank or with 'not found' if nothing was found."
         )
     return drawn
-
-
-def _like(X: Any, values: FloatArray) -> Any:
-    """Values as an array, or as a dataframe like X."""
-    frame = as_frame(X)
-    if frame is None:
-        return values
-    backend = nw.get_native_namespace(frame)
-    columns = [
-        nw.new_series(name, values[:, place], nw.Float64, backend=backend)
-        for place, name in enumerate(frame.columns)
-    ]
-    return frame.with_columns(*columns).to_native()

@@ -167,8 +167,10 @@ class LearnedMissingness(LogisticMissingness):
                 lower[rows], upper[rows] = expit(low), expit(high)
                 continue
             for j, boundary_points in enumerate(points):
-                low, high = _extremes(block[:, j][None], boundary_points)
-                lower[rows, j], upper[rows, j] = expit(low), expit(high)
+                # α + βz at each row, for every corner of the region.
+                scores = boundary_points[:, :1] + boundary_points[:, 1:] * block[:, j]
+                lower[rows, j] = expit(scores.min(axis=0))
+                upper[rows, j] = expit(scores.max(axis=0))
         unknown = np.isnan(estimate)
         lower[unknown] = upper[unknown] = np.nan
         return lower, upper
@@ -277,9 +279,3 @@ def _outline(
     centre, precision = table.levelled(centre, precision)
     both = evidence.n_revealed > 0
     return boundary(table, centre, precision, delta, from_estimate=both)
-
-
-def _extremes(columns: FloatArray, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Least and largest α + βᵀz over the points, at z of shape (width, n)."""
-    scores = points[:, :1] + points[:, 1:] @ columns
-    return scores.min(axis=0), scores.max(axis=0)

@@ -67,7 +67,10 @@ def render(data: Data) -> str:
     context = {
         **data,
         "missingness": _with_words(data["missingness"]),
-        "weights": _with_cells(data["weights"]),
+        "weights": [
+            {**entry, "cells": histogram_cells(entry["histogram"])}
+            for entry in data["weights"]
+        ],
         "weighted": any(entry["histogram"] for entry in data["weights"]),
         "figures": drawn,
         "sections": _sections(data),
@@ -152,12 +155,6 @@ def _with_words(missingness: Data) -> Data:
         "pattern_rows": pattern_rows(missingness) if there else [],
         "pattern_words": pattern_words(missingness) if there else [],
     }
-
-
-def _with_cells(weights: list[Data]) -> list[Data]:
-    return [
-        {**entry, "cells": histogram_cells(entry["histogram"])} for entry in weights
-    ]
 
 
 def _script_json(value: Any) -> str:

@@ -142,7 +142,9 @@ def survey_columns(
     counts: Counter[str] = Counter()
     incomplete: Counter[str] = Counter()
     n_unlabelled = 0
-    usable = [n for n in names if _is_usable(schema.field(n).type)]
+    usable = [
+        n for n in names if is_number(kind := schema.field(n).type) or is_text(kind)
+    ]
     for group in groups:
         for row, batch in group.batches([*usable, wanted.target]):
             labels = _Labels.of(flat(batch.column(wanted.target)), cells)
@@ -175,10 +177,6 @@ def _missing(found: dict[str, ColumnSurvey], label: str) -> dict[str, int]:
     """How many values of each lossy column a class misses."""
     counts = {name: column.n_missing[label] for name, column in found.items()}
     return {name: count for name, count in counts.items() if count}
-
-
-def _is_usable(kind: Any) -> bool:
-    return is_number(kind) or is_text(kind)
 
 
 def _judged(

@@ -36,7 +36,12 @@ class CertifiedClassifier(
     classes_: Any
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Fit parameters go to the estimator."""
+        """Fit parameters go to the estimator.
+
+        Returns
+        -------
+        MetadataRouter
+        """
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return (
             MetadataRouter(owner=self)

@@ -98,6 +98,11 @@ class FrameModel(ABC):
     def encode(self, X: Any) -> FloatArray:
         """The numbers that the classifier takes, of the rows of a dataframe.
 
+        Parameters
+        ----------
+        X : dataframe of pandas, polars or PyArrow
+            As for `predict`.
+
         Returns
         -------
         ndarray of shape (n_rows, encoder.width)

@@ -187,8 +187,6 @@ class BoundedClass:
             Gives h_k of rows; fixed before these rows are seen.
         level : float
             What to certify, α or less.
-        rng : Generator
-            For rules that draw.
 
         Returns
         -------

@@ -190,11 +190,6 @@ def choose_offsets(choice: Choice, decision: UnorderedDecision) -> UnorderedDeci
     """Offsets with room for all bounds, and with the least error of the free classes.
 
     One class at a time is given the best of many offsets, until none changes.
-
-    Parameters
-    ----------
-    decision : UnorderedDecision
-        To start from.
     """
     best, cost = decision, choice.cost(decision)
     for _ in range(SWEEPS):

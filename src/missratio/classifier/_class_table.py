@@ -83,8 +83,6 @@ class ClassTable:
 
         Parameters
         ----------
-        bounded : sequence of int
-            The classes that calibrate.
         choice_size, calibration_size : float
             Shares of a class's rows. With one bounded class of two
             nothing has to be chosen.

@@ -68,8 +68,6 @@ class GroupPromises:
 
         Parameters
         ----------
-        score : callable
-            Gives the score of rows.
         fitted : ndarray of int
             Rows that the scores were fitted to.
         level : float
@@ -85,13 +83,6 @@ class GroupPromises:
         self, group: Any, level: float, score: Score, rng: np.random.Generator
     ) -> tuple[Certificate, Calibration]:
         """A threshold for the error of one group, or of all rows where it is None.
-
-        Parameters
-        ----------
-        score : callable
-            Gives the score of rows.
-        rng : Generator
-            For rules that draw.
 
         Raises
         ------

@@ -45,13 +45,7 @@ def read_groups(groups: Any, X: Any) -> Any:
 
 
 def warn_of_unknown_groups(members: list[Any], known: list[Any]) -> None:
-    """Warn where rows are of groups that have no threshold.
-
-    Parameters
-    ----------
-    known : list
-        The groups that have one.
-    """
+    """Warn where rows are of groups that have no threshold."""
     have = set(known)
     unknown = [group for group in members if group not in have]
     if not unknown:

@@ -70,8 +70,6 @@ def measure_rounding(
 
     Parameters
     ----------
-    score : callable
-        Gives the scores of rows.
     rows : array, sparse matrix or dataframe of shape (n_rows, n_columns)
     scores : ndarray of shape (n_rows,)
         As they came out together.

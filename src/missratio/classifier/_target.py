@@ -90,8 +90,6 @@ class TargetRatio:
         Parameters
         ----------
         rows : array or dataframe of shape (n_rows, n_columns)
-        what : str
-            What the rows are, for errors.
         """
         logs = self.log_ratios(rows)
         name = f"{type(self.ratio).__name__}.predict_log_ratio"

@@ -97,8 +97,6 @@ def fit_estimator(
     X : array or dataframe of shape (n_rows, n_columns)
     labels : ndarray of int of shape (n_rows,)
         As the estimator is to see them: for two classes 0 for the controlled one.
-    rows : ndarray of int
-        The rows to fit on.
     missingness : mapping from these labels to Missingness, or None
         Reaches parameters called `missingness` that are None; where there are none, the
         weights of whole-row models are passed as `sample_weight`.

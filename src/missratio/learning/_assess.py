@@ -224,13 +224,7 @@ def _together(
 def findings_of_rows(
     fit: TableFit, always: Sequence[str], called: str
 ) -> list[_Finding]:
-    """What columns that are always observed say of the φ of whole rows.
-
-    Parameters
-    ----------
-    called : str
-        What the rows are, in words.
-    """
+    """What columns that are always observed say of the φ of whole rows."""
     if fit.tests is None:
         return []
     place, missed = fit.tests.other, fit.tests.other_statistic < 0.0

@@ -70,8 +70,6 @@ def named_categories(
     ----------
     table, answers : ndarray of shape (n_rows, n_columns)
         What was observed, and what was looked up.
-    columns : sequence of ndarray of int
-        The indicators of each.
     """
     found = []
     for places in columns:
@@ -114,13 +112,7 @@ def _category(columns: IntArray, rows: FloatArray) -> Category:
 def shadows_of(
     category: Category, scored: ScoredTable, names: tuple[str, ...]
 ) -> dict[str, FloatArray]:
-    """What the other columns say of a category: values, and which are missing.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Of all columns.
-    """
+    """What the other columns say of a category: values, and which are missing."""
     shadows = {}
     for j, name in enumerate(names):
         if j in category.columns:

@@ -101,8 +101,6 @@ def others_test(
         values looked up, less one.
     p_value : float
         Bonferroni's over all functions.
-    place : int
-        Which of them.
     """
     probability = expit(theta[0] + theta[1:] @ evidence.values)
     weight = evidence.mass * probability * (1.0 - probability)

@@ -165,10 +165,6 @@ def plan_power(
     array : ndarray of shape (n_rows, n_features)
     pools : list of Pool
         Rows of the controlled class, and single values of the other.
-    budget : int
-        Values to look up.
-    shares : tuple of float
-        The shares to choose from.
     """
     pilot = _Pilot(array, cells, pools, task, seed)
     tried = {share: pilot.power(budget, share)[0] for share in shares}

@@ -37,13 +37,7 @@ _USERS_NAMES: ContextVar[tuple[str, ...]] = ContextVar("_USERS_NAMES", default=(
 
 @contextmanager
 def columns_named(names: Sequence[str]) -> Iterator[None]:
-    """Name the columns of arrays in messages, where the user's table has names.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of all columns.
-    """
+    """Name the columns of arrays in messages, where the user's table has names."""
     token = _USERS_NAMES.set(tuple(names))
     try:
         yield

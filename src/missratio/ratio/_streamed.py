@@ -59,8 +59,6 @@ def classes_elsewhere(
 
     Parameters
     ----------
-    X, y
-        As given to ``fit``.
     **not_taken
         Arguments of ``fit`` that go with tables in memory only.
 

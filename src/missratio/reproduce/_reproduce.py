@@ -135,8 +135,6 @@ def reproduce(
         of an error.
     announce : callable
         Told how many runs at points each experiment is going to make.
-    tick : callable
-        Told of every task that is done.
     """
     if find_spec("matplotlib") is None:
         raise ModuleNotFoundError(
@@ -199,13 +197,7 @@ def _check_folder(out: Path, conditions: Conditions, *, force: bool) -> None:
 
 
 def load_results(folder: Path) -> dict[str, Result]:
-    """Read back what `reproduce` wrote, by experiment.
-
-    Parameters
-    ----------
-    folder : Path
-        What it wrote to.
-    """
+    """Read back what `reproduce` wrote, by experiment."""
     seconds = json.loads((folder / "run.json").read_text())["seconds"]
     return {
         name: Result.from_parquet(

@@ -70,7 +70,6 @@ class StreamedSource(PartlyDrawn):
 
     Parameters
     ----------
-    labelled : LabelledSource, or None on another process
     drawn : MemorySource
         Rows drawn into memory, with their features.
     evaluate : callable, or None
@@ -229,10 +228,6 @@ def survey(
 
     Parameters
     ----------
-    missingness : mapping, "ignore" or None
-        As an estimator has it.
-    normalize
-        Likewise.
     linear : bool
         Whether features are the columns, so that this pass can sum them up.
     """

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from missratio.app.report._classes_figures import confusion_figure, trade_off_figure
+from missratio.app.report._classes_figures import (
+    confusion_figure,
+    groups_figure,
+    trade_off_figure,
+)
 from missratio.app.report._drawing import Data, Figure
-from missratio.app.report._group_figures import groups_figure
 from missratio.app.report._level_figures import roc_figure, scores_figure
 from missratio.app.report._missing_figures import (
     columns_figure,

@@ -136,12 +136,7 @@ class PowerSearch(CandidateSearch):
                 f"y must hold the labels 0 and 1, got {self.classes_.tolist()}. Give "
                 "the search to a NeymanPearsonClassifier, which takes any two."
             )
-        if not self.candidates:
-            raise ValueError("There are no candidates to choose from: name some.")
-        given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-        drawn = None
-        if given is not None:
-            drawn = RowInclusion.of(given, complete_mask(X), X.shape[1], labels)
+        given, drawn = self._drawn(X, labels, inclusion)
         rows = _Rows(X, labels, self.missingness, given, drawn, params)
         self.comparison_ = self._compared(rows)
         best = self.candidates[self.comparison_.chosen]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -60,18 +59,20 @@ class FittedSeveral:
         Why the method was taken.
     account : Account
         What was done about missing values.
-    findings : list of str
-        What becomes of each class or group, in sentences.
     errors : list of dict
-        The same as data.
+        What becomes of each class or group.
     """
 
     model: MulticlassTableModel | GroupedTableModel
     why: str
     account: Account
-    findings: list[str]
     errors: list[dict[str, Any]]
     warnings: list[Message] = field(default_factory=list)
+
+    @property
+    def findings(self) -> list[str]:
+        """What becomes of each class or group, in sentences."""
+        return [entry["sentence"] for entry in self.errors]
 
 
 def fit_classes(
@@ -112,10 +113,28 @@ def fit_classes(
             comparison = _named(settled(classifier), classifier.classes_.tolist())
             method, why = comparison.chosen, said_of(comparison, _means(comparison))
         step("Describing it for a report")
-        return _described(
-            Trained(classifier, method, why, comparison, told), table, account, source,
-            digest, wanted, command,
-        )  # fmt: skip
+        file = source.path
+        training = training_of(table, file, digest)
+        report = describe_classes(
+            LabelledRows.read(classifier, account.X, table.y),
+            title=f"Predicting {wanted.target} in {file.name}",
+            names=feature_names(table.encoder),
+            comparison=comparison,
+            origin=Origin(command, file.name, training.sha256),
+        )
+        model = MulticlassTableModel(
+            classifier,
+            table.encoder,
+            wanted.target,
+            tuple(wanted.drop),
+            method,
+            training,
+            report.json(),
+            comparison,
+        )
+        trained = Trained(classifier, method, why, comparison, told)
+        warnings = told_of(table, account, trained)
+        return FittedSeveral(model, why, account, report.data["errors"], warnings)
 
 
 def _search(
@@ -247,41 +266,3 @@ def _draw(classifier: MulticlassNeymanPearsonClassifier, out: Path) -> None:
     TradeOffDisplay.from_estimator(classifier, ax=figure.subplots())
     with written_whole(out, force=True) as draft:
         figure.savefig(draft, format="png", dpi=150)
-
-
-def _described(
-    trained: Trained,
-    table: LabelledTable,
-    account: Account,
-    source: TableFile,
-    digest: Future[str],
-    wanted: Wanted,
-    command: str | None,
-) -> FittedSeveral:
-    file = source.path
-    training = training_of(table, file, digest)
-    report = describe_classes(
-        LabelledRows.read(trained.classifier, account.X, table.y),
-        title=f"Predicting {wanted.target} in {file.name}",
-        names=feature_names(table.encoder),
-        comparison=trained.comparison,
-        origin=Origin(command, file.name, training.sha256),
-    )
-    model = MulticlassTableModel(
-        trained.classifier,
-        table.encoder,
-        wanted.target,
-        tuple(wanted.drop),
-        trained.method,
-        training,
-        report.json(),
-        trained.comparison,
-    )
-    return FittedSeveral(
-        model,
-        trained.why,
-        account,
-        [entry["sentence"] for entry in report.data["errors"]],
-        report.data["errors"],
-        told_of(table, account, trained),
-    )

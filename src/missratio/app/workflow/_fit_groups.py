@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
-
 from missratio._files import TableFile
 from missratio.app.modelfile import GroupedTableModel
 from missratio.app.report import LabelledRows, Origin, describe_groups
 from missratio.app.tables import LabelledTable, Wanted
-from missratio.app.workflow._account import Account
 from missratio.app.workflow._fit import (
     digested,
     feature_names,
@@ -18,13 +15,7 @@ from missratio.app.workflow._fit import (
 )
 from missratio.app.workflow._fit_classes import FittedSeveral
 from missratio.app.workflow._options import FitOptions
-from missratio.app.workflow._train import (
-    Step,
-    Tick,
-    Trained,
-    no_tick,
-    unheard,
-)
+from missratio.app.workflow._train import Step, Tick, no_tick, unheard
 
 
 def fit_groups(
@@ -37,53 +28,35 @@ def fit_groups(
     tick: Tick = no_tick,
 ) -> FittedSeveral:
     """Fit a classifier to a table, and bound the error of a class in each group."""
+    assert wanted.groups is not None
+    file = source.path
     with digested(table, source) as digest:
         table, account, trained = trained_on(table, source, wanted, options, step, tick)
         step("Describing it for a report")
-        return _described(trained, table, account, source, digest, wanted, command)
-
-
-def _described(
-    trained: Trained,
-    table: LabelledTable,
-    account: Account,
-    source: TableFile,
-    digest: Future[str],
-    wanted: Wanted,
-    command: str | None,
-) -> FittedSeveral:
-    file = source.path
-    assert wanted.groups is not None
-    training = training_of(table, file, digest)
-    report = describe_groups(
-        LabelledRows.read(
-            trained.classifier, account.X, table.y, account.inclusion,
-            before=table.X, groups=table.groups,
-        ),
-        title=f"Predicting {wanted.target} in {file.name}",
-        names=feature_names(table.encoder),
-        comparison=trained.comparison,
-        origin=Origin(command, file.name, training.sha256),
-        column=wanted.groups,
-    )  # fmt: skip
-    model = GroupedTableModel(
-        trained.classifier,
-        table.encoder,
-        wanted.target,
-        tuple(dict.fromkeys([*wanted.drop, wanted.groups])),
-        trained.method,
-        training,
-        report.json(),
-        trained.comparison,
-        group_column=wanted.groups,
-        rest=table.rest,
-    )
-    found = report.data["groups"]
-    return FittedSeveral(
-        model,
-        trained.why,
-        account,
-        [entry["sentence"] for entry in found],
-        found,
-        told_of(table, account, trained),
-    )
+        training = training_of(table, file, digest)
+        report = describe_groups(
+            LabelledRows.read(
+                trained.classifier, account.X, table.y, account.inclusion,
+                before=table.X, groups=table.groups,
+            ),
+            title=f"Predicting {wanted.target} in {file.name}",
+            names=feature_names(table.encoder),
+            comparison=trained.comparison,
+            origin=Origin(command, file.name, training.sha256),
+            column=wanted.groups,
+        )  # fmt: skip
+        model = GroupedTableModel(
+            trained.classifier,
+            table.encoder,
+            wanted.target,
+            tuple(dict.fromkeys([*wanted.drop, wanted.groups])),
+            trained.method,
+            training,
+            report.json(),
+            trained.comparison,
+            group_column=wanted.groups,
+            rest=table.rest,
+        )
+        warnings = told_of(table, account, trained)
+        errors = report.data["groups"]
+        return FittedSeveral(model, trained.why, account, errors, warnings)

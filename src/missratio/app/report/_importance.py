@@ -9,9 +9,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from missratio._base.blocks import take_rows
-from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.report._columns import Names
 from missratio.app.report._rows import LabelledRows
+from missratio.classifier import measured_power
 
 MOST_ROWS = 1500
 # Shuffles in all; more would make a report of a wide table slow.
@@ -52,13 +52,20 @@ def importance(
         return None
     index = np.concatenate(kept)
     X, is_other = take_rows(fresh.X, index), fresh.y[index] == fresh.other
-    measured = _Power(fresh.classifier, is_other, weights[index], alpha)
-    whole = measured.of(X)
+
+    def power(X: Any) -> float:
+        scores = fresh.classifier.score_samples(X)
+        scores = np.where(np.isnan(scores), -np.inf, scores)
+        found, _ = measured_power(scores, is_other, weights[index], alpha)
+        assert found is not None
+        return found
+
+    whole = power(X)
     members = names.members()[:MOST_SHUFFLES]
     repeats = int(np.clip(MOST_SHUFFLES // max(len(members), 1), 1, REPEATS))
     lost = np.array(
         [
-            [whole - measured.of(_shuffled(X, places, rng)) for _ in range(repeats)]
+            [whole - power(_shuffled(X, places, rng)) for _ in range(repeats)]
             for places in members
         ]
     )
@@ -84,25 +91,3 @@ def _shuffled(X: Any, places: list[int], rng: np.random.Generator) -> Any:
     changed = np.array(X)
     changed[:, places] = changed[order][:, places]
     return changed
-
-
-class _Power:
-    """The weighted share of the other class above the controlled class's quantile."""
-
-    def __init__(
-        self, classifier: Any, is_other: BoolArray, weights: FloatArray, alpha: float
-    ) -> None:
-        self.classifier, self.is_other = classifier, is_other
-        self.weights, self.alpha = weights, alpha
-
-    def of(self, X: Any) -> float:
-        scores = self.classifier.score_samples(X)
-        controlled = scores[~self.is_other]
-        order = np.argsort(-controlled, kind="stable")
-        weights = self.weights[~self.is_other][order]
-        above = np.cumsum(weights) / weights.sum()
-        # Of the rows at the threshold none is above it.
-        place = min(int(np.searchsorted(above, self.alpha, "right")), len(order) - 1)
-        threshold = controlled[order[place]]
-        found = scores[self.is_other] > threshold
-        return float(np.average(found, weights=self.weights[self.is_other]))

@@ -163,6 +163,7 @@ def accumulate(
         The basis features of the block.
     weights : ndarray of shape (n_problems, n_rows) or (1, n_rows), or None
         None stands for ones.
+    at : Parameters
     second_order : bool
         Whether to sum the curvature, by far the dearest part.
     drawn : float, optional

@@ -92,6 +92,7 @@ def take_rows(X: Any, index: IntArray) -> Any:
     Parameters
     ----------
     X : array, sparse matrix or dataframe of shape (n_rows, n_columns)
+    index : ndarray of int
 
     Examples
     --------

@@ -52,6 +52,8 @@ def told(
         With callbacks, set by `set_callbacks`, or without.
     name : str
         Of a task.
+    items : iterable
+    work : callable
     total : int
         How many items there are.
     """
@@ -76,6 +78,7 @@ def handed_down(owner: Any, estimator: Any) -> Any:
 
     Parameters
     ----------
+    owner : estimator
     estimator : estimator
         It is cloned before it is changed.
     """
@@ -93,6 +96,7 @@ def task(name: str, callbacks: Sequence[Any] | None) -> Any:
     ----------
     name : str
         Of the function.
+    callbacks : sequence of callbacks, or None
     """
     named = type(name, (CallbackSupportMixin,), {})()
     if callbacks:

@@ -22,10 +22,13 @@ class Summary:
 
     Parameters
     ----------
+    title : str
     facts : tuple of (str, str)
         Names with their values.
     header : tuple of str
         Of the table; its first column is aligned left, the others right.
+    rows : tuple of tuples of str
+    notes : tuple of str
     """
 
     title: str

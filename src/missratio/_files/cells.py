@@ -185,6 +185,8 @@ class NotNumbersError(ValueError):
 
     Parameters
     ----------
+    texts : PyArrow array
+    wrong : ndarray of bool
     doubt : str or None
         Why one of them could be two numbers.
     """

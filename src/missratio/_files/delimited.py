@@ -30,8 +30,11 @@ class Dialect:
 
     Parameters
     ----------
+    encoding : str
+    separator : str
     marks : tuple of {",", "."}
         Decimal marks, as far as they can be told.
+    header : list of str
     skipped : int
         Lines before the header, such as a title.
     """
@@ -53,6 +56,7 @@ def find_dialect(
 
     Parameters
     ----------
+    file : RegularFile
     encoding : str or None
         As told; None for UTF-8, or UTF-16 where its mark is there.
     fallback : str or None

@@ -53,6 +53,7 @@ class RegularFile:
 
     Parameters
     ----------
+    path : Path
     identity : tuple of int
         Device, number, size and time of the last change.
     """

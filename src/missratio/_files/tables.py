@@ -313,6 +313,7 @@ def open_table(
 
     Parameters
     ----------
+    path : Path
     encoding : str, optional
         Of a CSV file; by default UTF-8.
     sheet : str, optional

@@ -22,6 +22,7 @@ def check_writable(path: Path, *, force: bool, inputs: Sequence[Path] = ()) -> N
 
     Parameters
     ----------
+    path : Path
     force : bool
         Whether a file that is there may be overwritten.
     inputs : sequence of Path
@@ -46,6 +47,7 @@ def written_whole(path: Path, *, force: bool) -> Iterator[Path]:
 
     Parameters
     ----------
+    path : Path
     force : bool
         Whether a file of that name is overwritten, instead of an error.
     """

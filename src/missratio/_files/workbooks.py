@@ -56,6 +56,7 @@ def read_sheet(
 
     Parameters
     ----------
+    file : RegularFile
     sheet : str or None
         As told.
     preferred : str or None

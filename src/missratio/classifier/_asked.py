@@ -17,6 +17,8 @@ class Asked:
 
     Parameters
     ----------
+    alpha : mapping from class to float
+    delta : float
     order : sequence of classes, or None
         The most severe first.
     labels : list

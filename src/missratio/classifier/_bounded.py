@@ -44,6 +44,7 @@ class BoundedClass:
         The label of rows that can't be scored.
     rows, training : array or dataframe
         Rows to calibrate on, and others of the class.
+    model : Missingness or None
     drawn : RowInclusion or None
         By what draw the rows to calibrate on are there.
     """
@@ -68,8 +69,10 @@ class BoundedClass:
 
         Parameters
         ----------
+        table : ClassTable
         promise : Promise
             Its `controlled` is the class.
+        fallback : object
         calibrating : ndarray of int
             All rows that calibrate, of any class.
         own : ndarray of int, optional
@@ -187,6 +190,8 @@ class BoundedClass:
             Gives h_k of rows; fixed before these rows are seen.
         level : float
             What to certify, α or less.
+        rng : Generator
+            For rules that draw.
 
         Returns
         -------

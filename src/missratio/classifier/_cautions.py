@@ -36,6 +36,7 @@ def warn_without_power(calibrated: FloatArray, threshold: float, other: Any) -> 
     ----------
     calibrated : ndarray of shape (n_rows,)
         Scores of calibration rows.
+    threshold : float
     other : ndarray of shape (n_other,), or None
         Scores of rows of the other class.
     """

@@ -285,6 +285,8 @@ def assumptions(
 
     Parameters
     ----------
+    controlled : object
+        The controlled class.
     deployment : {"complete", "as-observed"}
     model : Missingness or None
         Why calibration rows are missing; None where none is.

@@ -35,6 +35,7 @@ def certify(
 
     Parameters
     ----------
+    promise : Promise
     rows : ScoredRows
         Calibration rows, of the controlled class.
     training : ScoredRows or None
@@ -166,6 +167,7 @@ def largest_factor(holds: Callable[[float], bool], start: float = 1.0) -> float:
 
     Parameters
     ----------
+    holds : callable
     start : float
         A factor at which it is known to.
     """

@@ -37,6 +37,8 @@ def choose_trust(
 
     Parameters
     ----------
+    promise : Promise
+    model : Missingness or None
     training : ScoredRows or None
         Rows of the controlled class that take no part in calibration.
     other : callable or None
@@ -75,6 +77,8 @@ def choose_cap(
 
     Parameters
     ----------
+    promise : Promise
+    model : Missingness
     training : ScoredRows
         Rows of the controlled class that take no part in calibration.
     other : ScoredRows
@@ -107,6 +111,8 @@ def expected_error(
 
     Parameters
     ----------
+    promise : Promise
+    model : Missingness
     training : ScoredRows
         Rows of the controlled class that take no part in calibration.
     n_rows : int

@@ -262,6 +262,7 @@ def choose(choice: Choice, decision: Decision) -> tuple[Decision, dict[int, floa
 
     Parameters
     ----------
+    choice : Choice
     decision : Decision
         Before anything was chosen.
     """

@@ -35,6 +35,7 @@ class ClassScores:
         The class, by position, that each of several estimators is for.
     reference : int
         The position of the class that the others are compared with.
+    n_classes : int
     """
 
     estimators: tuple[Any, ...]
@@ -90,6 +91,8 @@ class Training:
 
     Parameters
     ----------
+    table : ClassTable
+    rows : ndarray of int
     inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
         The probabilities of a draw, for an estimator that takes them.
     params : dict

@@ -26,6 +26,8 @@ class ClassTable:
     X : array, sparse matrix or dataframe of shape (n_rows, n_columns)
     codes : ndarray of int of shape (n_rows,)
         Positions of the rows' classes among the labels.
+    labels : list
+    models : mapping from class to Missingness, or None
     drawn : RowInclusion or None
         By what draw rows are there, where values were looked up.
     deployment : {"complete", "as-observed"}
@@ -83,9 +85,12 @@ class ClassTable:
 
         Parameters
         ----------
+        bounded : sequence of int
+            The classes that calibrate.
         choice_size, calibration_size : float
             Shares of a class's rows. With one bounded class of two
             nothing has to be chosen.
+        rng : Generator
         """
         shares = {"choice_size": choice_size, "calibration_size": calibration_size}
         for name, share in shares.items():

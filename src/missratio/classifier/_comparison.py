@@ -97,6 +97,7 @@ def too_few(is_other: BoolArray, weights: FloatArray, alpha: float, whole: str) 
     ----------
     is_other : ndarray of bool of shape (n_rows,)
     weights : ndarray of shape (n_rows,)
+    alpha : float
     whole : str
         What rows with a weight are, in words.
     """
@@ -128,6 +129,7 @@ def measured_power(
         Which rows are not of the controlled class.
     weights : ndarray of shape (n_rows,)
         Not negative.
+    alpha : float
 
     Returns
     -------

@@ -57,6 +57,7 @@ class UnorderedDecision:
         Parameters
         ----------
         class_scores : ndarray of shape (n_rows, n_classes)
+        position : int
         """
         winner, _, margin = self.contest(class_scores)
         scores = np.where(winner == position, margin, np.inf)

@@ -19,7 +19,10 @@ class GroupsAsked:
 
     Parameters
     ----------
+    alpha, delta : float
+    group_alpha : mapping from group to float, or None
     threshold : {"own", "shared"}
+    precision, prevalence : float or None
     """
 
     alpha: float

@@ -68,6 +68,8 @@ class GroupPromises:
 
         Parameters
         ----------
+        score : callable
+            Gives the score of rows.
         fitted : ndarray of int
             Rows that the scores were fitted to.
         level : float

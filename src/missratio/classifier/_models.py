@@ -27,6 +27,9 @@ def find_models(
 
     Parameters
     ----------
+    missingness : mapping from class to Missingness, or None
+        The classifier's.
+    estimator : estimator
     classes : ndarray of shape (2,)
     names : sequence of str, optional
         Of the columns, for models that go by them.
@@ -60,6 +63,9 @@ def calibration_model(
     ----------
     X0 : array, sparse matrix or dataframe of shape (n_rows, n_columns)
         Of the controlled class.
+    missingness : mapping from class to Missingness, or None
+    label : object
+        The controlled class.
     """
     model = class_model(missingness, label)
     if model is None and not issparse(X0) and not complete_mask(X0).all():
@@ -84,6 +90,8 @@ def complete_weights(
     ----------
     X : array, sparse matrix or dataframe of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,)
+    classes : sequence of object
+    missingness : mapping from class to Missingness, or None
     """
     weights = np.ones(len(y))
     for label in classes:

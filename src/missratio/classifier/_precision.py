@@ -103,12 +103,15 @@ class PrecisionPromise:
 
         Parameters
         ----------
+        table : ClassTable
         held : ndarray of int
             Rows that calibrate, of either class.
         threshold : float
             Chosen by rows of the controlled class.
         error : float
             What the error is certified to be at most.
+        score : callable
+        rule : str or Rule
 
         Raises
         ------
@@ -163,6 +166,8 @@ def error_bound_at(
         Rows that had no part in the choice of the threshold.
     rule : Rule
         Fixed before their scores were seen, and monotone in the level.
+    threshold : float
+    delta : float
     """
 
     def certifies(level: float) -> bool:

@@ -48,8 +48,13 @@ def with_low_stratum(
     ----------
     drawn : RowInclusion
         Of the calibration rows.
+    rows : array or dataframe
+        The calibration rows.
     training : RowInclusion
         Of other rows of the controlled class.
+    training_rows : array or dataframe
+    score : callable
+    alpha : float
 
     Returns
     -------

@@ -18,8 +18,11 @@ class Promise:
 
     Parameters
     ----------
+    alpha, delta : float
     missingness_delta : float or None
         The part of δ that a learned φ may be out of its band with; None for half.
+    odds_factor : float
+    rule : str or Rule
     deployment : {"complete", "as-observed"}
     on_infeasible : {"raise", "reject_all"}
     controlled, other : object
@@ -27,10 +30,10 @@ class Promise:
     caps : bool
         Whether rows of large weight may be given up for a smaller bound, by giving
         them the controlled class.
-    cap : float or None
-        A cap that was chosen before.
     target : TargetRatio or None
         Of the population that the guarantee is for, where that is another.
+    cap : float or None
+        A cap that was chosen before.
     """
 
     alpha: float

@@ -104,6 +104,7 @@ def check_same_rows(classifier: Any, X: Any, y: ArrayLike) -> None:
 
     Parameters
     ----------
+    classifier : NeymanPearsonClassifier
     X, y : array-like
         The rows that it was fitted with, in their order. After `calibrate`, those of
         the controlled class are the ones that it was calibrated with, in their order.

@@ -70,6 +70,8 @@ def measure_rounding(
 
     Parameters
     ----------
+    score : callable
+        Gives the scores of rows.
     rows : array, sparse matrix or dataframe of shape (n_rows, n_columns)
     scores : ndarray of shape (n_rows,)
         As they came out together.

@@ -130,10 +130,12 @@ def hold_out(
 
     Parameters
     ----------
+    source : LabelledSource
     controlled : object
         The controlled class; None for the label that is sorted first.
     size : float
         The share of its rows to calibrate on; less where that is more than a million.
+    seed : int
     """
     if controlled is None:
         controlled = source.fold(_least_label, min)

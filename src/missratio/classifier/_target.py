@@ -90,6 +90,8 @@ class TargetRatio:
         Parameters
         ----------
         rows : array or dataframe of shape (n_rows, n_columns)
+        what : str
+            What the rows are, for errors.
         """
         logs = self.log_ratios(rows)
         name = f"{type(self.ratio).__name__}.predict_log_ratio"
@@ -166,6 +168,7 @@ def warn_of_weak_target(found: TargetRatio, effective_rows: float, n_rows: int) 
 
     Parameters
     ----------
+    found : TargetRatio
     effective_rows : float
         Kish's effective size of the calibration rows, as the target weighs them.
     n_rows : int

@@ -34,6 +34,7 @@ def split_rows(
         Which rows are not of the controlled class.
     size : float or int
         Share or number of the controlled class's rows to calibrate on.
+    rng : Generator
     """
     controlled = rng.permutation(np.flatnonzero(~is_other))
     whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
@@ -94,15 +95,20 @@ def fit_estimator(
 
     Parameters
     ----------
+    estimator : estimator
     X : array or dataframe of shape (n_rows, n_columns)
     labels : ndarray of int of shape (n_rows,)
         As the estimator is to see them: for two classes 0 for the controlled one.
+    rows : ndarray of int
+        The rows to fit on.
     missingness : mapping from these labels to Missingness, or None
         Reaches parameters called `missingness` that are None; where there are none, the
         weights of whole-row models are passed as `sample_weight`.
     controlled : object
         The controlled class, for models that the estimator has under users' labels;
         None where it has none such.
+    params : dict
+        Of the fit.
     inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
         The probabilities of a draw, for an estimator that takes them.
     drawn : RowInclusion or None

@@ -43,6 +43,7 @@ def worst_model(
 
     Parameters
     ----------
+    model : LearnedMissingness
     delta : float
         The region holds the truth with probability 1 − δ.
     rows : array-like or dataframe of shape (n_rows, n_columns)

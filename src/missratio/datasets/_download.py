@@ -18,6 +18,7 @@ def download(url: str, file: str) -> bytes:
 
     Parameters
     ----------
+    url : str
     file : str
         The file's name within an archive.
 

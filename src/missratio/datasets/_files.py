@@ -27,6 +27,7 @@ class PublishedFile:
 
     Parameters
     ----------
+    name : str
     files : tuple of str
         Names under which the file may lie in the data folder, the first preferred.
     publisher, page : str

@@ -227,6 +227,7 @@ def spread_points(
 
     Parameters
     ----------
+    law : GaussianMixture
     log2_points : int
         For each component, the same points every time.
 

@@ -31,8 +31,10 @@ def read_csv(content: bytes, path: Path, columns: Mapping[str, Any]) -> Any:
 
     Parameters
     ----------
+    content : bytes
     path : Path
         Names the file in errors.
+    columns : mapping from str to PyArrow type
     """
     import pyarrow
     from pyarrow import csv as arrow_csv
@@ -83,8 +85,11 @@ class LoadedDataset:
     data : ndarray of shape (n_rows, n_columns)
     target : ndarray of shape (n_rows,)
         1 for the numerator, 0 for the controlled class.
+    feature_names : list of str
     target_names : tuple of str
         Of class 0 and of class 1.
+    description : str
+    path : Path
     """
 
     data: FloatArray

@@ -36,6 +36,8 @@ class ChainOptions:
     ----------
     regressor, classifier : estimator or None
         Conditional models; None for linear ones.
+    n_donors : int or None
+    n_rounds : int
     bootstrap : bool
         Whether each chain reweights the rows by a Bayesian bootstrap.
     """
@@ -148,6 +150,11 @@ def redraw_chain(
     ----------
     table : ndarray of shape (n, d)
         NaN in columns only that have a conditional.
+    columns : sequence of Levels, of length d
+    conditionals : dict of int to Conditional
+    n_rounds : int
+    noise : RowNoise
+        Of the rows.
     """
     missing = {j: np.flatnonzero(np.isnan(table[:, j])) for j in conditionals}
     missing = {j: rows for j, rows in missing.items() if len(rows)}

@@ -26,6 +26,7 @@ class IncompleteClass(NamedTuple):
     ----------
     label : object
         None where all rows are one population.
+    rows : ndarray of int
     model : Missingness or None
         None: what is missing is a random part of each column, or some was looked up.
     inclusion : ndarray of shape (n_rows, n_columns), or None
@@ -52,6 +53,9 @@ def incomplete_classes(
     ----------
     missing : ndarray of bool of shape (n, d)
     y : array-like of shape (n,), or None
+    missingness : mapping, Missingness, "ignore" or None
+    names : sequence of str
+        Of the columns, for messages.
     inclusion : ndarray of shape (n,) or (n, d), or None
         As `check_inclusion` gives it.
     """

@@ -250,6 +250,7 @@ class NumericConditional:
     ----------
     location : Location
         Of entries other than the spike.
+    donors : Donors
     spike : BinaryLogistic or None
         Whether an entry is the spike.
     """

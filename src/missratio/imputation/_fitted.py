@@ -46,6 +46,8 @@ def fitted_for(
     fitted : Fitted or None
         None where the fit left nothing to impute such rows with.
     missing : ndarray of bool of shape (n_rows, n_columns)
+    names : sequence of str
+        Of the columns, for messages.
     by_class : bool
         Whether classes were imputed on their own.
     unlabelled : object

@@ -46,6 +46,7 @@ class DrawnNoise:
 
     Parameters
     ----------
+    rng : Generator
     size : int
         How many entries.
     """

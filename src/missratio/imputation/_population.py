@@ -52,6 +52,8 @@ class Population:
 
     Parameters
     ----------
+    n_rows : int
+    columns : tuple of Levels, of length d
     places : tuple of ndarray of int, of length d
         The observed entries of each column, as places among its levels.
     incomplete : tuple of IncompleteColumn
@@ -89,8 +91,11 @@ class Population:
         ----------
         table : ndarray of shape (n, d)
             As `Columns.encode` gives it.
+        columns : Columns
         model : Missingness or None
             Per feature. None: what is missing is a random part of each column.
+        title : str
+            Of the population, for messages.
         inclusion : ndarray of shape (n, d), or None
             The probabilities with which entries are there, in place of a model: 1 where
             observed, 0 where missing, between them where looked up.

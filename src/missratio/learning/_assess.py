@@ -100,6 +100,7 @@ def assess_features(
         What was learned from, by feature.
     thetas : dict of int to ndarray
         The model's parameters, by feature.
+    names : sequence of str
     """
     findings = []
     functions = None

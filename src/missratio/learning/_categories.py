@@ -23,6 +23,7 @@ class Category:
 
     Parameters
     ----------
+    columns : tuple of int
     inputs : tuple of int
         Those that tell levels apart: without those that never vary, and without the
         last one where every row has one of them.
@@ -70,6 +71,10 @@ def named_categories(
     ----------
     table, answers : ndarray of shape (n_rows, n_columns)
         What was observed, and what was looked up.
+    columns : sequence of ndarray of int
+        The indicators of each.
+    names : sequence of str
+        Of all columns, for messages.
     """
     found = []
     for places in columns:

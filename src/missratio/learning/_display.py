@@ -28,6 +28,7 @@ class Curve:
 
     Parameters
     ----------
+    name : str
     values : ndarray of shape (n_points,)
     estimate, lower, upper : ndarray of shape (n_points,)
     truth : ndarray of shape (n_points,), or None

@@ -30,6 +30,7 @@ class Evidence:
     ----------
     values : ndarray of shape (n_columns, n_known)
         Those that were missing and have been revealed come first.
+    n_revealed : int
     mass : ndarray of shape (n_known,)
         How many rows each stands for, within the observed and within the revealed ones.
     n_missing : int

@@ -44,6 +44,7 @@ def fit_rows(
     values : ndarray of shape (n_rows, n_columns)
         NaN throughout where the row is missing.
     always : ndarray of shape (n_rows, n_always)
+    evidence : Evidence
     known : tuple, optional
         Parameters from rows looked up, the intercept not corrected.
     """

@@ -39,8 +39,10 @@ class TableFit:
 
     Parameters
     ----------
+    shadow : ShadowEvidence
     theta : ndarray of shape (n_parameters,)
         (α, β), of the table and looked-up values together.
+    converged : bool
     tests : Overidentification, or None
         None where the instruments are too weak to test with.
     """
@@ -211,6 +213,7 @@ def equivalent_lookups(shadow: ShadowEvidence, theta: FloatArray) -> FloatArray:
 
     Parameters
     ----------
+    shadow : ShadowEvidence
     theta : ndarray of shape (n_parameters,)
         (α, β).
 

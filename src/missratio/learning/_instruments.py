@@ -43,6 +43,7 @@ def predict_columns(
     ----------
     features : ndarray of shape (n_rows, n_features)
         The first are the table's columns, as they are to be predicted.
+    table : ScoredTable
     columns : ndarray of int
         Those of the table that are to be predicted.
     usable : ndarray of bool of shape (n_predicted, n_features)

@@ -31,6 +31,7 @@ class LogisticBatch:
         One for an event, else zero.
     mass : ndarray of shape (n_problems, n_rows)
         How often a row counts; zero for one that only fills up the batch.
+    penalised : bool
     """
 
     design: FloatArray

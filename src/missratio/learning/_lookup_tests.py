@@ -89,6 +89,7 @@ def others_test(
 
     Parameters
     ----------
+    evidence : Evidence
     theta : ndarray of shape (n_parameters,)
     functions : ndarray of shape (n_known, n_functions)
         In the order of the evidence, of known values one by one.

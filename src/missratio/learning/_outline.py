@@ -46,6 +46,7 @@ def outline(
         About which slopes are tried the most closely.
     errors : ndarray of shape (2,)
         Standard errors of level and slope, for the scale of the search.
+    limit : float
 
     Returns
     -------

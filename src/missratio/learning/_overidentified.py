@@ -144,6 +144,7 @@ def overidentification(
 
     Parameters
     ----------
+    residuals : Residuals
     predicted : ndarray of shape (n_rows,)
         The feature, or the log-odds of whole rows, predicted from the other columns.
     features, squares : ndarray of shape (n_rows, n_features)

@@ -108,6 +108,7 @@ class PlanningTask:
 
     Parameters
     ----------
+    alpha, delta : float
     calibration_size : float
         The share of the controlled class's rows that calibrates.
     controlled : int
@@ -163,8 +164,15 @@ def plan_power(
     Parameters
     ----------
     array : ndarray of shape (n_rows, n_features)
+    cells : MissingCells
     pools : list of Pool
         Rows of the controlled class, and single values of the other.
+    task : PlanningTask
+    budget : int
+        Values to look up.
+    shares : tuple of float
+        The shares to choose from.
+    seed : int
     """
     pilot = _Pilot(array, cells, pools, task, seed)
     tried = {share: pilot.power(budget, share)[0] for share in shares}

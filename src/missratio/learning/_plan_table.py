@@ -34,6 +34,7 @@ class Lines:
 
     Parameters
     ----------
+    columns : dict of str to list
     places : list of str
         Where each line is, for messages.
     marks : frozenset of {",", "."}

@@ -95,6 +95,7 @@ def covariance_of(
 
     Parameters
     ----------
+    evidence : Evidence
     theta : ndarray of shape (n_parameters,)
         Where values were looked up, its intercept is not corrected.
     shadow : ShadowEvidence, optional

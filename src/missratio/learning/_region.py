@@ -83,10 +83,12 @@ def boundary(
 
     Parameters
     ----------
+    criterion : Criterion
     theta : ndarray of shape (n_parameters,)
         The estimate, standardised; within the region.
     precision : ndarray of shape (n_parameters, n_parameters)
         The information that rays are scaled by.
+    delta : float
     from_estimate : bool
         Whether distances count from the estimate's own.
 

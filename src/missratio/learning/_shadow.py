@@ -74,6 +74,8 @@ class ShadowEvidence:
         ----------
         values : ndarray of shape (n_columns, n_observed)
             In the order of `observed`; of one column increasing.
+        observed, missing : ndarray of int
+            Rows.
         instruments : ndarray of shape (n_rows, n_instruments)
         """
         h = instruments[observed]

@@ -177,6 +177,9 @@ def contradictions(
     Parameters
     ----------
     X : array-like or dataframe of shape (n, d)
+    missingness : Missingness
+    complete : bool, default=False
+    names : sequence of str, optional
     """
     if missingness.learned:
         # What the learned φ explains itself, its band explains, too.
@@ -322,6 +325,8 @@ def describe(checks: Sequence[MissingnessCheck], label: Any) -> str:
     ----------
     checks : sequence of MissingnessCheck
         Contradictions or shortfalls, the clearest first.
+    label : object
+        The class.
     """
     facts = "; ".join(check.sentence for check in checks[:_SHOWN])
     more = len(checks) - _SHOWN
@@ -361,6 +366,9 @@ def warn_of_contradiction(
 
     Parameters
     ----------
+    checks : sequence of MissingnessCheck
+    label : object
+        The class.
     stacklevel : int, default=2
         As for `warnings.warn`; 2 is the caller of this function.
     """

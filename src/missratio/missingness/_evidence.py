@@ -132,6 +132,7 @@ def log_evidence(
 
     Parameters
     ----------
+    tested : sequence of WeightEvidence
     bounds : sequence of float or None
         On the weights; None: the plausible one.
     """

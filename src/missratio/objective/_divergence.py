@@ -131,6 +131,7 @@ class FDivergenceObjective(Objective):
 
     Parameters
     ----------
+    divergence : Divergence
     link : {"log", "identity"}
         The score is log r, or r itself.
     """

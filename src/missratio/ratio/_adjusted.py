@@ -46,6 +46,7 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
 
     Parameters
     ----------
+    rows : ClassRows
     required : ndarray of bool of shape (n_features, n_columns)
         The columns that each feature needs.
     """

@@ -38,6 +38,7 @@ class CompleteRows:
         Of the inverse-probability weights.
     total : ndarray of shape (1,)
         What weighted sums are divided by.
+    in_passing : bool
     """
 
     rows: ClassRows

@@ -104,6 +104,11 @@ def check_rank(
 
     Parameters
     ----------
+    problem : JointProblem
+    label : object
+        The denominator class, for messages.
+    names : callable
+        Gives the features' names.
     penalty : ndarray of shape (n_features,)
     """
     if not penalty.all():

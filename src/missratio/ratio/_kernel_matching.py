@@ -34,6 +34,7 @@ class MeanMatching(KernelMethod):
     ----------
     kernel : ndarray of shape (n_centers, n_centers)
         The bumps at the centres, at the same width.
+    max_ratio : float
     """
 
     kernel: FloatArray

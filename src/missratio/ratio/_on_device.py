@@ -15,6 +15,7 @@ def predict_tensor(ratio: Any, X: Any) -> Any:
 
     Parameters
     ----------
+    ratio : JointRatio
     X : tensor of shape (n_rows, n_columns)
     """
     check_is_fitted(ratio)

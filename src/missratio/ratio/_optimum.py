@@ -54,6 +54,7 @@ class Optimum:
 
     Parameters
     ----------
+    numerator, denominator : ClassRows
     factors : iterator of Factor
         Made one by one.
     """

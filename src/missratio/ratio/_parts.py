@@ -26,6 +26,7 @@ class Part:
     ----------
     features : ndarray of int of shape (n_problems, n_features)
         Which basis features each problem has.
+    problem : RatioProblem
     """
 
     features: IntArray

@@ -89,8 +89,12 @@ def penalty_units(
     Parameters
     ----------
     penalty_weights : {"standard-error", "covariance"}
+    rows : ClassRows
+        The numerator class.
     required : ndarray of bool of shape (n_features, n_columns)
         The columns that each feature needs.
+    sums : WeightSums
+        What was found of the numerator's weights.
     mean : ndarray of shape (n_features,)
         The weighted means.
     denominator_variance : ndarray of shape (n_features,)

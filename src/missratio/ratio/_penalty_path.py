@@ -46,6 +46,7 @@ def solve_along_penalties(
         A typical size of each parameter, 1/sd of its feature.
     tol : float
         Converged when no scaled gradient entry is larger.
+    max_iter : int
     """
     assert coarse.l2 is not None
     theta, n_iter = begin[0], 0

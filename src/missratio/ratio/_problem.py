@@ -81,6 +81,9 @@ class RatioProblem:
 
     Parameters
     ----------
+    objective : Objective
+    numerator : Sample, RowSample or WeightedMean
+    denominator : Sample or RowSample
     centre : ndarray of shape (n_problems, n_features)
         What is subtracted from features, by now or in passing.
     l2 : ndarray of shape (n_problems, n_features[, n_features]), or None

@@ -67,10 +67,13 @@ def solve(
 
     Parameters
     ----------
+    problem : RatioProblem
     solver : {"auto", "newton", "lbfgs"}
         "auto" takes Newton's method up to 500 parameters, or 250 where tol is 1e-6 or
         more and rows are many. With an L1 penalty it is the proximal Newton method,
         whichever is chosen.
+    tol, max_iter
+        As for the solvers.
     start : ndarray of shape (n_problems, n_parameters), optional
         Where to begin.
     """

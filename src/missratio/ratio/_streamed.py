@@ -59,6 +59,9 @@ def classes_elsewhere(
 
     Parameters
     ----------
+    ratio : JointRatio
+    X, y
+        As given to ``fit``.
     **not_taken
         Arguments of ``fit`` that go with tables in memory only.
 

@@ -194,6 +194,7 @@ def differing_directions(tables: TwoTables, shrinkage: float) -> FloatArray:
 
     Parameters
     ----------
+    tables : TwoTables
     shrinkage : float
         Of the covariance that whitens.
 

@@ -48,6 +48,8 @@ class Plan:
 
     Parameters
     ----------
+    experiment : Experiment
+    methods : tuple of str
     runs : int, optional
         How many; None for as many as the paper made, of slow methods for as many as fit
         into the time set aside for them, and of curves past the paper for as many as
@@ -134,6 +136,7 @@ class Runner:
     ----------
     out : Path
         The folder to keep finished tasks in.
+    conditions : Conditions
     jobs : int
         How many processes.
     tick : callable

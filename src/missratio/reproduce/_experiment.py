@@ -43,6 +43,7 @@ class Conditions:
     ----------
     variant : {"published", "corrected", "data", "learning", "threshold"}
         As the published curves were made, with all their defects mended, or with one.
+    seed : int
     """
 
     variant: Variant | Correction = "published"
@@ -122,6 +123,9 @@ class Experiment:
 
     Parameters
     ----------
+    id : str
+    title : str
+    x_name, y_name : str
     x : tuple of float
         The points of the horizontal axis.
     methods : tuple of str
@@ -130,6 +134,7 @@ class Experiment:
         How often the paper repeats it.
     confidence : float
         Of the intervals, mean ± z·sd/√runs.
+    procedure : Procedure
     runs_per_task : int
         How many runs are computed together.
     shares_fits : bool

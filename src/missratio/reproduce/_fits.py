@@ -162,6 +162,7 @@ def certified_threshold(scores: FloatArray, alpha: float, delta: float) -> float
     ----------
     scores : ndarray of shape (n_rows,)
         Of the calibration rows.
+    alpha, delta : float
 
     Returns
     -------

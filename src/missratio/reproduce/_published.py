@@ -17,6 +17,7 @@ class MeanCurve:
 
     Parameters
     ----------
+    mean, lo, hi : tuple of float or None
     runs : tuple of int
         How many runs each point stands on; empty where that is not known.
     """

@@ -72,6 +72,7 @@ class RealData(Procedure):
     name : {"ctg", "fire", "weather"}
     varies : {"alpha", "missing"}
         Experiment 1, in which φ has no shift, or experiment 2.
+    sizes : SplitSizes
     """
 
     name: str

@@ -161,10 +161,15 @@ def _real(
 
     Parameters
     ----------
+    name, title : str
     sizes : SplitSizes
         Of experiment 1; experiment 2 looks up `FEWER_QUERIES` values of each feature.
+    runs : pair of int
+        Of experiments 1 and 2.
     by_share : tuple of str
         Curves past the paper in experiment 2, where each point has its own fits.
+    **shared
+        Further parameters of both.
     """
     learners = [kind(each) for each in LEARNERS for kind in (known, learned)]
     shared |= {

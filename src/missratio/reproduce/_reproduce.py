@@ -48,6 +48,7 @@ class Options:
         imputation on the weather for as many as fit into half an hour.
     methods : sequence of str
         Curves; none stands for all of the paper's.
+    seed : int
     jobs : int
         Processes.
     beyond : bool
@@ -130,11 +131,18 @@ def reproduce(
 
     Parameters
     ----------
+    options : Options
+    out : Path
+        The folder to write to.
+    command : str
+        For the summary.
     force : bool
         Whether results of another seed or variant in the folder are replaced, instead
         of an error.
     announce : callable
         Told how many runs at points each experiment is going to make.
+    tick : callable
+        Told of every task that is done.
     """
     if find_spec("matplotlib") is None:
         raise ModuleNotFoundError(

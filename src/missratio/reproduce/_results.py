@@ -22,6 +22,8 @@ class Result:
 
     Parameters
     ----------
+    experiment : Experiment
+    conditions : Conditions
     values : dict from method to ndarray of shape (n_runs, n_points)
         NaN for what was not run.
     seconds : dict from method to float
@@ -129,6 +131,7 @@ def make_curve(values: FloatArray, z: float) -> MeanCurve:
     ----------
     values : ndarray of shape (n_runs, n_points)
         NaN for what was not run.
+    z : float
     """
     points = [own[~np.isnan(own)] for own in values.T]
     means = [own.mean() if len(own) else np.nan for own in points]

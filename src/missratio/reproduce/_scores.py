@@ -40,6 +40,7 @@ class Draws:
 
     Parameters
     ----------
+    simulation : Simulation
     naive_bayes : bool
         Whether ratios are fitted column by column.
     complete : ndarray

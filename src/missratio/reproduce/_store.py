@@ -28,6 +28,10 @@ class Task:
     ----------
     experiment : str
         Its id.
+    points : tuple of float
+    runs : range
+    methods : tuple of str
+    conditions : Conditions
     """
 
     experiment: str

@@ -31,10 +31,12 @@ class RunSummary:
 
     Parameters
     ----------
+    results : sequence of Result
     skipped : dict from id to str
         What was not run, and why.
     command : str
         What it was called by.
+    wall_seconds : float
     """
 
     results: Sequence[Result]

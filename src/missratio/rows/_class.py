@@ -40,6 +40,7 @@ class ClassRows:
         The class, for messages.
     source : MemorySource or StreamedSource
         Its rows, with weights of their own.
+    weighing : Weighing
     normalize : {"hajek", "horvitz-thompson", "regression"}
         As the estimator has it. What it comes to, here alone, is `self_normalised`.
     names : sequence of str, or None

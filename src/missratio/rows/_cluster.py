@@ -36,8 +36,12 @@ class ClusterSource(LabelledSource):
 
     Parameters
     ----------
+    client : distributed.Client
     holdings : sequence of (str, distributed.Future)
         For each worker, its address, and the parts that it holds with their numbers.
+    names : tuple of str
+    n_rows : int
+    n_parts : int
     """
 
     client: Any
@@ -176,6 +180,7 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
 
     Parameters
     ----------
+    X : dask.array.Array or dask.dataframe.DataFrame
     y : dask.array.Array, dask.dataframe.Series, or array-like
         Labels, in partitions of the same rows.
     """

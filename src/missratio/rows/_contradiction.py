@@ -16,6 +16,7 @@ def warn_if_contradicted(rows: ClassRows, complete: bool, stacklevel: int) -> No
 
     Parameters
     ----------
+    rows : ClassRows
     complete : bool
         Whether products of the columns' weights are used, and so to be checked.
     stacklevel : int

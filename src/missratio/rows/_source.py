@@ -35,6 +35,8 @@ def block_count(size: int, elements: int) -> int:
 
     Parameters
     ----------
+    size : int
+        How many numbers the table holds.
     elements : int
         How many a block of a small table holds.
     """

@@ -70,6 +70,9 @@ class StreamedSource(PartlyDrawn):
 
     Parameters
     ----------
+    labelled : LabelledSource, or None on another process
+    label : object
+    n_rows : int
     drawn : MemorySource
         Rows drawn into memory, with their features.
     evaluate : callable, or None
@@ -228,6 +231,11 @@ def survey(
 
     Parameters
     ----------
+    labelled : LabelledSource
+    missingness : mapping, "ignore" or None
+        As an estimator has it.
+    normalize
+        Likewise.
     linear : bool
         Whether features are the columns, so that this pass can sum them up.
     """

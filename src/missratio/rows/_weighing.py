@@ -111,6 +111,8 @@ class KnownWeights(Weighing):
     ----------
     weights : ndarray of shape (n_rows,) or (n_rows, n_columns)
         0 where missing.
+    maximum : float, or None
+    corrects : bool
     by_design : bool
         Whether they are one over the probabilities of a draw.
     groups : ndarray of int of shape (n_columns,), or None
@@ -146,9 +148,12 @@ def as_weighing(
 
     Parameters
     ----------
+    model : Missingness, "ignore" or None
     inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
         The probability with which each of the class's rows or entries is in the table
         by design: 1 where it was observed, 0 where it is missing.
+    label : object
+        The class, for messages.
     """
     if inclusion is None or (model is None and (inclusion == 1.0).all()):
         if isinstance(model, Missingness):
@@ -222,6 +227,8 @@ def class_model(
 
     Parameters
     ----------
+    missingness : mapping, "ignore" or None
+    label : object
     names : sequence of str, optional
         Of the table's columns, for a model that goes by them.
     """

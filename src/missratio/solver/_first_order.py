@@ -49,6 +49,7 @@ def lbfgs(
 
     Parameters
     ----------
+    evaluate : callable
     start : ndarray of shape (1, n_parameters)
     scale : ndarray of shape (n_parameters,) or (n_parameters, n_parameters)
         A typical size of each parameter, 1/sd of its feature, to precondition by; or a
@@ -62,6 +63,7 @@ def lbfgs(
     tol : float
         Converged when no scaled gradient entry is larger. Below 1e-6 the line search
         can't tell values apart, and 1e-6 is taken.
+    max_iter : int
     """
     tol = max(tol, FINEST_TOL)
     search = _ScaledFunction(evaluate, scale, coarse, hessian_at)

@@ -44,7 +44,10 @@ def frozen_newton(
 
     Parameters
     ----------
+    evaluate : callable
     start : ndarray of shape (1, n_parameters)
+    tol, max_iter, precision
+        As for `newton`.
     first : Evaluation, optional
         The evaluation at start, its Hessian an approximation.
     """

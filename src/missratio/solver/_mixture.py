@@ -33,6 +33,8 @@ class MixtureSolution:
     gap : float
         The likelihood is at most this much below its maximum: the largest derivative
         towards a component, which is zero at the optimum.
+    n_iter : int
+    status : Status
     """
 
     proportions: FloatArray
@@ -63,6 +65,7 @@ def mixture_proportions(
         Where to begin; equal proportions by default.
     tol : float
         The gap at which to stop.
+    max_iter : int
     """
     n_components = likelihood.shape[1]
     found = np.full(n_components, 1.0 / n_components) if start is None else start

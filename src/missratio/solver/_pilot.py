@@ -44,8 +44,11 @@ def minimise(
 
     Parameters
     ----------
+    problem : Problem
     start : ndarray of shape (n_problems, n_parameters), optional
         Where to begin; without it a pilot is tried where rows are many.
+    tol, max_iter
+        As for `newton`.
     """
     options = {"tol": tol, "max_iter": max_iter, "precision": problem.precision}
     begin = problem.start() if start is None else start

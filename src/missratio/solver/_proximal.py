@@ -40,6 +40,7 @@ def proximal_newton(
     tol : float
         Converged when the decrement √(vᵀH⁻¹v) is at most this, with v the shortest
         subgradient, both on parameters that are not zero or shouldn't be.
+    max_iter : int
 
     Returns
     -------

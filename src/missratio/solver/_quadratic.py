@@ -24,6 +24,8 @@ class QuadraticSolution:
     Parameters
     ----------
     x : ndarray of shape (n,)
+    n_iter : int
+    status : Status
     """
 
     x: FloatArray

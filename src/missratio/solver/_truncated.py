@@ -38,6 +38,7 @@ def truncated_newton(
 
     Parameters
     ----------
+    evaluate : callable
     hessian_at : callable
         From parameters to a function that multiplies a vector by the Hessian there.
     theta : ndarray of shape (n_parameters,)
@@ -46,6 +47,7 @@ def truncated_newton(
         Multiplies a vector by something like the Hessian's inverse.
     is_small : callable
         Whether a gradient is small enough to end.
+    max_iter : int
     precision : float
         Relative rounding error of the function's values.
 

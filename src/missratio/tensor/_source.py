@@ -48,10 +48,12 @@ class TensorSource(PartlyDrawn):
     tensor : Tensor of shape (n_all_rows, n_columns)
     chosen : Tensor of bool of shape (n_all_rows,), or None
         The class's rows; None for all.
+    n_rows : int
     weights_of_rows : Tensor of shape (n_all_rows,), or None
         Of complete rows, 0 elsewhere; None for ones.
     drawn : MemorySource
         A few rows, on the host.
+    feature_sums, complete_sums : WeightSums
     """
 
     tensor: torch.Tensor

@@ -39,6 +39,7 @@ class AutoRule(Rule):
 
     Parameters
     ----------
+    training : CalibrationSample, optional
     complete : bool, default=False
         Whether the calibration rows can't be missing.
     """

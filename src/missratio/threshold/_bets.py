@@ -156,6 +156,7 @@ def tune_bet(
     ----------
     training : CalibrationSample
         Rows that take no part in calibration.
+    alpha, delta : float
     n_rows : int
         Of the calibration sample to come.
     bound : float or None

@@ -129,6 +129,7 @@ class TwoStrata(Law):
     ----------
     first, second : tuple of int
         Size of a stratum, and how many were drawn.
+    highest : int
     surprise : float
         By how much more a row of the second stratum counts than it stands for.
     """
@@ -206,6 +207,8 @@ class ExactTest:
     ----------
     n_rows : int
         Complete and incomplete ones.
+    law : Law
+    alpha, delta : float
     """
 
     def __init__(self, n_rows: int, law: Law, alpha: float, delta: float) -> None:

@@ -122,6 +122,7 @@ class ClassMeans:
 
     Parameters
     ----------
+    rows : ClassRows
     factors : sequence of (ndarray of int, Means)
         Which features each factor has, and its means.
     """
@@ -271,6 +272,7 @@ class LearnedPart:
 
     Parameters
     ----------
+    model : LearnedMissingness
     shared : bool
         Whether it was learned from these rows (or from more than these): the errors of
         φ̂ and of the means then go together.
@@ -307,6 +309,8 @@ class _Learning:
 
     Parameters
     ----------
+    part : LearnedPart
+    influence : Influence
     slope : ndarray of shape (width, n_means, n_groups)
         The means' derivatives in the parameters of φ: Σ w ∂mean/∂w φ x, x = (1, z).
     overlap : ndarray of shape (width, n_means, n_groups)

@@ -71,6 +71,7 @@ class ScoreMeans:
 
     Parameters
     ----------
+    objective : Objective
     is_numerator : bool
         Whether the class is the numerator.
     coef : ndarray of shape (n_features,)
@@ -134,6 +135,7 @@ class Expansion:
     ----------
     features : ndarray of int
         Which of the basis features it has.
+    numerator, denominator : Means
     decrement : float
         √(GᵀH⁻¹G), zero at an optimum.
     """
@@ -173,6 +175,7 @@ class _Terms:
     Parameters
     ----------
     theta : ndarray of shape (n_parameters,)
+    n_numerator : int
     log_scale, first : ndarray of shape (n_terms,)
         `first` is h_t.
     second : ndarray of shape (n_terms, n_parameters)

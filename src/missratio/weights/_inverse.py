@@ -174,6 +174,8 @@ def complete_row_weight_edges(
     ----------
     X : array-like or dataframe of shape (n, d)
         The rows of one class, NaN where missing.
+    missingness : Missingness
+        The class's model φ.
     delta : float or None
         φ lies within its band at this level, everywhere; None takes it at its word.
     odds_factor : float, default=1.0

@@ -49,6 +49,7 @@ class Progress:
 
         Parameters
         ----------
+        what : str
         total : int, optional
             How many rows it has.
         """

@@ -71,8 +71,12 @@ def score_rows(
 
     Parameters
     ----------
+    graph : Graph
     rows : str
         The name of a tensor of doubles.
+    scalings : list of Scaling
+    score : ExportedLinear or TreeScore
+    threshold : float
     """
     for scaling in scalings:
         centred = graph.add("Sub", rows, graph.constant(scaling.mean))
@@ -188,6 +192,7 @@ def decide(
 
     Parameters
     ----------
+    graph : Graph
     score, above : str
         Columns: the scores, and which of them are above the threshold.
     unscored : str or None

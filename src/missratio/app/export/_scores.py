@@ -55,6 +55,7 @@ class ExportedLinear:
     Parameters
     ----------
     coef : ndarray of shape (n_columns,)
+    intercept : float
     """
 
     coef: FloatArray
@@ -94,6 +95,7 @@ class TreeScore:
 
     Parameters
     ----------
+    trees : tuple of Tree
     start : float
         What is added to a sum.
     is_probability : bool

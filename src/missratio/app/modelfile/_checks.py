@@ -41,6 +41,7 @@ def check_model(model: Any, header: dict[str, Any]) -> None:
 
     Parameters
     ----------
+    model : object
     header : dict
         What the file says about it.
 

@@ -113,6 +113,9 @@ def check_outputs(
 
     Parameters
     ----------
+    path : Path
+        Of the model.
+    force : bool
     sign_with : str or Path, optional
         The key of the signature, if there is to be one.
     inputs : sequence of Path

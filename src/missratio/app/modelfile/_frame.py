@@ -50,6 +50,8 @@ class FrameModel(ABC):
         The column of labels.
     dropped : tuple of str
         Columns of the training table that are not used.
+    method : str
+    training : TrainingData
     report : str, optional
         What `missratio report` shows, as JSON.
     comparison : PowerComparison, optional

@@ -25,6 +25,7 @@ def sign(content: bytes, key: Path) -> bytes:
 
     Parameters
     ----------
+    content : bytes
     key : Path
         A private Ed25519 key in PEM format, without a password.
     """
@@ -36,6 +37,8 @@ def verify(content: bytes, signature: Path, key: Path) -> None:
 
     Parameters
     ----------
+    content : bytes
+    signature : Path
     key : Path
         The public Ed25519 key in PEM format.
     """

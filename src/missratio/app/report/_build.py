@@ -124,6 +124,11 @@ def describe(
     ----------
     rows, test : LabelledRows
         Those that its classifier was fitted with, and others.
+    title : str or None
+    names : Names
+        Of the features and of their columns.
+    folds : int, default=5
+    confidence : float, default=0.95
     comparison, origin : optional
         The methods that were compared; the command and file that the rows came by.
     sampled : bool, default=False

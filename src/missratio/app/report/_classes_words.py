@@ -89,6 +89,8 @@ def error_data(
 
     Parameters
     ----------
+    certificate : MulticlassCertificate
+    label : object
     error : dict
         The share of its rows that are wrong, in the sense of its bound.
     found : dict

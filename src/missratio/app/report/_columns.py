@@ -18,6 +18,7 @@ class Column(NamedTuple):
 
     Parameters
     ----------
+    name : str
     values : ndarray of shape (n,), or None
         None where they aren't numbers.
     missing : ndarray of bool of shape (n,)
@@ -34,6 +35,7 @@ class Names:
 
     Parameters
     ----------
+    features : tuple of str
     origins : tuple of str
         The original column of each feature: several of one, where it has categories.
     blank : tuple of bool
@@ -110,6 +112,8 @@ def columns_of(X: Any, names: list[str]) -> Iterator[Column]:
     Parameters
     ----------
     X : array or dataframe of shape (n, d)
+    names : list of str
+        Of an array's columns.
     """
     if issparse(X):
         return

@@ -29,6 +29,7 @@ class Confusion:
 
     Parameters
     ----------
+    rows : LabelledRows
     predicted : ndarray of shape (n_rows,)
         Their labels.
     source : {"test", "cross-validation", "held out"}
@@ -76,9 +77,13 @@ def confusion(
 
     Parameters
     ----------
+    rows : LabelledRows
+        Those that the classifier was fitted with.
+    test : LabelledRows or None
     folds : int
         In how many parts rows are left out in turn. 0 takes the rows that were held
         out of the fit.
+    rng : Generator
     """
     if test is not None:
         return Confusion(test, test.predicted(rows.classifier), "test")

@@ -46,6 +46,12 @@ def describe_groups(
     ----------
     rows : LabelledRows
         Those that its classifier was fitted with, with their groups.
+    test : LabelledRows, optional
+    title : str or None
+    names : Names
+        Of the features and of their columns.
+    folds : int, default=5
+    confidence : float, default=0.95
     comparison, origin : optional
         The methods that were compared; the command and file that the rows came by.
     column : str, default="group"

@@ -44,6 +44,8 @@ def group_data(
 
     Parameters
     ----------
+    certificate : GroupedCertificate
+    promise : KeptPromise
     error, power : dict
         Measured shares of the group's rows of either class that get the other class.
     """

@@ -32,6 +32,9 @@ def importance(
     ----------
     fresh : LabelledRows or None
         Rows of both classes that their classifier was not fitted on.
+    names : Names
+        Of the features and of their columns.
+    alpha : float
 
     Returns
     -------

@@ -26,8 +26,11 @@ def missing_values(
 
     Parameters
     ----------
+    rows : LabelledRows
     drawn_rows : LabelledRows
         Fewer of them, to draw histograms of.
+    names : Names
+        Of the features and of their columns.
 
     Returns
     -------

@@ -108,7 +108,10 @@ def detections(
 
     Parameters
     ----------
+    rows, test : LabelledRows
     threshold, alphas : ndarray of shape (n_levels,)
+    folds : int
+    rng : Generator
     """
     source = power_source(rows, test, folds)
     if source == "cross-validation":
@@ -159,6 +162,8 @@ def refit(rows: LabelledRows, **parameters: Any) -> Any:
 
     Parameters
     ----------
+    rows : LabelledRows
+        With the classifier.
     **parameters : dict
         Of the classifier, to be changed.
     """

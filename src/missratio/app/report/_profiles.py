@@ -36,8 +36,12 @@ def profiles_of(
 
     Parameters
     ----------
+    rows : LabelledRows
+    label : object
     lossy : list of int
         The features that miss values, those that miss most first.
+    names : list of str
+        Of the features.
     """
     model = rows.model(label)
     if model is None or not lossy:

@@ -25,6 +25,7 @@ class LabelledRows:
 
     Parameters
     ----------
+    classifier : NeymanPearsonClassifier or MulticlassNeymanPearsonClassifier
     X : array or dataframe of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,)
     calibration_share : float

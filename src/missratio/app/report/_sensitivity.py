@@ -17,6 +17,8 @@ def sensitivity(rows: LabelledRows, most: int) -> dict[str, Any] | None:
 
     Parameters
     ----------
+    rows : LabelledRows
+        Those that the classifier was fitted with.
     most : int
         Calibration rows beyond which it takes too long.
 

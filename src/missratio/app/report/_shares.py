@@ -27,6 +27,7 @@ def weighted_interval(
     events : ndarray of bool of shape (n,)
     weights : ndarray of shape (n,)
         Positive.
+    confidence : float
     """
     scaled = weights / weights.sum()
     share = float(scaled[events].sum())
@@ -52,6 +53,7 @@ def share_of(
     events : ndarray of bool of shape (n,)
     weights : ndarray of shape (n,), or None
         Rows of weight zero are left out. None where all count the same.
+    confidence : float
     """
     kept = events if weights is None else events[weights > 0.0]
     if not len(kept):

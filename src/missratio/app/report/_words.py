@@ -120,8 +120,11 @@ def together_words(
 
     Parameters
     ----------
+    certificates : sequence of Certificate
+    assumptions : sequence of str
     delta : float
         Of all of them together.
+    headline, guarantee : str
     """
 
     def once(texts: Iterable[str]) -> list[str]:
@@ -153,6 +156,7 @@ def breaks(certificate: Certificate, *, slider: bool = True) -> list[str]:
 
     Parameters
     ----------
+    certificate : Certificate
     slider : bool
         Whether the page lets its reader choose another α.
     """

@@ -22,8 +22,12 @@ def find_label(table: LabelledTable, target: str, option: str, typed: str) -> An
 
     Parameters
     ----------
+    table : LabelledTable
+    target : str
+        The column of labels.
     option : str
         That it was given to, for messages.
+    typed : str
     """
     by_name = {canonical(label): label for label in table.counts}
     if canonical(typed) not in by_name:
@@ -44,6 +48,8 @@ def two_classes(
     ----------
     table : LabelledTable
         Of two labels, or of more where `versus` says what to do about them.
+    target : str
+        The column of labels.
     controlled : str
         As it was typed.
     versus : str or None

@@ -67,6 +67,7 @@ def named_columns(source: Header, given: Iterable[str]) -> list[str]:
     ----------
     source : Header
         A column of it may have a comma in its name.
+    given : iterable of str
     """
     found: list[str] = []
     for words in given:
@@ -109,6 +110,7 @@ class ColumnReader:
         Of the table.
     place : callable
         Where a row is, from its number.
+    cells : Cells
     categorical : sequence of str
         Columns that are categories though they look like numbers.
     blank_level : bool
@@ -144,6 +146,7 @@ class ColumnReader:
 
         Parameters
         ----------
+        names : sequence of str
         judge : callable
             From a name to a column, or an error.
         """
@@ -208,6 +211,8 @@ class ColumnReader:
 
         Parameters
         ----------
+        name : str
+        found : Misfit
         n_known : int
             How many cells aren't missing.
         """
@@ -238,6 +243,7 @@ class ColumnReader:
             How often each text was found.
         n_missing : int
             Cells that have none.
+        name : str
         """
         levels = sorted(counts, key=lambda level: (-counts[level], level))
         if len(levels) > MOST_LEVELS:
@@ -273,6 +279,8 @@ def refused(where: str, problems: dict[str, str]) -> TableError:
     ----------
     where : str
         What they are columns of, to begin with.
+    problems : dict from str to str
+        By the column's name.
     """
     drop = " ".join(f"--drop {name}" for name in problems)
     return TableError(

@@ -32,6 +32,7 @@ class TableColumn:
 
     Parameters
     ----------
+    name : str
     levels : tuple of str, or None
         Categories, the reference first; None for a column of numbers.
     """
@@ -64,6 +65,7 @@ class Encoder:
     ----------
     columns : tuple of TableColumn
         Numbers first.
+    cells : Cells
     """
 
     columns: tuple[TableColumn, ...]
@@ -196,6 +198,8 @@ class Encoder:
 
         Parameters
         ----------
+        found : sequence of str
+            The columns of the table.
         allowed : sequence of str
             Those that may be there as well.
         remedy : str
@@ -234,6 +238,8 @@ def level_indicators(codes: FloatArray, width: int) -> FloatArray:
     Parameters
     ----------
     codes : ndarray of shape (n_rows,)
+    width : int
+        How many indicators.
     """
     found = np.asarray(codes[:, None] == np.arange(1.0, width + 1.0), dtype=np.float64)
     found[np.isnan(codes)] = np.nan

@@ -95,6 +95,7 @@ class LabelledTable:
         NaN where missing.
     y : ndarray of shape (n_rows,)
         Labels: whole numbers or texts.
+    encoder : Encoder
     counts : dict
         How many rows each label has.
     n_blank : int

@@ -28,10 +28,12 @@ class RowGroup:
 
     Parameters
     ----------
+    path : Path
     number : int
         In the file.
     start : int
         The number of its first row among all files' rows.
+    rows : int
     """
 
     path: Path
@@ -92,14 +94,16 @@ class EncodedSource(LabelledSource):
 
     Parameters
     ----------
+    groups : tuple of RowGroup
+    encoder : Encoder
     target : str
         The column of labels.
     labels : mapping from str to label
         What labels stand for; rows with others are left out.
-    spared : Spared, optional
-        Rows to leave out, too.
     n_rows : int
         All rows of the files.
+    spared : Spared, optional
+        Rows to leave out, too.
     on_pass, on_group : callable, optional
         Told how many row groups a pass has, and that one is done.
     """

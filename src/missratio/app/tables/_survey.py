@@ -110,12 +110,15 @@ class Survey:
 
     Parameters
     ----------
+    encoder : Encoder
     counts : dict from str to int
         Rows of each label.
     incomplete : dict from str to int
         Of these, how many miss a cell.
     missing : dict from str to dict
         Missing cells of each column, by label.
+    n_unlabelled : int
+    notes : list of str
     """
 
     encoder: Encoder

@@ -38,10 +38,12 @@ class Account:
         The same in words, with what it assumes.
     X : ndarray of shape (n_rows, n_encoded)
         The table, with the values looked up in it where these are data.
+    models : dict from label to Missingness
     inclusion : ndarray of shape (n_rows, n_columns), optional
         With what probability each row is in X as a whole, where rows were looked up.
     revealed : Revealed, optional
         What was looked up.
+    warnings : list of Message
     """
 
     way: str
@@ -142,8 +144,12 @@ def learned_models(
 
     Parameters
     ----------
+    table : LabelledTable
+    labels : sequence
     revealed : Revealed, or None
         What was looked up, where φ is to be learned from that too.
+    steps : LearningSteps, optional
+        Told of the columns.
     """
     callbacks = [steps] if steps is not None and has_callbacks() else None
     if steps is not None and callbacks is None:
@@ -198,8 +204,10 @@ def check_models(
 
     Parameters
     ----------
+    encoder : Encoder
     missing : mapping from label to mapping
         Missing cells of each column, of each class.
+    models : mapping from label to Missingness
     """
     for label, counts in missing.items():
         model = models.get(label)

@@ -22,6 +22,9 @@ def budget_of(
     ----------
     classifier : NeymanPearsonClassifier
         With a learned φ of the controlled class.
+    X, y : ndarray
+        The rows that it was fitted with.
+    budgets : sequence of int
     """
     try:
         return query_budget(classifier, X, y, budgets)

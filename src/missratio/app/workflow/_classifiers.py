@@ -52,6 +52,8 @@ def make_grouped(
 
     Parameters
     ----------
+    estimator, controlled, models, options
+        As for `make_classifier`.
     table : LabelledTable
         With the groups that levels are named by.
     """

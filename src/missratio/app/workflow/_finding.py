@@ -14,6 +14,8 @@ class Finding:
     ----------
     controlled, other : object
         The two labels.
+    alpha : float
+    certified : bool
     power : float or None
         None where no row of the other class can be scored.
     low, high : float

@@ -63,6 +63,7 @@ class FittedTable:
 
     Parameters
     ----------
+    model : TableModel
     why : str
         Why the method was taken.
     account : Account
@@ -71,6 +72,7 @@ class FittedTable:
         Which share of the other class it finds.
     budget : QueryBudget or None
         What other numbers of look-ups would buy, where that was asked for.
+    warnings : list of Message
     """
 
     model: TableModel
@@ -205,8 +207,14 @@ def account_of(
 
     Parameters
     ----------
+    table : LabelledTable
+    labels : list of classes
+    source, wanted, options, step
+        As of `fit_table`.
     plan : PlanOptions or None
         Of look-ups for the controlled class; None where there are several bounded.
+    tick : callable
+        Told that so many parts of a step are done.
     """
     file = source.path
     given = options.phi_file is not None or options.queries is not None

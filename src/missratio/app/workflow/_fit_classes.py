@@ -55,12 +55,14 @@ class FittedSeveral:
 
     Parameters
     ----------
+    model : MulticlassTableModel or GroupedTableModel
     why : str
         Why the method was taken.
     account : Account
         What was done about missing values.
     errors : list of dict
         What becomes of each class or group.
+    warnings : list of Message
     """
 
     model: MulticlassTableModel | GroupedTableModel
@@ -88,6 +90,16 @@ def fit_classes(
 
     Parameters
     ----------
+    table : LabelledTable
+    source : TableFile
+        The file that it was read from.
+    wanted : Wanted
+    options : FitOptions
+        With `several`.
+    step : callable
+        Told what is done next.
+    command : str, optional
+        What the report says it was made by.
     trade_off : Path, optional
         A PNG file to draw what bounded classes leave each other, also where that is
         too little.

@@ -42,6 +42,9 @@ def lookup_account(
 
     Parameters
     ----------
+    table : LabelledTable
+    labels : sequence
+        The two classes.
     asked : PlanOptions
         What is to be certified.
     plan : Path
@@ -95,6 +98,7 @@ class _Filled:
         Of which classes look-ups are data, and what was done about others.
     models : dict from label to Missingness
         Of classes whose φ is learned.
+    warnings : list of Message
     """
 
     X: FloatArray

@@ -29,6 +29,8 @@ class MeasuredErrors(ABC):
 
         Parameters
         ----------
+        texts : list of str or None
+            Their labels.
         codes : ndarray of int
             What they are called, by place among the labels.
         groups : list of str or None, optional
@@ -51,6 +53,7 @@ class Measured(MeasuredErrors):
 
     Parameters
     ----------
+    model : TableModel or GroupedTableModel
     controlled_rows, controlled_wrong : int
         Rows of the controlled class, and those of them called the other.
     other_rows, other_found : int
@@ -130,6 +133,7 @@ class MeasuredGroups(MeasuredErrors):
 
     Parameters
     ----------
+    model : GroupedTableModel
     groups : dict from group to Measured
         Those of the model; None stands for all others together.
     """
@@ -186,6 +190,7 @@ class MeasuredClasses(MeasuredErrors):
 
     Parameters
     ----------
+    model : MulticlassTableModel
     counts : ndarray of int of shape (n_classes, n_classes)
         Rows of each class, by what they are called.
     unknown : int

@@ -51,6 +51,7 @@ class Situation:
         What is missing, or that it is to be left out of account.
     complete_rows : int
         Complete rows of the controlled class that there are to fit on.
+    seed : int
     """
 
     n_numeric: int
@@ -71,6 +72,7 @@ class Method:
 
     Parameters
     ----------
+    summary : str
     make : callable
         From a situation to an estimator.
     deals_with : frozenset of str
@@ -212,6 +214,7 @@ def choose_method(
     ----------
     name : str
         One of `METHODS`, or "auto".
+    situation : Situation
     several : bool
         Whether there are several bounded classes.
     """
@@ -238,6 +241,7 @@ def candidates(
 
     Parameters
     ----------
+    situation : Situation
     ratios_only : bool
         Whether it must be a density ratio that has standard errors.
     several : bool
@@ -265,6 +269,7 @@ def said_of(comparison: PowerComparison, found: str) -> str:
 
     Parameters
     ----------
+    comparison : PowerComparison
     found : str
         What it finds a share of.
     """

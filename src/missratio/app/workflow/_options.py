@@ -61,20 +61,26 @@ class FitOptions:
     controlled : str or None
         The label whose error is bounded, as it is written in the file; None where
         those of several classes are.
+    alpha, delta : float
     missingness : str or None
         A file that says why values are missing, "learn" or "ignore".
     queries : Path or None
         A plan that was filled in.
+    method : str
     deployment : {"complete", "as-observed"}
+    calibration_size : float
+    rule : str
+    odds_factor : float
     on_infeasible : {"raise", "reject_all"}
+    seed : int
     standard_errors : bool
         Whether the model is to give standard errors of its scores.
+    compare_seconds : float
+        How long the method "auto" may compare methods; 0 for no comparison.
     versus : str or None
         The other label where there are more than two, or "rest" for all others.
     query_budget : str or None
         Numbers of look-ups a column to try, with commas between.
-    compare_seconds : float
-        How long the method "auto" may compare methods; 0 for no comparison.
     several : Bounds or None
         Bounds on the errors of several classes, in place of `controlled` and `alpha`.
     target_table : Path or None

@@ -157,8 +157,11 @@ def read_missingness(
 
     Parameters
     ----------
+    path : Path
     encoder : Encoder
         The columns. Only those of numbers can have a model.
+    labels : sequence
+        The two classes.
 
     Returns
     -------

@@ -29,10 +29,13 @@ class PlanOptions:
         Values in all.
     goal : {"certificate", "ratio", "both"} or None
         What the budget is for.
+    rowwise : bool
+    only_controlled : bool
     alpha, delta : float
         The certificate to plan for.
     calibration_size : float
         The share of the controlled class's rows that it is calibrated with.
+    seed : int
     """
 
     controlled: Any
@@ -79,6 +82,8 @@ def plan_table(
 
     Parameters
     ----------
+    table : LabelledTable
+    options : PlanOptions
     ids : sequence, or None
         The user's key of each row of the file.
     lines : sequence of int, or None

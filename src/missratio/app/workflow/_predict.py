@@ -103,12 +103,16 @@ def predict_table(
 
     Parameters
     ----------
+    model : FrameModel
     source : TableFile
         With the model's columns, in any order. The target may be there.
     out : Path
         A CSV, Parquet or Excel file: the columns kept; `label`; `score`, or one column
         of scores for each of several classes, null for a row that can't be scored; and
         `reason`, why it can't.
+    options : PredictOptions
+    tick : callable
+        Told how many rows were written.
     """
     keep, drop = (named_columns(source, each) for each in (options.keep, options.drop))
     check_writable(out, force=options.force, inputs=[source.path])

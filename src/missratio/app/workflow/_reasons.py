@@ -20,6 +20,8 @@ def reasons(
 
     Parameters
     ----------
+    encoder : Encoder
+    table : PyArrow table or record batch
     X : ndarray of shape (n_rows, encoder.width)
         Its matrix.
     unscored : ndarray of bool of shape (n_rows,)

@@ -80,6 +80,8 @@ class StreamedTable:
 
     Parameters
     ----------
+    path : Path
+    source : EncodedSource
     counts, incomplete : dict from label to int
         Rows of each class, and those that miss a cell.
     missing : dict from label to dict
@@ -90,6 +92,7 @@ class StreamedTable:
         Labels that are taken together as the other.
     dropped : tuple of str
         Columns that are left out.
+    notes : list of str
     """
 
     path: Path
@@ -118,6 +121,9 @@ def read_streamed(
     ----------
     path : Path
         A file, or a folder of them.
+    wanted : Wanted
+    options : FitOptions
+    passes : Passes
     """
     _check_options(options)
     groups, schema = row_groups(path)
@@ -205,8 +211,13 @@ def fit_streamed(
 
     Parameters
     ----------
+    table : StreamedTable
+    options : FitOptions
+    passes : Passes
     client : distributed.Client, optional
         Of a cluster whose workers read the files themselves.
+    command : str, optional
+        What was typed, for the report.
     """
     account = _account(table, options)
     complete = table.counts[table.controlled] - table.incomplete[table.controlled]

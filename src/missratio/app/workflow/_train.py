@@ -72,10 +72,13 @@ class Trained:
 
     Parameters
     ----------
+    classifier : NeymanPearsonClassifier or GroupedNeymanPearsonClassifier
+    method : str
     why : str
         Why the method was taken.
     comparison : PowerComparison or None
         Where methods were compared.
+    warnings : list of Message
     """
 
     classifier: Any
@@ -97,8 +100,16 @@ def train(
 
     Parameters
     ----------
+    table : LabelledTable
     controlled : object
         The label whose error is bounded.
+    account : Account
+        What is done about missing values.
+    file : Path
+        What the table was read from, for messages.
+    options : FitOptions
+    step : callable
+        Told what is done next.
     """
     situation = _situation(table, controlled, account, options)
     method, why = choose_method(options.method, situation)
@@ -230,6 +241,10 @@ def fit_classifier(
     ----------
     classifier : classifier
         For one bounded class, several, or groups; not fitted.
+    table : LabelledTable
+    account : Account
+    file : Path
+        What the table was read from, for messages.
     target : ndarray of shape (n_rows, n_columns), optional
         Rows of the population that the certificate is for, where that is another.
     """

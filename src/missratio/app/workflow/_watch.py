@@ -71,6 +71,9 @@ def watch_table(
 
     Parameters
     ----------
+    model : FrameModel
+    model_file : Path
+        The file that it was read from.
     source : TableFile
         With the model's columns and its target.
     state : Path

@@ -136,6 +136,9 @@ def watched_rows(
 
     Parameters
     ----------
+    model : FrameModel
+    source : TableFile
+    promises : sequence of WatchedPromise
     draw : LabelDraw or None
         Rows without a label are passed over where there is one.
     """

@@ -47,6 +47,11 @@ def unexplained(
 
     Parameters
     ----------
+    table : LabelledTable
+    labels : sequence
+        The classes.
+    file : Path
+    wanted : Wanted
     plan : PlanOptions or None
         Of the look-ups that are proposed, but for their number; None for no proposal.
     """

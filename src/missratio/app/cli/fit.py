@@ -98,9 +98,7 @@ def fit(
     """Fit a classifier to a table, with a certificate for one or several errors."""
     with failures(out):
         with Progress(quiet) as progress:
-            from missratio.app.modelfile import save_model
-            from missratio.app.tables import Wanted
-            from missratio.app.workflow import FitOptions, is_large
+            from missratio.app.workflow import FitOptions
 
             level, several, size = _asked(alpha, ordered, calibration_size)
             asked = FitOptions(
@@ -110,22 +108,66 @@ def fit(
                 target_table, _groups(groups, group_alpha, shared_threshold),
             )  # fmt: skip
             _check_asked(asked, data, out, trade_off, force=force, sign_with=sign)
-            wanted = Wanted(
-                target, drop, categorical, missing_value, asked.as_observed,
-                skip_unlabelled, groups,
-            )  # fmt: skip
+            columns = target, drop, categorical, missing_value
+            wanted = _wanted(asked, *columns, skip_unlabelled=skip_unlabelled)
             file = {"encoding": encoding, "sheet": sheet, "header_row": header_row}
-            fitted: FittedTable | FittedSeveral
-            if stream or dask is not None or is_large(data):
-                fitted = _in_passes(data, wanted, asked, progress, dask, file)
-            else:
-                fitted = _in_memory(data, wanted, asked, progress, trade_off, file)
-            progress.step(f"Writing {out}")
-            save_model(fitted.model, out, force=force, sign_with=sign)
-        if as_json:
-            say_json(_facts(fitted, out))
-        elif not quiet:
-            _show(fitted, out)
+            done = _fitted(data, wanted, asked, progress, trade_off, stream, dask, file)
+            _save(done, out, progress, force=force, sign_with=sign)
+        _tell(done, out, as_json=as_json, quiet=quiet)
+
+
+def _wanted(
+    asked: FitOptions,
+    target: str,
+    drop: list[str],
+    categorical: list[str],
+    missing_value: list[str],
+    *,
+    skip_unlabelled: bool,
+) -> Wanted:
+    """What of the table is asked for."""
+    from missratio.app.tables import Wanted
+
+    return Wanted(
+        target, drop, categorical, missing_value, asked.as_observed, skip_unlabelled,
+        None if asked.groups is None else asked.groups.column,
+    )  # fmt: skip
+
+
+def _save(
+    fitted: FittedTable | FittedSeveral, out: Path, progress: Progress, **how: Any
+) -> None:
+    from missratio.app.modelfile import save_model
+
+    progress.step(f"Writing {out}")
+    save_model(fitted.model, out, **how)
+
+
+def _tell(
+    fitted: FittedTable | FittedSeveral, out: Path, *, as_json: bool, quiet: bool
+) -> None:
+    if as_json:
+        say_json(_facts(fitted, out))
+    elif not quiet:
+        _show(fitted, out)
+
+
+def _fitted(
+    data: Path,
+    wanted: Wanted,
+    asked: FitOptions,
+    progress: Progress,
+    trade_off: Path | None,
+    stream: bool,
+    dask: str | None,
+    file: dict[str, Any],
+) -> FittedTable | FittedSeveral:
+    """Fit a table in memory, or in passes where that is asked for or it is large."""
+    from missratio.app.workflow import is_large
+
+    if stream or dask is not None or is_large(data):
+        return _in_passes(data, wanted, asked, progress, dask, file)
+    return _in_memory(data, wanted, asked, progress, trade_off, file)
 
 
 def _in_memory(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,9 @@ from missratio.app.cli._failures import failures, say, say_json
 from missratio.app.cli._progress import Progress
 
 if TYPE_CHECKING:
+    from missratio._files import TableFile
+    from missratio.app.tables import Wanted
+    from missratio.app.workflow import PlanOptions
     from missratio.learning import QueryPlan
 
 
@@ -49,14 +53,8 @@ def query(
     with failures(out):
         with Progress(quiet) as progress:
             from missratio._files import check_writable, open_table
-            from missratio.app.tables import (
-                Wanted,
-                check_names,
-                read_labelled,
-                two_classes,
-            )
-            from missratio.app.workflow import PlanOptions, plan_table
-            from missratio.exceptions import about_file
+            from missratio.app.tables import Wanted
+            from missratio.app.workflow import PlanOptions
 
             check_writable(out, force=force, inputs=[data])
             progress.step(f"Reading {data}")
@@ -68,26 +66,42 @@ def query(
                 target, [*drop, *keys], categorical, missing_value,
                 skip_unlabelled=skip_unlabelled,
             )  # fmt: skip
-            check_names(source, "--id", keys)
-            table = read_labelled(source, wanted)
-            with about_file(source.path):
-                table, label = two_classes(table, target, controlled, versus)
             asked = PlanOptions(
-                label, per_feature, budget, goal, rows, only_controlled, alpha, delta,
-                seed=seed,
+                controlled, per_feature, budget, goal, rows, only_controlled, alpha,
+                delta, seed=seed,
             )  # fmt: skip
-            progress.step("Drawing")
-            plan = plan_table(
-                table,
-                asked.checked(),
-                ids=source.read(keys).column(0).to_pylist() if keys else None,
-                lines=source.line_numbers(),
-            )
+            plan = _drawn(source, wanted, keys, asked, versus, progress)
             plan.write(out, force=force, escape_formulas=escape)
         if as_json:
             say_json(_facts(plan, out))
         elif not quiet:
             _show(plan, data, out)
+
+
+def _drawn(
+    source: TableFile,
+    wanted: Wanted,
+    keys: list[str],
+    asked: PlanOptions,
+    versus: str | None,
+    progress: Progress,
+) -> QueryPlan:
+    """Read the table, and draw the cells of it."""
+    from missratio.app.tables import check_names, read_labelled, two_classes
+    from missratio.app.workflow import plan_table
+    from missratio.exceptions import about_file
+
+    check_names(source, "--id", keys)
+    table = read_labelled(source, wanted)
+    with about_file(source.path):
+        table, label = two_classes(table, wanted.target, asked.controlled, versus)
+    progress.step("Drawing")
+    return plan_table(
+        table,
+        replace(asked, controlled=label).checked(),
+        ids=source.read(keys).column(0).to_pylist() if keys else None,
+        lines=source.line_numbers(),
+    )
 
 
 def _facts(plan: QueryPlan, out: Path) -> dict[str, Any]:

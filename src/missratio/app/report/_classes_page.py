@@ -7,6 +7,7 @@ from typing import Any
 from missratio.app.report._glossary import SEVERAL_GLOSSARY
 from missratio.app.report._markdown import (
     closing_parts,
+    facts_table,
     md_table,
     opening_part,
     plain_text,
@@ -92,7 +93,7 @@ def render_text(data: Data) -> str:
         md_table(ERROR_HEAD, error_cells(data)),
         plain_text(f"Measured on {data['confusion']['source_words']}."),
         "### In a thousand rows",
-        md_table([plain_text(x) for x in thousand_head(data)], thousand_cells(data)),
+        md_table(thousand_head(data), thousand_cells(data)),
         *unscored_part(data["unscored"]),
         *_trade_offs(data["trade_offs"]),
         *closing_parts(data),
@@ -103,11 +104,10 @@ def render_text(data: Data) -> str:
 def _promises(data: Data) -> list[str]:
     parts = []
     for promise in data["promises"]:
-        facts = [[f["name"], f["value"], f["note"]] for f in promise["facts"]]
         parts += [
             f"## {plain_text(promise['title'])}",
             plain_text(promise["sentence"]),
-            md_table(["", "", ""], facts),
+            facts_table(promise["facts"]),
         ]
         if promise["robustness"]:
             parts.append(plain_text(promise["robustness"]))
@@ -119,9 +119,8 @@ def _trade_offs(trade_offs: list[Data]) -> list[str]:
         return []
     parts = ["## What bounded classes leave each other"]
     for trade in trade_offs:
-        head = [plain_text(title) for title in trade_off_head(trade)]
         parts += [
             plain_text(trade["sentence"]),
-            md_table(head, trade_off_cells(trade)),
+            md_table(trade_off_head(trade), trade_off_cells(trade)),
         ]
     return parts

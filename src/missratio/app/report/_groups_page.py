@@ -54,7 +54,7 @@ def render_text(data: Data) -> str:
     parts = [
         *opening_part(data),
         "## What each group gets",
-        md_table(HEAD, [[plain_text(x) for x in row] for row in group_cells(data)]),
+        md_table(HEAD, group_cells(data)),
         plain_text(f"Measured on {data['measured']['source_words']}."),
         *unscored_part(data["unscored"]),
         *closing_parts(data),

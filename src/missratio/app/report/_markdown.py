@@ -63,8 +63,7 @@ def opening_part(data: Data, told: Sequence[Data] = ()) -> list[str]:
         plain_text(words["meaning"]),
     ]
     if told:
-        cells = [[fact["name"], fact["value"], fact["note"]] for fact in told]
-        parts.append(md_table(["", "", ""], cells))
+        parts.append(facts_table(told))
     # Several certificates together have no such entry: each promise says it.
     if data["certificate"].get("certified", True):
         parts += ["## This is assumed", bullets(words["assumptions"])]
@@ -97,11 +96,17 @@ def plain_text(value: Any) -> str:
 def md_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A table, its first column left-aligned and the others right-aligned."""
     lines = [
-        head,
+        map(plain_text, head),
         [":--", *["--:"] * (len(head) - 1)],
-        *[[plain_text(cell) for cell in row] for row in rows],
+        *(map(plain_text, row) for row in rows),
     ]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def facts_table(told: Sequence[Data]) -> str:
+    """Figures with their names and what there is to note of them."""
+    cells = [[fact["name"], fact["value"], fact["note"]] for fact in told]
+    return md_table(["", "", ""], cells)
 
 
 def bullets(texts: Sequence[str]) -> str:
@@ -125,7 +130,7 @@ def _thousand(data: Data) -> list[str]:
     if rows is None:
         return []
     model = data["model"]
-    labels = [plain_text(model[name]) for name in ("controlled", "other")]
+    labels = model["controlled"], model["other"]
     head = ["In truth", *(f"classified as {label}" for label in labels)]
     return [
         "### In a thousand rows",
@@ -185,10 +190,7 @@ def _patterns(missingness: Data) -> list[str]:
     found = missingness["patterns"]
     if found is None:
         return []
-    head = [
-        "Missing",
-        *(f"Class {plain_text(k['label'])}" for k in missingness["classes"]),
-    ]
+    head = ["Missing", *(f"Class {k['label']}" for k in missingness["classes"])]
     parts = ["### Missing together", md_table(head, pattern_rows(missingness))]
     if found["left_out"]:
         parts.append(f"{number(found['left_out'])} rarer patterns are left out.")
@@ -208,9 +210,8 @@ def missing_part(missingness: Data) -> list[str]:
         for k in classes
     ]
     cells = missing_cells(missingness)
-    head = [plain_text(title) for title in cells["missing_head"]]
     said += [check["sentence"] for k in classes for check in k["checks"]]
-    parts += [bullets(said), md_table(head, cells["missing_cells"])]
+    parts += [bullets(said), md_table(cells["missing_head"], cells["missing_cells"])]
     if missingness["left_out"]:
         parts.append(f"{number(missingness['left_out'])} more columns are left out.")
     return [*parts, *_patterns(missingness)]

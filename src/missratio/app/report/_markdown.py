@@ -259,7 +259,7 @@ def comparison_part(comparison: Data | None) -> list[str]:
     head = ["Method", "Power", "Standard error", "Time", "Note"]
     return [
         "## Methods compared",
-        compared_words(comparison),
+        plain_text(compared_words(comparison)),
         md_table(head, compared_rows(comparison)),
     ]
 

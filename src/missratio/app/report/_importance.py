@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from missratio._base.blocks import take_rows
+from missratio._base.typing import FloatArray, IntArray
 from missratio.app.report._columns import Names
 from missratio.app.report._rows import LabelledRows
 from missratio.classifier import measured_power
@@ -45,21 +46,15 @@ def importance(
     if fresh is None or issparse(fresh.X):
         return None
     rng = np.random.default_rng(0)
-    weights = np.empty(len(fresh.y))
-    for label in fresh.labels:
-        weights[fresh.index(label)] = fresh.masses(label)
-    usable = np.flatnonzero(weights > 0.0)
-    kept = [usable[fresh.y[usable] == label] for label in fresh.labels]
-    kept = [rng.permutation(index)[:MOST_ROWS] for index in kept]
-    if not all(map(len, kept)):
+    index, weights = _drawn(fresh, rng)
+    if len(np.unique(fresh.y[index])) < len(fresh.labels):
         return None
-    index = np.concatenate(kept)
     X, is_other = take_rows(fresh.X, index), fresh.y[index] == fresh.other
 
     def power(X: Any) -> float:
         scores = fresh.classifier.score_samples(X)
         scores = np.where(np.isnan(scores), -np.inf, scores)
-        found, _ = measured_power(scores, is_other, weights[index], alpha)
+        found, _ = measured_power(scores, is_other, weights, alpha)
         assert found is not None
         return found
 
@@ -82,6 +77,17 @@ def importance(
         "rows": len(index),
         "repeats": repeats,
     }
+
+
+def _drawn(rows: LabelledRows, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+    """Some rows of each class that have a weight, and their weights."""
+    weights = np.empty(len(rows.y))
+    for label in rows.labels:
+        weights[rows.index(label)] = rows.masses(label)
+    usable = np.flatnonzero(weights > 0.0)
+    kept = [usable[rows.y[usable] == label] for label in rows.labels]
+    index = np.concatenate([rng.permutation(own)[:MOST_ROWS] for own in kept])
+    return index, weights[index]
 
 
 def _shuffled(X: Any, places: list[int], rng: np.random.Generator) -> Any:

@@ -10,6 +10,7 @@ from missratio._files import TableFile, written_whole
 from missratio.app.modelfile import (
     GroupedTableModel,
     MulticlassTableModel,
+    TrainingData,
 )
 from missratio.app.report import LabelledRows, Origin, describe_classes
 from missratio.app.tables import LabelledTable, Wanted, find_label
@@ -124,29 +125,38 @@ def fit_classes(
         if compares:
             comparison = _named(settled(classifier), classifier.classes_.tolist())
             method, why = comparison.chosen, said_of(comparison, _means(comparison))
+        trained = Trained(classifier, method, why, comparison, told)
         step("Describing it for a report")
-        file = source.path
-        training = training_of(table, file, digest)
+        training = training_of(table, source.path, digest)
         report = describe_classes(
             LabelledRows.read(classifier, account.X, table.y),
-            title=f"Predicting {wanted.target} in {file.name}",
+            title=f"Predicting {wanted.target} in {source.path.name}",
             names=feature_names(table.encoder),
             comparison=comparison,
-            origin=Origin(command, file.name, training.sha256),
+            origin=Origin(command, source.path.name, training.sha256),
         )
-        model = MulticlassTableModel(
-            classifier,
-            table.encoder,
-            wanted.target,
-            tuple(wanted.drop),
-            method,
-            training,
-            report.json(),
-            comparison,
-        )
-        trained = Trained(classifier, method, why, comparison, told)
+        model = _model(table, wanted, trained, training, report.json())
         warnings = told_of(table, account, trained)
         return FittedSeveral(model, why, account, report.data["errors"], warnings)
+
+
+def _model(
+    table: LabelledTable,
+    wanted: Wanted,
+    trained: Trained,
+    training: TrainingData,
+    report: str,
+) -> MulticlassTableModel:
+    return MulticlassTableModel(
+        trained.classifier,
+        table.encoder,
+        wanted.target,
+        tuple(wanted.drop),
+        trained.method,
+        training,
+        report,
+        trained.comparison,
+    )
 
 
 def _search(

@@ -9,15 +9,19 @@ _LONGEST = 80
 _KINDS = {bool: "booleans", int: "integers", float: "floats", str: "strings"}
 
 
-def listed(choices: Iterable[object]) -> str:
-    """List choices for an error message.
+def listed(choices: Iterable[object], most: int | None = None) -> str:
+    """List choices for an error message, so many of them at most.
 
     Examples
     --------
     >>> listed(["linear", "gaussian"])
     "'linear', 'gaussian'"
+    >>> listed(["linear", "gaussian"], most=1)
+    "'linear' and 1 more"
     """
-    return ", ".join(map(shown, choices))
+    words = [shown(choice) for choice in choices]
+    more = 0 if most is None else len(words) - most
+    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def shown(name: object) -> str:

@@ -36,11 +36,8 @@ from missratio.solver import Status
 from missratio.tensor import as_numpy, is_tensor, on_host
 from missratio.weights import complete_row_weights
 
-Missingnesses = Any
-SOLVERS = ("auto", "newton", "lbfgs")
 # Of the largest weight: sums of squares of 2⁴⁰⁰ fit by far.
 _LARGEST_EXPONENT = 400
-NORMALIZATIONS = ("hajek", "horvitz-thompson", "regression")
 
 
 class BaseRatio(ClassifierMixin, BaseEstimator):

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.utils.validation import validate_data
 
 from missratio._base.blocks import unmasked
+from missratio._base.hints import listed
 from missratio._base.typing import FloatArray
 from missratio.exceptions import DataError, Message, Remedy
-from missratio.missingness.arrays import column_names, listed
+from missratio.missingness.arrays import column_names
 from missratio.objective import Objective
-from missratio.ratio._base import NORMALIZATIONS, SOLVERS, BaseRatio, check_choice
+from missratio.ratio._base import BaseRatio, SolverName, check_choice
 from missratio.ratio._parts import (
     JointProblem,
     JointSolution,
     Part,
     constant_features,
 )
-from missratio.ratio._penalty import PENALTY_WEIGHTS
+from missratio.ratio._penalty import PenaltyWeights
+from missratio.rows import Normalization
 
 # Squares of larger features, and of smaller ones than its inverse, leave the range.
 LARGEST = 1e150
 CHOICES = {
-    "normalize": NORMALIZATIONS,
-    "solver": SOLVERS,
+    "normalize": get_args(Normalization),
+    "solver": get_args(SolverName),
     "fallback": ("raise", "naive-bayes"),
-    "penalty_weights": PENALTY_WEIGHTS,
+    "penalty_weights": get_args(PenaltyWeights),
 }
 
 
@@ -85,9 +87,8 @@ def check_columns(X1: Any, X0: Any) -> None:
     ours, others = column_names(X1), column_names(X0)
     if ours is not None and others is not None and ours != others:
         raise ValueError(
-            f"X1 has the columns {listed(list(map(repr, ours)))} and X0 has "
-            f"{listed(list(map(repr, others)))}: both samples must have the same "
-            "columns, in the same order."
+            f"X1 has the columns {listed(ours, 5)} and X0 has {listed(others, 5)}: both "
+            "samples must have the same columns, in the same order."
         )
     shapes = np.shape(X1), np.shape(X0)
     if len(shapes[0]) == len(shapes[1]) == 2 and shapes[0][1] != shapes[1][1]:

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from missratio._base.hints import listed
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
 from missratio.rows._labelled import BlockColumns, LabelledBlock, LabelledSource
@@ -211,7 +212,7 @@ def scan_parquet(
     if target not in known:
         raise ValueError(
             f"There is no target column {target!r} in {schemas[0][0]}; its columns are "
-            f"{_listed(known)}."
+            f"{listed(known, SHOWN)}."
         )
     names = tuple(known if columns is None else columns)
     names = tuple(name for name in names if name != target)
@@ -250,7 +251,8 @@ def _find(paths: Any) -> list[tuple[str, dict[str, str]]]:
             )
     if not found:
         raise ValueError(
-            f"There is no file that ends in .parquet in {_listed(map(str, given))}."
+            "There is no file that ends in .parquet in "
+            f"{listed(map(str, given), SHOWN)}."
         )
     return found
 
@@ -329,8 +331,9 @@ def _check_schema(
     lacking = [name for name in (*names, target) if name not in types]
     if lacking:
         raise ValueError(
-            f"{path} lacks column(s) {_listed(lacking)}; it has {_listed(types)}. "
-            "Name the columns that all files have by columns=[…]."
+            f"{path} lacks column(s) {listed(lacking, SHOWN)}; it has "
+            f"{listed(types, SHOWN)}. Name the columns that all files have by "
+            "columns=[…]."
         )
     for name in names:
         if types[name] not in NUMERIC:
@@ -376,9 +379,3 @@ def _labels(array: pa.Array, target: str, where: str) -> Any:
             f"Column {target!r} lacks a label in {where}. Every row needs one."
         )
     return labels.astype(str) if labels.dtype.kind == "O" else labels
-
-
-def _listed(names: Iterable[str]) -> str:
-    shown = [repr(name) for name in names]
-    more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
-    return ", ".join(shown[:SHOWN]) + more

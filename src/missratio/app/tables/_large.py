@@ -51,12 +51,7 @@ class RowGroup:
         return f"row {row + 1} of {self.where}"
 
     def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, Any]]:
-        """Record batches of some columns, each with its first row in the group.
-
-        Parameters
-        ----------
-        columns : sequence of str
-        """
+        """Record batches of some columns, each with its first row in the group."""
         from pyarrow import ArrowException, parquet
 
         size, row = max(1, BATCH_CELLS // len(columns)), 0
@@ -78,13 +73,7 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class Spared:
-    """Rows that take no part in a fit, drawn by a coin each, to measure it on.
-
-    Parameters
-    ----------
-    seed : int
-    shares : mapping from label to float
-    """
+    """Rows that take no part in a fit, drawn by a coin each, to measure it on."""
 
     seed: int
     shares: Mapping[Any, float]
@@ -111,10 +100,10 @@ class EncodedSource(LabelledSource):
         The column of labels.
     labels : mapping from str to label
         What labels stand for; rows with others are left out.
-    spared : Spared, optional
-        Rows to leave out, too.
     n_rows : int
         All rows of the files.
+    spared : Spared, optional
+        Rows to leave out, too.
     on_pass, on_group : callable, optional
         Told how many row groups a pass has, and that one is done.
     """
@@ -166,13 +155,7 @@ class EncodedSource(LabelledSource):
     def blocks(
         self, group: RowGroup, *, spared: bool = False
     ) -> Iterator[LabelledBlock]:
-        """The blocks of a row group: rows to fit on, or those spared.
-
-        Parameters
-        ----------
-        group : RowGroup
-        spared : bool
-        """
+        """The blocks of a row group: rows to fit on, or those spared."""
         for row, batch in group.batches([*self.encoder.names, self.target]):
             texts = self.encoder.cells.texts(flat(batch.column(self.target)))
             labels, known = self._labels(texts)
@@ -205,12 +188,7 @@ class EncodedSource(LabelledSource):
 
 
 def row_groups(path: Path) -> tuple[tuple[RowGroup, ...], Any]:
-    """The row groups of a Parquet file or of a folder of them, and their schema.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """The row groups of a Parquet file or of a folder of them, and their schema."""
     import pyarrow
     from pyarrow import parquet
 

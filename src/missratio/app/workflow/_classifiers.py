@@ -25,15 +25,7 @@ def make_classifier(
     models: Mapping[Any, Missingness],
     options: FitOptions,
 ) -> NeymanPearsonClassifier:
-    """The classifier that the options ask for, not fitted.
-
-    Parameters
-    ----------
-    estimator : estimator
-    controlled : object
-    models : mapping from label to Missingness
-    options : FitOptions
-    """
+    """The classifier that the options ask for, not fitted."""
     return NeymanPearsonClassifier(
         estimator,
         alpha=options.alpha,

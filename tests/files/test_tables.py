@@ -85,6 +85,12 @@ def test_a_quotation_mark_left_open_loses_no_rows(read, line, encoding):
         read(content.encode(encoding))
 
 
+def test_a_line_for_excel_is_no_header(read):
+    table = read("sep=;\r\na;b;y\r\n1,5;2;p\r\n2,5;3;q\r\n")
+    assert table.encoder.names == ["a", "b"]
+    np.testing.assert_array_equal(table.X, [[1.5, 2], [2.5, 3]])
+
+
 def test_quotation_marks_inside_of_cells_are_texts(read):
     rows = "".join(f'{i},5" pipe,{"pq"[i % 2]}\n' for i in range(9))
     table = read(f'a,b,y\n{rows}10,"a\nb",p\n')

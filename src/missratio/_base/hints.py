@@ -5,6 +5,8 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
+from sklearn.utils import check_scalar
+
 _LONGEST = 80
 _KINDS = {bool: "booleans", int: "integers", float: "floats", str: "strings"}
 
@@ -80,3 +82,10 @@ def check_number(name: str, value: Any) -> None:
         raise TypeError(
             f"{name} must be a number, got {value!r} of type {type(value).__name__}."
         )
+
+
+def check_real(value: Any, name: str, **limits: Any) -> None:
+    """As scikit-learn's `check_scalar`, which lets NaN pass all limits."""
+    check_scalar(value, name, Real, **limits)
+    if value != value:
+        raise ValueError(f"{name} == nan, must be a number.")

@@ -85,6 +85,9 @@ def find_dialect(
                     f"{file.path} is empty, it has blank lines only: a table has a "
                     "header and rows."
                 )
+            if header_row is None and re.fullmatch(r"sep=.\s*", first, re.IGNORECASE):
+                # Excel's own first line, which the header comes after.
+                return find_dialect(file, encoding, fallback, header_row=2)
             separator = max(_SEPARATORS, key=first.count)
             lines = chain([first], text)
             header, *rows = islice(csv.reader(lines, delimiter=separator), _LOOKED_AT)

@@ -346,7 +346,7 @@ def describe(checks: Sequence[MissingnessCheck], label: Any) -> str:
         remedy = (
             "Was φ made for other units (a scaler before it?) or for another class, or "
             "is its sign wrong? Were missing rows dropped from the table? Correct φ, "
-            "or learn it by learn_missingness."
+            "or let it be learned."
         )
     claim = "contradicts" if checks[0].verdict == "contradiction" else "doesn't fit"
     return f"The table {claim} φ of class {label!r}: {facts}. {remedy}"

@@ -87,8 +87,8 @@ def check_columns(X1: Any, X0: Any) -> None:
     ours, others = column_names(X1), column_names(X0)
     if ours is not None and others is not None and ours != others:
         raise ValueError(
-            f"X1 has the columns {listed(ours, 5)} and X0 has {listed(others, 5)}: both "
-            "samples must have the same columns, in the same order."
+            f"X1 has the columns {listed(ours, 5)} and X0 has {listed(others, 5)}: "
+            "both samples must have the same columns, in the same order."
         )
     shapes = np.shape(X1), np.shape(X0)
     if len(shapes[0]) == len(shapes[1]) == 2 and shapes[0][1] != shapes[1][1]:

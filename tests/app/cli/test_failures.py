@@ -1,5 +1,6 @@
 """What goes wrong is a message and a status, wherever it goes wrong."""
 
+import sys
 import threading
 
 import pytest
@@ -25,6 +26,14 @@ def test_a_closed_standard_output_is_no_fault(monkeypatch):
     with pytest.raises(typer.Exit) as ended, failures():
         raise ValueError("No.")
     assert ended.value.exit_code == _failures.USAGE
+
+
+def test_an_interrupted_import_is_not_begun_again(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "missratio.exceptions", None)
+    with pytest.raises(typer.Exit) as ended, failures():
+        raise KeyboardInterrupt
+    assert ended.value.exit_code == _failures.INTERRUPTED
+    assert "nothing was written" in capsys.readouterr().err
 
 
 def test_a_traceback_can_be_asked_for(monkeypatch):

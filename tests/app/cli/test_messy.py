@@ -425,6 +425,16 @@ def test_what_an_estimator_refuses_names_file_class_and_column(
     assert f"{path}: {message}" in result.stderr
 
 
+def test_warnings_of_an_estimator_name_options(run, tmp_path, out):
+    lines = [[a, b + 100 * (y == "sick"), y] for a, b, y in
+             rows(n=600, labels=("well", "sick"))]  # fmt: skip
+    path = write(tmp_path / "t.csv", lines)
+    options = "--target y --controlled well --alpha 20% --method naive-bayes"
+    result = run("fit", path, *options.split(), "--out", out)
+    said = "Take --method kliep-cv, leave them out (--drop), or bring more denominator"
+    assert said in result.output
+
+
 def test_long_labels_are_cut_in_messages(run, tmp_path, out):
     path = write(tmp_path / "t.csv", rows(labels=("well", "sick", "x" * 1000)))
     options = ["--target", "y", "--controlled", "well"]

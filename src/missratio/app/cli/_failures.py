@@ -89,14 +89,15 @@ def _state(path: Path) -> tuple[int, ...] | None:
 
 def _told(error: BaseException, *, resumes: bool, written: bool) -> tuple[str, int]:
     """What to say of an error, and the status to leave with."""
-    from missratio.exceptions import Explained
-
     if isinstance(error, KeyboardInterrupt):
+        # Nothing is imported: what was interrupted may be an import of the same.
         if resumes:
             return "Interrupted. The same command goes on from here.", INTERRUPTED
         return "Interrupted." if written else "Interrupted: nothing was written.", (
             INTERRUPTED
         )
+    from missratio.exceptions import Explained
+
     text = phrased(error.message) if isinstance(error, Explained) else str(error)
     if isinstance(error, ValueError):
         status = _status(error)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from missratio._base.blocks import any_by_row
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.tables import Encoder, flat
 
@@ -50,7 +51,7 @@ def reasons(
                 else f"{text!r} of {column.name!r} is new"
             )
     # Of the rest the certificate's cap can be the reason, or a score that overflowed.
-    large = (np.abs(X[rows]) > _LARGE).any(axis=1)
+    large = any_by_row(np.abs(X[rows]) > _LARGE)
     found[rows] = [
         "; ".join(each) or (TOO_LARGE if is_large else TOO_RARE)
         for each, is_large in zip(parts, large.tolist(), strict=True)

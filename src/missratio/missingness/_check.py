@@ -161,6 +161,8 @@ def missingness_check(
     ('contradiction', 'φ expects 90% of column 0 missing, the table has 34%')
     """
     missingness = missingness.bound(column_names(X) if names is None else names)
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie strictly between 0 and 1, got {level}.")
     edges = _edges(X, missingness, level, odds_factor)
     return _checks(X, missingness, edges, level, complete, odds_factor, names)
 

@@ -268,11 +268,12 @@ def origin_part(data: Data) -> list[str]:
     """Where the report comes from."""
     origin = data["origin"]
     version = plain_text(data["model"]["version"])
-    lines = [f"Made by missratio {version} on {origin['date']}."]
+    lines = [f"Made by missratio {version} on {plain_text(origin['date'])}."]
     if origin["seed"] is not None:
         lines.append(f"Seed: {origin['seed']}.")
     if origin["command"]:
         lines.append(f"Command: {plain_text(origin['command'])}")
     if origin["sha256"]:
-        lines.append(f"Table: {plain_text(origin['file'])}, SHA-256 {origin['sha256']}")
+        file, digest = plain_text(origin["file"]), plain_text(origin["sha256"])
+        lines.append(f"Table: {file}, SHA-256 {digest}")
     return ["---", "\n".join(f"- {line}" for line in lines)]

@@ -43,6 +43,7 @@ class Remedy(StrEnum):
     """What to do about an error; the value is how Python says it."""
 
     PENALTY = "set l2 > 0"
+    COLUMN_PENALTY = "add a ridge penalty (KLIEP(l2=0.01) is a start)"
     FEWER_FEATURES = "use fewer features"
     MORE_ROWS = "bring more rows"
     DROP_COLUMNS = "drop them"

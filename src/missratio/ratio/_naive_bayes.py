@@ -191,7 +191,7 @@ class NaiveBayesRatio(BaseRatio):
                 "on its border.",
                 **self._named(without),
                 remedies=(
-                    Remedy.PENALTY,
+                    Remedy.COLUMN_PENALTY,
                     Remedy.DROP_COLUMNS,
                     "bring more denominator rows",
                 ),

@@ -130,6 +130,7 @@ def phrased(message: Message) -> str:
             Remedy.REJECT_ALL: "take --on-infeasible reject_all",
             Remedy.AS_OBSERVED: "take --deployment as-observed",
             Remedy.PENALTY: "take --method kliep-cv",
+            Remedy.COLUMN_PENALTY: "take --method kliep-cv",
             Remedy.DROP_COLUMNS: "leave them out (--drop)",
             Remedy.FEWER_FEATURES: "leave columns out (--drop)",
             Remedy.MODEL: "say why values are missing (--missingness learn or FILE, "

@@ -127,7 +127,9 @@ def _check_labels(truth: Any, predicted: Any, controlled_class: Any) -> None:
     """Refuse missing labels, and two or more of which none is the controlled one."""
     if truth.dtype.kind in "fO":
         # NaN alone differs from itself.
-        missing = np.array([label is None or label != label for label in truth])
+        missing = truth != truth
+        if truth.dtype.kind == "O":
+            missing |= np.array([label is None for label in truth], dtype=bool)
         if missing.any():
             raise ValueError(
                 f"y_true has no label for {missing.sum()} row(s), of which row "

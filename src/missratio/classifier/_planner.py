@@ -167,6 +167,16 @@ def sorted_scores(other_scores: ArrayLike) -> FloatArray:
     return scores
 
 
+def _pilot_scores(scores: ArrayLike) -> FloatArray:
+    controlled = np.asarray(scores, dtype=np.float64)
+    if controlled.ndim != 1 or not len(controlled):
+        raise ValueError(
+            "controlled_scores must hold one score or more, in one dimension: got "
+            f"shape {controlled.shape}."
+        )
+    return controlled
+
+
 def _drawn_sample(
     scores: FloatArray, n_rows: int, phi_max: float, rng: np.random.Generator
 ) -> CalibrationSample:
@@ -227,13 +237,7 @@ def expected_power(
         raise ValueError(f"phi_max must lie in [0, 1), got {phi_max}.")
     check_scalar(n_rows, "n_rows", Integral, min_val=0)
     check_scalar(n_draws, "n_draws", Integral, min_val=1)
-    controlled = np.asarray(controlled_scores, dtype=np.float64)
-    if controlled.ndim != 1 or not len(controlled):
-        raise ValueError(
-            "controlled_scores must hold one score or more, in one dimension: got "
-            f"shape {controlled.shape}."
-        )
-    other = sorted_scores(other_scores)
+    controlled, other = _pilot_scores(controlled_scores), sorted_scores(other_scores)
     rng = np.random.default_rng(random_state)
     draw = partial(_drawn_sample, controlled, n_rows, phi_max, rng)
     powers = np.zeros(n_draws)
@@ -241,6 +245,5 @@ def expected_power(
         chosen = make_rule(rule, training=draw(), complete=phi_max == 0.0)
         threshold = chosen.select(draw(), alpha, delta).threshold
         if threshold is not None:
-            above = len(other) - np.searchsorted(other, threshold, side="right")
-            powers[i] = above / len(other)
+            powers[i] = (other > threshold).mean()
     return float(powers.mean())

@@ -118,18 +118,7 @@ def predict_table(
     check_writable(out, force=options.force, others=[source.path])
     labelling = labelling_of(model)
     _check_output(out, keep, labelling)
-    source.check_header()
-    for option, names in (("--keep", keep), ("--drop", drop)):
-        check_names(source, option, names)
-    encoder = model.encoder.with_marks(source.marks)
-    if needed := [name for name in drop if name in encoder.names]:
-        raise TableError(
-            f"--drop {listed(needed)}: the model needs that, and scores no row without "
-            "it. Fit another model with the same --drop."
-        )
-    allowed = [model.target, *model.dropped, *keep, *drop]
-    with about_file(source.path):
-        encoder.check_columns(source.names, allowed)
+    encoder = _encoder_for(model, source, keep, drop)
     if options.standard_errors:
         _check_standard_errors(model)
     labelled = model.target in source.names and model.target not in drop
@@ -159,6 +148,25 @@ def predict_table(
         if not done.rows:
             raise TableError(f"{source.path} has a header and no rows.")
     return done
+
+
+def _encoder_for(
+    model: FrameModel, source: TableFile, keep: list[str], drop: list[str]
+) -> Encoder:
+    """The model's encoder for this file, which has the columns that it needs."""
+    source.check_header()
+    for option, names in (("--keep", keep), ("--drop", drop)):
+        check_names(source, option, names)
+    encoder = model.encoder.with_marks(source.marks)
+    if needed := [name for name in drop if name in encoder.names]:
+        raise TableError(
+            f"--drop {listed(needed)}: the model needs that, and scores no row without "
+            "it. Fit another model with the same --drop."
+        )
+    allowed = [model.target, *model.dropped, *keep, *drop]
+    with about_file(source.path):
+        encoder.check_columns(source.names, allowed)
+    return encoder
 
 
 def _group_column(model: FrameModel, source: TableFile) -> list[str]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from missratio._base.typing import FloatArray
 from missratio.rows._class import ClassRows, Normalization
-from missratio.rows._labelled import LabelledBlock, LabelledSource
+from missratio.rows._labelled import LabelledBlock, LabelledSource, check_label_types
 from missratio.rows._merging import merge_sums
 from missratio.rows._source import MemorySource, RowBlock
 from missratio.rows._summary import WeightSums
@@ -236,6 +236,7 @@ def survey(
     share = min(1.0, DRAWN_NUMBERS / width / max(labelled.n_rows, 1))
     work = _Survey(missingness, labelled.names, share, linear, normalize)
     found = labelled.fold(work, _merge_found)
+    check_label_types(found)
     if len(found) != 2:
         shown = sorted(found, key=str)[:10]
         raise ValueError(

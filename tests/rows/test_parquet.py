@@ -1,5 +1,6 @@
 """Parquet files fit as the same rows in memory do, in bounded memory."""
 
+import tracemalloc
 from decimal import Decimal
 
 import numpy as np
@@ -334,6 +335,19 @@ class TestErrors:
         said = "can't be read" if change == "gone" else "written again"
         with pytest.raises(UnreadableFileError, match=rf"1\.parquet.*{said}"):
             mr.KLIEP().fit(source)
+
+    def test_a_column_of_texts_is_no_column_of_labels(self, tmp_path):
+        texts = [f"{row:05}" * 1000 for row in range(2000)]
+        pq.write_table(
+            pa.table({"a": np.ones(2000), "y": texts}), tmp_path / "t.parquet"
+        )
+        source = mr.scan_parquet(tmp_path, "y")
+        tracemalloc.start()
+        with pytest.raises(ValueError, match="have 2000 values and more"):
+            mr.KLIEP().fit(source)
+        # As an array of NumPy's texts they would take 40 MB.
+        assert tracemalloc.get_traced_memory()[1] < 2e6
+        tracemalloc.stop()
 
     def test_a_page_that_was_damaged_on_the_way(self, tmp_path):
         X, y = labelled(n_rows=900)

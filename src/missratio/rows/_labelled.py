@@ -14,6 +14,7 @@ from missratio._base.blocks import gathered
 from missratio._base.typing import FloatArray, IntArray
 
 _Result = TypeVar("_Result")
+MOST_LABELS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,16 @@ class LabelledSource(ABC):
 def is_collection(X: Any) -> bool:
     """Whether X is a Dask array or dataframe."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def check_label_count(count: int, where: str) -> None:
+    """Refuse a column of labels that has too many to be one."""
+    if count > MOST_LABELS:
+        raise ValueError(
+            f"The labels in {where} have {count} values and more, and a ratio needs "
+            "two classes. Name the column of labels by target=…, or keep the rows of "
+            "two."
+        )
 
 
 def check_label_types(labels: Iterable[Any]) -> None:

@@ -14,7 +14,12 @@ import numpy as np
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
 from missratio._files import ParquetFile, RowGroup, find_files, in_order
-from missratio.rows._labelled import BlockColumns, LabelledBlock, LabelledSource
+from missratio.rows._labelled import (
+    BlockColumns,
+    LabelledBlock,
+    LabelledSource,
+    check_label_count,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -261,13 +266,19 @@ def _labels(array: pa.Array, target: str, where: str) -> Any:
 
     if t.is_dictionary(array.type):
         array = array.dictionary_decode()
+    if array.null_count:
+        raise _without_label(target, where)
+    if _kind(array.type) == "text":
+        # A text for each row would take much memory where texts are long.
+        coded = array.dictionary_encode()
+        check_label_count(len(coded.dictionary), where)
+        return np.array(coded.dictionary.to_pylist(), dtype=str)[coded.indices]
     if t.is_decimal(array.type):
         array = array.cast(pa.float64())
     labels = array.to_numpy(zero_copy_only=False)
-    unknown = array.null_count or (labels.dtype.kind == "f" and np.isnan(labels).any())
-    if unknown:
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise _without_label(target, where)
-    return labels.astype(str) if labels.dtype.kind == "O" else labels
+    return labels
 
 
 def _without_label(target: str, where: str) -> ValueError:

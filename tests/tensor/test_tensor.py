@@ -151,6 +151,10 @@ def test_tensors_of_the_cpu_are_read_as_arrays():
     np.testing.assert_array_equal(
         found.predict_ratio(torch.as_tensor(X)), expected.predict_ratio(X)
     )
+    half = torch.as_tensor(X).bfloat16()
+    np.testing.assert_array_equal(
+        mr.KLIEP().fit(half, y).coef_, mr.KLIEP().fit(half.float().numpy(), y).coef_
+    )
 
 
 @pytest.mark.parametrize(

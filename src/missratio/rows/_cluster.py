@@ -83,7 +83,7 @@ def _explained() -> Iterator[None]:
     except (ValueError, UnreadableFileError):
         raise
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"[:SHOWN]
+        said = f"{type(error).__name__}: {error}"[:SHOWN].rstrip(". ")
         raise RuntimeError(
             f"The cluster couldn't work on its rows: {said}. "
             "The client or the cluster was closed, a worker was lost with rows that "

@@ -75,6 +75,9 @@ class Parameters:
         if features.shape[-1] == 1:
             # Elementwise, in whatever order the rows lie in memory.
             score = features[..., 0] * coef
+        elif len(features) == 1:
+            # Like `row_sums`, without the interpreter lock.
+            score = np.dot(features[0], coef[0])[None]
         else:
             score = (features @ coef[..., None])[..., 0]
         if self.offset is not None:
@@ -168,10 +171,6 @@ def accumulate(
         in proportion to what they have to do with it.
     lowest : bool
         Whether to look for the lowest score, too.
-
-    Returns
-    -------
-    list of Sums, one for each term
     """
     single = features.dtype == np.float32
     if single and at.centre is not None and not at.about_zero:

@@ -5,8 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import binom
 from sklearn.preprocessing import StandardScaler
@@ -241,20 +239,6 @@ def test_nothing_missing_and_nothing_observed():
     assert check.verdict == "contradiction"
     (check,) = mr.missingness_check(Z * np.nan, mr.LogisticMissingness(0.0, [1.0]))
     assert check.verdict == "consistent"
-
-
-@given(
-    st.lists(st.floats(1.0, 1e12) | st.just(0.0), min_size=1, max_size=60),
-    st.integers(0, 60),
-)
-def test_sums_add_up(weights, place):
-    w = np.array(weights)
-    both = WeightEvidence.of(w[:place]) + WeightEvidence.of(w[place:])
-    whole = WeightEvidence.of(w)
-    np.testing.assert_allclose(both.growth, whole.growth, rtol=1e-9, atol=1e-9)
-    assert both.n_observed == whole.n_observed
-    assert (both.least, both.largest) == (whole.least, whole.largest)
-    assert both.total == pytest.approx(whole.total)
 
 
 def test_weights_may_come_as_edges():

@@ -1,4 +1,4 @@
-"""Tensors and arrays of other libraries give the numbers of NumPy's arrays."""
+"""Tensors give the numbers of NumPy's arrays."""
 
 import os
 import subprocess
@@ -10,7 +10,9 @@ import pytest
 import missratio as mr
 from missratio.missingness import Block, BlockMissingness
 from missratio.ratio import _streamed
+from missratio.rows import ModelWeighing
 from missratio.tensor import _arrays
+from missratio.tensor._source import device_weights
 
 torch = pytest.importorskip("torch")
 N_COLUMNS = 5
@@ -85,6 +87,16 @@ def test_missing_values_weigh_the_same_there(missingness, sort):
     for label, size in sizes.items():
         assert ratio.effective_sample_size_[label].observed == size.observed
         np.testing.assert_allclose(ratio.effective_sample_size_[label].kish, size.kish)
+
+
+def test_weights_keep_their_digits_where_hardly_any_value_is_observed():
+    log_odds = np.linspace(-40.0, 36.0, 200)
+    phi = mr.LogisticMissingness(0.0, 1.0)
+    rows = torch.as_tensor(log_odds[:, None])
+    found = device_weights(ModelWeighing(phi), rows, 1)[:, 0]
+    np.testing.assert_allclose(found, 1.0 + np.exp(log_odds), rtol=1e-15)
+    with pytest.raises(ValueError, match="φ is 1"):
+        device_weights(ModelWeighing(phi), rows + 4.0, 1)
 
 
 @pytest.mark.usefixtures("as_device")
@@ -189,17 +201,6 @@ def test_tensors_under_array_api_dispatch():
     # SciPy reads its switch when it is imported.
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
     subprocess.run([sys.executable, "-c", DISPATCHED], check=True, env=environment)
-
-
-def test_array_api_strict():
-    strict = pytest.importorskip("array_api_strict")
-    X, y = labelled(sort=False, n_rows=2000)
-    expected = mr.KLIEP().fit(X, y)
-    found = mr.KLIEP().fit(strict.asarray(X), strict.asarray(y))
-    np.testing.assert_array_equal(found.coef_, expected.coef_)
-    np.testing.assert_array_equal(
-        found.predict_ratio(strict.asarray(X)), expected.predict_ratio(X)
-    )
 
 
 def test_cupy_arrays_are_fitted_where_they_lie():

@@ -33,6 +33,19 @@ def any_by_row(mask: BoolArray) -> BoolArray:
     return reduce(np.logical_or, mask.T)
 
 
+def inverse_where_positive(values: FloatArray) -> FloatArray:
+    """One over the values, 0 where they are 0.
+
+    Examples
+    --------
+    >>> inverse_where_positive(np.array([0.5, 0.0]))
+    array([2., 0.])
+    """
+    inverse = np.zeros(values.shape)
+    np.divide(1.0, values, out=inverse, where=values > 0.0)
+    return inverse
+
+
 def rows_with_nan(X: FloatArray) -> BoolArray:
     """Say which rows of a floating table hold a NaN.
 

@@ -64,12 +64,7 @@ def told(
 
 
 def listens(estimator: Any) -> bool:
-    """Whether it has callbacks.
-
-    Parameters
-    ----------
-    estimator : estimator
-    """
+    """Whether it has callbacks."""
     return bool(getattr(estimator, "_skl_callbacks", None))
 
 

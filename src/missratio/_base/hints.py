@@ -8,15 +8,19 @@ from typing import Any
 _KINDS = {bool: "booleans", int: "integers", float: "floats", str: "strings"}
 
 
-def listed(choices: Iterable[object]) -> str:
-    """List choices for an error message.
+def listed(choices: Iterable[object], most: int | None = None) -> str:
+    """List choices for an error message, so many of them at most.
 
     Examples
     --------
     >>> listed(["linear", "gaussian"])
     "'linear', 'gaussian'"
+    >>> listed(["linear", "gaussian"], most=1)
+    "'linear' and 1 more"
     """
-    return ", ".join(repr(choice) for choice in choices)
+    shown = [repr(choice) for choice in choices]
+    more = 0 if most is None else len(shown) - most
+    return ", ".join(shown[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

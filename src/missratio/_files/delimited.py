@@ -151,14 +151,7 @@ def csv_lines(file: RegularFile, dialect: Dialect) -> Iterator[tuple[int, list[s
 def csv_batches(
     file: RegularFile, dialect: Dialect, columns: Sequence[str]
 ) -> Iterator[Any]:
-    """Record batches of some columns, every cell as the text that it is.
-
-    Parameters
-    ----------
-    file : RegularFile
-    dialect : Dialect
-    columns : sequence of str
-    """
+    """Record batches of some columns, every cell as the text that it is."""
     import pyarrow
     from pyarrow import csv as arrow_csv
 

@@ -26,12 +26,7 @@ _BUFFER = 2**20
 
 
 class TableFile(ABC):
-    """A table in a file; nothing but its header is read before it is asked for.
-
-    Parameters
-    ----------
-    file : RegularFile
-    """
+    """A table in a file; nothing but its header is read before it is asked for."""
 
     def __init__(self, file: RegularFile) -> None:
         self.file, self.path = file, file.path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
@@ -14,6 +15,9 @@ from missratio._base.hints import listed
 from missratio._files.kinds import RegularFile
 from missratio.exceptions import TableError
 
+EXCEL_LINES = 1_048_576
+# Excel keeps 15 digits.
+_EXCEL_INTEGERS = 10**15
 MOST_UNPACKED = 2**28
 MOST_CELLS = 20_000_000
 _SECONDS = 120
@@ -155,6 +159,20 @@ def _unreadable(file: RegularFile, reason: str) -> TableError:
         "it again, without a password and without cells far away from the table, or "
         "save the sheet as CSV."
     )
+
+
+def write_cell(sheet: Any, line: int, place: int, cell: Any, style: Any = None) -> None:
+    """Write a cell of xlsxwriter's; what isn't a number that Excel keeps is a text.
+
+    So no name is taken for a formula, and no long number is rounded.
+    """
+    is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
+    if cell is None:
+        sheet.write_blank(line, place, None, style)
+    elif is_number and math.isfinite(cell) and abs(cell) < _EXCEL_INTEGERS:
+        sheet.write_number(line, place, cell, style)
+    else:
+        sheet.write_string(line, place, str(cell), style)
 
 
 def close_workbook(book: Any) -> None:

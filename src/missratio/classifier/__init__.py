@@ -6,7 +6,11 @@ from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier._certificate import Certificate, named, rows_of
 from missratio.classifier._class_scores import ClassScores
 from missratio.classifier._class_search import ClassSearch
-from missratio.classifier._comparison import CandidatePower, PowerComparison
+from missratio.classifier._comparison import (
+    CandidatePower,
+    PowerComparison,
+    measured_power,
+)
 from missratio.classifier._decisions import OrderedDecision, UnorderedDecision
 from missratio.classifier._grouped import GroupedNeymanPearsonClassifier
 from missratio.classifier._grouped_certificate import (
@@ -65,6 +69,7 @@ __all__ = [
     "check_same_rows",
     "complete_mask",
     "expected_power",
+    "measured_power",
     "missingness_parameters",
     "named",
     "query_budget",

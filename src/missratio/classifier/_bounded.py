@@ -197,7 +197,6 @@ class BoundedClass:
         -------
         certificate : Certificate
             Its threshold is infinite where none is certified.
-        calibration : Calibration
         """
         checks: tuple[MissingnessCheck, ...] = ()
         scored = ScoredRows(self.rows, score(self.rows))

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
@@ -37,7 +36,7 @@ from missratio.classifier._models import (
 from missratio.classifier._predicted import with_low_stratum
 from missratio.classifier._promise import Promise
 from missratio.classifier._reading import read_rows
-from missratio.classifier._scores import complete_mask, score_rows
+from missratio.classifier._scores import scorable, score_rows
 from missratio.classifier._target import (
     TargetRatio,
     learn_target,
@@ -127,10 +126,7 @@ class CalibratedClassifier(CertifiedClassifier):
         return ScoredRows(X, self._score(X))
 
     def _score(self, X: Any) -> FloatArray:
-        if self.deployment == "complete" and not issparse(X):
-            rows = complete_mask(X)
-        else:
-            rows = np.ones(X.shape[0], dtype=bool)
+        rows = scorable(X, self.deployment)
         return score_rows(self.estimator_, X, rows, self._sign)
 
     def _read_inclusion(

@@ -208,19 +208,37 @@ class Certificate:
                 "It still holds if the target's density ratio is wrong by a factor of "
                 f"up to {self.target_factor:.3g}, either way."
             )
-        if self.sensitivity is None:
-            return lines
-        if self.sensitivity < NO_SLACK:
-            exact = "It has no slack: it needs φ to be exact."
-            lines.append(
-                "Beyond that it has no slack." if self.missingness_delta else exact
-            )
-        else:
-            lines.append(
-                "It still holds if the odds of being missing are wrong by a factor of "
-                f"up to Γ = {self.sensitivity:.3g}, either way."
-            )
-        return lines
+        return lines + on_sensitivity(self.sensitivity, bool(self.missingness_delta))
+
+
+def on_sensitivity(sensitivity: float | None, learned: bool = False) -> list[str]:
+    """How far the odds of being missing may be wrong, beyond what was learned."""
+    if sensitivity is None:
+        return []
+    if sensitivity < NO_SLACK:
+        exact = "It has no slack: it needs φ to be exact."
+        return ["Beyond that it has no slack." if learned else exact]
+    return [
+        "It still holds if the odds of being missing are wrong by a factor of up to "
+        f"Γ = {sensitivity:.3g}, either way."
+    ]
+
+
+def together(
+    certificate: Any, promises: Sequence[str], more: Sequence[str] = ()
+) -> str:
+    """Several promises in words."""
+    return "\n".join(
+        [
+            "All of this holds together. The chance that any of it is wrong is at most "
+            f"{percent(certificate.delta)}, over the draw of the calibration rows:",
+            *(f"- {promise}" for promise in promises),
+            "It assumes:",
+            *(f"- {assumption}." for assumption in certificate.assumptions),
+            *more,
+            f"It holds {certificate.valid_while}.",
+        ]
+    )
 
 
 def percent(share: float) -> str:

@@ -20,6 +20,7 @@ from missratio.classifier._decisions import (
     UnorderedDecision,
 )
 from missratio.threshold import binomial_bound, binomial_tail
+from missratio.weights import effective_sample_size
 
 # Offsets that are tried for one class at a time, and how often all are gone through.
 CANDIDATES = 32
@@ -69,8 +70,7 @@ class ChoosingRows:
     @property
     def effective(self) -> float:
         """How many rows the weights are worth (Kish)."""
-        squares = float((self.weights**2).sum())
-        return float(self.weights.sum()) ** 2 / squares if squares else 0.0
+        return float(effective_sample_size(self.weights))
 
     def threshold(self, scores: FloatArray, share: float) -> float:
         """The smallest threshold with at most this share above it."""
@@ -190,12 +190,6 @@ def choose_offsets(choice: Choice, decision: UnorderedDecision) -> UnorderedDeci
     """Offsets with room for all bounds, and with the least error of the free classes.
 
     One class at a time is given the best of many offsets, until none changes.
-
-    Parameters
-    ----------
-    choice : Choice
-    decision : UnorderedDecision
-        To start from.
     """
     best, cost = decision, choice.cost(decision)
     for _ in range(SWEEPS):
@@ -240,11 +234,6 @@ def choose_levels(choice: Choice, decision: OrderedDecision) -> dict[int, float]
 
     What a class passes on, later ones have to place: less of it may leave them more
     room. The mean error of all classes decides.
-
-    Parameters
-    ----------
-    choice : Choice
-    decision : OrderedDecision
     """
     levels = dict(choice.levels)
 

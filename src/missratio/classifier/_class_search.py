@@ -15,12 +15,12 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._asked import Asked
 from missratio.classifier._choosing import NO_ROOM, Choice, ChoosingRows, choose
 from missratio.classifier._class_scores import ClassScores, Training
-from missratio.classifier._class_table import ClassTable, scorable
+from missratio.classifier._class_table import ClassTable
 from missratio.classifier._comparison import PowerComparison
 from missratio.classifier._decisions import Decision, UnorderedDecision
-from missratio.classifier._scores import complete_mask
+from missratio.classifier._scores import scorable
 from missratio.classifier._search import CandidateSearch
-from missratio.missingness import Missingness, RowInclusion
+from missratio.missingness import Missingness
 
 CROWDED = "bounded classes may leave each other no room"
 
@@ -132,12 +132,7 @@ class ClassSearch(CandidateSearch):
                 f"y must hold the labels 0, 1, …, got {labels}. Give the search to a "
                 "MulticlassNeymanPearsonClassifier, which takes any."
             )
-        if not self.candidates:
-            raise ValueError("There are no candidates to choose from: name some.")
-        given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-        drawn = None
-        if given is not None:
-            drawn = RowInclusion.of(given, complete_mask(X), X.shape[1], codes)
+        given, drawn = self._drawn(X, codes, inclusion)
         table = ClassTable(X, codes, labels, self.missingness, drawn, self.deployment)
         rows = _ClassRows(table, given, params)
         start = time.process_time()
@@ -223,12 +218,7 @@ class ClassSearch(CandidateSearch):
 
 
 def counted(asked: Asked) -> tuple[int, ...]:
-    """The classes whose errors candidates are compared by.
-
-    Parameters
-    ----------
-    asked : Asked
-    """
+    """The classes whose errors candidates are compared by."""
     decision = asked.undecided()
     free = decision.free if isinstance(decision, UnorderedDecision) else ()
     return free or tuple(range(len(asked.labels)))

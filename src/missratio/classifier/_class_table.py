@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from missratio._base.blocks import take_rows
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._models import calibration_model
-from missratio.classifier._scores import complete_mask
 from missratio.missingness import Missingness, RowInclusion
 from missratio.weights import complete_row_weights
 
@@ -118,10 +116,3 @@ class ClassTable:
                 )
         fitted, chosen, calibrated = (np.sort(np.concatenate(part)) for part in parts)
         return fitted, chosen, calibrated
-
-
-def scorable(X: Any, deployment: str) -> BoolArray:
-    """Which rows a classifier scores: all, or the complete ones."""
-    if deployment == "complete" and not issparse(X):
-        return complete_mask(X)
-    return np.ones(X.shape[0], dtype=bool)

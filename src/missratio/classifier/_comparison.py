@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray
+from missratio.weights import effective_sample_size
 
 # Rows of the controlled class above the threshold, and rows of the other class, with
 # fewer of which one candidate is as good as the next.
@@ -105,8 +106,7 @@ def too_few(is_other: BoolArray, weights: FloatArray, alpha: float, whole: str) 
         (is_other, "the other class", FEWEST_OTHER),
     ):
         own = weights[mine]
-        total = float((own**2).sum())
-        size = float(own.sum()) ** 2 / total if total else 0.0
+        size = float(effective_sample_size(own))
         if size < least:
             return (
                 f"the {np.count_nonzero(own)} {whole} of {whose} are worth {size:.0f} "

@@ -62,13 +62,7 @@ class GroupsAsked:
             )
 
     def levels(self, groups: list[Any]) -> dict[Any, float]:
-        """The level of each promise about the error; None stands for all rows.
-
-        Parameters
-        ----------
-        groups : list
-            Those that there are.
-        """
+        """The level of each promise about the error; None stands for all rows."""
         given = dict(self.group_alpha or {})
         for group in given:
             if group not in groups:

@@ -48,12 +48,7 @@ class GroupPromises:
     promise: Promise
 
     def refuse_too_few_rows(self, levels: Mapping[Any, float]) -> None:
-        """Refuse levels that a group's rows can't certify, whatever their scores.
-
-        Parameters
-        ----------
-        levels : mapping from group to float
-        """
+        """Refuse levels that a group's rows can't certify, whatever their scores."""
         if self.promise.on_infeasible != "raise":
             return
         for group, level in levels.items():
@@ -90,15 +85,6 @@ class GroupPromises:
         self, group: Any, level: float, score: Score, rng: np.random.Generator
     ) -> tuple[Certificate, Calibration]:
         """A threshold for the error of one group, or of all rows where it is None.
-
-        Parameters
-        ----------
-        group : object
-        level : float
-        score : callable
-            Gives the score of rows.
-        rng : Generator
-            For rules that draw.
 
         Raises
         ------

@@ -16,7 +16,7 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._certificate import Certificate
 from missratio.classifier._class_scores import Training
-from missratio.classifier._class_table import ClassTable, scorable
+from missratio.classifier._class_table import ClassTable
 from missratio.classifier._group_asked import GroupsAsked
 from missratio.classifier._group_promises import CONTROLLED, OTHER, GroupPromises
 from missratio.classifier._grouped_certificate import GroupedCertificate, KeptPromise
@@ -35,6 +35,7 @@ from missratio.classifier._meta import (
 from missratio.classifier._precision import PrecisionPromise
 from missratio.classifier._promise import Promise
 from missratio.classifier._reading import read_labelled, read_rows
+from missratio.classifier._scores import scorable
 from missratio.classifier._trust import ScoredRows, Trust
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import check_choice, two_classes

@@ -8,7 +8,13 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from missratio.classifier._certificate import Certificate, named, percent, rows_of
+from missratio.classifier._certificate import (
+    Certificate,
+    named,
+    percent,
+    rows_of,
+    together,
+)
 
 
 @dataclass(frozen=True)
@@ -161,15 +167,7 @@ class GroupedCertificate:
 
     def __str__(self) -> str:
         """The certificate in words."""
-        lines = [
-            "All of this holds together. The chance that any of it is wrong is at most "
-            f"{percent(self.delta)}, over the draw of the calibration rows:",
-            *(f"- {self._sentence(each)}" for each in self.promises),
-            "It assumes:",
-            *(f"- {assumption}." for assumption in self.assumptions),
-            f"It holds {self.valid_while}.",
-        ]
-        return "\n".join(lines)
+        return together(self, [self._sentence(each) for each in self.promises])
 
     def _sentence(self, promise: KeptPromise) -> str:
         any_of = self.certificates[0]

@@ -45,25 +45,16 @@ def read_groups(groups: Any, X: Any) -> Any:
 
 
 def warn_of_unknown_groups(members: list[Any], known: list[Any]) -> None:
-    """Warn where rows are of groups that have no threshold.
-
-    Parameters
-    ----------
-    members : list
-        The group of each row.
-    known : list
-        The groups that have one.
-    """
+    """Warn where rows are of groups that have no threshold."""
     have = set(known)
     unknown = [group for group in members if group not in have]
     if not unknown:
         return
     names = sorted(set(unknown), key=str)
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     hint = next(filter(None, (another_type(name, known) for name in names)), "")
     warnings.warn(
         f"{len(unknown)} of {len(members)} row(s) are of groups without a threshold, "
-        f"and get the controlled class: {listed(names[:SHOWN])}{more}. The groups with "
+        f"and get the controlled class: {listed(names, SHOWN)}. The groups with "
         f"one are {listed(known[:SHOWN])}{' …' if len(known) > SHOWN else ''}.{hint}",
         UnknownGroupWarning,
         stacklevel=3,

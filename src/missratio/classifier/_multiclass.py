@@ -21,12 +21,13 @@ from missratio.classifier._calibration import Calibration
 from missratio.classifier._certificate import Certificate
 from missratio.classifier._choosing import Choice, ChoosingRows, choose
 from missratio.classifier._class_scores import Training
-from missratio.classifier._class_table import ClassTable, scorable
+from missratio.classifier._class_table import ClassTable
 from missratio.classifier._decisions import Decision, UnorderedDecision
 from missratio.classifier._meta import DEPLOYMENTS, CertifiedClassifier, check_factor
 from missratio.classifier._multiclass_certificate import MulticlassCertificate
 from missratio.classifier._promise import Promise
 from missratio.classifier._reading import read_labelled, read_rows
+from missratio.classifier._scores import scorable
 from missratio.classifier._trade_off import TradeOff, trade_offs
 from missratio.classifier._trust import Trust
 from missratio.exceptions import NoCertificateError

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from missratio.classifier._certificate import (
-    NO_SLACK,
     Certificate,
     named,
+    on_sensitivity,
     percent,
     rows_of,
+    together,
 )
 
 
@@ -78,16 +79,8 @@ class MulticlassCertificate:
 
     def __str__(self) -> str:
         """The certificate in words."""
-        lines = [
-            "All of this holds together. The chance that any of it is wrong is at most "
-            f"{percent(self.delta)}, over the draw of the calibration rows:",
-            *(f"- {self._promise(each)}" for each in self.certificates),
-            "It assumes:",
-            *(f"- {assumption}." for assumption in self.assumptions),
-            *self._on_missingness(),
-            f"It holds {self.valid_while}.",
-        ]
-        return "\n".join(lines)
+        promises = [self._promise(each) for each in self.certificates]
+        return together(self, promises, on_sensitivity(self.sensitivity))
 
     def _promise(self, each: Certificate) -> str:
         kind = "complete " if each.deployment == "complete" else ""
@@ -104,13 +97,3 @@ class MulticlassCertificate:
             f"{percent(each.estimated_error)}, bound {percent(each.error_bound)}; rule "
             f"{each.rule!r}, {size}, delta {each.delta:.3g})."
         )
-
-    def _on_missingness(self) -> list[str]:
-        if self.sensitivity is None:
-            return []
-        if self.sensitivity < NO_SLACK:
-            return ["It has no slack: it needs φ to be exact."]
-        return [
-            "It still holds if the odds of being missing are wrong by a factor of up "
-            f"to Γ = {self.sensitivity:.3g}, either way."
-        ]

@@ -13,13 +13,13 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._comparison import (
     PowerComparison,
     measured_power,
     too_few,
 )
-from missratio.classifier._scores import complete_mask, score_rows
+from missratio.classifier._scores import complete_mask, scorable, score_rows
 from missratio.classifier._search import CandidateSearch
 from missratio.classifier._training import fit_estimator
 from missratio.missingness import Missingness, RowInclusion
@@ -136,12 +136,7 @@ class PowerSearch(CandidateSearch):
                 f"y must hold the labels 0 and 1, got {self.classes_.tolist()}. Give "
                 "the search to a NeymanPearsonClassifier, which takes any two."
             )
-        if not self.candidates:
-            raise ValueError("There are no candidates to choose from: name some.")
-        given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-        drawn = None
-        if given is not None:
-            drawn = RowInclusion.of(given, complete_mask(X), X.shape[1], labels)
+        given, drawn = self._drawn(X, labels, inclusion)
         rows = _Rows(X, labels, self.missingness, given, drawn, params)
         self.comparison_ = self._compared(rows)
         best = self.candidates[self.comparison_.chosen]
@@ -247,10 +242,7 @@ class _Rows:
     def scores(self, fitted: Any, index: IntArray, deployment: str) -> FloatArray:
         """Scores of some rows; −∞ for those that can't be scored."""
         X = take_rows(self.X, index)
-        scored: BoolArray = np.ones(len(index), dtype=bool)
-        if deployment == "complete":
-            scored = complete_mask(X)
-        return score_rows(fitted, X, scored, 1.0)
+        return score_rows(fitted, X, scorable(X, deployment), 1.0)
 
     def weights(self, deployment: str) -> FloatArray:
         """What each row stands for among rows to be classified."""

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import IntArray
+from missratio.classifier._bounded import Score
 from missratio.classifier._choosing import ChoosingRows
 from missratio.classifier._class_table import ClassTable
+from missratio.classifier._group_promises import CONTROLLED, OTHER
 from missratio.classifier._grouped_certificate import KeptPromise
 from missratio.classifier._trust import ScoredRows, Trust
-from missratio.classifier._upper_bound import error_bound_at
 from missratio.exceptions import NoCertificateError
-from missratio.threshold import Rule, binomial_bound, binomial_tail, make_rule
+from missratio.threshold import (
+    CalibrationSample,
+    Rule,
+    binomial_bound,
+    binomial_tail,
+    make_rule,
+)
 
-CONTROLLED, OTHER = 0, 1
 # Parts of α that the error may be certified at, so that the precision is kept.
 SHARES = tuple(2.0 ** -(step / 2) for step in range(13))
-Score = Callable[[Any], FloatArray]
+TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -146,3 +150,34 @@ class PrecisionPromise:
             self.delta,
             threshold,
         )
+
+
+def error_bound_at(
+    sample: CalibrationSample, rule: Rule, threshold: float, delta: float
+) -> float:
+    """An upper bound on P(score > threshold) that holds with probability 1 − δ.
+
+    By inverting a rule: the least level at which it certifies this threshold. A rule
+    that is wrong with probability δ at the true error is wrong here with no more.
+
+    Parameters
+    ----------
+    sample : CalibrationSample
+        Rows that had no part in the choice of the threshold.
+    rule : Rule
+        Fixed before their scores were seen, and monotone in the level.
+    threshold : float
+    delta : float
+    """
+
+    def certifies(level: float) -> bool:
+        chosen = rule.select(sample, level, delta).threshold
+        return chosen is not None and chosen <= threshold
+
+    low, high = 0.0, 1.0 - TOLERANCE
+    if not sample.n_observed or not certifies(high):
+        return 1.0
+    while high - low > TOLERANCE:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if certifies(middle) else (middle, high)
+    return high

@@ -30,10 +30,10 @@ class Promise:
     caps : bool
         Whether rows of large weight may be given up for a smaller bound, by giving
         them the controlled class.
-    cap : float or None
-        A cap that was chosen before.
     target : TargetRatio or None
         Of the population that the guarantee is for, where that is another.
+    cap : float or None
+        A cap that was chosen before.
     """
 
     alpha: float

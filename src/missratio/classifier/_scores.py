@@ -6,6 +6,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from scipy.sparse import issparse
 
 from missratio._base.blocks import in_double, rows_with_nan, take_rows
 from missratio._base.typing import BoolArray, FloatArray
@@ -31,6 +32,13 @@ def complete_mask(X: Any) -> BoolArray:
     if table.dtype.kind != "f":
         return np.ones(len(table), dtype=bool)
     return ~rows_with_nan(table)
+
+
+def scorable(X: Any, deployment: str) -> BoolArray:
+    """Which rows a classifier scores: all, or the complete ones."""
+    if deployment == "complete" and not issparse(X):
+        return complete_mask(X)
+    return np.ones(X.shape[0], dtype=bool)
 
 
 def probabilities(estimator: Any, X: Any, n_classes: int) -> FloatArray:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._comparison import CandidatePower
-from missratio.missingness import Missingness
+from missratio.classifier._scores import complete_mask
+from missratio.missingness import Missingness, RowInclusion
 
 # A candidate that can't be fitted is out of the comparison, and says why.
 _FAILURES = (ValueError, TypeError, ImportError, np.linalg.LinAlgError)
@@ -58,7 +60,6 @@ class CandidateSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC)
 
         Returns
         -------
-        share, standard_error : float or None
         cost : float
             By which candidates are ranked, the least first.
         note : str
@@ -69,6 +70,15 @@ class CandidateSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC)
     def _indistinct(self, rows: Any, index: IntArray) -> str:
         """Why these rows can't tell candidates apart; empty where they can."""
 
+    def _drawn(
+        self, X: Any, labels: IntArray, inclusion: ArrayLike | None
+    ) -> tuple[FloatArray | None, RowInclusion | None]:
+        """Inclusion probabilities as they were given, and as those of rows."""
+        if inclusion is None:
+            return None, None
+        given = np.asarray(inclusion, dtype=np.float64)
+        return given, RowInclusion.of(given, complete_mask(X), X.shape[1], labels)
+
     def _compare(
         self, rows: SearchRows
     ) -> tuple[list[CandidatePower], str, IntArray, str]:
@@ -76,11 +86,9 @@ class CandidateSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator, ABC)
 
         Last comes why nothing was compared, where that is so: then the best is the
         first.
-
-        Parameters
-        ----------
-        rows : SearchRows
         """
+        if not self.candidates:
+            raise ValueError("There are no candidates to choose from: name some.")
         start = time.process_time()
         # 1. Draw rows of each class, and deal them out to the parts.
         rng = np.random.default_rng(self.random_state)

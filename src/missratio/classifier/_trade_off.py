@@ -113,15 +113,7 @@ class TradeOff:
 def trade_offs(
     choice: Choice, decision: UnorderedDecision, labels: Sequence[Any]
 ) -> tuple[TradeOff, ...]:
-    """The trade-off of every pair of bounded classes, the tightest first.
-
-    Parameters
-    ----------
-    choice : Choice
-    decision : UnorderedDecision
-        With the offsets that were chosen.
-    labels : sequence
-    """
+    """The trade-off of every pair of bounded classes, the tightest first."""
     found = [
         _trade_off(choice, decision, pair, labels)
         for pair in combinations(decision.bounded, 2)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._base.blocks import take_rows
+from missratio._base.blocks import inverse_where_positive, take_rows
 from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness import Missingness, row_probability
 from missratio.missingness.arrays import column_names
@@ -96,8 +96,7 @@ def _read(
     else:
         known = check_inclusion(inclusion, table)
         product = known if known.ndim == 1 else row_probability(known)
-        weights = np.zeros(len(table))
-        np.divide(1.0, product, out=weights, where=product > 0.0)
+        weights = inverse_where_positive(product)
     if np.count_nonzero(weights) < 2:
         raise ValueError(
             f"X{label} has {np.count_nonzero(weights)} complete row(s) of "

@@ -22,10 +22,6 @@ def download(url: str, file: str) -> bytes:
     file : str
         The file's name within an archive.
 
-    Returns
-    -------
-    bytes
-
     Raises
     ------
     OSError

@@ -4,6 +4,7 @@ from missratio.evaluation._display import NPROCDisplay
 from missratio.evaluation._metrics import (
     ErrorScorer,
     Interval,
+    beta_interval,
     error_scorer,
     exact_interval,
     power,
@@ -36,6 +37,7 @@ __all__ = [
     "TradeOffDisplay",
     "TypeIErrorMonitor",
     "WatchedPoint",
+    "beta_interval",
     "compare_np_roc",
     "error_scorer",
     "exact_interval",

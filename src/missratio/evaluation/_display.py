@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._base.blocks import take_rows
 from missratio.classifier import complete_mask
 from missratio.evaluation._np_roc import NPROC, np_roc
+from missratio.evaluation._pyplot import pyplot
 
 
 class NPROCDisplay:
@@ -142,12 +143,7 @@ class NPROCDisplay:
         -------
         NPROCDisplay
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "NPROCDisplay draws with matplotlib: pip install 'missratio[report]'."
-            ) from error
+        plt = pyplot(self)
         if ax is None:
             _, ax = plt.subplots()
         label = name or self.estimator_name

@@ -48,10 +48,10 @@ def exact_interval(n_events: int, n_rows: int, confidence: float = 0.95) -> Inte
         raise ValueError(
             f"confidence must lie strictly between 0 and 1, got {confidence}."
         )
-    return _interval(n_events, n_rows, confidence)
+    return beta_interval(n_events, n_rows, confidence)
 
 
-def _interval(events: float, rows: float, confidence: float) -> Interval:
+def beta_interval(events: float, rows: float, confidence: float) -> Interval:
     """Clopper and Pearson's, of numbers that need not be whole."""
     tail = (1.0 - confidence) / 2.0
     low = beta.ppf(tail, events, rows - events + 1) if events else 0.0
@@ -78,7 +78,7 @@ class _Errors(NamedTuple):
             events = self.n_wrong if wrong else self.n_rows - self.n_wrong
             return exact_interval(events, self.n_rows, confidence)
         share = self.share if wrong else 1.0 - self.share
-        return _interval(share * self.size, self.size, confidence)
+        return beta_interval(share * self.size, self.size, confidence)
 
 
 def _errors(
@@ -328,13 +328,7 @@ class ErrorScorer:
 
 
 def row_weights_of(estimator: Any, X: Any, y: ArrayLike) -> FloatArray | None:
-    """What rows stand for where a classifier is for complete ones; None if all alike.
-
-    Parameters
-    ----------
-    estimator : estimator
-    X, y : array-like
-    """
+    """What rows stand for where a classifier is for complete ones; None if alike."""
     if isinstance(estimator, NeymanPearsonClassifier):
         weights: FloatArray | None = estimator.row_weights(X, y)
         return weights

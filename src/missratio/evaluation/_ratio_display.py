@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.typing import FloatArray
+from missratio.evaluation._pyplot import pyplot
 
 GRID = 200
 GRID_TWO = 60
@@ -186,12 +187,7 @@ class RatioDisplay:
         -------
         RatioDisplay
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "RatioDisplay draws with matplotlib: pip install 'missratio[report]'."
-            ) from error
+        plt = pyplot(self)
         if ax is None:
             _, ax = plt.subplots()
         self.ax_, self.figure_ = ax, ax.figure

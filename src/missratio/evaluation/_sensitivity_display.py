@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from missratio.classifier import SensitivityCurve, sensitivity_curve
+from missratio.evaluation._pyplot import pyplot
 
 
 class SensitivityDisplay:
@@ -53,13 +54,6 @@ class SensitivityDisplay:
         -------
         SensitivityDisplay
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "SensitivityDisplay draws with matplotlib: pip install "
-                "'missratio[report]'."
-            ) from error
         curve = self.curve
         panels = [
             (curve.odds, "odds of being missing wrong by a factor of up to Γ"),
@@ -67,7 +61,7 @@ class SensitivityDisplay:
         ]
         if curve.other is not None:
             panels.append((curve.other, "other class: log-odds per sd added to φ"))
-        self.figure_, self.axes_ = plt.subplots(
+        self.figure_, self.axes_ = pyplot(self).subplots(
             1,
             len(panels),
             figsize=(4.2 * len(panels), 3.6),

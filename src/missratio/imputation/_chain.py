@@ -82,14 +82,7 @@ def impute_chains(
     options: ChainOptions,
     seeds: Sequence[np.random.SeedSequence],
 ) -> list[Chain]:
-    """A chain for each seed, side by side where there are threads.
-
-    Parameters
-    ----------
-    population : Population
-    options : ChainOptions
-    seeds : sequence of SeedSequence
-    """
+    """A chain for each seed, side by side where there are threads."""
     with one_blas_thread(population.n_rows * len(population.columns)) as threads:
         if options.regressor is not None or options.classifier is not None:
             # They may have threads of their own.
@@ -101,14 +94,7 @@ def impute_chains(
 def impute_chain(
     population: Population, options: ChainOptions, rng: np.random.Generator
 ) -> Chain:
-    """Fit and draw, column by column and round by round.
-
-    Parameters
-    ----------
-    population : Population
-    options : ChainOptions
-    rng : Generator
-    """
+    """Fit and draw, column by column and round by round."""
     share = np.ones(population.n_rows)
     if options.bootstrap:
         share = rng.standard_exponential(population.n_rows)

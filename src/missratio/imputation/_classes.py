@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from missratio._base.blocks import any_by_row
+from missratio._base.hints import listed
 from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.imputation._columns import SHOWN
 from missratio.missingness import Missingness
-from missratio.missingness.arrays import listed
 from missratio.rows import check_missingness, weighed_twice
 
 Models = Mapping[Any, Missingness | None] | Missingness | Literal["ignore"]
@@ -155,4 +156,4 @@ def _by_entry(inclusion: FloatArray, missing: BoolArray, label: Any) -> FloatArr
 def columns_missing(missing: BoolArray, names: Sequence[str]) -> str:
     """Name the columns with missing entries, for a message."""
     columns = np.flatnonzero(missing.any(axis=0)).tolist()
-    return listed([repr(names[j]) for j in columns])
+    return listed([names[j] for j in columns], SHOWN)

@@ -9,11 +9,12 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from missratio._base.hints import did_you_mean
+from missratio._base.hints import did_you_mean, listed
 from missratio._base.typing import BoolArray, FloatArray
-from missratio.missingness.arrays import as_frame, as_numeric_array, listed
+from missratio.missingness.arrays import as_frame, as_numeric_array
 
 Categories = tuple[Any, ...]
+SHOWN = 5
 WORDS = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
@@ -89,7 +90,7 @@ class Columns:
         except KeyError as error:
             raise ValueError(
                 f"Column {self.names[column]!r} has the category {error.args[0]!r}, "
-                f"which it had not when fitted: there were {listed_values(known)}. "
+                f"which it had not when fitted: there were {listed(known, SHOWN)}. "
                 "Fit with rows that have it."
             ) from None
 
@@ -133,11 +134,6 @@ def category_codes(categories: Categories) -> FloatArray:
     return np.arange(len(categories), dtype=np.float64)
 
 
-def listed_values(values: Sequence[Any]) -> str:
-    """A few values for a message."""
-    return listed([repr(value) for value in values])
-
-
 def _values(X: Any, frame: nw.DataFrame[Any] | None, column: int) -> list[Any]:
     """The values of a column, None where missing."""
     values = X[:, column].tolist() if frame is None else frame[:, column].to_list()
@@ -169,7 +165,7 @@ def _chosen(categorical: Any, names: Sequence[str], automatic: BoolArray) -> Boo
         else:
             raise ValueError(
                 f"categorical_features must be 'auto', or name columns of X: got "
-                f"{each!r}, and X has {listed_values(names)}."
+                f"{each!r}, and X has {listed(names, SHOWN)}."
                 f"{did_you_mean(str(each), names)}"
             )
     return chosen

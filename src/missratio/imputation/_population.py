@@ -227,11 +227,6 @@ class Design:
 
     An entry that nothing was put into yet is seen as the median, or as the first
     category.
-
-    Parameters
-    ----------
-    n_rows : int
-    columns : sequence of Levels, of length d
     """
 
     def __init__(self, n_rows: int, columns: Sequence[Levels]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from missratio._base.typing import BoolArray, FloatArray
+from missratio.learning._categories import FEWEST_SHARED
 from missratio.learning._checks import (
     LEVEL,
     Check,
@@ -30,15 +31,13 @@ from missratio.learning._lookup_functions import LookupFunctions
 from missratio.learning._lookup_tests import carrying_share, form_test, others_test
 from missratio.learning._overidentified import Overidentification
 from missratio.learning._precision import lookup_covariance
-from missratio.missingness.arrays import listed
+from missratio.missingness.arrays import joined
 
 TEACHES_NOTHING = 5.0
 TEACHES_LITTLE = 20.0
 # Half of all weight on a smaller share of the observed rows hangs on a handful.
 CARRYING = 0.05
 FEWEST_ROWS = 40
-# Fewer missing rows may be the same by chance.
-FEWEST_SHARED = 5
 REMEDY = (
     "Don't weight by this φ: use looked-up values as data, or model φ in another way."
 )
@@ -63,25 +62,15 @@ def concluded(findings: Sequence[_Finding]) -> tuple[Check, ...]:
     n_tests = max(1, sum(found.p_value is not None for found in findings))
     checks = []
     for found in findings:
-        failed = found.fails
+        failed, p_value = found.fails, found.p_value
+        if p_value is not None:
+            failed = p_value * n_tests <= LEVEL
         sentence = found.bad if failed else found.good
-        if found.p_value is not None:
-            failed = found.p_value * n_tests <= LEVEL
-            sentence = found.bad if failed else found.good
-            sentence = f"{sentence[:-1]} (p = {found.p_value:.2g})."
-        if failed and found.p_value is not None:
-            sentence = f"{sentence} {REMEDY}"
-        checks.append(
-            Check(
-                found.kind,
-                found.feature,
-                found.source,
-                found.statistic,
-                found.p_value,
-                failed,
-                sentence,
-            )
-        )
+        if p_value is not None:
+            sentence = f"{sentence[:-1]} (p = {p_value:.2g})."
+            sentence += f" {REMEDY}" * failed
+        facts = found.kind, found.feature, found.source, found.statistic
+        checks.append(Check(*facts, p_value, failed, sentence))
     return tuple(checks)
 
 
@@ -136,7 +125,10 @@ def assess_features(
             fit = taught[j]
             findings.append(instrument_finding(fit, name, own))
             if fit.tests is not None:
-                findings += _from_tests(fit.tests, name, _told(fit.tests, name, names))
+                # A positive residual is an entry observed more often than φ says.
+                direction = -fit.tests.other_statistic
+                told = _dependence(name, fit.tests.other, direction, names)
+                findings += _from_tests(fit.tests, name, told)
             if j in fitted:
                 findings.append(_agreement(fit, fitted[j], name))
         findings += weights_finding(own, theta, name)
@@ -216,7 +208,7 @@ def _together(
         group = np.flatnonzero(shared[j]).tolist()
         if j != group[0]:
             continue
-        text = f"{listed([names[k] for k in group])}: they go missing in the same rows."
+        text = f"{joined([names[k] for k in group])}: they go missing in the same rows."
         bad = (
             f"{text} What the table taught of each takes entries to go missing "
             "independently. Look up values, or learn one φ for these columns "
@@ -233,16 +225,7 @@ def _together(
 def findings_of_rows(
     fit: TableFit, always: Sequence[str], called: str
 ) -> list[_Finding]:
-    """What columns that are always observed say of the φ of whole rows.
-
-    Parameters
-    ----------
-    fit : TableFit
-    always : sequence of str
-        Their names.
-    called : str
-        What the rows are, in words.
-    """
+    """What columns that are always observed say of the φ of whole rows."""
     if fit.tests is None:
         return []
     place, missed = fit.tests.other, fit.tests.other_statistic < 0.0
@@ -281,22 +264,11 @@ def _from_tests(tests: Overidentification, name: str, told: str) -> list[_Findin
     return [form, others]
 
 
-def _told(tests: Overidentification, name: str, names: Sequence[str]) -> str:
-    """What the second test of a feature finds."""
-    # A positive residual is an entry that is observed more often than φ says.
-    return _dependence(name, tests.other, -tests.other_statistic, names)
-
-
 def _dependence(name: str, place: int, direction: float, names: Sequence[str]) -> str:
     """In words: a feature that goes missing with a function of another column."""
     other = names[place % len(names)]
-    if place < len(names):
-        side = "high" if direction > 0.0 else "low"
-        return (
-            f"{name}: it goes missing more often where {other} is {side} than its own "
-            "value explains."
-        )
-    side = "missing" if direction > 0.0 else "observed"
+    sides = ("high", "low") if place < len(names) else ("missing", "observed")
+    side = sides[0] if direction > 0.0 else sides[1]
     return (
         f"{name}: it goes missing more often where {other} is {side} than its own "
         "value explains."

@@ -117,15 +117,7 @@ def _category(columns: IntArray, rows: FloatArray) -> Category:
 def shadows_of(
     category: Category, scored: ScoredTable, names: tuple[str, ...]
 ) -> dict[str, FloatArray]:
-    """What the other columns say of a category: values, and which are missing.
-
-    Parameters
-    ----------
-    category : Category
-    scored : ScoredTable
-    names : tuple of str
-        Of all columns.
-    """
+    """What the other columns say of a category: values, and which are missing."""
     shadows = {}
     for j, name in enumerate(names):
         if j in category.columns:

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from missratio._base.blocks import any_by_row
 from missratio._base.typing import FloatArray
 from missratio.learning._evidence import Evidence, Fits, fit_evidence
-from missratio.missingness.arrays import check_no_partial_row, listed
+from missratio.missingness.arrays import check_no_partial_row, joined
 
 Fitted = dict[int, tuple[FloatArray, Evidence]]
 """Parameters by place, intercepts not yet corrected, and what they were fitted to."""
@@ -40,7 +40,7 @@ def evidence_of_features(
             evidence.append(found if not found.constant[0] else found.without_slope())
     if unseen:
         raise ValueError(
-            f"Column(s) {listed(unseen)} are never observed: what is always missing "
+            f"Column(s) {joined(unseen)} are never observed: what is always missing "
             "can't be weighted back. Leave them out."
         )
     return evidence
@@ -77,7 +77,7 @@ def evidence_of_rows(
     if evidence.constant.any():
         flat = [names[j] for j in np.flatnonzero(evidence.constant)]
         raise ValueError(
-            f"Column(s) {listed(flat)} are constant: their slope can't be learned. "
+            f"Column(s) {joined(flat)} are constant: their slope can't be learned. "
             "Leave them out."
         )
     return [evidence]
@@ -102,14 +102,14 @@ def _check_fits(fits: Fits, names: list[str]) -> None:
     separated = [names[i] for i in np.flatnonzero(fits.separated)]
     if separated:
         raise ValueError(
-            f"In {listed(separated)} the revealed values are separated from the "
+            f"In {joined(separated)} the revealed values are separated from the "
             "observed ones, so that no maximum of the likelihood exists. Use "
             "method='firth', or look up more values."
         )
     if not fits.converged.all():
         failed = [names[i] for i in np.flatnonzero(~fits.converged)]
         warnings.warn(
-            f"The missingness of {listed(failed)} was not learned to full precision: "
+            f"The missingness of {joined(failed)} was not learned to full precision: "
             "its values may be on very different scales. Rescale them, and look for "
             "outliers.",
             ConvergenceWarning,

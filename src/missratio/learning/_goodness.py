@@ -41,6 +41,27 @@ class GoodnessOfFit:
     statistic: FloatArray
     p_value: FloatArray
 
+    @classmethod
+    def of(cls, tested: Sequence[tuple[str, Evidence, FloatArray]]) -> GoodnessOfFit:
+        """Test evidences, by name, against fits with uncorrected intercepts."""
+        tests = [
+            form_test(evidence, theta) if len(theta) > 1 else (0.0, 1.0)
+            for _, evidence, theta in tested
+        ]
+        # Where revealed rows lie in the law of missing ones; ties in the middle.
+        ranks = [
+            ranks_in_laws(theta[1:] @ evidence.values, evidence)[
+                1, : evidence.n_revealed
+            ]
+            for _, evidence, theta in tested
+        ]
+        return cls(
+            tuple(name for name, _, _ in tested),
+            tuple(np.sort(own) for own in ranks),
+            np.array([statistic for statistic, _ in tests]),
+            np.array([p_value for _, p_value in tests]),
+        )
+
     def to_frame(self, backend: Any = "pandas") -> Any:
         """The test as a dataframe, a row for each feature.
 
@@ -59,33 +80,3 @@ class GoodnessOfFit:
             "p_value": self.p_value.tolist(),
         }
         return nw.from_dict(columns, backend=backend).to_native()
-
-
-def goodness_of_fit(
-    evidence: Sequence[Evidence], thetas: Sequence[FloatArray], names: Sequence[str]
-) -> GoodnessOfFit:
-    """Test each evidence against its fit.
-
-    Parameters
-    ----------
-    evidence : sequence of Evidence
-    thetas : sequence of ndarray
-        Their parameters, intercepts not corrected.
-    names : sequence of str
-    """
-    pairs = list(zip(evidence, thetas, strict=True))
-    tests = [
-        form_test(e, theta) if len(theta) > 1 else (0.0, 1.0) for e, theta in pairs
-    ]
-    return GoodnessOfFit(
-        tuple(names),
-        tuple(_ranks(e, theta) for e, theta in pairs),
-        np.array([statistic for statistic, _ in tests]),
-        np.array([p_value for _, p_value in tests]),
-    )
-
-
-def _ranks(evidence: Evidence, theta: FloatArray) -> FloatArray:
-    """Where revealed rows lie in the law of missing ones; ties in the middle."""
-    score = theta[1:] @ evidence.values
-    return np.sort(ranks_in_laws(score, evidence)[1, : evidence.n_revealed])

@@ -43,17 +43,13 @@ from missratio.learning._learn_input import (
     always_places,
     check_answers,
     check_columns,
-    names_of,
     places_of,
 )
 from missratio.learning._learned import LearnedMissingness
 from missratio.learning._scores import ScoredTable
 from missratio.learning._shadow import ShadowEvidence
 from missratio.missingness import Block, BlockMissingness
-from missratio.missingness.arrays import (
-    as_numeric_array,
-    listed,
-)
+from missratio.missingness.arrays import as_numeric_array, joined, names_or_numbers
 
 METHODS = ("firth", "ml")
 
@@ -156,7 +152,7 @@ def learn_missingness(
             f"method must be one of {list(METHODS)}, got {method!r}.{hint}"
         )
     table = as_numeric_array(X)
-    names = names_of(X, table.shape[1])
+    names = names_or_numbers(X, table.shape[1])
     if revealed is None:
         answers = np.full(table.shape, np.nan)
     else:
@@ -220,7 +216,7 @@ def _learn_category(
         tuple(names[j] for j in inputs),
         shadows or None,
         check,
-        listed([names[j] for j in category.columns]),
+        joined([names[j] for j in category.columns]),
     )
     return Block(category.columns, category.inputs, model)
 
@@ -343,7 +339,7 @@ def _check_taught(
     ]
     if unknown:
         raise ValueError(
-            f"Column(s) {listed(unknown)} have missing values and none revealed, and "
+            f"Column(s) {joined(unknown)} have missing values and none revealed, and "
             "there is no other column to learn from: why they are missing can't be "
             "learned. Look up some of them (plan_queries says which), or leave the "
             "columns out."
@@ -351,7 +347,7 @@ def _check_taught(
     unsolved = [names[j] for j, fit in taught.items() if not fit.converged]
     if unsolved:
         warnings.warn(
-            f"The missingness of {listed(unsolved)} was not learned from the table to "
+            f"The missingness of {joined(unsolved)} was not learned from the table to "
             "full precision. Look for outliers, and look up some missing values.",
             ConvergenceWarning,
             stacklevel=4,

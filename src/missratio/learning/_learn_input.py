@@ -14,7 +14,7 @@ from missratio.missingness.arrays import (
     as_frame,
     column_name,
     float_blocks,
-    listed,
+    joined,
 )
 
 
@@ -54,7 +54,7 @@ def always_observed_columns(
     if lossy.any():
         found = [names[places[j]] for j in np.flatnonzero(lossy)]
         raise ValueError(
-            f"Column(s) {listed(found)} have missing values: always_observed takes "
+            f"Column(s) {joined(found)} have missing values: always_observed takes "
             "columns that have none."
         )
     return {names[j]: values[:, i] for i, j in enumerate(places.tolist())}
@@ -65,11 +65,11 @@ def check_columns(X: Any, revealed: Any, names: tuple[str, ...]) -> None:
     frame = as_frame(revealed)
     if frame is None or as_frame(X) is None:
         return
-    found = tuple(frame.columns)
+    found = tuple(map(str, frame.columns))
     if len(found) == len(names) and found != names:
         raise ValueError(
-            f"revealed must have the columns of X, {listed(names)}, in their order: "
-            f"got {listed(found)}."
+            f"revealed must have the columns of X, {joined(names)}, in their order: "
+            f"got {joined(found)}."
         )
 
 
@@ -91,8 +91,3 @@ def check_answers(table: NDArray[Any], answers: NDArray[Any], source: Any) -> No
                 f"revealed has {values[row, column]} at {where}, which {why}. Only "
                 "cells that are missing can be revealed, by finite values."
             )
-
-
-def names_of(X: Any, width: int) -> tuple[str, ...]:
-    frame = as_frame(X)
-    return tuple(frame.columns) if frame is not None else tuple(map(str, range(width)))

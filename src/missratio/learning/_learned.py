@@ -12,7 +12,7 @@ from scipy.special import expit
 from missratio._base.typing import FloatArray
 from missratio.learning._checks import Check
 from missratio.learning._evidence import Evidence
-from missratio.learning._goodness import GoodnessOfFit, goodness_of_fit
+from missratio.learning._goodness import GoodnessOfFit
 from missratio.learning._precision import (
     covariance_of,
     fisher_information,
@@ -125,15 +125,12 @@ class LearnedMissingness(LogisticMissingness):
             Of the features that have values looked up.
         """
         names = ("rows",) if self.rowwise else self.feature_names
-        used = [
-            (evidence, self._thetas[j], names[j])
-            for j, evidence in enumerate(self.evidence)
-            if evidence is not None and evidence.n_revealed
-        ]
-        return goodness_of_fit(
-            [evidence for evidence, _, _ in used],
-            [theta for _, theta, _ in used],
-            [name for _, _, name in used],
+        return GoodnessOfFit.of(
+            [
+                (names[j], evidence, self._thetas[j])
+                for j, evidence in enumerate(self.evidence)
+                if evidence is not None and evidence.n_revealed
+            ]
         )
 
     def probability_band(
@@ -162,7 +159,7 @@ class LearnedMissingness(LogisticMissingness):
             return estimate, estimate
         table = as_numeric_array(X)
         lower, upper = np.empty_like(estimate), np.empty_like(estimate)
-        points = self._boundaries(delta)
+        points = self.region(delta)
         for rows in row_blocks((table.shape[0], table.shape[1] * 8)):
             block = table[rows].astype(np.float64, copy=False)
             if self.rowwise:
@@ -170,8 +167,10 @@ class LearnedMissingness(LogisticMissingness):
                 lower[rows], upper[rows] = expit(low), expit(high)
                 continue
             for j, boundary_points in enumerate(points):
-                low, high = _extremes(block[:, j][None], boundary_points)
-                lower[rows, j], upper[rows, j] = expit(low), expit(high)
+                # α + βz at each row, for every corner of the region.
+                scores = boundary_points[:, :1] + boundary_points[:, 1:] * block[:, j]
+                lower[rows, j] = expit(scores.min(axis=0))
+                upper[rows, j] = expit(scores.max(axis=0))
         unknown = np.isnan(estimate)
         lower[unknown] = upper[unknown] = np.nan
         return lower, upper
@@ -189,7 +188,22 @@ class LearnedMissingness(LogisticMissingness):
         list of ndarray of shape (n_points, 2), or rowwise (n_points, 1 + d)
             For each feature, points (intercept, slope) on the region's boundary.
         """
-        return self._boundaries(delta)
+        known = self._bounds_by_delta
+        if delta in known:
+            return known[delta]
+        each = delta / max(sum(e is not None for e in self.evidence), 1)
+        result = []
+        found = zip(self.evidence, self._thetas, strict=True)
+        for j, (evidence, theta) in enumerate(found):
+            if evidence is None:
+                result.append(np.array([[-np.inf, 0.0]]))
+                continue
+            points = _outline(evidence, theta, self._shadow_of(j), each)
+            result.append(
+                np.pad(points, ((0, 0), (0, not self.rowwise and 2 - len(theta))))
+            )
+        known[delta] = result
+        return result
 
     def _ellipsoid_extremes(
         self, rows: FloatArray, points: FloatArray
@@ -239,25 +253,6 @@ class LearnedMissingness(LogisticMissingness):
     def _bounds_by_delta(self) -> dict[float, list[FloatArray]]:
         return {}
 
-    def _boundaries(self, delta: float) -> list[FloatArray]:
-        """Corner points of each feature's region, of shape (n_points, width)."""
-        known = self._bounds_by_delta
-        if delta in known:
-            return known[delta]
-        each = delta / max(sum(e is not None for e in self.evidence), 1)
-        result = []
-        found = zip(self.evidence, self._thetas, strict=True)
-        for j, (evidence, theta) in enumerate(found):
-            if evidence is None:
-                result.append(np.array([[-np.inf, 0.0]]))
-                continue
-            points = _outline(evidence, theta, self._shadow_of(j), each)
-            result.append(
-                np.pad(points, ((0, 0), (0, not self.rowwise and 2 - len(theta))))
-            )
-        known[delta] = result
-        return result
-
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be computed again."""
         kept = ("intercept", "coef", "rowwise", "evidence", "method",
@@ -284,9 +279,3 @@ def _outline(
     centre, precision = table.levelled(centre, precision)
     both = evidence.n_revealed > 0
     return boundary(table, centre, precision, delta, from_estimate=both)
-
-
-def _extremes(columns: FloatArray, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Least and largest α + βᵀz over the points, at z of shape (width, n)."""
-    scores = points[:, :1] + points[:, 1:] @ columns
-    return scores.min(axis=0), scores.max(axis=0)

@@ -32,10 +32,6 @@ def form_test(evidence: Evidence, theta: FloatArray) -> tuple[float, float]:
         With values looked up, and a slope.
     theta : ndarray of shape (n_parameters,)
         Its intercept not corrected. Whole rows are ranked by their log-odds.
-
-    Returns
-    -------
-    statistic, p_value : float
     """
     score = theta[1:] @ evidence.values
     rank = ranks_in_laws(score, evidence).sum(axis=0) - 1.0
@@ -106,8 +102,6 @@ def others_test(
         values looked up, less one.
     p_value : float
         Bonferroni's over all functions.
-    place : int
-        Which of them.
     """
     probability = expit(theta[0] + theta[1:] @ evidence.values)
     weight = evidence.mass * probability * (1.0 - probability)

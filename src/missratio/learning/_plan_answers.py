@@ -8,16 +8,18 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from missratio._base.blocks import any_by_row
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import TableError
 from missratio.learning._plan_cells import MissingCells
-from missratio.learning._plan_fill import fill_table
 from missratio.learning._plan_lines import Answers, Levels, check_table
 from missratio.learning._plan_table import Columns, read_table
+from missratio.missingness.arrays import as_numeric_array, with_values
 
 REQUIRED = ("draw", "feature", "value", "key")
 BACKENDS = ("pandas", "polars", "pyarrow")
+_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +98,22 @@ class Revealed:
             and not found has the probability of those found, and NaN in `X_filled`: a
             ratio leaves it out, a certificate counts it as an error.
         """
-        return fill_table(self, X)
+        cells = MissingCells.of(X)
+        if cells.fingerprint != self.fingerprint:
+            raise ValueError(
+                "The answers are those of another table. X must be what it was when "
+                "the plan was made: the same rows and columns, and the same cells "
+                "missing."
+            )
+        answered = np.zeros(cells.missing.shape, dtype=bool)
+        inclusion = np.where(cells.missing, 0.0, 1.0)
+        for code in range(len(self.classes)):
+            rows = np.flatnonzero(self.codes == code)
+            of_class = _by_row if self.rowwise[code] else _by_entry
+            answered[rows], inclusion[rows] = of_class(self, cells.missing, code, rows)
+        values = np.array(as_numeric_array(X), dtype=np.float64)
+        values[answered] = self.table[answered]
+        return with_values(X, values), inclusion
 
     def __getitem__(self, label: Any) -> FloatArray:
         """The revealed values of one class, (n_class_rows, n_features)."""
@@ -134,6 +151,71 @@ class Revealed:
             f"<Revealed: {self.answered.sum()} of {self.asked.sum()} cells answered, "
             f"{n_rows} rows, {n_features} features>"
         )
+
+
+def _by_row(
+    revealed: Revealed, missing: BoolArray, code: int, rows: IntArray
+) -> tuple[BoolArray, FloatArray]:
+    """Which entries of a class's rows were found with all of their row, and how likely.
+
+    Returns entries found and inclusion probabilities, of shape (n_rows, n_columns).
+    """
+    lost = missing[rows]
+    incomplete = any_by_row(lost)
+    answered = incomplete & ~any_by_row(lost & np.isnan(revealed.table[rows]))
+    ended = answered | any_by_row(revealed.not_found[rows])
+    order = np.where(incomplete, revealed.order[rows].max(axis=1), 0)
+    drawn = _drawn(order, ended, _class_name(revealed, code))
+    n_found, n_pool = int((answered & drawn).sum()), int(incomplete.sum())
+    share = n_found / max(n_pool, 1)
+    inclusion = np.where(lost, np.where(drawn, share, 0.0)[:, None], 1.0)
+    return lost & (answered & drawn)[:, None], inclusion
+
+
+def _by_entry(
+    revealed: Revealed, missing: BoolArray, code: int, rows: IntArray
+) -> tuple[BoolArray, FloatArray]:
+    """The same where single entries were drawn, of every feature by itself."""
+    lost = missing[rows]
+    answered = ~np.isnan(revealed.table[rows])
+    ended = answered | revealed.not_found[rows]
+    order = revealed.order[rows]
+    inclusion = np.where(lost, 0.0, 1.0)
+    for column, feature in enumerate(revealed.feature_names):
+        pool = np.flatnonzero(lost[:, column])
+        name = ", ".join(
+            filter(None, [_class_name(revealed, code), f"feature {feature!r}"])
+        )
+        drawn = _drawn(order[pool, column], ended[pool, column], name)
+        found = np.count_nonzero(answered[pool, column][drawn])
+        inclusion[pool[drawn], column] = found / max(len(pool), 1)
+    return answered & (inclusion > 0.0), inclusion
+
+
+def _class_name(revealed: Revealed, code: int) -> str:
+    label = revealed.classes[code]
+    return "" if label is None else f"class {label!r}"
+
+
+def _drawn(order: IntArray, ended: BoolArray, name: str) -> BoolArray:
+    """Which of a pool were drawn: all up to the last answer, in drawing order.
+
+    Raises
+    ------
+    ValueError
+        If a line before the last answer was taken out: its row is not known then.
+    """
+    last = int(order[ended].max(initial=0))
+    drawn = (order > 0) & (order <= last)
+    absent = sorted(set(range(1, last + 1)) - set(order[drawn].tolist()))
+    if absent:
+        shown = listed(absent[:_SHOWN])
+        of = f" of {name}" if name else ""
+        raise ValueError(
+            f"Lines were taken out of the plan{of} before its last answer: draw "
+            f"{shown}. Put them back, blank or with 'not found' if nothing was found."
+        )
+    return drawn
 
 
 def as_native(columns: Columns, backend: str) -> Any:

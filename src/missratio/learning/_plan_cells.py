@@ -14,9 +14,9 @@ from missratio._base.hints import listed
 from missratio._base.typing import BoolArray, IntArray
 from missratio._files.numbers import canonical, is_null
 from missratio.missingness.arrays import (
-    as_frame,
     as_numeric_array,
     float_blocks,
+    names_or_numbers,
 )
 
 # Consonants only: no spreadsheet takes such a word for a number, a date or a boolean.
@@ -51,9 +51,7 @@ class MissingCells:
         missing = np.empty(array.shape, dtype=bool)
         for rows, block in float_blocks(array, X):
             missing[rows] = np.isnan(block)
-        frame = as_frame(X)
-        names = range(array.shape[1]) if frame is None else frame.columns
-        feature_names = tuple(str(name) for name in names)
+        feature_names = names_or_numbers(X, array.shape[1])
         _check_distinct(feature_names, "Features")
         if y is None:
             codes = np.zeros(len(missing), dtype=np.intp)

@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from missratio._base.blocks import any_by_row
+from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning._plan_cells import MissingCells
 from missratio.learning._plan_draw import Pool, proportional_counts
@@ -271,14 +271,17 @@ class _Draw:
 
     def normal(self, training: IntArray) -> FloatArray | None:
         """Σ₀⁻¹(μ₁ − μ₀), what the log-ratio of two normal laws comes to."""
-        rows, weights = self.pilot.rows, _inverse(self.inclusion[training])
+        rows, weights = (
+            self.pilot.rows,
+            inverse_where_positive(self.inclusion[training]),
+        )
         if np.count_nonzero(weights) < 2:
             return None
         mean = np.average(rows[training], axis=0, weights=weights)
         centred = rows[training] - mean
         spread = (weights * centred.T) @ centred / weights.sum()
         spread += np.diag(RIDGE * np.diagonal(spread) + np.finfo(np.float64).tiny)
-        worth = _inverse(self.cells)
+        worth = inverse_where_positive(self.cells)
         other = (worth * rows[self.pilot.is_other]).sum(axis=0)
         other /= np.maximum(worth.sum(axis=0), np.finfo(np.float64).tiny)
         return np.asarray(rows @ np.linalg.lstsq(spread, other - mean)[0])
@@ -294,13 +297,6 @@ class _Draw:
         worth = 1.0 / self.inclusion[used]
         model.fit(rows[used], is_other[used], logisticregression__sample_weight=worth)
         return np.asarray(model.decision_function(rows))
-
-
-def _inverse(inclusion: FloatArray) -> FloatArray:
-    """One over probabilities, 0 where they are 0."""
-    weights = np.zeros(inclusion.shape)
-    np.divide(1.0, inclusion, out=weights, where=inclusion > 0.0)
-    return weights
 
 
 def _completed(

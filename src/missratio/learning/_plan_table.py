@@ -14,7 +14,7 @@ from missratio._base.hints import listed
 from missratio._files import TableFile, open_table, written_whole
 from missratio._files.delimited import ragged
 from missratio._files.numbers import Mark, is_blank, with_formula, without_formula
-from missratio._files.workbooks import close_workbook
+from missratio._files.workbooks import EXCEL_LINES, close_workbook, write_cell
 from missratio.exceptions import DestinationError, Message, Remedy, TableError
 from missratio.missingness.arrays import as_frame
 
@@ -25,8 +25,6 @@ HOW_TO_FILL_IN = (
     "From the top down, as far as you get, in the units of the table. Write 'not "
     "found' where a value can't be had."
 )
-_EXCEL_LINES = 1_048_576
-_EXCEL_INTEGERS = 10**15
 _PACKAGES = {"pyarrow.parquet": "pyarrow", "xlsxwriter": "xlsxwriter"}
 
 
@@ -181,9 +179,9 @@ def _write_parquet(columns: Columns, path: Path) -> None:
 
 def _write_excel(columns: Columns, path: Path) -> None:
     n_lines = len(next(iter(columns.values())))
-    if n_lines >= _EXCEL_LINES:
+    if n_lines >= EXCEL_LINES:
         raise ValueError(
-            f"An Excel sheet has {_EXCEL_LINES} lines, and the plan {n_lines + 1}: "
+            f"An Excel sheet has {EXCEL_LINES} lines, and the plan {n_lines + 1}: "
             "write it as CSV or Parquet."
         )
     book = _optional_module("xlsxwriter").Workbook(path)
@@ -198,13 +196,7 @@ def _write_excel(columns: Columns, path: Path) -> None:
         if name == "value":
             sheet.write_comment(0, place, HOW_TO_FILL_IN)
         for line, cell in enumerate(cells, start=1):
-            if cell is None:
-                sheet.write_blank(line, place, None, style)
-            elif isinstance(cell, str | bool) or abs(cell) >= _EXCEL_INTEGERS:
-                # As text: no name is taken for a formula, no long number rounded.
-                sheet.write_string(line, place, str(cell), style)
-            else:
-                sheet.write_number(line, place, cell, style)
+            write_cell(sheet, line, place, cell, style)
     sheet.freeze_panes(1, 0)
     close_workbook(book)
 

@@ -140,12 +140,7 @@ def _supported(criterion: Criterion) -> Callable[[FloatArray], FloatArray]:
 
 @dataclass(frozen=True)
 class LookupCriterion:
-    """Twice the fall of Scott and Wild's likelihood; points are uncorrected (a, β).
-
-    Parameters
-    ----------
-    evidence : Evidence
-    """
+    """Twice the fall of Scott and Wild's likelihood; points are uncorrected (a, β)."""
 
     evidence: Evidence
     convex = True
@@ -195,11 +190,6 @@ class TableCriterion:
     values as there are: with weak instruments the region is a narrow band along
     τ = 0, which bends in (α, β). Of the share of missing values that was looked up, the
     intercept is known from these as well.
-
-    Parameters
-    ----------
-    shadow : ShadowEvidence
-    evidence : Evidence
     """
 
     shadow: ShadowEvidence

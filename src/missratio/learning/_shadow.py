@@ -217,7 +217,6 @@ def solve_moments(
     Returns
     -------
     theta : ndarray of shape (n_parameters,)
-    converged : bool
     """
     width = len(evidence.design)
     precision, pull = evidence.prior, np.zeros(width)

@@ -97,17 +97,6 @@ class WeightEvidence:
         """Sums of weights of shape (n,)."""
         return cls.of_columns(np.asarray(weights, dtype=np.float64)[:, None])[0]
 
-    def __add__(self, other: WeightEvidence) -> WeightEvidence:
-        return WeightEvidence(
-            self.n_rows + other.n_rows,
-            self.n_observed + other.n_observed,
-            self.odds + other.odds,
-            self.odds_squares + other.odds_squares,
-            min(self.least, other.least),
-            max(self.largest, other.largest),
-            self.growth + other.growth,
-        )
-
     @property
     def total(self) -> float:
         """Σ W."""

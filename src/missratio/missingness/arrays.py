@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from missratio._base.blocks import any_by_row, rows_with_nan
+from missratio._base.hints import listed
 from missratio._base.typing import FloatArray
 
 BLOCK_ENTRIES = 2**18
@@ -36,13 +37,7 @@ _USERS_NAMES: ContextVar[tuple[str, ...]] = ContextVar("_USERS_NAMES", default=(
 
 @contextmanager
 def columns_named(names: Sequence[str]) -> Iterator[None]:
-    """Name the columns of arrays in messages, where the user's table has names.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of all columns.
-    """
+    """Name the columns of arrays in messages, where the user's table has names."""
     token = _USERS_NAMES.set(tuple(names))
     try:
         yield
@@ -78,13 +73,13 @@ def text_columns_named(X: Any) -> Iterator[None]:
     except ValueError as error:
         frame = as_frame(X)
         columns = [] if frame is None else frame.iter_columns()
-        texts = [repr(column.name) for column in columns if not _converts(column)]
+        texts = [column.name for column in columns if not _converts(column)]
         if not texts:
             raise
         raise ValueError(
-            f"X must be numeric: column(s) {listed(texts)} are not. Leave them out, or "
-            "make numbers of them, such as by pandas.get_dummies or scikit-learn's "
-            "OneHotEncoder."
+            f"X must be numeric: column(s) {listed(texts, _LISTED)} are not. Leave "
+            "them out, or make numbers of them, such as by pandas.get_dummies or "
+            "scikit-learn's OneHotEncoder."
         ) from error
 
 
@@ -103,13 +98,31 @@ def _is_number(kind: Any) -> bool:
     return bool(kind.is_numeric() or kind == nw.Boolean)
 
 
+def names_or_numbers(X: Any, width: int) -> tuple[str, ...]:
+    """The names of a dataframe's columns; "0", "1", … for what has none."""
+    frame = as_frame(X)
+    return tuple(map(str, range(width) if frame is None else frame.columns))
+
+
+def with_values(X: Any, values: NDArray[Any]) -> Any:
+    """Values as an array, or as a dataframe like X."""
+    frame = as_frame(X)
+    if frame is None:
+        return values
+    columns = [
+        nw.new_series(name, values[:, j].copy(), backend=frame.implementation)
+        for j, name in enumerate(frame.columns)
+    ]
+    return frame.with_columns(*columns).to_native()
+
+
 def column_names(X: Any) -> list[str] | None:
     """The names of a dataframe's columns; None for what has none."""
     frame = as_frame(X)
     return None if frame is None else list(frame.columns)
 
 
-def listed(names: Sequence[str]) -> str:
+def joined(names: Sequence[str]) -> str:
     """Join names for a message, the first few of them where there are many."""
     more = len(names) - _LISTED
     return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
@@ -146,11 +159,11 @@ def as_numeric_array(X: Any) -> NDArray[Any]:
 
 def _array_from_frame(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
     schema = frame.schema
-    foreign = [repr(name) for name, dtype in schema.items() if not _is_number(dtype)]
+    foreign = [name for name, dtype in schema.items() if not _is_number(dtype)]
     if foreign:
         raise ValueError(
-            f"X must be numeric: column(s) {listed(foreign)} are not. Encode or drop "
-            "them."
+            f"X must be numeric: column(s) {listed(foreign, _LISTED)} are not. Encode "
+            "or drop them."
         )
     if any(dtype != nw.Float64 for dtype in schema.values()):
         frame = frame.select(nw.all().cast(nw.Float64))

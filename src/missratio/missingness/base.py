@@ -253,7 +253,8 @@ class Missingness(ABC):
                 self._fill_rows(out, block, observed)
             else:
                 observed = ~np.isnan(block)
-                self._fill_entries(out, block, observed)
+                known = self._evaluate_in_shape(block, block.shape)
+                np.copyto(out, known, where=observed)
             self._check_range(out, observed, may_be_one, rows.start, X)
         return probability
 
@@ -264,11 +265,6 @@ class Missingness(ABC):
             return
         rows = block if complete.all() else block[complete]
         out[complete] = self._evaluate_in_shape(rows, (len(rows),))
-
-    def _fill_entries(
-        self, out: FloatArray, block: FloatArray, observed: BoolArray
-    ) -> None:
-        np.copyto(out, self._evaluate_in_shape(block, block.shape), where=observed)
 
     def _evaluate_in_shape(self, X: FloatArray, shape: tuple[int, ...]) -> FloatArray:
         result = np.asarray(self._evaluate(X), dtype=np.float64)

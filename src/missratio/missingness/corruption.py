@@ -2,16 +2,15 @@
 
 from typing import Any, TypeVar
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from missratio.missingness.arrays import (
-    as_frame,
     as_numeric_array,
     check_no_partial_row,
     row_blocks,
+    with_values,
 )
 from missratio.missingness.base import Missingness
 
@@ -58,14 +57,7 @@ def corrupt(
         table, dtype=table.dtype if table.dtype.kind == "f" else np.float64
     )
     _lose(lossy, X, missingness, _generator(random_state))
-    frame = as_frame(X)
-    if frame is None:
-        return lossy  # type: ignore[return-value]
-    columns = [
-        nw.new_series(name, lossy[:, j].copy(), backend=frame.implementation)
-        for j, name in enumerate(frame.columns)
-    ]
-    result: Table = frame.with_columns(*columns).to_native()
+    result: Table = with_values(X, lossy)
     return result
 
 

@@ -11,7 +11,11 @@ import numpy as np
 from scipy.stats import chi2
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.missingness.arrays import as_frame, as_numeric_array, float_blocks
+from missratio.missingness.arrays import (
+    as_numeric_array,
+    float_blocks,
+    names_or_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -162,9 +166,8 @@ def missingness_patterns(X: Any) -> MissingnessPatterns:
     2     1   0.25          2    0, 1
     """
     table = as_numeric_array(X)
-    frame = as_frame(X)
     width = table.shape[1]
-    names = tuple(frame.columns) if frame is not None else tuple(map(str, range(width)))
+    names = names_or_numbers(X, width)
     # 1. Which rows have the same mask, most frequent first.
     masks = np.concatenate(
         [np.packbits(np.isnan(block), axis=1) for _, block in float_blocks(table, X)]

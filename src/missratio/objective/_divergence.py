@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from difflib import get_close_matches
 from typing import Literal
 
 import numpy as np
 from scipy.special import expit, log_expit
 
+from missratio._base.hints import did_you_mean
 from missratio._base.typing import FloatArray
 from missratio.objective._base import Combination, Expectations, Objective, Term
 
@@ -223,11 +223,9 @@ def as_divergence_objective(divergence: str | Divergence, link: Link) -> Objecti
         raise ValueError(f"link must be 'log' or 'identity', got {link!r}.")
     if isinstance(divergence, str):
         if divergence not in DIVERGENCES:
-            near = get_close_matches(divergence, DIVERGENCES, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
                 f"divergence must be one of {sorted(DIVERGENCES)} or a Divergence, "
-                f"got {divergence!r}.{hint}"
+                f"got {divergence!r}.{did_you_mean(divergence, DIVERGENCES)}"
             )
         divergence = DIVERGENCES[divergence]()
     if not isinstance(divergence, Divergence):

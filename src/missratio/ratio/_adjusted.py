@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from missratio._base.blocks import inverse_where_positive
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import looked_up_terms
@@ -84,8 +85,7 @@ def _by_draw(rows: ClassRows, required: BoolArray) -> ClassRows:
     block = rows.source.block(0, rows.n_rows)
     weights = rows.all_weights()
     assert weights is not None
-    inclusion = np.zeros(weights.shape)
-    np.divide(1.0, weights, out=inclusion, where=weights > 0.0)
+    inclusion = inverse_where_positive(weights)
     adjusted = np.empty(block.features.shape)
     for group in _same_columns(required):
         columns = np.flatnonzero(required[group[0]])

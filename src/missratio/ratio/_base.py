@@ -36,10 +36,6 @@ from missratio.solver import Status
 from missratio.tensor import as_numpy, is_tensor, on_host
 from missratio.weights import complete_row_weights
 
-Missingnesses = Any
-SOLVERS = ("auto", "newton", "lbfgs")
-NORMALIZATIONS = ("hajek", "horvitz-thompson", "regression")
-
 
 class BaseRatio(ClassifierMixin, BaseEstimator):
     """Fit, score and predict, given how a ratio is learned and evaluated."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -12,22 +12,23 @@ from sklearn.utils.validation import validate_data
 from missratio._base.typing import FloatArray
 from missratio.exceptions import DataError, Message, Remedy
 from missratio.objective import Objective
-from missratio.ratio._base import NORMALIZATIONS, SOLVERS, BaseRatio, check_choice
+from missratio.ratio._base import BaseRatio, SolverName, check_choice
 from missratio.ratio._parts import (
     JointProblem,
     JointSolution,
     Part,
     constant_features,
 )
-from missratio.ratio._penalty import PENALTY_WEIGHTS
+from missratio.ratio._penalty import PenaltyWeights
+from missratio.rows import Normalization
 
 # Squares of larger features, and of smaller ones than its inverse, leave the range.
 LARGEST = 1e150
 CHOICES = {
-    "normalize": NORMALIZATIONS,
-    "solver": SOLVERS,
+    "normalize": get_args(Normalization),
+    "solver": get_args(SolverName),
     "fallback": ("raise", "naive-bayes"),
-    "penalty_weights": PENALTY_WEIGHTS,
+    "penalty_weights": get_args(PenaltyWeights),
 }
 
 

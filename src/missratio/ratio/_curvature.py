@@ -67,7 +67,9 @@ class Curvature:
         result: FloatArray = self.slopes.T @ (self.outer @ (self.slopes @ vector))
         if self.problem.l2 is not None:
             result[:n_features] += self.problem.pull(vector[None, :n_features])[0]
-        coef, intercept = self.problem.split(vector[None])
+        # Once, not for every block: threads wait for each other in small operations.
+        single = vector.astype(self.samples[0].features.dtype)
+        coef, intercept = self.problem.split(single[None])
         at = Parameters(coef, None, intercept)
 
         def work(features: FloatArray, weights: FloatArray | None) -> FloatArray:

@@ -174,7 +174,9 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         rng = generator(self.random_state)
         bumps = Bumps.around(tables, self.centers, self.scale, rng)
         widths = self._widths(tables, bumps, rng)
-        trial = _Trial.of(tables, bumps, widths, self._n_folds, rng)
+        # Only mean matching leaves out folds; others leave out single rows.
+        n_folds = int(self.cv) if self.method == "kmm" else 1
+        trial = _Trial.of(tables, bumps, widths, n_folds, rng)
         found_at = told(
             self,
             "width",
@@ -200,11 +202,6 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
             "mean_test_score": -np.array([each.loss for each in candidates]),
             "standard_error": np.array([each.error for each in candidates]),
         }
-
-    @property
-    def _n_folds(self) -> int:
-        """Only mean matching leaves out folds; others leave out single rows."""
-        return int(self.cv) if self.method == "kmm" else 1
 
     def _widths(
         self, tables: TwoTables, bumps: Bumps, rng: np.random.Generator

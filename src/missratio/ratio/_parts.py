@@ -80,13 +80,7 @@ class JointSolution:
 
 @dataclass(frozen=True)
 class JointProblem:
-    """Parts that share no feature, and what was found of both classes' weights.
-
-    Parameters
-    ----------
-    parts : tuple of Part
-    numerator, denominator : WeightSums
-    """
+    """Parts that share no feature, and what was found of both classes' weights."""
 
     parts: tuple[Part, ...]
     numerator: WeightSums

@@ -21,7 +21,6 @@ from missratio.rows import (
 PenaltyWeights = Literal["uniform", "standard-error", "covariance"]
 # So many times a feature's variance leaves nothing of its coefficient.
 HELD = 1e8
-PENALTY_WEIGHTS = ("uniform", "standard-error", "covariance")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,7 @@ from missratio._base.summary import Summary, figure
 
 
 def summarize(ratio: Any) -> Summary:
-    """What a ratio was fitted to, how well it was solved, and its coefficients.
-
-    Parameters
-    ----------
-    ratio : BaseRatio
-        Fitted.
-    """
+    """What a ratio was fitted to, how well it was solved, and its coefficients."""
     check_is_fitted(ratio)
     names = _names(ratio)
     coef = [float(value) for value in getattr(ratio, "coef_", ())] if names else []

@@ -109,14 +109,6 @@ class Procedure(Protocol):
     ) -> dict[str, FloatArray]:
         """Run some runs at some points.
 
-        Parameters
-        ----------
-        points : sequence of float
-        runs : range
-            The numbers of the runs.
-        methods : sequence of str
-        conditions : Conditions
-
         Returns
         -------
         dict from method to ndarray of shape (n_runs, n_points)

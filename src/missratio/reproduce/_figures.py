@@ -117,11 +117,10 @@ def parts(result: Result) -> dict[str, Result]:
 def colour(method: str) -> str:
     """The colour of a curve, the same in all figures, and with φ known or learned."""
     fits = fits_of(method)
-    return COLOURS.get(fits) or COLOURS[_without_phi(fits)]
-
-
-def _without_phi(method: str) -> str:
-    return method.removesuffix(known("")).removesuffix(learned(""))
+    return (
+        COLOURS.get(fits)
+        or COLOURS[fits.removesuffix(known("")).removesuffix(learned(""))]
+    )
 
 
 def _rendered(draw: Callable[[Any], None]) -> dict[str, bytes]:

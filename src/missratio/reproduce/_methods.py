@@ -36,12 +36,7 @@ from missratio.reproduce._runs import RealRun
 
 @dataclass(frozen=True)
 class RunBatch:
-    """Runs whose columns stand side by side in one table.
-
-    Parameters
-    ----------
-    runs : sequence of RealRun
-    """
+    """Runs whose columns stand side by side in one table."""
 
     runs: Sequence[RealRun]
 

@@ -44,11 +44,6 @@ def published_source() -> str:
 def published_curves(experiment_id: str, x: tuple[float, ...]) -> dict[str, MeanCurve]:
     """The published curves of an experiment at the points x, as far as they are known.
 
-    Parameters
-    ----------
-    experiment_id : str
-    x : tuple of float
-
     Returns
     -------
     dict from method to MeanCurve

@@ -105,13 +105,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out.
-
-    Parameters
-    ----------
-    results : list of Result
-    summary : RunSummary
-    """
+    """What came out."""
 
     results: list[Result]
     summary: RunSummary
@@ -149,10 +143,6 @@ def reproduce(
         Told how many runs at points each experiment is going to make.
     tick : callable
         Told of every task that is done.
-
-    Returns
-    -------
-    Reproduction
     """
     if find_spec("matplotlib") is None:
         raise ModuleNotFoundError(
@@ -215,17 +205,7 @@ def _check_folder(out: Path, conditions: Conditions, *, force: bool) -> None:
 
 
 def load_results(folder: Path) -> dict[str, Result]:
-    """Read back what `reproduce` wrote, by experiment.
-
-    Parameters
-    ----------
-    folder : Path
-        What it wrote to.
-
-    Returns
-    -------
-    dict from id to Result
-    """
+    """Read back what `reproduce` wrote, by experiment."""
     seconds = json.loads((folder / "run.json").read_text())["seconds"]
     return {
         name: Result.from_parquet(

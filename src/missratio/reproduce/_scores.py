@@ -83,12 +83,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class SimulatedScore(ABC):
-    """What a method learned, in every run of a batch.
-
-    Parameters
-    ----------
-    draws : Draws
-    """
+    """What a method learned, in every run of a batch."""
 
     draws: Draws
 

@@ -92,12 +92,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Store:
-    """Finished tasks in a folder, by what they depend on.
-
-    Parameters
-    ----------
-    folder : Path
-    """
+    """Finished tasks in a folder, by what they depend on."""
 
     folder: Path
 

@@ -16,13 +16,12 @@ from missratio.rows._parquet import ParquetSource, scan_parquet
 from missratio.rows._partitions import by_partition
 from missratio.rows._refusals import weighed_twice
 from missratio.rows._source import (
-    BLOCK_ELEMENTS,
     MemorySource,
     RowBlock,
     Source,
     block_count,
 )
-from missratio.rows._streamed import StreamedSource, class_rows, survey, with_features
+from missratio.rows._streamed import PartlyDrawn, class_rows, survey, with_features
 from missratio.rows._summary import WeightCheck, WeightSums, weighted_sums
 from missratio.rows._weighing import (
     ClassModel,
@@ -40,7 +39,6 @@ from missratio.rows._weighing import (
 )
 
 __all__ = [
-    "BLOCK_ELEMENTS",
     "ClassModel",
     "ClassRows",
     "KnownWeights",
@@ -50,9 +48,9 @@ __all__ = [
     "ModelWeighing",
     "Normalization",
     "ParquetSource",
+    "PartlyDrawn",
     "RowBlock",
     "Source",
-    "StreamedSource",
     "Unweighted",
     "Weighing",
     "WeightCheck",

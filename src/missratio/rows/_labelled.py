@@ -107,7 +107,6 @@ class LabelledSource(ABC):
     ----------
     names : tuple of str
         Of the columns.
-    n_rows : int
     """
 
     names: tuple[str, ...]
@@ -175,17 +174,7 @@ def as_source(X: Any, y: Any) -> LabelledSource | None:
 
 
 def refuse_source(estimator: Any, X: Any, remedy: str) -> None:
-    """Refuse rows that are read block by block, or lie on a cluster.
-
-    Parameters
-    ----------
-    estimator : object
-        What needs them in memory.
-    X : object
-        As given to ``fit``.
-    remedy : str
-        What to do instead.
-    """
+    """Refuse rows that are read block by block, or lie on a cluster."""
     if isinstance(X, LabelledSource) or is_collection(X):
         raise TypeError(
             f"{type(estimator).__name__} needs all rows in memory, and these are read "

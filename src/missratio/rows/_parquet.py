@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from missratio._base.hints import listed
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
 from missratio._files import ParquetFile, RowGroup, find_files, in_order
@@ -153,7 +154,7 @@ def scan_parquet(
     if target not in schema.names:
         raise ValueError(
             f"There is no target column {target!r} in {first}; its columns are "
-            f"{_listed(schema.names)}. Where folders are named for it, as "
+            f"{listed(schema.names, SHOWN)}. Where folders are named for it, as "
             f"{target}=value, name the folder that holds them."
         )
     names = _columns(columns, schema.names, target, first)
@@ -176,8 +177,8 @@ def _columns(
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ValueError(
-            f"columns names {_listed(twice)} twice, and nothing tells a column from "
-            "itself. Name each once."
+            f"columns names {listed(twice, SHOWN)} twice, and nothing tells a column "
+            "from itself. Name each once."
         )
     return names
 
@@ -215,8 +216,8 @@ def _check_schema(
     lacking = [name for name in (*names, target) if name not in own]
     if lacking:
         raise ValueError(
-            f"{path} lacks column(s) {_listed(lacking)}; it has "
-            f"{_listed(schema.names)}. Name the columns that all files have by "
+            f"{path} lacks column(s) {listed(lacking, SHOWN)}; it has "
+            f"{listed(schema.names, SHOWN)}. Name the columns that all files have by "
             "columns=[…]."
         )
     for name in names:
@@ -285,9 +286,3 @@ def _without_label(target: str, where: str) -> ValueError:
     return ValueError(
         f"Column {target!r} lacks a label in {where}. Every row needs one."
     )
-
-
-def _listed(names: Iterable[str]) -> str:
-    shown = [repr(name) for name in names]
-    more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
-    return ", ".join(shown[:SHOWN]) + more

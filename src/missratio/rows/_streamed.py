@@ -35,8 +35,39 @@ DRAWN_NUMBERS = 8_000_000
 Evaluate = Callable[[FloatArray], FloatArray]
 
 
+class PartlyDrawn:
+    """Rows that lie elsewhere, of which some were drawn into memory."""
+
+    drawn: MemorySource
+    n_rows: int
+
+    @property
+    def table(self) -> FloatArray:
+        """The rows drawn."""
+        return self.drawn.table
+
+    @property
+    def features(self) -> FloatArray:
+        """Their basis features."""
+        return self.drawn.features
+
+    @property
+    def size(self) -> int:
+        """How many numbers the features of all rows are."""
+        return self.n_rows * int(self.features.shape[1])
+
+    def every(self, stride: int) -> MemorySource:
+        """Some rows in memory: every stride-th, or all that were drawn if fewer."""
+        times = stride * self.drawn.n_rows // max(self.n_rows, 1)
+        return self.drawn.every(max(1, times))
+
+    def row_number(self, row: int) -> int:
+        """Where a row is, for messages."""
+        return row
+
+
 @dataclass(frozen=True)
-class StreamedSource:
+class StreamedSource(PartlyDrawn):
     """The rows of one class, read from a source of labelled rows.
 
     On another process, where work on its blocks is done, it is only a name.
@@ -67,21 +98,6 @@ class StreamedSource:
         none = MemorySource.of(self.table[:0], self.features[:0])
         return type(self), (None, self.label, self.n_rows, none)
 
-    @property
-    def table(self) -> FloatArray:
-        """The rows drawn."""
-        return self.drawn.table
-
-    @property
-    def features(self) -> FloatArray:
-        """Their basis features."""
-        return self.drawn.features
-
-    @property
-    def size(self) -> int:
-        """How many numbers the features of all rows are."""
-        return self.n_rows * int(self.features.shape[1])
-
     def fold(
         self,
         work: Callable[[RowBlock], _Result],
@@ -97,15 +113,6 @@ class StreamedSource:
         found: _Result = self.labelled.fold(on_class, _MergeSome(merge))
         assert found is not None
         return found
-
-    def every(self, stride: int) -> MemorySource:
-        """Some rows in memory: every stride-th, or all that were drawn if fewer."""
-        times = stride * self.drawn.n_rows // max(self.n_rows, 1)
-        return self.drawn.every(max(1, times))
-
-    def row_number(self, row: int) -> int:
-        """Where a row is, for messages."""
-        return row
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._base.blocks import any_by_row
+from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import Missingness, drawn_together
 from missratio.rows._refusals import weighed_twice
@@ -166,9 +166,7 @@ def as_weighing(
     if inclusion.ndim == 2 and (inclusion == inclusion[:, :1]).all():
         # Rows that are there or not as a whole.
         inclusion = inclusion[:, 0]
-    seen = inclusion > 0.0
-    weights = np.zeros(inclusion.shape)
-    np.divide(1.0, inclusion, out=weights, where=seen)
+    weights = inverse_where_positive(inclusion)
     groups = None
     if inclusion.ndim == 2:
         together = drawn_together(inclusion)

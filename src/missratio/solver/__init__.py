@@ -12,19 +12,15 @@ from missratio.solver._pilot import (
 )
 from missratio.solver._proximal import proximal_newton
 from missratio.solver._quadratic import (
-    QuadraticSolution,
     least_on_simplex,
     quadratic_program,
 )
-from missratio.solver._result import Evaluate, Evaluation, Problem, Solution, Status
+from missratio.solver._result import Evaluation, Solution, Status
 from missratio.solver._truncated import truncated_newton
 
 __all__ = [
-    "Evaluate",
     "Evaluation",
     "MixtureSolution",
-    "Problem",
-    "QuadraticSolution",
     "Solution",
     "Status",
     "correlation_kept",

@@ -64,10 +64,6 @@ def lbfgs(
         Converged when no scaled gradient entry is larger. Below 1e-6 the line search
         can't tell values apart, and 1e-6 is taken.
     max_iter : int
-
-    Returns
-    -------
-    Solution
     """
     tol = max(tol, FINEST_TOL)
     search = _ScaledFunction(evaluate, scale, coarse, hessian_at)

@@ -50,10 +50,6 @@ def frozen_newton(
         As for `newton`.
     first : Evaluation, optional
         The evaluation at start, its Hessian an approximation.
-
-    Returns
-    -------
-    Solution
     """
     damped = partial(newton, evaluate, tol=tol, precision=precision)
     state = _Frozen.at(np.array(start), evaluate, first)

@@ -60,10 +60,6 @@ def newton(
         The evaluation at start, with its Hessian, where it is known.
     precision : float
         Relative rounding error of the objective's values.
-
-    Returns
-    -------
-    Solution
     """
     state = _State.at(np.array(start), evaluate, first, tol)
     _iterate(evaluate, state, _Limits(tol, max_iter, ROUNDING * precision))

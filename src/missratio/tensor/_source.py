@@ -17,6 +17,7 @@ from missratio.rows import (
     MemorySource,
     ModelWeighing,
     Normalization,
+    PartlyDrawn,
     RowBlock,
     Unweighted,
     Weighing,
@@ -36,7 +37,7 @@ DRAWN_ROWS = 4096
 
 
 @dataclass(frozen=True)
-class TensorSource:
+class TensorSource(PartlyDrawn):
     """The rows of one class in a tensor.
 
     What is asked of them often, sums and samples, is answered on the device; for the
@@ -64,21 +65,6 @@ class TensorSource:
     complete_sums: WeightSums
     weights: None = None
 
-    @property
-    def table(self) -> FloatArray:
-        """A few rows."""
-        return self.drawn.table
-
-    @property
-    def features(self) -> FloatArray:
-        """A few rows."""
-        return self.drawn.features
-
-    @property
-    def size(self) -> int:
-        """How many numbers there are."""
-        return self.n_rows * int(self.tensor.shape[1])
-
     def sample(self, total: FloatArray) -> TensorSample:
         """The complete rows as a sample of one problem."""
         n_rows = int(self.complete_sums.count[0])
@@ -100,15 +86,6 @@ class TensorSource:
                 host = as_numpy(rows)
                 results.append(work(RowBlock(host, host, None, start)))
         return merge(results)
-
-    def every(self, stride: int) -> MemorySource:
-        """Some rows on the host: every stride-th, or all that were drawn if fewer."""
-        times = stride * self.drawn.n_rows // max(self.n_rows, 1)
-        return self.drawn.every(max(1, times))
-
-    def row_number(self, row: int) -> int:
-        """Where a row is, for messages."""
-        return row
 
 
 def tensor_classes(
@@ -245,15 +222,16 @@ def device_weights(weighing: Weighing, rows: torch.Tensor, label: Any) -> torch.
         )
     model = weighing.model if isinstance(weighing, ModelWeighing) else None
     if type(model) in (LogisticMissingness, StepMissingness):
-        probability = _probability(model, values)
-        if probability.ndim == 1:
+        log_odds = _log_odds(model, values)
+        if log_odds.ndim == 1:
             missing = missing.any(dim=1)
-        if bool((probability >= 1.0).logical_and(~missing).any()):
+        if bool((log_odds.sigmoid() >= 1.0).logical_and(~missing).any()):
             raise ValueError(
                 f"Class {label!r}: φ is 1 for some rows: what is always missing can't "
                 "be weighted back."
             )
-        return torch.where(missing, 0.0, 1.0 / (1.0 - probability))
+        # 1/(1 − φ), without a difference that loses digits where φ is close to 1.
+        return torch.where(missing, 0.0, 1.0 + log_odds.exp())
     host = as_numpy(rows)
     found = weighing.weigh(RowBlock(host, host, None, 0))
     if found is None:
@@ -261,8 +239,8 @@ def device_weights(weighing: Weighing, rows: torch.Tensor, label: Any) -> torch.
     return torch.as_tensor(found, dtype=torch.float64, device=rows.device)
 
 
-def _probability(model: Any, values: torch.Tensor) -> torch.Tensor:
-    """φ of a logistic or step model."""
+def _log_odds(model: Any, values: torch.Tensor) -> torch.Tensor:
+    """Of φ by a logistic or step model."""
     import torch
 
     def tensor(parameter: Any) -> torch.Tensor:
@@ -276,11 +254,11 @@ def _probability(model: Any, values: torch.Tensor) -> torch.Tensor:
         linear = values @ slope if model.rowwise and slope.ndim else values * slope
         if model.rowwise and linear.ndim == 2:
             linear = linear.sum(dim=1)
-        return torch.sigmoid(tensor(model.intercept) + linear)
+        return tensor(model.intercept) + linear
     direction = tensor(model.direction)
     beyond = values @ direction if model.rowwise else values * direction
     above = beyond > tensor(model.threshold)
-    return torch.where(above, tensor(model.probability), 0.0)
+    return torch.where(above, tensor(model.probability).logit(), -torch.inf)
 
 
 @dataclass(frozen=True)

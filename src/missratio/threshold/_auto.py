@@ -64,7 +64,6 @@ class AutoRule(Rule):
 
         Returns
         -------
-        rule : Rule
         root_error : float
             The mean of √μ, μ the error that it should certify.
         """

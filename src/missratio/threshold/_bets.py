@@ -166,7 +166,6 @@ def tune_bet(
 
     Returns
     -------
-    bet : Bet
     root_error : float
         The mean of √μ over the draw of the calibration rows, μ the type I error at the
         threshold that is certified, and 0 where none is.

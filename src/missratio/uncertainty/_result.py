@@ -13,7 +13,7 @@ from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray, IntArray
 from missratio.learning import LearnedMissingness, was_learned_from
 from missratio.missingness import BlockMissingness, Missingness
-from missratio.missingness.arrays import listed
+from missratio.missingness.arrays import joined
 from missratio.ratio import (
     JointRatio,
     NaiveBayesRatio,
@@ -217,7 +217,7 @@ def _warn_if_unreliable(uncertainty: RatioUncertainty) -> None:
     names = feature_names(uncertainty.ratio)
     parts = []
     if uncertainty.undetermined:
-        unknown = listed([repr(names[j]) for j in uncertainty.undetermined])
+        unknown = joined([repr(names[j]) for j in uncertainty.undetermined])
         parts.append(
             f"{unknown}: every complete row of the denominator has the same value, so "
             "that the penalty alone made the coefficient up; it has no interval. Drop "
@@ -230,7 +230,7 @@ def _warn_if_unreliable(uncertainty: RatioUncertainty) -> None:
     ]
     if few:
         parts.append(
-            f"{listed(few)}: a few rows with large weights decide, or would if they "
+            f"{joined(few)}: a few rows with large weights decide, or would if they "
             "had been observed. Intervals may be too short, since such rows would have "
             "moved the estimate. Bring more rows, or look up missing values where φ is "
             "close to 1."

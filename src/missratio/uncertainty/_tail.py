@@ -29,12 +29,6 @@ SMALLEST = 1e-12
 def expected_in_tail(rows: ClassRows, model: ClassModel) -> float:
     """How many observed rows are expected where half of the second moment lies.
 
-    Parameters
-    ----------
-    rows : ClassRows
-    model : Missingness, "ignore" or None
-        Why rows of the class are missing.
-
     Returns
     -------
     float

@@ -12,7 +12,7 @@ from missratio.missingness.arrays import (
     as_numeric_array,
     column_name,
     float_blocks,
-    listed,
+    joined,
 )
 from missratio.weights._checks import checked_weights
 
@@ -68,7 +68,7 @@ def _weights_of_complete(X: Any) -> FloatArray:
     if incomplete.any():
         names = [column_name(X, int(j)) for j in np.flatnonzero(incomplete)]
         raise ValueError(
-            f"X has NaN in column(s) {listed(names)}, but no missingness model is "
+            f"X has NaN in column(s) {joined(names)}, but no missingness model is "
             'given. Give a missingness model, or missingness="ignore" for the '
             "complete-case estimator."
         )

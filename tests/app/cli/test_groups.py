@@ -129,17 +129,18 @@ def test_a_shared_threshold_needs_no_groups_to_predict(run, table, tmp_path):
 
 
 def test_a_group_with_too_few_rows_names_the_remedies(run, tmp_path):
-    sizes = {"old": 0.497, "young": 0.497, "tiny": 0.006}
+    sizes = {"old": 0.497, "young": 0.497, "80-99": 0.006}
     table = write(tmp_path / "t.csv", 1600, 3, sizes=sizes)
     words = ("fit", table, *FIT, "--alpha", "10%", "--out", tmp_path / "m.skops")
     said = run(*words, status=5).stderr
-    assert "Group 'tiny': alpha=0.1 for class 'well' can't be certified" in said
+    assert "Group '80-99': alpha=0.1 for class 'well' can't be certified" in said
     assert "merge the group with another, or take --on-infeasible reject_all" in said
     said = run(*words, "--on-infeasible", "reject_all").stdout
-    assert re.search(r"Group 'tiny': finds no 'ill', as \d+ calibration rows", said)
+    assert re.search(r"Group '80-99': finds no 'ill', as \d+ calibration rows", said)
     page = tmp_path / "report.md"
     run("report", tmp_path / "m.skops", "--out", page)
-    assert re.search(r"\| tiny \| at most 10% \| no \|", page.read_text())
+    # The hyphen is no markup, and is marked as such once.
+    assert r"| 80\-99 | at most 10% | no |" in page.read_text()
     assert "Some groups get nothing" in page.read_text()
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from missratio.app.report._markdown import plain_text
+from missratio.app.report._markdown import comparison_part, plain_text
 
 markdown_it = pytest.importorskip("markdown_it")
 
@@ -49,6 +49,22 @@ def test_names_are_no_markup(report):
     assert "<a " not in page
     assert "<em>" not in page
     assert "&lt;i&gt;well&lt;/i&gt;" in page
+
+
+def test_compared_classes_are_no_markup():
+    comparison = {
+        "alpha": None,
+        "compared": ["<b>well</b>", "[ill](there)"],
+        "controlled_rows": 90,
+        "other_rows": 60,
+        "folds": 5,
+        "seconds": 1.0,
+        "budget": 60.0,
+        "chosen": "js",
+        "candidates": [],
+    }
+    page = rendered("\n\n".join(comparison_part(comparison)))
+    assert "the share of &lt;b&gt;well&lt;/b&gt;, [ill](there) that gets" in page
 
 
 def test_tables_keep_their_shape(report):

@@ -8,16 +8,16 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.app.report import _classes_words, _groups_words
+from missratio.app.report import _groups_words
 from missratio.app.report._cautions import _on_power
 from missratio.app.report._classes_build import _room_words
-from missratio.app.report._classes_markdown import _promises, _trade_offs
+from missratio.app.report._classes_page import _promises, _trade_offs
 from missratio.app.report._groups_words import group_words
 from missratio.app.report._markdown import _coefficients, _thousand, missing_part
 from missratio.app.report._next import _other_level, _other_method, _power_at
 from missratio.app.report._sensitivity import _words
 from missratio.app.report._summary import compared_words, complete_case_words
-from missratio.app.report._words import percent, robustness, share, span
+from missratio.app.report._words import measured, percent, robustness, share, span
 from missratio.classifier import TradeOff
 
 UNKNOWN = {"estimate": None, "low": None, "high": None}
@@ -135,11 +135,10 @@ def test_test_rows_of_groups_are_what_errors_are_measured_on(grouped):
     assert old["error"]["estimate"] == pytest.approx(called[mine & (y == 0)].mean())
 
 
-@pytest.mark.parametrize("words", [_classes_words, _groups_words])
-def test_a_share_that_was_not_measured_is_unknown(words):
-    assert words._bare(UNKNOWN) == "an unknown share"
+def test_a_share_that_was_not_measured_is_unknown():
+    assert measured(UNKNOWN) == "an unknown share"
     known = {"estimate": 0.25, "low": 0.2, "high": 0.3}
-    assert words._bare(known) == "25.0% (20.0 to 30.0%)"
+    assert measured(known) == "25.0% (20.0 to 30.0%)"
 
 
 def flat_curve(power):

@@ -26,14 +26,7 @@ def _level(text: str, option: str) -> float:
 def read_levels(
     words: list[str], option: str = "--alpha"
 ) -> tuple[float | None, dict[str, float]]:
-    """One level, or those of several classes by their labels, or of groups.
-
-    Parameters
-    ----------
-    words : list of str
-        What was given to the option.
-    option : str, default="--alpha"
-    """
+    """One level, or those of several classes by their labels, or of groups."""
     named = [word.rpartition("=") for word in words if "=" in word]
     if not named:
         if len(words) > 1:

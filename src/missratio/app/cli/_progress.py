@@ -12,10 +12,6 @@ class Progress:
     """Steps, and rows within a step; nothing at all where it is to be quiet.
 
     On a terminal a line that moves; elsewhere a line for each step.
-
-    Parameters
-    ----------
-    quiet : bool
     """
 
     def __init__(self, quiet: bool) -> None:

@@ -53,12 +53,12 @@ def predict(
 
 
 def _facts(model: FrameModel, done: Predicted) -> dict[str, Any]:
-    from missratio.app.modelfile import GroupedTableModel, TableModel, plain
+    from missratio.app.modelfile import GroupedTableModel, TwoClassModel, plain
 
     facts: dict[str, Any] = {"rows": done.rows}
     if isinstance(model, GroupedTableModel):
         facts["without_threshold"] = done.without_threshold
-    if isinstance(model, TableModel | GroupedTableModel):
+    if isinstance(model, TwoClassModel):
         facts["other"] = done.counts[model.other_class]
     else:
         facts["labels"] = plain(done.counts)
@@ -67,10 +67,10 @@ def _facts(model: FrameModel, done: Predicted) -> dict[str, Any]:
 
 
 def _show(model: FrameModel, done: Predicted, out: Path) -> None:
-    from missratio.app.modelfile import GroupedTableModel, TableModel
+    from missratio.app.modelfile import TwoClassModel
 
     fallback = model.fallback
-    if isinstance(model, TableModel | GroupedTableModel):
+    if isinstance(model, TwoClassModel):
         other = model.other_class
         say(
             f"{out}: {done.rows} rows, {done.counts[other]} of them {other!r} and "

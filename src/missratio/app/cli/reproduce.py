@@ -33,6 +33,8 @@ def reproduce(
     If a run is interrupted, the same command continues where it stopped.
     """
     with failures(resumes=True):
+        from joblib import cpu_count
+
         from missratio.reproduce import Options
         from missratio.reproduce import reproduce as run
 
@@ -42,7 +44,7 @@ def reproduce(
             runs,
             _names(methods),
             seed,
-            jobs or _cores(),
+            jobs or int(cpu_count()),
             beyond,
             _names(without),
         )
@@ -64,12 +66,6 @@ def reproduce(
 
 def _names(words: list[str] | None) -> list[str]:
     return [name.strip() for word in words or () for name in word.split(",")]
-
-
-def _cores() -> int:
-    from joblib import cpu_count
-
-    return int(cpu_count())
 
 
 class _Progress:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from missratio.app.cli import _options as options
-from missratio.app.cli import _watch_options as own
 from missratio.app.cli._failures import ALARM, failures, say, say_json
 from missratio.app.cli._figures import check_drawing
+from missratio.app.cli._options import hidden, share
 from missratio.app.cli._progress import Progress
 
 if TYPE_CHECKING:
@@ -18,14 +18,50 @@ if TYPE_CHECKING:
 
     from missratio.app.workflow import LabelDraw, Watched
 
+Labelled = Annotated[
+    Path,
+    typer.Argument(
+        metavar="LABELLED", help="A table of rows that came since, with their labels."
+    ),
+]
+State = Annotated[
+    Path | None,
+    hidden(
+        "The file that keeps the counts so far. Default: MODEL.watch.json.",
+        metavar="FILE",
+    ),
+]
+Inclusion = Annotated[
+    str | None,
+    hidden(
+        "Where only some rows get a label: the column with the probability that each "
+        "row had of getting one. Rows without a label are passed over.",
+        metavar="COLUMN",
+    ),
+]
+LeastInclusion = Annotated[
+    float | None,
+    typer.Option(
+        help="The least probability that the design gives any row; needed by the "
+        "first run with --inclusion, and kept in the state.",
+        parser=share,
+        metavar="SHARE",
+        show_default=False,
+    ),
+]
+WatchFigure = Annotated[
+    Path | None,
+    hidden("Draw the error and the evidence over time.", metavar="PNG"),
+]
+
 
 def watch(
     model_file: options.ModelFile,
-    labelled: own.Labelled,
-    state: own.State = None,
-    inclusion: own.Inclusion = None,
-    least_inclusion: own.LeastInclusion = None,
-    figure: own.WatchFigure = None,
+    labelled: Labelled,
+    state: State = None,
+    inclusion: Inclusion = None,
+    least_inclusion: LeastInclusion = None,
+    figure: WatchFigure = None,
     verify: options.Verify = None,
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,

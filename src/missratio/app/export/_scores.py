@@ -124,10 +124,6 @@ class Scaling:
 def read_estimator(estimator: Any) -> tuple[list[Scaling], Score]:
     """What a fitted estimator computes.
 
-    Parameters
-    ----------
-    estimator : estimator
-
     Raises
     ------
     CantExportError

@@ -7,7 +7,7 @@ from missratio.app.modelfile._files import (
     load_table_model,
     save_model,
 )
-from missratio.app.modelfile._frame import FrameModel, TrainingData
+from missratio.app.modelfile._frame import FrameModel, TrainingData, TwoClassModel
 from missratio.app.modelfile._groups import GroupedTableModel
 from missratio.app.modelfile._model import TableModel
 from missratio.app.modelfile._several import MulticlassTableModel
@@ -20,6 +20,7 @@ __all__ = [
     "MulticlassTableModel",
     "TableModel",
     "TrainingData",
+    "TwoClassModel",
     "check_outputs",
     "load_model",
     "load_table_model",

@@ -106,11 +106,6 @@ def read_bytes(path: Path) -> bytes:
 def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The header and the members of an archive; sizes are checked before reading.
 
-    Parameters
-    ----------
-    content : bytes
-        Of the file.
-
     Raises
     ------
     ModelFileError
@@ -144,12 +139,7 @@ def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def check_versions(header: Mapping[str, Any]) -> None:
-    """Refuse a model that other versions wrote.
-
-    Parameters
-    ----------
-    header : mapping
-    """
+    """Refuse a model that other versions wrote."""
     if header.get("format") != FORMAT:
         raise ModelFileError(
             f"It is of format {header.get('format')!r}, and this version reads "

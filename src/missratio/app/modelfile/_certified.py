@@ -36,13 +36,7 @@ MOST_LOOKED_UP = 10**6
 
 
 def check_two(classifier: Any) -> None:
-    """Refuse a classifier of two classes that isn't sound.
-
-    Parameters
-    ----------
-    classifier : NeymanPearsonClassifier
-        As it was loaded.
-    """
+    """Refuse a classifier of two classes that isn't sound."""
     certificate, classes = classifier.certificate_, classifier.classes_
     _check_certificate(certificate, classifier)
     require(isinstance(classes, np.ndarray) and classes.shape == (2,), "its classes")
@@ -74,13 +68,7 @@ def check_two(classifier: Any) -> None:
 
 
 def check_several(classifier: Any) -> None:
-    """Refuse a classifier of several classes that isn't sound.
-
-    Parameters
-    ----------
-    classifier : MulticlassNeymanPearsonClassifier
-        As it was loaded.
-    """
+    """Refuse a classifier of several classes that isn't sound."""
     found, classes = classifier.certificate_, classifier.classes_
     require(isinstance(found, MulticlassCertificate), "it has no certificate")
     require(
@@ -121,13 +109,7 @@ def check_several(classifier: Any) -> None:
 
 
 def check_grouped(classifier: Any) -> None:
-    """Refuse a classifier with promises to groups that isn't sound.
-
-    Parameters
-    ----------
-    classifier : GroupedNeymanPearsonClassifier
-        As it was loaded.
-    """
+    """Refuse a classifier with promises to groups that isn't sound."""
     found, classes = classifier.certificate_, classifier.classes_
     require(isinstance(found, GroupedCertificate), "it has no certificate")
     require(isinstance(classes, np.ndarray) and classes.shape == (2,), "its classes")

@@ -157,12 +157,7 @@ def _check_frame(model: FrameModel) -> None:
         require(texts, "the labels that it takes together aren't texts")
     if isinstance(model, GroupedTableModel):
         require(model.group_column in model.dropped, "its column of groups is unknown")
-    if isinstance(model, TableModel):
-        _check_covariance(model)
-
-
-def _check_covariance(model: TableModel) -> None:
-    if model.covariance is not None:
+    if isinstance(model, TableModel) and model.covariance is not None:
         size = len(model.classifier.estimator_.coef_) + 1
         require(
             model.covariance.shape == (size, size)

@@ -175,13 +175,7 @@ def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> An
 
 
 def load_table_model(path: Path, verify_with: Path | None = None) -> FrameModel:
-    """Read a model that `missratio fit` wrote, with its columns and its report.
-
-    Parameters
-    ----------
-    path : Path
-    verify_with : Path, optional
-    """
+    """Read a model that `missratio fit` wrote, with its columns and its report."""
     model = load_model(path, verify_with=verify_with)
     if not isinstance(model, FrameModel) or model.report is None:
         raise ModelFileError(

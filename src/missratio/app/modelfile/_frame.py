@@ -139,3 +139,28 @@ class FrameModel(ABC):
         X : ndarray of shape (n_rows, encoder.width)
         """
         return np.asarray(np.isnan(X[:, self.encoder.n_numeric :]).any(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class TwoClassModel(FrameModel):
+    """A model of two classes: a row that can't be scored gets the controlled one."""
+
+    @property
+    def fallback_words(self) -> str:
+        """What that label does to the guarantee."""
+        return ", which keeps the guarantee"
+
+    @property
+    def other_class(self) -> Any:
+        """The label of the class whose error isn't bounded."""
+        labels = self.classifier.classes_.tolist()
+        return next(label for label in labels if label != self.fallback)
+
+    def _scores(self, X: FloatArray) -> FloatArray:
+        """Scores of encoded rows; −∞ where there are none."""
+        scores = self.classifier.score_samples(self.named(X))
+        return np.where(self.unseen(X), -np.inf, scores)
+
+    def _labels(self, above: BoolArray) -> NDArray[Any]:
+        """The labels of rows, by which of them score above their threshold."""
+        return np.array([self.fallback, self.other_class])[above.astype(np.intp)]

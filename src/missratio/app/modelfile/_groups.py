@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from missratio._base.typing import BoolArray, FloatArray
 from missratio._files.numbers import canonical
-from missratio.app.modelfile._frame import FrameModel
+from missratio.app.modelfile._frame import TwoClassModel
 from missratio.app.tables import as_arrow, flat
 from missratio.classifier import GroupedCertificate
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedTableModel(FrameModel):
+class GroupedTableModel(TwoClassModel):
     """A classifier with a promise to each group, as `missratio fit --groups` makes it.
 
     Parameters
@@ -47,17 +47,6 @@ class GroupedTableModel(FrameModel):
         return self.classifier.controlled_class
 
     @property
-    def fallback_words(self) -> str:
-        """What that label does to the guarantee."""
-        return ", which keeps the guarantee"
-
-    @property
-    def other_class(self) -> Any:
-        """The label of the class whose error isn't bounded."""
-        labels = self.classifier.classes_.tolist()
-        return next(x for x in labels if x != self.fallback)
-
-    @property
     def needs_groups(self) -> bool:
         """Whether a row's label depends on its group."""
         return not self.certificate.shared
@@ -84,9 +73,7 @@ class GroupedTableModel(FrameModel):
             cells = self.encoder.with_marks(()).cells
             texts = cells.texts(flat(table.column(self.group_column)))
             members = self.members(texts.to_pylist())
-        _, above = self.score(encoded, members)
-        labels = np.array([self.fallback, self.other_class])
-        return labels[above.astype(np.intp)]
+        return self._labels(self.score(encoded, members)[1])
 
     def members(self, texts: Sequence[Any]) -> NDArray[Any]:
         """The groups that texts stand for; None for those that the model has not.
@@ -117,8 +104,7 @@ class GroupedTableModel(FrameModel):
             −∞ for a row that can't be scored.
         above : ndarray of bool of shape (n_rows,)
         """
-        scores = self.classifier.score_samples(self.named(X))
-        scores = np.where(self.unseen(X), -np.inf, scores)
+        scores = self._scores(X)
         return scores, scores > self.limits(len(X), members)
 
     def limits(self, n_rows: int, members: NDArray[Any] | None) -> FloatArray:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missratio._base.typing import BoolArray, FloatArray
-from missratio.app.modelfile._frame import FrameModel
+from missratio.app.modelfile._frame import TwoClassModel
 from missratio.classifier import Certificate
 from missratio.uncertainty import RatioUncertainty
 
 
 @dataclass(frozen=True, eq=False)
-class TableModel(FrameModel):
+class TableModel(TwoClassModel):
     """A certified classifier of the rows of a table, as `missratio fit` makes it.
 
     Parameters
@@ -42,17 +42,6 @@ class TableModel(FrameModel):
         """The label of a row that can't be scored: the controlled class."""
         return self.certificate.controlled_class
 
-    @property
-    def fallback_words(self) -> str:
-        """What that label does to the guarantee."""
-        return ", which keeps the guarantee"
-
-    @property
-    def other_class(self) -> Any:
-        """The label of the class whose error isn't bounded."""
-        labels = self.classifier.classes_.tolist()
-        return next(x for x in labels if x != self.certificate.controlled_class)
-
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row of a dataframe, as `missratio predict` gives it.
 
@@ -75,9 +64,7 @@ class TableModel(FrameModel):
         >>> model.predict(frame)  # doctest: +SKIP
         array(['well', 'sick', 'well'], dtype='<U4')
         """
-        _, above = self.score(self.encode(X))
-        labels = np.array([self.certificate.controlled_class, self.other_class])
-        return labels[above.astype(np.intp)]
+        return self._labels(self.score(self.encode(X))[1])
 
     def score_samples(self, X: Any) -> FloatArray:
         """The score of each row of a dataframe, large where it is like `other_class`.
@@ -128,8 +115,7 @@ class TableModel(FrameModel):
             −∞ for a row that can't be scored.
         above : ndarray of bool of shape (n_rows,)
         """
-        scores = self.classifier.score_samples(self.named(X))
-        scores = np.where(self.unseen(X), -np.inf, scores)
+        scores = self._scores(X)
         return scores, scores > self.classifier.threshold_
 
     def standard_errors(self, X: FloatArray) -> FloatArray:

@@ -31,13 +31,7 @@ _SEED, _POOL_SIZE = "_redraw_seed", 4
 
 
 def check_arrays(members: Mapping[str, bytes]) -> None:
-    """Refuse arrays that claim more than their file holds, or hold no plain numbers.
-
-    Parameters
-    ----------
-    members : mapping from str to bytes
-        Of the archive.
-    """
+    """Refuse arrays that claim more than their file holds, or hold no plain numbers."""
     for name, content in members.items():
         if name == SCHEMA:
             continue
@@ -65,13 +59,7 @@ def check_arrays(members: Mapping[str, bytes]) -> None:
 
 
 def check_methods(model: Any) -> None:
-    """Refuse values in the place of methods and properties.
-
-    Parameters
-    ----------
-    model : object
-        As it was loaded.
-    """
+    """Refuse values in the place of methods and properties."""
     for part in _parts(model):
         for name in getattr(part, "__dict__", {}):
             own = inspect.getattr_static(type(part), name, None)
@@ -84,11 +72,6 @@ def check_parts(classifier: Any) -> None:
 
     Trees that lead nowhere, coefficients that aren't finite numbers, and more things to
     make than any model makes.
-
-    Parameters
-    ----------
-    classifier : NeymanPearsonClassifier
-        As it was loaded.
     """
     width = classifier.n_features_in_
     for part in _parts(classifier):

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
+from missratio.app.report._origin import last_step
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._words import FRAGILE, number, percent, share
 
@@ -15,23 +15,9 @@ FEW_TAIL_ROWS = 10
 MUCH_UNSCORED = 0.1
 MUCH_EXTRAPOLATED = 0.05
 
-Caution = dict[str, str]
-
 
 def cautions(rows: LabelledRows, data: dict[str, Any]) -> list[dict[str, str]]:
-    """What a reader should know before relying on the numbers.
-
-    Parameters
-    ----------
-    rows : LabelledRows
-    data : dict
-        The other parts of the report.
-
-    Returns
-    -------
-    list of dict
-        With `title` and `text`.
-    """
+    """What a reader should know before relying on the numbers."""
     found = [
         *_on_certificate(rows),
         *_on_estimator(rows),
@@ -79,9 +65,7 @@ def _on_certificate(rows: LabelledRows) -> list[tuple[str, str]]:
 
 
 def _on_estimator(rows: LabelledRows) -> list[tuple[str, str]]:
-    estimator = rows.classifier.estimator_
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    if getattr(last, "converged_", True):
+    if getattr(last_step(rows.classifier.estimator_), "converged_", True):
         return []
     return [
         (

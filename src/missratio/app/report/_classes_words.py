@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from missratio.app.report._words import (
+    measured,
     number,
     percent,
     robustness,
@@ -24,12 +25,7 @@ Data = dict[str, Any]
 
 
 def several_words(certificate: MulticlassCertificate) -> Data:
-    """What is guaranteed together, under which assumptions, and what would break it.
-
-    Parameters
-    ----------
-    certificate : MulticlassCertificate
-    """
+    """What is guaranteed together, under which assumptions, and what would break it."""
     every = certificate.certificates
     kind = "complete " if every[0].deployment == "complete" else ""
     promised = " and ".join(
@@ -53,16 +49,7 @@ def several_words(certificate: MulticlassCertificate) -> Data:
 def promise_data(
     certificate: MulticlassCertificate, each: Certificate, error: Data
 ) -> Data:
-    """One promise: a sentence, and the figures that it rests on.
-
-    Parameters
-    ----------
-    certificate : MulticlassCertificate
-    each : Certificate
-        One of its certificates.
-    error : dict
-        The error that was measured.
-    """
+    """One promise: a sentence, and the figures that it rests on."""
     kind = "complete " if each.deployment == "complete" else ""
     rows = rows_of(each.controlled_class)
     facts = [
@@ -112,11 +99,11 @@ def error_data(
     bound = next(
         (e.alpha for e in certificate.certificates if e.controlled_class == label), None
     )
-    text = f"Finds {_bare(found)} of {label!r}"
+    text = f"Finds {measured(found)} of {label!r}"
     if bound is not None:
         kind = "called less severe" if certificate.order else "called another class"
         text += f", while at most {percent(bound)} are {kind}"
-        text += f" (measured: {_bare(error)})"
+        text += f" (measured: {measured(error)})"
     return {
         "label": label,
         "bound": bound,
@@ -124,12 +111,6 @@ def error_data(
         "found": found,
         "sentence": f"{text}.",
     }
-
-
-def _bare(entry: Data) -> str:
-    if entry["estimate"] is None:
-        return "an unknown share"
-    return f"{share(entry['estimate'])} ({span(entry['low'], entry['high'])})"
 
 
 def _wrong(certificate: MulticlassCertificate, each: Certificate | None = None) -> str:

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from missratio._base.blocks import take_rows
 from missratio._base.typing import FloatArray
+from missratio.app.report._origin import last_step
 from missratio.app.report._rows import LabelledRows
 from missratio.ratio import (
     JointRatio,
@@ -49,7 +50,7 @@ def coefficients(
         or because the fit had no data on them; None where the estimator has none.
     """
     estimator = rows.classifier.estimator_
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    last = last_step(estimator)
     values = np.asarray(getattr(last, "coef_", np.zeros(0)), dtype=np.float64)
     if values.ndim == 2 and len(values) == 1:
         values = values[0]
@@ -83,11 +84,9 @@ def _spread(rows: LabelledRows, width: int) -> FloatArray:
     0 where no row has another value than the rest.
     """
     estimator, X = rows.classifier.estimator_, rows.X
-    last = estimator
-    if isinstance(estimator, Pipeline):
-        last = estimator.steps[-1][1]
-        if len(estimator) > 1:
-            X = estimator[:-1].transform(X)
+    last = last_step(estimator)
+    if isinstance(estimator, Pipeline) and len(estimator) > 1:
+        X = estimator[:-1].transform(X)
     if isinstance(last, JointRatio | NaiveBayesRatio):
         try:
             X = basis_features(last, X)

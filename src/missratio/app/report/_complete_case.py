@@ -24,12 +24,6 @@ def complete_case(
     of all. Its real error is that of test rows, or else is estimated on its calibration
     rows by their weights 1/(1 − φ).
 
-    Parameters
-    ----------
-    rows : LabelledRows
-    test : LabelledRows or None
-    confidence : float
-
     Returns
     -------
     dict, or None
@@ -76,8 +70,7 @@ def _held_weights(
     """
     of_class = rows.index(rows.controlled)
     whole = np.flatnonzero(complete[of_class])
-    known = rows.weights(rows.controlled)
-    weights = np.ones(len(of_class)) if known is None else known.copy()
+    weights = rows.masses(rows.controlled).copy()
     chosen = whole[held]
     scale = weights[whole].sum() / weights[chosen].sum()
     kept = scale * weights[chosen]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.app.report._rows import LabelledRows
@@ -60,24 +58,13 @@ class Confusion:
         return found
 
     def share(self, label: Any, called: list[Any], confidence: float) -> dict[str, Any]:
-        """The share of a class that gets one of some labels, with its interval.
-
-        Parameters
-        ----------
-        label : object
-        called : list
-        confidence : float
-        """
+        """The share of a class that gets one of some labels, with its interval."""
         weights, predicted = self._class(label)
         return share_of(np.isin(predicted, called), weights, confidence)
 
     def _class(self, label: Any) -> tuple[FloatArray, Any]:
         """Weights of a class's rows, and what they are called."""
-        index = self.rows.index(label)
-        weights = self.rows.weights(label)
-        if weights is None:
-            weights = np.ones(len(index))
-        return weights, self.predicted[index]
+        return self.rows.masses(label), self.predicted[self.rows.index(label)]
 
 
 def confusion(
@@ -122,7 +109,10 @@ def _cross_validated(
     measured = np.zeros(len(rows.y), dtype=bool)
     for k in range(folds):
         left_out: IntArray = np.flatnonzero(fold == k)
-        refitted = _refit(rows.take(np.flatnonzero(fold != k)))
+        others = rows.take(np.flatnonzero(fold != k))
+        # A group that can't be certified leaves the others theirs.
+        more = {} if rows.groups is None else {"on_infeasible": "reject_all"}
+        refitted = others.refitted(**more)
         if refitted is not None and len(left_out):
             left_out = left_out[_comparable(rows.take(left_out), refitted)]
             predicted[left_out] = rows.take(left_out).predicted(refitted)
@@ -149,21 +139,3 @@ def _comparable(rows: LabelledRows, refitted: Any) -> BoolArray:
         ],
         dtype=bool,
     )
-
-
-def _refit(rows: LabelledRows) -> Any:
-    """The same classifier on some of its rows; None where that has no certificate."""
-    seed = rows.classifier.random_state
-    again = clone(rows.classifier).set_params(
-        random_state=seed if isinstance(seed, (int, np.integer)) else 0
-    )
-    more = {}
-    if rows.groups is not None:
-        again.set_params(on_infeasible="reject_all")
-        more = {"groups": rows.groups}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return again.fit(rows.X, rows.y, inclusion=rows.inclusion, **more)
-        except (ValueError, np.linalg.LinAlgError):
-            return None

@@ -85,22 +85,20 @@ def describe_groups(
 
 def _model(rows: LabelledRows, column: str) -> dict[str, Any]:
     classifier = rows.classifier
-    controlled = rows.bounded[0]
-    other = next(label for label in rows.labels if label != controlled)
     return {
         "version": version("missratio"),
         "estimator": estimator_name(classifier.scores_.estimators[0]),
         "features": classifier.n_features_in_,
         "bounded": rows.bounded,
-        "controlled": controlled,
-        "other": other,
+        "controlled": rows.controlled,
+        "other": rows.other,
         "rows": len(rows.y),
         "classes": [
             {"label": label, "rows": len(rows.index(label))} for label in rows.labels
         ],
         "column": column,
         "shared": classifier.certificate_.shared,
-        "fallback": controlled,
+        "fallback": rows.controlled,
         "deployment": classifier.deployment,
     }
 
@@ -110,8 +108,6 @@ def _groups(
 ) -> list[dict[str, Any]]:
     """What each group gets."""
     certificate = rows.classifier.certificate_
-    controlled = rows.bounded[0]
-    other = next(label for label in rows.labels if label != controlled)
     found = []
     for promise in certificate.promises:
         if promise.kind != "error":
@@ -124,8 +120,8 @@ def _groups(
                 rows=measured.rows.take(index),
                 predicted=measured.predicted[index],
             )
-        error = mine.share(controlled, [other], confidence)
-        power = mine.share(other, [other], confidence)
+        error = mine.share(rows.controlled, [rows.other], confidence)
+        power = mine.share(rows.other, [rows.other], confidence)
         found.append(group_data(certificate, promise, error, power))
     return found
 

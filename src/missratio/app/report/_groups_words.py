@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from missratio.app.report._words import (
+    measured,
     number,
     percent,
     robustness,
-    share,
-    span,
     together_words,
 )
 from missratio.classifier import GroupedCertificate, KeptPromise, named, rows_of
@@ -18,12 +17,7 @@ Data = dict[str, Any]
 
 
 def group_words(certificate: GroupedCertificate) -> Data:
-    """What is guaranteed together, under which assumptions, and what would break it.
-
-    Parameters
-    ----------
-    certificate : GroupedCertificate
-    """
+    """What is guaranteed together, under which assumptions, and what would break it."""
     every = certificate.certificates
     sure = percent(1.0 - certificate.delta)
     kept = [each for each in certificate.promises if each.certified]
@@ -94,9 +88,9 @@ def _sentence(certificate: GroupedCertificate, entry: Data) -> str:
             f"{controlled!r}."
         )
     return (
-        f"{start}finds {_bare(entry['power'])} of {other!r} while at most "
+        f"{start}finds {measured(entry['power'])} of {other!r} while at most "
         f"{percent(entry['level'])} of {controlled!r} are called {other!r} (measured: "
-        f"{_bare(entry['error'])})."
+        f"{measured(entry['error'])})."
     )
 
 
@@ -132,9 +126,3 @@ def _promised(certificate: GroupedCertificate, kept: list[KeptPromise]) -> str:
 def _kind(certificate: GroupedCertificate) -> str:
     deployment = certificate.certificates[0].deployment
     return "complete " if deployment == "complete" else ""
-
-
-def _bare(entry: Data) -> str:
-    if entry["estimate"] is None:
-        return "an unknown share"
-    return f"{share(entry['estimate'])} ({span(entry['low'], entry['high'])})"

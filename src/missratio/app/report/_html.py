@@ -35,13 +35,7 @@ Data = dict[str, Any]
 
 
 def render(data: Data) -> str:
-    """The page.
-
-    Parameters
-    ----------
-    data : dict
-        Of the report.
-    """
+    """The page."""
     try:
         import altair as alt
         import jinja2
@@ -57,8 +51,10 @@ def render(data: Data) -> str:
         SEVERAL_CLASSES: ("classes.html.jinja", several_context),
         GROUPS: ("groups.html.jinja", groups_context),
     }[data["kind"]]
+    from missratio.app.report._figures import figures
+
     own = context_of(data)
-    drawn = {figure.key: figure for figure in own.pop("drawn")}
+    drawn = {figure.key: figure for figure in figures(data)}
     library = _library(vl_convert, alt.SCHEMA_VERSION)
     style, script = _asset("page.css"), _asset("page.js")
     environment = jinja2.Environment(
@@ -71,9 +67,13 @@ def render(data: Data) -> str:
     context = {
         **data,
         "missingness": _with_words(data["missingness"]),
-        "weights": _with_cells(data["weights"]),
+        "weights": [
+            {**entry, "cells": histogram_cells(entry["histogram"])}
+            for entry in data["weights"]
+        ],
         "weighted": any(entry["histogram"] for entry in data["weights"]),
         "figures": drawn,
+        "sections": _sections(data),
         "phi_drawn": any(p["phi"] for p in data["missingness"]["profiles"]),
         **shared_tables(data),
         **own,
@@ -93,12 +93,8 @@ def render(data: Data) -> str:
 
 def _two_context(data: Data) -> Data:
     """What a page about two classes shows."""
-    from missratio.app.report._figures import figures
-
     levels = level_rows(data)
     return {
-        "drawn": figures(data),
-        "sections": _sections(data),
         "facts": facts(data),
         "errors": error_rows(data),
         "levels": levels,
@@ -113,19 +109,27 @@ def _two_context(data: Data) -> Data:
 
 def _sections(data: Data) -> list[tuple[str, str]]:
     """The ids and names of the sections that there are."""
+    promises = [
+        (f"promise-{k}", f"Class {promise['label']}", True)
+        for k, promise in enumerate(data.get("promises", ()), start=1)
+    ]
     every = [
         ("certificate", "Certificate", True),
         ("cautions", "Before you rely on it", data["cautions"]),
-        ("next", "What to do next", data["next"]),
-        ("errors", "The two errors", True),
-        ("levels", "Other levels", True),
-        ("sensitivity", "What if φ is wrong?", data["sensitivity"]),
+        ("next", "What to do next", data.get("next")),
+        *promises,
+        ("groups", "What each group gets", data.get("groups")),
+        ("errors", "The two errors", data.get("type_i")),
+        ("errors", "Every class's errors", data.get("errors")),
+        ("levels", "Other levels", data.get("curve")),
+        ("sensitivity", "What if φ is wrong?", data.get("sensitivity")),
+        ("trade-off", "Room for both", data.get("trade_offs")),
         ("missing", "What is missing", True),
         ("patterns", "Missing together", data["missingness"]["patterns"]),
         ("weights", "Weights", True),
-        ("complete-case", "Missing values ignored", data["complete_case"]),
-        ("coefficients", "Coefficients", data["coefficients"]),
-        ("importance", "Which columns matter", data["importance"]),
+        ("complete-case", "Missing values ignored", data.get("complete_case")),
+        ("coefficients", "Coefficients", data.get("coefficients")),
+        ("importance", "Which columns matter", data.get("importance")),
         ("comparison", "Methods compared", data["comparison"]),
         ("words", "Words", True),
     ]
@@ -151,12 +155,6 @@ def _with_words(missingness: Data) -> Data:
         "pattern_rows": pattern_rows(missingness) if there else [],
         "pattern_words": pattern_words(missingness) if there else [],
     }
-
-
-def _with_cells(weights: list[Data]) -> list[Data]:
-    return [
-        {**entry, "cells": histogram_cells(entry["histogram"])} for entry in weights
-    ]
 
 
 def _script_json(value: Any) -> str:

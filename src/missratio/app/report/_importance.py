@@ -9,9 +9,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from missratio._base.blocks import take_rows
-from missratio._base.typing import BoolArray, FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.app.report._columns import Names
 from missratio.app.report._rows import LabelledRows
+from missratio.classifier import measured_power
 
 MOST_ROWS = 1500
 # Shuffles in all; more would make a report of a wide table slow.
@@ -45,21 +46,24 @@ def importance(
     if fresh is None or issparse(fresh.X):
         return None
     rng = np.random.default_rng(0)
-    weights = _weights(fresh)
-    usable = np.flatnonzero(weights > 0.0)
-    kept = [usable[fresh.y[usable] == label] for label in fresh.labels]
-    kept = [rng.permutation(index)[:MOST_ROWS] for index in kept]
-    if not all(map(len, kept)):
+    index, weights = _drawn(fresh, rng)
+    if len(np.unique(fresh.y[index])) < len(fresh.labels):
         return None
-    index = np.concatenate(kept)
     X, is_other = take_rows(fresh.X, index), fresh.y[index] == fresh.other
-    measured = _Power(fresh.classifier, is_other, weights[index], alpha)
-    whole = measured.of(X)
+
+    def power(X: Any) -> float:
+        scores = fresh.classifier.score_samples(X)
+        scores = np.where(np.isnan(scores), -np.inf, scores)
+        found, _ = measured_power(scores, is_other, weights, alpha)
+        assert found is not None
+        return found
+
+    whole = power(X)
     members = names.members()[:MOST_SHUFFLES]
     repeats = int(np.clip(MOST_SHUFFLES // max(len(members), 1), 1, REPEATS))
     lost = np.array(
         [
-            [whole - measured.of(_shuffled(X, places, rng)) for _ in range(repeats)]
+            [whole - power(_shuffled(X, places, rng)) for _ in range(repeats)]
             for places in members
         ]
     )
@@ -75,13 +79,15 @@ def importance(
     }
 
 
-def _weights(rows: LabelledRows) -> FloatArray:
-    weights = np.ones(len(rows.y))
+def _drawn(rows: LabelledRows, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+    """Some rows of each class that have a weight, and their weights."""
+    weights = np.empty(len(rows.y))
     for label in rows.labels:
-        known = rows.weights(label)
-        if known is not None:
-            weights[rows.index(label)] = known
-    return weights
+        weights[rows.index(label)] = rows.masses(label)
+    usable = np.flatnonzero(weights > 0.0)
+    kept = [usable[rows.y[usable] == label] for label in rows.labels]
+    index = np.concatenate([rng.permutation(own)[:MOST_ROWS] for own in kept])
+    return index, weights[index]
 
 
 def _shuffled(X: Any, places: list[int], rng: np.random.Generator) -> Any:
@@ -94,25 +100,3 @@ def _shuffled(X: Any, places: list[int], rng: np.random.Generator) -> Any:
     changed = np.array(X)
     changed[:, places] = changed[order][:, places]
     return changed
-
-
-class _Power:
-    """The weighted share of the other class above the controlled class's quantile."""
-
-    def __init__(
-        self, classifier: Any, is_other: BoolArray, weights: FloatArray, alpha: float
-    ) -> None:
-        self.classifier, self.is_other = classifier, is_other
-        self.weights, self.alpha = weights, alpha
-
-    def of(self, X: Any) -> float:
-        scores = self.classifier.score_samples(X)
-        controlled = scores[~self.is_other]
-        order = np.argsort(-controlled, kind="stable")
-        weights = self.weights[~self.is_other][order]
-        above = np.cumsum(weights) / weights.sum()
-        # Of the rows at the threshold none is above it.
-        place = min(int(np.searchsorted(above, self.alpha, "right")), len(order) - 1)
-        threshold = controlled[order[place]]
-        found = scores[self.is_other] > threshold
-        return float(np.average(found, weights=self.weights[self.is_other]))

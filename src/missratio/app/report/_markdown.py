@@ -21,6 +21,7 @@ from missratio.app.report._summary import (
     thousand_rows,
 )
 from missratio.app.report._tables import (
+    class_weight_cells,
     coefficient_cells,
     importance_cells,
     missing_cells,
@@ -34,22 +35,15 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=>-])")
 
 
 def render(data: Data) -> str:
-    """The text.
-
-    Parameters
-    ----------
-    data : dict
-        Of the report.
-    """
+    """The text."""
     parts = [
-        f"# {plain_text(data['title'])}",
-        *_certificate(data),
-        *listed_entries("Before you rely on it", data["cautions"]),
+        *opening_part(data, facts(data)),
         *listed_entries("What to do next", data["next"]),
         *_numbers(data),
         *_sensitivity(data),
         *missing_part(data["missingness"]),
-        *_weights(data),
+        "## Weights",
+        md_table(WEIGHT_HEAD, weight_cells(data)),
         *_ignored(data),
         *_coefficients(data["coefficients"]),
         *_importance(data["importance"]),
@@ -59,26 +53,36 @@ def render(data: Data) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def opening_part(data: Data) -> list[str]:
-    """The title, and what several promises guarantee.
-
-    Parameters
-    ----------
-    data : dict
-        Of the report.
-    """
+def opening_part(data: Data, told: Sequence[Data] = ()) -> list[str]:
+    """The title, what is guaranteed with the figures to see first, and cautions."""
     words = data["words"]
-    return [
+    parts = [
         f"# {plain_text(data['title'])}",
         f"**{plain_text(words['headline'])}**",
         plain_text(words["guarantee"]),
         plain_text(words["meaning"]),
-        "## This is assumed",
-        bullets(words["assumptions"]),
-        "## This would break it",
-        bullets(words["breaks"]),
-        *(["## This was tested", bullets(words["checks"])] if words["checks"] else []),
-        *listed_entries("Before you rely on it", data["cautions"]),
+    ]
+    if told:
+        parts.append(facts_table(told))
+    # Several certificates together have no such entry: each promise says it.
+    if data["certificate"].get("certified", True):
+        parts += ["## This is assumed", bullets(words["assumptions"])]
+        parts += ["## This would break it", bullets(words["breaks"])]
+    if words["checks"]:
+        parts += ["## This was tested", bullets(words["checks"])]
+    if words["robustness"]:
+        parts += ["## How wrong may φ be?", plain_text(words["robustness"])]
+    return [*parts, *listed_entries("Before you rely on it", data["cautions"])]
+
+
+def closing_parts(data: Data) -> list[str]:
+    """What is missing, the weights, the methods, and where the report comes from."""
+    return [
+        *missing_part(data["missingness"]),
+        "## Weights",
+        md_table(WEIGHT_HEAD, class_weight_cells(data)),
+        *comparison_part(data["comparison"]),
+        *origin_part(data),
     ]
 
 
@@ -92,37 +96,22 @@ def plain_text(value: Any) -> str:
 def md_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A table, its first column left-aligned and the others right-aligned."""
     lines = [
-        head,
+        map(plain_text, head),
         [":--", *["--:"] * (len(head) - 1)],
-        *[[plain_text(cell) for cell in row] for row in rows],
+        *(map(plain_text, row) for row in rows),
     ]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def facts_table(told: Sequence[Data]) -> str:
+    """Figures with their names and what there is to note of them."""
+    cells = [[fact["name"], fact["value"], fact["note"]] for fact in told]
+    return md_table(["", "", ""], cells)
 
 
 def bullets(texts: Sequence[str]) -> str:
     """A list."""
     return "\n".join(f"- {plain_text(text)}" for text in texts)
-
-
-def _certificate(data: Data) -> list[str]:
-    words = data["words"]
-    parts = [
-        f"**{plain_text(words['headline'])}**",
-        plain_text(words["guarantee"]),
-        plain_text(words["meaning"]),
-        md_table(
-            ["", "", ""],
-            [[fact["name"], fact["value"], fact["note"]] for fact in facts(data)],
-        ),
-    ]
-    if data["certificate"]["certified"]:
-        parts += ["## This is assumed", bullets(words["assumptions"])]
-        parts += ["## This would break it", bullets(words["breaks"])]
-    if words["checks"]:
-        parts += ["## This was tested", bullets(words["checks"])]
-    if words["robustness"]:
-        parts += ["## How wrong may φ be?", plain_text(words["robustness"])]
-    return parts
 
 
 def listed_entries(title: str, entries: list[Data]) -> list[str]:
@@ -141,7 +130,7 @@ def _thousand(data: Data) -> list[str]:
     if rows is None:
         return []
     model = data["model"]
-    labels = [plain_text(model[name]) for name in ("controlled", "other")]
+    labels = model["controlled"], model["other"]
     head = ["In truth", *(f"classified as {label}" for label in labels)]
     return [
         "### In a thousand rows",
@@ -201,10 +190,7 @@ def _patterns(missingness: Data) -> list[str]:
     found = missingness["patterns"]
     if found is None:
         return []
-    head = [
-        "Missing",
-        *(f"Class {plain_text(k['label'])}" for k in missingness["classes"]),
-    ]
+    head = ["Missing", *(f"Class {k['label']}" for k in missingness["classes"])]
     parts = ["### Missing together", md_table(head, pattern_rows(missingness))]
     if found["left_out"]:
         parts.append(f"{number(found['left_out'])} rarer patterns are left out.")
@@ -224,9 +210,8 @@ def missing_part(missingness: Data) -> list[str]:
         for k in classes
     ]
     cells = missing_cells(missingness)
-    head = [plain_text(title) for title in cells["missing_head"]]
     said += [check["sentence"] for k in classes for check in k["checks"]]
-    parts += [bullets(said), md_table(head, cells["missing_cells"])]
+    parts += [bullets(said), md_table(cells["missing_head"], cells["missing_cells"])]
     if missingness["left_out"]:
         parts.append(f"{number(missingness['left_out'])} more columns are left out.")
     return [*parts, *_patterns(missingness)]
@@ -234,10 +219,6 @@ def missing_part(missingness: Data) -> list[str]:
 
 WEIGHT_HEAD = ["", "Rows", "Usable", "Effective sample size", "Largest weight",
                "On the heaviest 5%"]  # fmt: skip
-
-
-def _weights(data: Data) -> list[str]:
-    return ["## Weights", md_table(WEIGHT_HEAD, weight_cells(data))]
 
 
 def _ignored(data: Data) -> list[str]:
@@ -278,7 +259,7 @@ def comparison_part(comparison: Data | None) -> list[str]:
     head = ["Method", "Power", "Standard error", "Time", "Note"]
     return [
         "## Methods compared",
-        compared_words(comparison),
+        plain_text(compared_words(comparison)),
         md_table(head, compared_rows(comparison)),
     ]
 
@@ -287,11 +268,12 @@ def origin_part(data: Data) -> list[str]:
     """Where the report comes from."""
     origin = data["origin"]
     version = plain_text(data["model"]["version"])
-    lines = [f"Made by missratio {version} on {origin['date']}."]
+    lines = [f"Made by missratio {version} on {plain_text(origin['date'])}."]
     if origin["seed"] is not None:
         lines.append(f"Seed: {origin['seed']}.")
     if origin["command"]:
         lines.append(f"Command: {plain_text(origin['command'])}")
     if origin["sha256"]:
-        lines.append(f"Table: {plain_text(origin['file'])}, SHA-256 {origin['sha256']}")
+        file, digest = plain_text(origin["file"]), plain_text(origin["sha256"])
+        lines.append(f"Table: {file}, SHA-256 {digest}")
     return ["---", "\n".join(f"- {line}" for line in lines)]

@@ -27,13 +27,6 @@ WORTH = 0.005
 def next_steps(rows: LabelledRows, data: Data) -> list[Data]:
     """What would raise the power, and by how much; estimates to plan by.
 
-    Parameters
-    ----------
-    rows : LabelledRows
-        Those that the classifier was fitted with.
-    data : dict
-        The other parts of the report.
-
     Returns
     -------
     list of dict
@@ -121,8 +114,8 @@ def _look_ups(rows: LabelledRows, data: Data) -> list[tuple[str, str]]:
 
 def _more_drawn(rows: LabelledRows, data: Data, own: float) -> list[tuple[str, str]]:
     """The same where look-ups are data: more of the incomplete rows are drawn."""
-    calibration = rows.classifier.calibration_
-    sample, lookups = calibration.sample, calibration.sample.lookups
+    sample = rows.classifier.calibration_.sample
+    lookups = sample.lookups
     assert lookups is not None
     if len(lookups.incomplete) != 1 or not lookups.drawn[0]:
         return []
@@ -141,13 +134,7 @@ def _more_drawn(rows: LabelledRows, data: Data, own: float) -> list[tuple[str, s
             inclusion = np.repeat(
                 [1.0, more / size, 0.0], [len(known), more, size - more]
             )
-            again = replace(calibration, sample=looked_up_sample(scores, inclusion))
-            chosen = again.select([rows.classifier.alpha])[0]
-            errors.append(
-                0.0
-                if chosen.threshold is None
-                else sample.estimated_error(chosen.threshold)
-            )
+            errors.append(_error_with(rows, looked_up_sample(scores, inclusion)))
         power = _power_at(data, float(np.mean(errors)))
         if power is not None:
             what = f"with {number(more)} calibration rows looked up instead of "

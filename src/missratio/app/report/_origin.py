@@ -29,12 +29,7 @@ class Origin:
     sha256: str | None = None
 
     def described(self, classifier: Any) -> dict[str, Any]:
-        """As data, with the time and the classifier's seed.
-
-        Parameters
-        ----------
-        classifier : NeymanPearsonClassifier
-        """
+        """As data, with the time and the classifier's seed."""
         seed = classifier.random_state
         return {
             "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -46,11 +41,10 @@ class Origin:
 
 
 def estimator_name(estimator: Any) -> str:
-    """What an estimator is, or the last step of a pipeline.
+    """What an estimator is, or the last step of a pipeline."""
+    return type(last_step(estimator)).__name__
 
-    Parameters
-    ----------
-    estimator : estimator
-    """
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return type(last).__name__
+
+def last_step(estimator: Any) -> Any:
+    """The last step of a pipeline; another estimator itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator

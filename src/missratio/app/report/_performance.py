@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.report._rows import LabelledRows
@@ -169,21 +167,11 @@ def refit(rows: LabelledRows, **parameters: Any) -> Any:
     **parameters : dict
         Of the classifier, to be changed.
     """
-    classifier = rows.classifier
-    seed = classifier.random_state
-    fixed = {
-        "calibration_size": rows.calibration_share,
-        "on_infeasible": "reject_all",
-        "random_state": seed if isinstance(seed, (int, np.integer)) else 0,
+    return rows.refitted(
+        calibration_size=rows.calibration_share,
+        on_infeasible="reject_all",
         **parameters,
-    }
-    again = clone(classifier).set_params(**fixed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return again.fit(rows.X, rows.y, inclusion=rows.inclusion)
-        except (ValueError, np.linalg.LinAlgError):
-            return None
+    )
 
 
 def curve(

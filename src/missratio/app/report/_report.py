@@ -87,11 +87,11 @@ class Report:
         str
             CommonMark, with tables as GitHub has them.
         """
-        from missratio.app.report import _classes_markdown, _groups_page, _markdown
+        from missratio.app.report import _classes_page, _groups_page, _markdown
 
         render = {
             TWO_CLASSES: _markdown.render,
-            SEVERAL_CLASSES: _classes_markdown.render,
+            SEVERAL_CLASSES: _classes_page.render_text,
             GROUPS: _groups_page.render_text,
         }
         return render[self.data["kind"]](self.data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
+from sklearn.base import clone
 
 from missratio._base.blocks import take_rows
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -87,7 +89,7 @@ class LabelledRows:
     @property
     def controlled(self) -> Any:
         """The label of the controlled class."""
-        return self.classifier.certificate_.controlled_class
+        return self.bounded[0]
 
     @property
     def other(self) -> Any:
@@ -139,6 +141,19 @@ class LabelledRows:
             return classifier.predict(self.X)
         return classifier.predict(self.X, self.groups)
 
+    def refitted(self, **parameters: Any) -> Any:
+        """The same classifier fitted to these rows; None where that can't be done."""
+        seed = self.classifier.random_state
+        fixed = seed if isinstance(seed, (int, np.integer)) else 0
+        again = clone(self.classifier).set_params(random_state=fixed, **parameters)
+        more = {} if self.groups is None else {"groups": self.groups}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return again.fit(self.X, self.y, inclusion=self.inclusion, **more)
+            except (ValueError, np.linalg.LinAlgError):
+                return None
+
     @property
     def as_found(self) -> LabelledRows:
         """The rows without what was looked up."""
@@ -173,6 +188,11 @@ class LabelledRows:
         classified lose values as they did.
         """
         return self._weights[label]
+
+    def masses(self, label: Any) -> FloatArray:
+        """The same, with ones where all rows weigh the same."""
+        known = self.weights(label)
+        return np.ones(len(self.index(label))) if known is None else known
 
     @cached_property
     def _weights(self) -> dict[Any, FloatArray | None]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import asdict
 from typing import Any
 
 from missratio.app.report._rows import LabelledRows
 from missratio.app.report._words import NO_SLACK, number
-from missratio.classifier import SensitivityCurve, Variation, sensitivity_curve
+from missratio.classifier import SensitivityCurve, sensitivity_curve
 
 
 def sensitivity(rows: LabelledRows, most: int) -> dict[str, Any] | None:
@@ -37,19 +38,10 @@ def sensitivity(rows: LabelledRows, most: int) -> dict[str, Any] | None:
         curve = sensitivity_curve(classifier, rows.X, rows.y)
     return {
         "alpha": curve.alpha,
-        "odds": _variation(curve.odds),
-        "controlled": _variation(curve.controlled),
-        "other": None if curve.other is None else _variation(curve.other),
+        "odds": asdict(curve.odds),
+        "controlled": asdict(curve.controlled),
+        "other": None if curve.other is None else asdict(curve.other),
         "words": _words(curve, rows.controlled),
-    }
-
-
-def _variation(variation: Variation) -> dict[str, Any]:
-    return {
-        "amount": variation.amount,
-        "error": variation.error,
-        "power": variation.power,
-        "tipping": variation.tipping,
     }
 
 

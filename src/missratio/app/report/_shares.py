@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta
 
 from missratio._base.typing import BoolArray, FloatArray
-from missratio.evaluation import Interval, exact_interval
+from missratio.evaluation import Interval, beta_interval, exact_interval
 from missratio.weights import effective_sample_size
 
 EXACT = "Clopper and Pearson's exact interval"
@@ -41,10 +40,7 @@ def weighted_interval(
         # One row may have all the weight there is, as far as numbers go.
         if variance > 0.0:
             size = min(share * (1.0 - share) / variance, float(len(events)))
-    tail, count = (1.0 - confidence) / 2.0, share * size
-    low = beta.ppf(tail, count, size - count + 1.0) if share > 0.0 else 0.0
-    high = beta.ppf(1.0 - tail, count + 1.0, size - count) if share < 1.0 else 1.0
-    return share, Interval(float(low), float(high))
+    return share, beta_interval(share * size, size, confidence)
 
 
 def share_of(

@@ -22,23 +22,16 @@ HEAVIEST_SHARE = 0.05
 def weights_by_class(rows: LabelledRows) -> list[dict[str, Any]]:
     """How each class's rows are weighted where complete rows are meant.
 
-    Parameters
-    ----------
-    rows : LabelledRows
-
     Returns
     -------
     list of dict
         For each class: rows, complete ones, Kish's effective number, the heaviest
         weight, the share of the total on the heaviest twentieth, and a histogram.
     """
-    result = []
-    for label in rows.labels:
-        weights = rows.weights(label)
-        if weights is None:
-            weights = np.ones(len(rows.index(label)))
-        result.append({"label": label, **_describe(weights, str(label))})
-    return result
+    return [
+        {"label": label, **_describe(rows.masses(label), str(label))}
+        for label in rows.labels
+    ]
 
 
 def _describe(weights: FloatArray, label: str) -> dict[str, Any]:

@@ -29,7 +29,6 @@ def tables(data: Data) -> dict[str, Any]:
         Of the report.
     """
     thousand = thousand_rows(data)
-    compared = data["comparison"]
     return {
         "error_cells": [[row[k] for k in ERRORS] for row in error_rows(data)],
         "level_cells": [[row[k] for k in LEVELS] for row in level_rows(data)],
@@ -39,20 +38,13 @@ def tables(data: Data) -> dict[str, Any]:
         "complete_case_cells": complete_case_cells(data),
         "coefficient_cells": coefficient_cells(data["coefficients"]),
         "importance_cells": importance_cells(data["importance"]),
-        "comparison_cells": compared_rows(compared) if compared else [],
-        "comparison_words": compared_words(compared) if compared else "",
     }
 
 
 def shared_tables(data: Data) -> dict[str, Any]:
-    """The cells of tables that pages about two classes and about several have.
-
-    Parameters
-    ----------
-    data : dict
-        Of the report.
-    """
+    """The cells of tables that pages about two classes and about several have."""
     labels = [entry["label"] for entry in data["missingness"]["classes"]]
+    compared = data["comparison"]
     return {
         "unscored_cells": [
             [f"Class {entry['label']}", share(entry["share"]), number(entry["rows"])]
@@ -60,6 +52,9 @@ def shared_tables(data: Data) -> dict[str, Any]:
         ],
         **missing_cells(data["missingness"]),
         "pattern_head": ["Missing", *(f"Class {label}" for label in labels)],
+        "weight_cells": class_weight_cells(data),
+        "comparison_cells": compared_rows(compared) if compared else [],
+        "comparison_words": compared_words(compared) if compared else "",
     }
 
 

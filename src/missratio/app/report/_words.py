@@ -32,6 +32,13 @@ def span(low: float | None, high: float | None) -> str:
     return f"{100.0 * low:.1f} to {100.0 * high:.1f}%"
 
 
+def measured(entry: dict[str, Any]) -> str:
+    """A share that was measured, with its interval."""
+    if entry["estimate"] is None:
+        return "an unknown share"
+    return f"{share(entry['estimate'])} ({span(entry['low'], entry['high'])})"
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """A count exactly, another number with so many significant digits.
 
@@ -51,12 +58,6 @@ def number(value: float | None, digits: int = 4) -> str:
 
 def certificate_words(certificate: Certificate, other: Any) -> dict[str, Any]:
     """What is guaranteed, under which assumptions, and what would break it.
-
-    Parameters
-    ----------
-    certificate : Certificate
-    other : object
-        The class that is not controlled.
 
     Returns
     -------

@@ -37,8 +37,7 @@ def check_names(source: Header, option: str, names: Sequence[str]) -> None:
     absent = [name for name in names if name not in source.names]
     if not absent:
         return
-    has = f" It has {listed(list(source.names)[:_SHOWN])}"
-    has += f" and {len(source.names) - _SHOWN} more" * (len(source.names) > _SHOWN)
+    has = f" It has {listed(source.names, _SHOWN)}"
     if len(absent) == 1:
         hint = did_you_mean(absent[0], source.names)
         titled = ""

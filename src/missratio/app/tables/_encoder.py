@@ -17,6 +17,7 @@ from missratio._files.numbers import Mark
 from missratio.app.tables._missing import BLOCK_ROWS
 from missratio.exceptions import TableError
 
+SHOWN = 8
 BLANK = ""
 """The level of a missing category, where that is a level of its own."""
 
@@ -210,13 +211,13 @@ class Encoder:
             hint = did_you_mean(absent[0], free) if len(absent) == 1 else ""
             raise TableError(
                 f"The model needs {len(self.names)} columns, and the table lacks "
-                f"{_some(absent)}.{hint} Add what is absent, or rename columns."
+                f"{listed(absent, SHOWN)}.{hint} Add what is absent, or rename columns."
             )
         extra = [name for name in found if name not in {*self.names, *allowed}]
         if extra:
             raise TableError(
-                f"The table has columns that the model doesn't know: {_some(extra)}. "
-                f"{remedy}"
+                "The table has columns that the model doesn't know: "
+                f"{listed(extra, SHOWN)}. {remedy}"
             )
 
 
@@ -269,8 +270,3 @@ def stacked(parts: Sequence[FloatArray], n_rows: int) -> tuple[FloatArray, list[
     with one_blas_thread(X.size) as threads:
         found = share(fill, starts, threads)
     return X, [start for start, infinite in zip(starts, found, strict=True) if infinite]
-
-
-def _some(names: Sequence[str], most: int = 8) -> str:
-    more = len(names) - most
-    return listed(names[:most]) + (f" and {more} more" if more > 0 else "")

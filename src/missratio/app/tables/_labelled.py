@@ -64,12 +64,7 @@ class Wanted:
         return [self.target, *self.drop, *([self.groups] if self.groups else [])]
 
     def found_in(self, source: Header) -> Wanted:
-        """The same, with lists of names taken apart, and every name looked up.
-
-        Parameters
-        ----------
-        source : Header
-        """
+        """The same, with lists of names taken apart, and every name looked up."""
         asked = replace(
             self,
             drop=named_columns(source, self.drop),
@@ -194,13 +189,7 @@ class LabelledTable:
 
 
 def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
-    """Read a labelled table whole.
-
-    Parameters
-    ----------
-    source : TableFile
-    wanted : Wanted
-    """
+    """Read a labelled table whole."""
     source.check_header()
     wanted = wanted.found_in(source)
     names = [name for name in source.names if name not in wanted.not_features]

@@ -25,13 +25,7 @@ BATCH_CELLS = 2_097_152
 
 @dataclass(frozen=True)
 class Spared:
-    """Rows that take no part in a fit, drawn by a coin each, to measure it on.
-
-    Parameters
-    ----------
-    seed : int
-    shares : mapping from label to float
-    """
+    """Rows that take no part in a fit, drawn by a coin each, to measure it on."""
 
     seed: int
     shares: Mapping[Any, float]
@@ -58,10 +52,10 @@ class EncodedSource(LabelledSource):
         The column of labels.
     labels : mapping from str to label
         What labels stand for; rows with others are left out.
-    spared : Spared, optional
-        Rows to leave out, too.
     n_rows : int
         All rows of the files.
+    spared : Spared, optional
+        Rows to leave out, too.
     on_pass, on_group : callable, optional
         Told how many row groups a pass has, and that one is done.
     """
@@ -113,13 +107,7 @@ class EncodedSource(LabelledSource):
     def blocks(
         self, group: RowGroup, *, spared: bool = False
     ) -> Iterator[LabelledBlock]:
-        """The blocks of a row group: rows to fit on, or those spared.
-
-        Parameters
-        ----------
-        group : RowGroup
-        spared : bool
-        """
+        """The blocks of a row group: rows to fit on, or those spared."""
         for row, batch in batches(group, [*self.encoder.names, self.target]):
             texts = self.encoder.cells.texts(flat(batch.column(self.target)))
             labels, known = self._labels(texts)
@@ -152,13 +140,7 @@ class EncodedSource(LabelledSource):
 
 
 def batches(group: RowGroup, columns: Sequence[str]) -> Iterator[tuple[int, Any]]:
-    """Record batches of a row group, each with its first row in the group.
-
-    Parameters
-    ----------
-    group : RowGroup
-    columns : sequence of str
-    """
+    """Record batches of a row group, each with its first row in the group."""
     try:
         yield from group.batches(columns, max(1, BATCH_CELLS // len(columns)))
     except UnreadableFileError as error:
@@ -166,12 +148,7 @@ def batches(group: RowGroup, columns: Sequence[str]) -> Iterator[tuple[int, Any]
 
 
 def row_groups(path: Path) -> tuple[tuple[RowGroup, ...], Any]:
-    """The row groups of a Parquet file or of a folder of them, and their schema.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """The row groups of a Parquet file or of a folder of them, and their schema."""
     try:
         found = find_files(path)
     except (OSError, ValueError) as error:

@@ -143,18 +143,7 @@ def survey_columns(
     wanted: Wanted,
     on_group: Callable[[], None] = lambda: None,
 ) -> Survey:
-    """Read all rows once.
-
-    Parameters
-    ----------
-    path : Path
-        Of the table, for messages.
-    groups : sequence of RowGroup
-    schema : PyArrow schema
-    wanted : Wanted
-    on_group : callable
-        Told that a row group is done.
-    """
+    """Read all rows once."""
     names = [n for n in schema.names if n != wanted.target and n not in wanted.drop]
     if not names:
         raise TableError(f"{path} has no column but the target: bring features.")
@@ -163,7 +152,9 @@ def survey_columns(
     counts: Counter[str] = Counter()
     incomplete: Counter[str] = Counter()
     n_unlabelled = 0
-    usable = [n for n in names if _is_usable(schema.field(n).type)]
+    usable = [
+        n for n in names if is_number(kind := schema.field(n).type) or is_text(kind)
+    ]
     for group in groups:
         for row, batch in batches(group, [*usable, wanted.target]):
             labels = _Labels.of(flat(batch.column(wanted.target)), cells)
@@ -196,10 +187,6 @@ def _missing(found: dict[str, ColumnSurvey], label: str) -> dict[str, int]:
     """How many values of each lossy column a class misses."""
     counts = {name: column.n_missing[label] for name, column in found.items()}
     return {name: count for name, count in counts.items() if count}
-
-
-def _is_usable(kind: Any) -> bool:
-    return is_number(kind) or is_text(kind)
 
 
 def _judged(

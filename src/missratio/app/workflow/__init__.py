@@ -5,7 +5,6 @@ from missratio.app.workflow._fit import FittedTable, fit_table
 from missratio.app.workflow._fit_classes import FittedSeveral, fit_classes
 from missratio.app.workflow._fit_groups import fit_groups
 from missratio.app.workflow._memory import is_large
-from missratio.app.workflow._methods import METHODS
 from missratio.app.workflow._options import Bounds, FitOptions, GroupBounds
 from missratio.app.workflow._phi_file import EXAMPLE, PhiFileError, read_missingness
 from missratio.app.workflow._plan import PlanOptions, plan_table
@@ -16,7 +15,6 @@ from missratio.app.workflow._watch_rows import LabelDraw
 
 __all__ = [
     "EXAMPLE",
-    "METHODS",
     "Bounds",
     "FitOptions",
     "FittedSeveral",

@@ -15,7 +15,6 @@ from missratio._base.callbacks import has_callbacks
 from missratio._base.hints import listed
 from missratio._base.typing import FloatArray
 from missratio.app.tables import Encoder, LabelledTable
-from missratio.app.workflow._phi_file import read_missingness
 from missratio.exceptions import Message, TableError
 from missratio.learning import Revealed, learn_missingness
 from missratio.missingness import (
@@ -56,19 +55,23 @@ class Account:
     warnings: list[Message] = field(default_factory=list)
 
 
-def written_account(table: LabelledTable, labels: Sequence[Any], file: Path) -> Account:
-    """φ as a person wrote it down.
+def complete_account(X: FloatArray) -> Account:
+    """Nothing is missing."""
+    return Account("complete", "No value is missing.", X)
 
-    Parameters
-    ----------
-    table : LabelledTable
-    labels : sequence
-        The two classes.
-    file : Path
-    """
-    models = read_missingness(file, table.encoder, labels)
+
+def observed_account(X: FloatArray) -> Account:
+    """Values stay missing, as they will in rows to come."""
+    sentence = "Missing values are left as they are: the certificate is for rows that "
+    return Account("as observed", f"{sentence}lose values as these did.", X)
+
+
+def written_account(
+    X: FloatArray, models: dict[Any, Missingness], file: Path
+) -> Account:
+    """φ as a person wrote it down."""
     sentence = f"{PHI} is as {file} says; the certificate assumes that it is right."
-    return Account("file", sentence, table.X, models)
+    return Account("file", sentence, X, models)
 
 
 class LearningSteps:
@@ -112,16 +115,7 @@ class LearningSteps:
 def table_account(
     table: LabelledTable, labels: Sequence[Any], steps: LearningSteps | None = None
 ) -> Account:
-    """φ learned from the table, with nothing looked up.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    labels : sequence
-        The two classes.
-    steps : LearningSteps, optional
-        Told of the columns.
-    """
+    """φ learned from the table, with nothing looked up."""
     models, told = recorded(lambda: learned_models(table, labels, None, steps))
     sentence = (
         f"{PHI} is learned from the table's other columns; the certificate assumes "
@@ -133,12 +127,7 @@ def table_account(
 def recorded(
     learn: Callable[[], dict[Any, Missingness]],
 ) -> tuple[dict[Any, Missingness], list[Message]]:
-    """What is learned, and what was warned of.
-
-    Parameters
-    ----------
-    learn : callable
-    """
+    """What is learned, and what was warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         models = learn()
@@ -193,13 +182,7 @@ def learned_models(
 
 
 def loses_whole_rows(table: LabelledTable, label: Any) -> bool:
-    """Whether rows of a class are missing as a whole, if any of them is.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    label : object
-    """
+    """Whether rows of a class are missing as a whole, if any of them is."""
     X = table.X[table.y == label]
     lost = np.isnan(X[rows_with_nan(X)])
     return X.shape[1] > 1 and len(lost) > 0 and bool(lost.all())

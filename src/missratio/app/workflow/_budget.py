@@ -36,12 +36,7 @@ def budget_of(
 
 
 def budget_words(budget: QueryBudget) -> str:
-    """The same as a few lines.
-
-    Parameters
-    ----------
-    budget : QueryBudget
-    """
+    """The same as a few lines."""
     lines = [
         f"- {queries:g} look-ups a column: "
         + (f"power about {power:.0%}" if certified else "no certificate")

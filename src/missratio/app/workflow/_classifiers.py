@@ -25,15 +25,7 @@ def make_classifier(
     models: Mapping[Any, Missingness],
     options: FitOptions,
 ) -> NeymanPearsonClassifier:
-    """The classifier that the options ask for, not fitted.
-
-    Parameters
-    ----------
-    estimator : estimator
-    controlled : object
-    models : mapping from label to Missingness
-    options : FitOptions
-    """
+    """The classifier that the options ask for, not fitted."""
     return NeymanPearsonClassifier(
         estimator,
         alpha=options.alpha,
@@ -87,7 +79,7 @@ def make_grouped(
         missingness=models or None,
         rule=options.rule,
         deployment="as-observed" if options.as_observed else "complete",
-        calibration_size=calibration_share(table, controlled, options),
+        calibration_size=calibration_share(table.counts[controlled], options),
         controlled_class=controlled,
         on_infeasible=options.on_infeasible,  # type: ignore[arg-type]
         random_state=options.seed,
@@ -95,16 +87,7 @@ def make_grouped(
     )
 
 
-def calibration_share(
-    table: LabelledTable, controlled: Any, options: FitOptions
-) -> float:
-    """The share of the controlled class's rows that calibrates.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    controlled : object
-    options : FitOptions
-    """
+def calibration_share(rows: int, options: FitOptions) -> float:
+    """The share of the controlled class's rows that calibrates."""
     size = options.calibration_size
-    return size if size < 1 else min(size / table.counts[controlled], 0.99)
+    return float(size if size < 1 else min(size / rows, 0.99))

@@ -27,6 +27,8 @@ from missratio.app.workflow._account import (
     Account,
     LearningSteps,
     check_models,
+    complete_account,
+    observed_account,
     table_account,
     written_account,
 )
@@ -35,10 +37,12 @@ from missratio.app.workflow._classifiers import calibration_share
 from missratio.app.workflow._finding import Finding
 from missratio.app.workflow._look_ups import lookup_account
 from missratio.app.workflow._options import LEARN, FitOptions
+from missratio.app.workflow._phi_file import read_missingness
 from missratio.app.workflow._plan import PlanOptions
 from missratio.app.workflow._train import (
     Step,
     Tick,
+    Trained,
     covariance_of,
     no_tick,
     train,
@@ -88,35 +92,50 @@ def fit_table(
     command: str | None = None,
     tick: Tick = no_tick,
 ) -> FittedTable:
-    """Fit and calibrate a classifier to a table.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    source : TableFile
-        The file that it was read from.
-    wanted : Wanted
-    options : FitOptions
-    step : callable
-        Told what is done next.
-    command : str, optional
-        What the report says it was made by.
-    tick : callable
-        Told that so many parts of a step are done.
-    """
+    """Fit and calibrate a classifier to a table."""
+    file = source.path
     with digested(table, source) as digest:
-        return _fit_table(table, source, digest, wanted, options, step, command, tick)
+        table, account, trained = trained_on(table, source, wanted, options, step, tick)
+        training = training_of(table, file, digest)
+        covariance = None
+        if options.standard_errors:
+            step("Estimating standard errors")
+            covariance = covariance_of(trained, table, account)
+        step("Describing it for a report")
+        report = describe(
+            LabelledRows.read(
+                trained.classifier, account.X, table.y, account.inclusion,
+                before=table.X,
+            ),
+            title=f"Predicting {wanted.target} in {file.name}",
+            names=feature_names(table.encoder),
+            comparison=trained.comparison,
+            origin=Origin(command, file.name, training.sha256),
+        )  # fmt: skip
+        model = TableModel(
+            trained.classifier,
+            table.encoder,
+            wanted.target,
+            tuple(wanted.drop),
+            trained.method,
+            training,
+            report.json(),
+            trained.comparison,
+            covariance,
+            table.rest,
+        )
+        told = told_of(table, account, trained)
+        finding = Finding.of(report.data, model.fallback, model.other_class)
+        budget = None
+        if options.budgets:
+            step("Trying other numbers of look-ups")
+            budget = budget_of(trained.classifier, account.X, table.y, options.budgets)
+        return FittedTable(model, trained.why, account, finding, budget, told)
 
 
 @contextmanager
 def digested(table: LabelledTable, source: TableFile) -> Iterator[Future[str]]:
-    """The digest of a table's file, computed beside a fit; one thread for small trees.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    source : TableFile
-    """
+    """The digest of a table's file, made beside a fit; one thread for small trees."""
     # None leaves the number of threads as it is.
     threads = 1 if table.X.size < THREADED_TREES else None
     with (
@@ -126,66 +145,35 @@ def digested(table: LabelledTable, source: TableFile) -> Iterator[Future[str]]:
         yield beside.submit(source.file.sha256)
 
 
-def _fit_table(
+def trained_on(
     table: LabelledTable,
     source: TableFile,
-    digest: Future[str],
     wanted: Wanted,
     options: FitOptions,
     step: Step,
-    command: str | None,
     tick: Tick,
-) -> FittedTable:
-    file = source.path
+) -> tuple[LabelledTable, Account, Trained]:
+    """The table's two classes, an account of what is missing, and a classifier."""
     assert options.controlled is not None
-    with about_file(file):
+    with about_file(source.path):
         table, controlled = two_classes(
             table, wanted.target, options.controlled, options.versus
         )
         check_columns(table)
-    labels = list(table.counts)
-    size = calibration_share(table, controlled, options)
     plan = PlanOptions(
-        controlled, alpha=options.alpha, delta=options.delta, calibration_size=size,
-        seed=options.seed,
+        controlled, alpha=options.alpha, delta=options.delta, seed=options.seed,
+        calibration_size=calibration_share(table.counts[controlled], options),
     )  # fmt: skip
+    labels = list(table.counts)
     account = account_of(table, labels, source, wanted, options, step, plan, tick)
-    trained = train(table, controlled, account, file, options, step)
-    training = training_of(table, file, digest)
-    covariance = None
-    if options.standard_errors:
-        step("Estimating standard errors")
-        covariance = covariance_of(trained, table, account)
-    step("Describing it for a report")
-    report = describe(
-        LabelledRows.read(
-            trained.classifier, account.X, table.y, account.inclusion, before=table.X
-        ),
-        title=f"Predicting {wanted.target} in {file.name}",
-        names=feature_names(table.encoder),
-        comparison=trained.comparison,
-        origin=Origin(command, file.name, training.sha256),
-    )
-    model = TableModel(
-        trained.classifier,
-        table.encoder,
-        wanted.target,
-        tuple(wanted.drop),
-        trained.method,
-        training,
-        report.json(),
-        trained.comparison,
-        covariance,
-        table.rest,
-    )
-    notes = map(Message.plain, table.notes)
-    told = [*notes, *account.warnings, *trained.warnings]
-    finding = Finding.of(report.data, controlled, model.other_class)
-    budget = None
-    if options.budgets:
-        step("Trying other numbers of look-ups")
-        budget = budget_of(trained.classifier, account.X, table.y, options.budgets)
-    return FittedTable(model, trained.why, account, finding, budget, told)
+    trained = train(table, controlled, account, source.path, options, step)
+    return table, account, trained
+
+
+def told_of(table: LabelledTable, account: Account, trained: Trained) -> list[Message]:
+    """What there was to note or to warn of."""
+    notes = [Message.plain(note) for note in table.notes]
+    return [*notes, *account.warnings, *trained.warnings]
 
 
 def training_of(table: LabelledTable, file: Path, digest: Future[str]) -> TrainingData:
@@ -195,12 +183,7 @@ def training_of(table: LabelledTable, file: Path, digest: Future[str]) -> Traini
 
 
 def feature_names(encoder: Encoder) -> Names:
-    """What the columns of the matrix are called, and those of the table.
-
-    Parameters
-    ----------
-    encoder : Encoder
-    """
+    """What the columns of the matrix are called, and those of the table."""
     features, origins, blank = [], [], []
     for column in encoder.columns:
         features += column.encoded_names
@@ -236,14 +219,9 @@ def account_of(
     file = source.path
     given = options.phi_file is not None or options.queries is not None
     if not table.has_missing and not given:
-        return Account("complete", "No value is missing.", table.X)
+        return complete_account(table.X)
     if options.as_observed:
-        return Account(
-            "as observed",
-            "Missing values are left as they are: the certificate is for rows that "
-            "lose values as these did.",
-            table.X,
-        )
+        return observed_account(table.X)
     learns = options.missingness == LEARN
     with about_file(file):
         if options.queries is None and options.missingness is None:
@@ -265,11 +243,11 @@ def account_of(
         with about_file(file):
             return table_account(table, labels, LearningSteps(step, tick))
     assert options.phi_file is not None
-    account = written_account(table, labels, options.phi_file)
+    models = read_missingness(options.phi_file, table.encoder, labels)
     with about_file(file):
         missing = {label: table.missing_counts(label) for label in labels}
-        check_models(table.encoder, missing, account.models)
-    return account
+        check_models(table.encoder, missing, models)
+    return written_account(table.X, models, options.phi_file)
 
 
 def check_columns(table: LabelledTable) -> None:

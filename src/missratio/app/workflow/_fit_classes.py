@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from missratio._files import TableFile, written_whole
 from missratio.app.modelfile import (
     GroupedTableModel,
     MulticlassTableModel,
+    TrainingData,
 )
 from missratio.app.report import LabelledRows, Origin, describe_classes
 from missratio.app.tables import LabelledTable, Wanted, find_label
@@ -20,6 +20,7 @@ from missratio.app.workflow._fit import (
     check_columns,
     digested,
     feature_names,
+    told_of,
     training_of,
 )
 from missratio.app.workflow._methods import (
@@ -35,8 +36,8 @@ from missratio.app.workflow._train import (
     Trained,
     fit_classifier,
     settled,
+    situation_of,
     unheard,
-    what_is_missing,
 )
 from missratio.classifier import (
     ClassSearch,
@@ -60,19 +61,21 @@ class FittedSeveral:
         Why the method was taken.
     account : Account
         What was done about missing values.
-    findings : list of str
-        What becomes of each class or group, in sentences.
     errors : list of dict
-        The same as data.
+        What becomes of each class or group.
     warnings : list of Message
     """
 
     model: MulticlassTableModel | GroupedTableModel
     why: str
     account: Account
-    findings: list[str]
     errors: list[dict[str, Any]]
     warnings: list[Message] = field(default_factory=list)
+
+    @property
+    def findings(self) -> list[str]:
+        """What becomes of each class or group, in sentences."""
+        return [entry["sentence"] for entry in self.errors]
 
 
 def fit_classes(
@@ -122,11 +125,38 @@ def fit_classes(
         if compares:
             comparison = _named(settled(classifier), classifier.classes_.tolist())
             method, why = comparison.chosen, said_of(comparison, _means(comparison))
+        trained = Trained(classifier, method, why, comparison, told)
         step("Describing it for a report")
-        return _described(
-            Trained(classifier, method, why, comparison, told), table, account, source,
-            digest, wanted, command,
-        )  # fmt: skip
+        training = training_of(table, source.path, digest)
+        report = describe_classes(
+            LabelledRows.read(classifier, account.X, table.y),
+            title=f"Predicting {wanted.target} in {source.path.name}",
+            names=feature_names(table.encoder),
+            comparison=comparison,
+            origin=Origin(command, source.path.name, training.sha256),
+        )
+        model = _model(table, wanted, trained, training, report.json())
+        warnings = told_of(table, account, trained)
+        return FittedSeveral(model, why, account, report.data["errors"], warnings)
+
+
+def _model(
+    table: LabelledTable,
+    wanted: Wanted,
+    trained: Trained,
+    training: TrainingData,
+    report: str,
+) -> MulticlassTableModel:
+    return MulticlassTableModel(
+        trained.classifier,
+        table.encoder,
+        wanted.target,
+        tuple(wanted.drop),
+        trained.method,
+        training,
+        report,
+        trained.comparison,
+    )
 
 
 def _search(
@@ -198,17 +228,11 @@ def _labels(
 def _situation(
     table: LabelledTable, account: Account, options: FitOptions
 ) -> Situation:
-    numeric = table.encoder.n_numeric
     complete = min(
         rows - table.missing.incomplete[label] for label, rows in table.counts.items()
     )
-    return Situation(
-        numeric,
-        table.encoder.width - numeric,
-        what_is_missing(table, account, options),
-        int((1.0 - options.calibration_size - CHOICE_SIZE) * complete),
-        options.seed,
-    )
+    fitted = int((1.0 - options.calibration_size - CHOICE_SIZE) * complete)
+    return situation_of(table.encoder, account, fitted, options)
 
 
 def _classifier(
@@ -264,42 +288,3 @@ def _draw(classifier: MulticlassNeymanPearsonClassifier, out: Path) -> None:
     TradeOffDisplay.from_estimator(classifier, ax=figure.subplots())
     with written_whole(out, force=True) as draft:
         figure.savefig(draft, format="png", dpi=150)
-
-
-def _described(
-    trained: Trained,
-    table: LabelledTable,
-    account: Account,
-    source: TableFile,
-    digest: Future[str],
-    wanted: Wanted,
-    command: str | None,
-) -> FittedSeveral:
-    file = source.path
-    training = training_of(table, file, digest)
-    report = describe_classes(
-        LabelledRows.read(trained.classifier, account.X, table.y),
-        title=f"Predicting {wanted.target} in {file.name}",
-        names=feature_names(table.encoder),
-        comparison=trained.comparison,
-        origin=Origin(command, file.name, training.sha256),
-    )
-    model = MulticlassTableModel(
-        trained.classifier,
-        table.encoder,
-        wanted.target,
-        tuple(wanted.drop),
-        trained.method,
-        training,
-        report.json(),
-        trained.comparison,
-    )
-    notes = [Message.plain(note) for note in table.notes]
-    return FittedSeveral(
-        model,
-        trained.why,
-        account,
-        [entry["sentence"] for entry in report.data["errors"]],
-        report.data["errors"],
-        [*notes, *account.warnings, *trained.warnings],
-    )

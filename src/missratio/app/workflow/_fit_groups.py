@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
-
 from missratio._files import TableFile
 from missratio.app.modelfile import GroupedTableModel
 from missratio.app.report import LabelledRows, Origin, describe_groups
-from missratio.app.tables import LabelledTable, Wanted, two_classes
-from missratio.app.workflow._account import Account
-from missratio.app.workflow._classifiers import calibration_share
+from missratio.app.tables import LabelledTable, Wanted
 from missratio.app.workflow._fit import (
-    account_of,
-    check_columns,
     digested,
     feature_names,
+    told_of,
+    trained_on,
     training_of,
 )
 from missratio.app.workflow._fit_classes import FittedSeveral
 from missratio.app.workflow._options import FitOptions
-from missratio.app.workflow._plan import PlanOptions
-from missratio.app.workflow._train import (
-    Step,
-    Tick,
-    Trained,
-    no_tick,
-    train,
-    unheard,
-)
-from missratio.exceptions import Message, about_file
+from missratio.app.workflow._train import Step, Tick, no_tick, unheard
 
 
 def fit_groups(
@@ -40,85 +27,36 @@ def fit_groups(
     command: str | None = None,
     tick: Tick = no_tick,
 ) -> FittedSeveral:
-    """Fit a classifier to a table, and bound the error of a class in each group.
-
-    Parameters
-    ----------
-    table : LabelledTable
-        With groups.
-    source : TableFile
-        The file that it was read from.
-    wanted : Wanted
-    options : FitOptions
-        With `groups`.
-    step : callable
-        Told what is done next.
-    command : str, optional
-        What the report says it was made by.
-    tick : callable
-        Told that so many parts of a step are done.
-    """
-    assert options.controlled is not None
-    with digested(table, source) as digest:
-        with about_file(source.path):
-            table, controlled = two_classes(
-                table, wanted.target, options.controlled, options.versus
-            )
-            check_columns(table)
-        plan = PlanOptions(
-            controlled, alpha=options.alpha, delta=options.delta,
-            calibration_size=calibration_share(table, controlled, options),
-            seed=options.seed,
-        )  # fmt: skip
-        labels = list(table.counts)
-        account = account_of(table, labels, source, wanted, options, step, plan, tick)
-        trained = train(table, controlled, account, source.path, options, step)
-        step("Describing it for a report")
-        return _described(trained, table, account, source, digest, wanted, command)
-
-
-def _described(
-    trained: Trained,
-    table: LabelledTable,
-    account: Account,
-    source: TableFile,
-    digest: Future[str],
-    wanted: Wanted,
-    command: str | None,
-) -> FittedSeveral:
-    file = source.path
+    """Fit a classifier to a table, and bound the error of a class in each group."""
     assert wanted.groups is not None
-    training = training_of(table, file, digest)
-    report = describe_groups(
-        LabelledRows.read(
-            trained.classifier, account.X, table.y, account.inclusion,
-            before=table.X, groups=table.groups,
-        ),
-        title=f"Predicting {wanted.target} in {file.name}",
-        names=feature_names(table.encoder),
-        comparison=trained.comparison,
-        origin=Origin(command, file.name, training.sha256),
-        column=wanted.groups,
-    )  # fmt: skip
-    model = GroupedTableModel(
-        trained.classifier,
-        table.encoder,
-        wanted.target,
-        tuple(dict.fromkeys([*wanted.drop, wanted.groups])),
-        trained.method,
-        training,
-        report.json(),
-        trained.comparison,
-        group_column=wanted.groups,
-        rest=table.rest,
-    )
-    notes = [Message.plain(note) for note in table.notes]
-    found = report.data["groups"]
-    return FittedSeveral(
-        model,
-        trained.why,
-        account,
-        [entry["sentence"] for entry in found],
-        found,
-        [*notes, *account.warnings, *trained.warnings],
-    )
+    file = source.path
+    with digested(table, source) as digest:
+        table, account, trained = trained_on(table, source, wanted, options, step, tick)
+        step("Describing it for a report")
+        training = training_of(table, file, digest)
+        report = describe_groups(
+            LabelledRows.read(
+                trained.classifier, account.X, table.y, account.inclusion,
+                before=table.X, groups=table.groups,
+            ),
+            title=f"Predicting {wanted.target} in {file.name}",
+            names=feature_names(table.encoder),
+            comparison=trained.comparison,
+            origin=Origin(command, file.name, training.sha256),
+            column=wanted.groups,
+        )  # fmt: skip
+        model = GroupedTableModel(
+            trained.classifier,
+            table.encoder,
+            wanted.target,
+            tuple(dict.fromkeys([*wanted.drop, wanted.groups])),
+            trained.method,
+            training,
+            report.json(),
+            trained.comparison,
+            group_column=wanted.groups,
+            rest=table.rest,
+        )
+        warnings = told_of(table, account, trained)
+        errors = report.data["groups"]
+        return FittedSeveral(model, trained.why, account, errors, warnings)

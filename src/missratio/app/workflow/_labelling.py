@@ -78,12 +78,7 @@ class Labelling(ABC):
 
 @dataclass(frozen=True, eq=False)
 class TwoClasses(Labelling):
-    """The other class above a threshold, and the controlled class elsewhere.
-
-    Parameters
-    ----------
-    model : TableModel
-    """
+    """The other class above a threshold, and the controlled class elsewhere."""
 
     model: TableModel
 
@@ -109,12 +104,7 @@ class TwoClasses(Labelling):
 
 @dataclass(frozen=True, eq=False)
 class SeveralClasses(Labelling):
-    """One of several classes.
-
-    Parameters
-    ----------
-    model : MulticlassTableModel
-    """
+    """One of several classes."""
 
     model: MulticlassTableModel
 
@@ -142,12 +132,7 @@ class SeveralClasses(Labelling):
 
 @dataclass(frozen=True, eq=False)
 class Groups(Labelling):
-    """The other class above the threshold of a row's group.
-
-    Parameters
-    ----------
-    model : GroupedTableModel
-    """
+    """The other class above the threshold of a row's group."""
 
     model: GroupedTableModel
 

@@ -14,12 +14,7 @@ SHARE = 0.5
 
 
 def is_large(path: Path) -> bool:
-    """Whether a Parquet file, or a folder of them, is to be read in passes.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """Whether a Parquet file, or a folder of them, is to be read in passes."""
     if path.is_dir():
         return True
     if not path.is_file() or kind_of(path) != "parquet":

@@ -75,12 +75,12 @@ class FitOptions:
     seed : int
     standard_errors : bool
         Whether the model is to give standard errors of its scores.
+    compare_seconds : float
+        How long the method "auto" may compare methods; 0 for no comparison.
     versus : str or None
         The other label where there are more than two, or "rest" for all others.
     query_budget : str or None
         Numbers of look-ups a column to try, with commas between.
-    compare_seconds : float
-        How long the method "auto" may compare methods; 0 for no comparison.
     several : Bounds or None
         Bounds on the errors of several classes, in place of `controlled` and `alpha`.
     target_table : Path or None

@@ -90,13 +90,7 @@ class PhiFileError(TableError):
 
 @dataclass(frozen=True)
 class _Section:
-    """A table of the file, and where it is.
-
-    Parameters
-    ----------
-    where : str
-    content : mapping
-    """
+    """A table of the file, and where it is."""
 
     where: str
     content: Mapping[str, Any]

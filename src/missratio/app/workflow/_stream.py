@@ -26,14 +26,21 @@ from missratio.app.tables import (
     row_groups,
     survey_columns,
 )
-from missratio.app.workflow._account import Account, check_models, named_counts
-from missratio.app.workflow._classifiers import make_classifier
+from missratio.app.workflow._account import (
+    Account,
+    check_models,
+    complete_account,
+    named_counts,
+    observed_account,
+    written_account,
+)
+from missratio.app.workflow._classifiers import calibration_share, make_classifier
 from missratio.app.workflow._finding import Finding
 from missratio.app.workflow._fit import FittedTable, feature_names
 from missratio.app.workflow._methods import METHODS, Situation, choose_method
 from missratio.app.workflow._options import FitOptions
 from missratio.app.workflow._phi_file import read_missingness
-from missratio.app.workflow._train import worded
+from missratio.app.workflow._train import situation_of, worded
 from missratio.classifier import NeymanPearsonClassifier
 from missratio.exceptions import DataError, Message, NoCertificateError, TableError
 from missratio.missingness import Missingness
@@ -213,16 +220,15 @@ def fit_streamed(
         What was typed, for the report.
     """
     account = _account(table, options)
-    situation = _situation(table, account, options)
+    complete = table.counts[table.controlled] - table.incomplete[table.controlled]
+    situation = situation_of(table.encoder, account, complete // 2, options)
     method, why = _method(options, situation)
-    share = options.calibration_size
-    if share >= 1:
-        share = min(share / table.counts[table.controlled], 0.99)
+    share = calibration_share(table.counts[table.controlled], options)
     classifier = make_classifier(
         METHODS[method].make(situation),
         table.controlled,
         account.models,
-        replace(options, calibration_size=float(share)),
+        replace(options, calibration_size=share),
     )
     told = _fitted(classifier, table, passes, client)
     passes.step("Describing it for a report", None)
@@ -322,14 +328,9 @@ def _account(table: StreamedTable, options: FitOptions) -> Account:
     X = np.empty((0, table.encoder.width))
     lossy = [label for label in table.counts if table.missing[label]]
     if not lossy:
-        return Account("complete", "No value is missing.", X)
+        return complete_account(X)
     if options.as_observed:
-        return Account(
-            "as observed",
-            "Missing values are left as they are: the certificate is for rows that "
-            "lose values as these did.",
-            X,
-        )
+        return observed_account(X)
     models: dict[Any, Missingness] = {}
     if options.phi_file is not None:
         models = read_missingness(options.phi_file, table.encoder, list(table.counts))
@@ -342,26 +343,8 @@ def _account(table: StreamedTable, options: FitOptions) -> Account:
             "ignore)."
         )
     check_models(table.encoder, table.missing, models)
-    sentence = f"φ, the probability of being missing, is as {options.phi_file} says; "
-    sentence += "the certificate assumes that it is right."
-    return Account("file", sentence, X, models)
-
-
-def _situation(
-    table: StreamedTable, account: Account, options: FitOptions
-) -> Situation:
-    missing = "nothing"
-    if account.way == "as observed":
-        missing = "ignored"
-    elif account.models:
-        whole = all(model.rowwise for model in account.models.values())
-        missing = "rows" if whole else "values"
-    encoder = table.encoder
-    complete = table.counts[table.controlled] - table.incomplete[table.controlled]
-    return Situation(
-        encoder.n_numeric, encoder.width - encoder.n_numeric, missing, complete // 2,
-        options.seed,
-    )  # fmt: skip
+    assert options.phi_file is not None
+    return written_account(X, models, options.phi_file)
 
 
 def _digest(table: StreamedTable) -> str:

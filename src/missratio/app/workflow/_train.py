@@ -13,7 +13,7 @@ import numpy as np
 from missratio._base.blocks import rows_with_nan
 from missratio._base.typing import FloatArray
 from missratio._files import open_table
-from missratio.app.tables import LabelledTable
+from missratio.app.tables import Encoder, LabelledTable
 from missratio.app.workflow._account import Account
 from missratio.app.workflow._classifiers import (
     calibration_share,
@@ -193,11 +193,6 @@ def settled(classifier: Any) -> PowerComparison:
     ----------
     classifier : classifier
         Fitted, its estimator a search.
-
-    Returns
-    -------
-    PowerComparison
-        What the search found.
     """
     alone = isinstance(classifier, NeymanPearsonClassifier)
     search = classifier.estimator_ if alone else classifier.scores_.estimators[0]
@@ -273,13 +268,7 @@ def fit_classifier(
 def worded(
     caught: list[warnings.WarningMessage], names: Sequence[str]
 ) -> list[Message]:
-    """Warnings with the table's names for the columns.
-
-    Parameters
-    ----------
-    caught : list of WarningMessage
-    names : sequence of str
-    """
+    """Warnings with the table's names for the columns."""
     return [
         warning.message.named(names)
         if isinstance(warning, Explained)
@@ -291,14 +280,7 @@ def worded(
 def covariance_of(
     trained: Trained, table: LabelledTable, account: Account
 ) -> FloatArray:
-    """The covariance of a ratio's coefficients, from the rows that it was fitted on.
-
-    Parameters
-    ----------
-    trained : Trained
-    table : LabelledTable
-    account : Account
-    """
+    """The covariance of a ratio's coefficients, from the rows that it was fitted on."""
     classifier = trained.classifier
     ratio = classifier.estimator_
     fitted = np.ones(len(table.y), dtype=bool)
@@ -330,28 +312,21 @@ def _situation(
     if account.inclusion is not None:
         whole = ~rows_with_nan(account.X)
         complete = int(np.count_nonzero(whole & (table.y == controlled)))
-    numeric = table.encoder.n_numeric
-    return Situation(
-        numeric,
-        table.encoder.width - numeric,
-        what_is_missing(table, account, options),
-        int((1.0 - calibration_share(table, controlled, options)) * complete),
-        options.seed,
-    )
+    share = calibration_share(table.counts[controlled], options)
+    fitted = int((1.0 - share) * complete)
+    return situation_of(table.encoder, account, fitted, options)
 
 
-def what_is_missing(table: LabelledTable, account: Account, options: FitOptions) -> str:
-    """What a method has to deal with, one of a situation's kinds.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    account : Account
-    options : FitOptions
-    """
-    if options.as_observed:
-        return "ignored" if table.has_missing else "nothing"
-    if account.models:
+def situation_of(
+    encoder: Encoder, account: Account, complete_rows: int, options: FitOptions
+) -> Situation:
+    """What a method has to deal with, with so many complete rows to fit on."""
+    missing = "nothing" if account.inclusion is None else "rows"
+    if account.way == "as observed":
+        missing = "ignored"
+    elif account.models:
         whole_rows = all(model.rowwise for model in account.models.values())
-        return "rows" if whole_rows else "values"
-    return "nothing" if account.inclusion is None else "rows"
+        missing = "rows" if whole_rows else "values"
+    numeric = encoder.n_numeric
+    indicators = encoder.width - numeric
+    return Situation(numeric, indicators, missing, complete_rows, options.seed)

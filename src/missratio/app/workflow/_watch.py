@@ -170,10 +170,6 @@ def facts_of(watched: Watched) -> dict[str, Any]:
 
     Those of one promise as such; those of several under `classes`, by label, or under
     `groups`.
-
-    Parameters
-    ----------
-    watched : Watched
     """
     run = {
         "alarm": watched.alarm,

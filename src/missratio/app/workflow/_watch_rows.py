@@ -110,12 +110,7 @@ class WatchedRows:
 
 
 def promises_of(model: FrameModel) -> list[WatchedPromise]:
-    """The promises that rows can be held against.
-
-    Parameters
-    ----------
-    model : FrameModel
-    """
+    """The promises that rows can be held against."""
     if isinstance(model, GroupedTableModel):
         # A group without a threshold has no error at all.
         return [

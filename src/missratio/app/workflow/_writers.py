@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from missratio._files import kind_of
-from missratio._files.workbooks import close_workbook
+from missratio._files.workbooks import EXCEL_LINES, close_workbook, write_cell
 from missratio.exceptions import TableError
-
-_EXCEL_LINES = 1_048_576
-# Excel keeps 15 digits: longer numbers are written as texts.
-_EXCEL_INTEGERS = 10**15
 
 
 class BatchWriter:
@@ -77,26 +72,16 @@ class _ExcelWriter:
         self._line = 1
 
     def write_batch(self, batch: Any) -> None:
-        if self._line + len(batch) > _EXCEL_LINES:
+        if self._line + len(batch) > EXCEL_LINES:
             raise TableError(
-                f"An Excel sheet has {_EXCEL_LINES:,} lines, and there are more "
+                f"An Excel sheet has {EXCEL_LINES:,} lines, and there are more "
                 "predictions: write them as .csv or .parquet."
             )
         columns = [column.to_pylist() for column in batch.columns]
         for cells in zip(*columns, strict=True):
             for place, cell in enumerate(cells):
-                self._write(place, cell)
+                write_cell(self._sheet, self._line, place, cell)
             self._line += 1
-
-    def _write(self, place: int, cell: Any) -> None:
-        if cell is None:
-            return
-        is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
-        if is_number and math.isfinite(cell) and abs(cell) < _EXCEL_INTEGERS:
-            self._sheet.write_number(self._line, place, cell)
-        else:
-            # As text: no name is taken for a formula, no long number rounded.
-            self._sheet.write_string(self._line, place, str(cell))
 
     def close(self) -> None:
         close_workbook(self._book)

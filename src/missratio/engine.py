@@ -16,7 +16,13 @@ import numpy as np
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.moments import merge_all
-from missratio.rows import ClassRows, RowBlock, Unweighted, block_count
+from missratio.rows import (
+    ClassRows,
+    MemorySource,
+    RowBlock,
+    Unweighted,
+    block_count,
+)
 
 # Numbers of a block, at first order; at second order a quarter as many, as those need
 # two more arrays of the block's size.
@@ -233,8 +239,9 @@ class RowSample:
         own = rows.source.features.dtype
         dtype = _single_or(own, self.peek() - shift) if single else own
         whole = None
-        if not self.in_passing:
-            # Threads write where their rows belong: nothing is copied after them.
+        if not self.in_passing and isinstance(rows.source, MemorySource):
+            # Threads write where their rows belong: nothing is copied after them. Where
+            # rows are in a table of both classes doesn't say where they belong here.
             whole = np.empty((len(centre), rows.n_rows, centre.shape[1]), dtype=dtype)
 
         def copied(block: RowBlock) -> list[tuple[FloatArray, FloatArray | None]]:

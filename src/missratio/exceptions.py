@@ -44,6 +44,7 @@ class Remedy(StrEnum):
     """What to do about an error; the value is how Python says it."""
 
     PENALTY = "set l2 > 0"
+    COLUMN_PENALTY = "add a ridge penalty (KLIEP(l2=0.01) is a start)"
     FEWER_FEATURES = "use fewer features"
     MORE_ROWS = "bring more rows"
     DROP_COLUMNS = "drop them"
@@ -168,7 +169,12 @@ class Message:
         return told if self.file is None else f"{self.file}: {told}"
 
     def named(self, names: Sequence[str]) -> Message:
-        """The same with other names, those of all columns of X."""
+        """The same with other names, those of all columns of X.
+
+        Features that are no columns of X keep theirs.
+        """
+        if any(j >= len(names) for j in self.columns):
+            return self
         return replace(self, names=tuple(names[j] for j in self.columns))
 
     def _named(self) -> str:

@@ -103,10 +103,11 @@ def test_the_bound_at_a_threshold_is_clopper_and_pearsons_for_complete_rows():
         ({"threshold": "both"}, "threshold"),
         ({"group_alpha": {"odd": 0.1}}, "names a group 'odd'"),
         ({"controlled_class": 7}, "not among the classes"),
+        ({"group_alpha": 0.1}, "group_alpha must map groups"),
     ],
 )
 def test_what_is_not_sound_is_refused(kwargs, match):
-    with pytest.raises(ValueError, match=match):
+    with pytest.raises((TypeError, ValueError), match=match):
         classifier(**kwargs).fit(*draw(400))
 
 

@@ -78,6 +78,12 @@ def test_a_calibration_size_that_leaves_nothing_is_refused(table, size):
         certified(calibration_size=size).fit(*table)
 
 
+@pytest.mark.parametrize("size", ["0.5", None, [0.5], np.nan, 100.0, True])
+def test_a_calibration_size_of_another_kind_is_refused(table, size):
+    with pytest.raises((TypeError, ValueError), match="calibration_size must be"):
+        certified(calibration_size=size).fit(*table)
+
+
 def test_the_threshold_is_the_binomial_rules_on_held_out_scores(table):
     X, y = table
     model = certified(Recorder()).fit(X, y)
@@ -347,3 +353,14 @@ def test_a_random_state_repeats_the_split_and_the_draws(table):
     assert not np.array_equal(one.calibration_index_, other.calibration_index_)
     certified(random_state=np.random.RandomState(0)).fit(X, y)
     certified(random_state=np.random.default_rng(0)).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [KLIEP(), LogisticRegression(C=1e8)])
+def test_scores_that_overflow_are_on_the_right_side(table, estimator):
+    X, y = table
+    model = certified(estimator).fit(1e-3 * X, y)
+    # Their sums overflow, and cancel each other in the last row: nobody knows.
+    huge = 1.5e308 * np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+    assert model.predict(huge)[:2].tolist() == [1, 0]
+    np.testing.assert_array_equal(model.score_samples(huge)[:2], [np.inf, -np.inf])
+    assert not np.isnan(model.score_samples(huge)).any()

@@ -83,6 +83,7 @@ def test_more_missing_rows_need_more_rows(rule):
         ((0.1, 0.05, -0.1), "phi_max"),
         ((0.1, 0.05, 0.0, "fastest"), "rule must be one of"),
         ((0.1, 0.05, 0.5, "binomial"), "complete calibration rows"),
+        ((1e-320, 0.05), "No number of rows up to"),
     ],
 )
 def test_what_can_not_be_planned_is_refused(arguments, message):
@@ -146,8 +147,15 @@ def test_a_seed_repeats_the_figure(pilot):
         ([1.0], [2.0], {"phi_max": 1.0}),
         ([1.0], [], {}),
         ([1.0, 2.0], [np.nan], {}),
+        ([], [2.0], {}),
+        ([1.0], [2.0], {"n_rows": -1}),
+        ([1.0], [2.0], {"n_rows": 1e3}),
+        ([1.0], [2.0], {"n_draws": 0}),
     ],
 )
 def test_what_is_no_pilot_is_refused(controlled, other, options):
-    with pytest.raises(ValueError, match=r"phi_max|other_scores"):
-        expected_power(controlled, other, 100, alpha=0.1, delta=0.1, **options)
+    options = {"n_rows": 100, "alpha": 0.1, "delta": 0.1} | options
+    with pytest.raises(
+        (TypeError, ValueError), match=r"phi_max|other_scores|controlled_sc|n_rows|n_dr"
+    ):
+        expected_power(controlled, other, **options)

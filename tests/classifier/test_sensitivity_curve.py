@@ -112,5 +112,6 @@ def test_without_a_model_there_is_nothing_to_vary():
 
 
 def test_factors_are_one_or_more(fitted):
-    with pytest.raises(ValueError, match="1 or more"):
-        mr.sensitivity_curve(*fitted, factors=[0.5])
+    for factors in ([0.5], [], [np.nan]):
+        with pytest.raises(ValueError, match="1 or more"):
+            mr.sensitivity_curve(*fitted, factors=factors)

@@ -111,8 +111,9 @@ def test_what_is_refused():
     X1, X0 = rng.normal(0, 1, (40, 1)), rng.normal(0, 1, (40, 1))
     with pytest.raises(ValueError, match="one of"):
         estimate_divergence(X1, X0, "hellinger")
-    with pytest.raises(ValueError, match="confidence"):
-        estimate_divergence(X1, X0, confidence=1.0)
+    for confidence in (1.0, np.nan):
+        with pytest.raises(ValueError, match="confidence"):
+            estimate_divergence(X1, X0, confidence=confidence)
     with pytest.raises(ValueError, match="cv=5"):
         estimate_divergence(X1[:3], X0)
     bounded = KernelRatio("ulsif", random_state=0)

@@ -183,3 +183,16 @@ def test_weighted_intervals_hold():
 def test_weighted_intervals_hold_as_often_as_they_say():
     # Binomial error of 5000 repeats: 0.003.
     assert weighted_coverage(5000, 1) > 0.94
+
+
+@pytest.mark.parametrize("measure", [type_i_error, type_ii_error, power])
+def test_labels_without_the_controlled_class_are_refused(measure):
+    with pytest.raises(ValueError, match=r"controlled_class=0 .*'sick', 'well'"):
+        measure(["well", "sick"], ["well", "well"])
+
+
+@pytest.mark.parametrize("measure", [type_i_error, type_ii_error, power])
+@pytest.mark.parametrize("nothing", [None, np.nan])
+def test_rows_without_a_label_are_refused(measure, nothing):
+    with pytest.raises(ValueError, match=r"no label for 1 row\(s\), of which row 1"):
+        measure([0, nothing, 1], [0, 1, 1])

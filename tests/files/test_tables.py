@@ -76,6 +76,27 @@ def test_a_header_may_be_long(read):
     assert table.encoder.names == [names[0]]
 
 
+@pytest.mark.parametrize("line", ['1,"u,p', '1,u,"p', '"1,u,p'])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_quotation_mark_left_open_loses_no_rows(read, line, encoding):
+    rows = [f"{i},u,{'pq'[i % 2]}" for i in range(50)]
+    content = "\n".join(["a,b,y", *rows[:9], line, *rows]) + "\n"
+    with pytest.raises(TableError, match=r"t\.csv, line 11: a quotation mark"):
+        read(content.encode(encoding))
+
+
+def test_a_line_for_excel_is_no_header(read):
+    table = read("sep=;\r\na;b;y\r\n1,5;2;p\r\n2,5;3;q\r\n")
+    assert table.encoder.names == ["a", "b"]
+    np.testing.assert_array_equal(table.X, [[1.5, 2], [2.5, 3]])
+
+
+def test_quotation_marks_inside_of_cells_are_texts(read):
+    rows = "".join(f'{i},5" pipe,{"pq"[i % 2]}\n' for i in range(9))
+    table = read(f'a,b,y\n{rows}10,"a\nb",p\n')
+    assert table.counts == {"p": 6, "q": 4}
+
+
 def test_a_long_cell_is_refused_without_a_traceback(read):
     with pytest.raises(TableError, match=r"t\.csv can't be read as a CSV table: field"):
         read("a,y\n" + "x" * 200_000 + ",0\n")
@@ -213,3 +234,26 @@ def test_numbers_of_plans_and_tables_are_read_alike(read, tmp_path):
     revealed = mr.QueryPlan.read(path, X)
     np.testing.assert_array_equal(revealed.table, table.X)
     assert json.dumps(table.X[:, 0].tolist()) == "[1234.5, 2.5, 3000.25, -4.5]"
+
+
+@pytest.mark.parametrize("name", ["__index_level_0__", "Unnamed: 0"])
+def test_row_numbers_of_pandas_are_no_feature(read, name):
+    lines = "".join(f"{i},{i % 3},{'pq'[i % 2]}\n" for i in range(9))
+    with pytest.raises(TableError, match=r"row numbers.*\(--drop (__|'Unnamed: 0')"):
+        read(f"{name},a,y\n{lines}")
+    assert read(f"{name},a,y\n{lines}", drop=[name]).X.shape == (9, 1)
+
+
+def test_labels_that_no_row_has_dont_count(tmp_path):
+    codes = pa.array([0, 2] * 5, pa.int8())
+    labels = pa.DictionaryArray.from_arrays(codes, ["p", "gone", "q"])
+    path = tmp_path / "t.parquet"
+    table = pa.table({"a": range(10), "y": labels})
+    pq.write_table(table, path)
+    read = read_labelled(open_table(path), Wanted("y"))
+    assert read.counts == {"p": 5, "q": 5}
+
+
+def test_an_option_to_drop_a_column_can_be_pasted(read):
+    with pytest.raises(TableError, match=r"\(--drop 'blood sugar'\)"):
+        read("blood sugar,a,y\n,1,p\n,2,q\n")

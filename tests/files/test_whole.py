@@ -48,11 +48,14 @@ def test_a_failure_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_inputs_are_never_overwritten(tmp_path):
+@pytest.mark.parametrize("exists", [True, False])
+def test_what_a_command_uses_otherwise_is_never_overwritten(tmp_path, exists):
     path = tmp_path / "data.csv"
-    path.write_text("a")
+    if exists:
+        path.write_text("a")
+    other = tmp_path / ".." / tmp_path.name / "data.csv"
     with pytest.raises(FileExistsError, match="never overwritten"):
-        check_writable(path, force=True, inputs=[tmp_path / "." / "data.csv"])
+        check_writable(path, force=True, others=[None, other])
 
 
 def overwrite(path, text="after"):

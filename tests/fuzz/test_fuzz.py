@@ -318,10 +318,7 @@ ROWS = np.array([[0.5, -0.5], [1e9, 2.0], [-1e300, 0.0], [3.0, 1e-300]])
 
 
 def load_and_predict(path):
-    """A model that isn't refused gives each row one of its labels.
-
-    NumPy warns of coefficients so large that scores overflow.
-    """
+    """A model that isn't refused gives each row one of its labels."""
     model = mr.load_model(path)
     rows = ROWS
     if hasattr(model, "encoder"):

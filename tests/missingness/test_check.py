@@ -275,3 +275,11 @@ def test_columns_at_once_are_columns_one_by_one(n_rows):
         assert own.odds_squares == pytest.approx(odds @ odds)
         bet = 0.95
         assert own.growth[-1] == pytest.approx(np.log1p(bet * odds).sum())
+
+
+@pytest.mark.parametrize("level", [0.0, 5.0, np.nan])
+def test_a_level_is_a_probability(level):
+    with pytest.raises(ValueError, match="level must lie strictly"):
+        mr.missingness_check(
+            np.ones((5, 1)), mr.LogisticMissingness(0.0, [1.0]), level=level
+        )

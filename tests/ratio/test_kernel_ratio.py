@@ -464,3 +464,10 @@ def test_equal_rows_give_no_bandwidth():
     X, y = np.ones((40, 2)), np.arange(40) % 2
     with pytest.raises(ValueError, match="The distances between rows give no bandwid"):
         KernelRatio(sigma_grid=4, random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["alpha", "max_ratio", "flat_within"])
+def test_parameters_are_numbers(name):
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    with pytest.raises(ValueError, match=f"{name} == nan"):
+        KernelRatio(**{name: np.nan}).fit(X, np.arange(40) % 2)

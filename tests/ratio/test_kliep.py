@@ -241,6 +241,13 @@ def test_a_sample_weight_stands_for_repetitions(model, normalize, two_normals):
     np.testing.assert_allclose(weighted, repeated, atol=1e-8)
 
 
+@pytest.mark.parametrize("size", [5e-324, 1e-300, 1e300, 1.7e308])
+def test_weights_of_any_size_are_proportions(two_normals, size):
+    X, y = two_normals()
+    coef = KLIEP().fit(X, y, sample_weight=np.full(len(y), size)).coef_
+    np.testing.assert_allclose(coef, KLIEP().fit(X, y).coef_, rtol=1e-9)
+
+
 def test_only_the_proportions_of_sample_weights_within_a_class_matter(two_normals):
     X, y = two_normals()
     weight = np.random.default_rng(0).exponential(size=len(X))

@@ -134,7 +134,7 @@ def test_a_class_with_no_observed_row_is_refused(kind, missingness, table):
 def test_a_feature_that_is_never_observed_is_refused(table):
     X, y = table
     X[y == 1, 1] = np.nan
-    with pytest.raises(ValueError, match=r"basis feature\(s\) \[1\] are never observ"):
+    with pytest.raises(ValueError, match=r"feature\(s\) \['x1'\] are never observ"):
         KLIEP(missingness={1: ENTRIES}).fit(X, y)
 
 

@@ -90,6 +90,21 @@ def test_files_give_the_coefficients_of_the_table_in_memory(ratio, missing, tmp_
     assert list(ratio.feature_names_in_) == NAMES
 
 
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize(
+    "ratio", [mr.KLIEP(tol=1e-10), mr.NaiveBayesRatio(mr.KLIEP(tol=1e-10))], ids=repr
+)
+def test_rows_of_small_files_are_held_in_their_order(ratio, missing, tmp_path):
+    """As above, of a table that is small enough to be copied."""
+    X, y = labelled(n_rows=900)
+    ratio = ratio.set_params(missingness=MODELS if missing else None)
+    for label, model in MODELS.items() if missing else ():
+        X[y == label] = mr.corrupt(X[y == label], model, random_state=label)
+    expected = ratio.fit(X, y).coef_.copy()
+    ratio.fit(mr.scan_parquet(write(tmp_path / "t", X, y), target="y"))
+    np.testing.assert_allclose(ratio.coef_, expected, atol=1e-9)
+
+
 @pytest.mark.usefixtures("blockwise")
 def test_whole_rows_may_be_missing(tmp_path):
     X, y = labelled()

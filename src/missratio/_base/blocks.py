@@ -20,6 +20,18 @@ _BLOCK_ELEMENTS = 2**16
 MANY = 1 / 16
 
 
+def unmasked(X: Any) -> Any:
+    """A masked array with NaN, or None among texts, for a mask; all else as it is.
+
+    scikit-learn takes the values under a mask for observed ones.
+    """
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if X.dtype.kind in "biuf":
+        return np.ma.filled(X.astype(np.float64), np.nan)
+    return np.ma.filled(X.astype(object), None)
+
+
 def any_by_row(mask: BoolArray) -> BoolArray:
     """Say which rows of a mask hold a True; quicker than ``any`` where rows are short.
 

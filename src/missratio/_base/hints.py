@@ -5,6 +5,9 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
+from sklearn.utils import check_scalar
+
+_LONGEST = 80
 _KINDS = {bool: "booleans", int: "integers", float: "floats", str: "strings"}
 
 
@@ -18,9 +21,21 @@ def listed(choices: Iterable[object], most: int | None = None) -> str:
     >>> listed(["linear", "gaussian"], most=1)
     "'linear' and 1 more"
     """
-    shown = [repr(choice) for choice in choices]
-    more = 0 if most is None else len(shown) - most
-    return ", ".join(shown[:most]) + (f" and {more} more" if more > 0 else "")
+    words = [shown(choice) for choice in choices]
+    more = 0 if most is None else len(words) - most
+    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def shown(name: object) -> str:
+    """A name for a message, its beginning where it is long.
+
+    Examples
+    --------
+    >>> shown("pulse")
+    "'pulse'"
+    """
+    text = repr(name)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
@@ -67,3 +82,10 @@ def check_number(name: str, value: Any) -> None:
         raise TypeError(
             f"{name} must be a number, got {value!r} of type {type(value).__name__}."
         )
+
+
+def check_real(value: Any, name: str, **limits: Any) -> None:
+    """As scikit-learn's `check_scalar`, which lets NaN pass all limits."""
+    check_scalar(value, name, Real, **limits)
+    if value != value:
+        raise ValueError(f"{name} == nan, must be a number.")

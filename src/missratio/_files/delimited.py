@@ -7,7 +7,8 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -22,6 +23,8 @@ _START = 2**16
 _BLOCK = 2**24
 # Lines in which decimal marks are looked for.
 _LOOKED_AT = 1000
+# A last line that no text has: a quotation mark that is left open swallows it.
+_END = "\0"
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,9 @@ def find_dialect(
                     f"{file.path} is empty, it has blank lines only: a table has a "
                     "header and rows."
                 )
+            if header_row is None and re.fullmatch(r"sep=.\s*", first, re.IGNORECASE):
+                # Excel's own first line, which the header comes after.
+                return find_dialect(file, encoding, fallback, header_row=2)
             separator = max(_SEPARATORS, key=first.count)
             lines = chain([first], text)
             header, *rows = islice(csv.reader(lines, delimiter=separator), _LOOKED_AT)
@@ -135,17 +141,46 @@ def csv_lines(file: RegularFile, dialect: Dialect) -> Iterator[tuple[int, list[s
             )
             for _ in islice(text, dialect.skipped):
                 pass
-            reader = csv.reader(text, delimiter=dialect.separator)
-            lines = (
-                (dialect.skipped + reader.line_num, cells)
-                for cells in reader
-                # One of separators alone is a row, as it is when rows are read.
-                if len(cells) > 1 or any(cell.strip() for cell in cells)
-            )
+            lines = _whole_lines(file, chain(text, [_END]), dialect)
             next(lines, None)
             yield from lines
     except (ValueError, EOFError, OSError, zlib.error, csv.Error) as error:
         raise _unreadable(file, dialect.encoding, error) from error
+
+
+def _whole_lines(
+    file: RegularFile, text: Iterable[str], dialect: Dialect
+) -> Iterator[tuple[int, list[str]]]:
+    """The same with the header, of a text after which `_END` comes."""
+    reader, before = csv.reader(text, delimiter=dialect.separator), 0
+    for cells in reader:
+        if cells == [_END]:
+            return
+        if cells and cells[-1].endswith(_END):
+            raise TableError(
+                f"{file.path}, line {dialect.skipped + before + 1}: a quotation mark "
+                "is left open, and all that follows would be one cell. Close it, or "
+                "remove it."
+            )
+        # One of separators alone is a row, as it is when rows are read.
+        if len(cells) > 1 or any(cell.strip() for cell in cells):
+            yield dialect.skipped + reader.line_num, cells
+        before = reader.line_num
+
+
+class _QuoteCounter(io.RawIOBase):
+    """A stream that counts the quotation marks which are read from it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self.count = stream, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        block: bytes = self._stream.read(size)
+        self.count += block.count(b'"')
+        return block
 
 
 def csv_batches(
@@ -171,8 +206,9 @@ def csv_batches(
     first = True
     try:
         with file.open(decompress=True) as stream:
+            counter = _QuoteCounter(stream)
             reader = arrow_csv.open_csv(
-                stream,
+                counter,
                 read_options=read,
                 parse_options=parse,
                 convert_options=convert,
@@ -181,6 +217,9 @@ def csv_batches(
                 # The header is read as a row, since blank lines may come before it.
                 yield batch.slice(1) if first else batch
                 first = False
+            # Arrow takes a mark that is left open for closed at the end of the file.
+            if counter.count % 2 or dialect.encoding.lower().startswith("utf-16"):
+                deque(csv_lines(file, dialect), maxlen=0)
     except TableError:
         raise
     except (ValueError, EOFError, OSError, zlib.error) as error:

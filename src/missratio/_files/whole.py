@@ -17,7 +17,9 @@ _MARK = "-missratio-draft"
 _OLD_SECONDS = 3600.0
 
 
-def check_writable(path: Path, *, force: bool, inputs: Sequence[Path] = ()) -> None:
+def check_writable(
+    path: Path, *, force: bool, others: Sequence[Path | None] = ()
+) -> None:
     """Refuse a destination that is taken, or can't be written.
 
     Parameters
@@ -25,10 +27,11 @@ def check_writable(path: Path, *, force: bool, inputs: Sequence[Path] = ()) -> N
     path : Path
     force : bool
         Whether a file that is there may be overwritten.
-    inputs : sequence of Path
-        Files that never are.
+    others : sequence of Path or None
+        Files that never are: what else the command reads and writes.
     """
-    _check_free(path, force=force, inputs=inputs)
+    _check_other(path, [each for each in others if each is not None])
+    _check_free(path, force=force)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} to write into.")
     # Permissions, quotas and read-only disks show when something is written.
@@ -76,7 +79,23 @@ def write_whole(path: Path, content: bytes) -> Path:
     return path
 
 
-def _check_free(path: Path, *, force: bool, inputs: Sequence[Path] = ()) -> None:
+def _check_other(path: Path, others: Sequence[Path]) -> None:
+    for other in others:
+        if path.exists() and other.exists():
+            same = path.samefile(other)
+        else:
+            same = path.resolve() == other.resolve()
+        if same:
+            raise DestinationError(
+                Message(
+                    "{file} has another use in this command, and is never overwritten. "
+                    "Choose another name.",
+                    facts={"file": path},
+                )
+            )
+
+
+def _check_free(path: Path, *, force: bool) -> None:
     if path.is_symlink():
         raise DestinationError(
             Message("{file} is a link: name the file itself.", facts={"file": path})
@@ -90,14 +109,6 @@ def _check_free(path: Path, *, force: bool, inputs: Sequence[Path] = ()) -> None
             Message(
                 "{file} is a device or a pipe, and only regular files are written. "
                 "Choose another name.",
-                facts={"file": path},
-            )
-        )
-    if any(path.samefile(file) for file in inputs if file.exists()):
-        raise DestinationError(
-            Message(
-                "{file} is what is read, and is never overwritten. Choose another "
-                "name.",
                 facts={"file": path},
             )
         )

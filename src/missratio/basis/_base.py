@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
+from missratio._base.blocks import unmasked
 from missratio._base.typing import BoolArray, FloatArray, Names
 
 # A block of rows with its features fits the processor's cache: 4 MiB of float64.
@@ -117,7 +118,7 @@ class Basis(TransformerMixin, BaseEstimator, ABC):
         """Return X as an array of floats, not copied where it is one already."""
         validated: FloatArray = validate_data(
             self,
-            X,
+            unmasked(X),
             reset=reset,
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from missratio._base.blocks import take_rows
+from missratio._base.hints import check_number
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._models import calibration_model
 from missratio.missingness import Missingness, RowInclusion
@@ -93,6 +94,8 @@ class ClassTable:
         rng : Generator
         """
         shares = {"choice_size": choice_size, "calibration_size": calibration_size}
+        for name, share in shares.items():
+            check_number(name, share)
         for name, share in shares.items():
             if not 0.0 < share < 1.0 or choice_size + calibration_size >= 1.0:
                 raise ValueError(

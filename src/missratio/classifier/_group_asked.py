@@ -35,6 +35,11 @@ class GroupsAsked:
     def check(self) -> None:
         """Refuse what isn't among the choices, and what doesn't go together."""
         check_levels(self.alpha, self.delta)
+        if self.group_alpha is not None and not isinstance(self.group_alpha, Mapping):
+            raise TypeError(
+                "group_alpha must map groups to the bounds on their errors, such as "
+                f"{{'north': 0.05}}: got {self.group_alpha!r}."
+            )
         for level in (self.group_alpha or {}).values():
             check_levels(level, self.delta)
         check_choice("threshold", self.threshold, THRESHOLDS)

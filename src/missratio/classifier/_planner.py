@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import check_scalar
 
 from missratio._base.typing import FloatArray
 from missratio.classifier._calibration import Calibration
@@ -223,7 +225,14 @@ def expected_power(
     check_levels(alpha, delta)
     if not 0.0 <= phi_max < 1.0:
         raise ValueError(f"phi_max must lie in [0, 1), got {phi_max}.")
+    check_scalar(n_rows, "n_rows", Integral, min_val=0)
+    check_scalar(n_draws, "n_draws", Integral, min_val=1)
     controlled = np.asarray(controlled_scores, dtype=np.float64)
+    if controlled.ndim != 1 or not len(controlled):
+        raise ValueError(
+            "controlled_scores must hold one score or more, in one dimension: got "
+            f"shape {controlled.shape}."
+        )
     other = sorted_scores(other_scores)
     rng = np.random.default_rng(random_state)
     draw = partial(_drawn_sample, controlled, n_rows, phi_max, rng)

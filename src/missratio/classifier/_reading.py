@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from missratio._base.blocks import take_rows
+from missratio._base.blocks import take_rows, unmasked
 from missratio.ratio import check_no_infinity
 from missratio.tensor import on_host
 
@@ -90,7 +90,7 @@ def read_rows(owner: Any, X: Any, *, reset: bool) -> Any:
     takes_sparse = get_tags(owner.estimator).input_tags.sparse
     table = validate_data(
         owner,
-        X,
+        unmasked(X),
         reset=reset,
         dtype=None,
         accept_sparse=["csr", "csc"] if takes_sparse else False,

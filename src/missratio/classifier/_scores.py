@@ -79,7 +79,10 @@ def score_rows(estimator: Any, X: Any, rows: BoolArray, sign: float) -> FloatArr
         return scores
     chosen = in_double(X if rows.all() else take_rows(X, np.flatnonzero(rows)))
     if hasattr(estimator, "decision_function"):
-        raw = np.asarray(estimator.decision_function(chosen), dtype=np.float64)
+        # A score that overflows is ±∞, or NaN where both meet: then the row gets the
+        # controlled class.
+        with np.errstate(over="ignore", invalid="ignore"):
+            raw = np.asarray(estimator.decision_function(chosen), dtype=np.float64)
     elif hasattr(estimator, "predict_proba"):
         probability = probabilities(estimator, chosen, 2)
         with np.errstate(divide="ignore"):

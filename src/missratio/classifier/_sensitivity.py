@@ -159,8 +159,8 @@ def sensitivity_curve(
         )
     study = _Study(classifier, X, y)
     wrong = np.asarray(factors, dtype=np.float64)
-    if (wrong < 1.0).any():
-        raise ValueError(f"factors are odds factors, 1 or more: got {wrong.min():g}.")
+    if not wrong.size or not (wrong >= 1.0).all():
+        raise ValueError(f"factors are odds factors, 1 or more: got {wrong.tolist()}.")
     odds = [study.at(calibration.trust.widened(float(f))) for f in wrong]
     tilts = np.asarray(slopes, dtype=np.float64)
     own = [study.at(study.tilted(model, float(s))) for s in tilts]

@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from missratio._base.blocks import take_rows
+from missratio._base.hints import check_number
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import DataError
 from missratio.missingness import Missingness, RowInclusion
@@ -38,6 +39,13 @@ def split_rows(
     """
     controlled = rng.permutation(np.flatnonzero(~is_other))
     whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+    if not whole:
+        check_number("calibration_size", size)
+        if not 0.0 < size < 1.0:
+            raise ValueError(
+                "calibration_size must be a share between 0 and 1, or a number of rows "
+                f"as an int: got {size!r}."
+            )
     count = int(size) if whole else round(size * len(controlled))
     if not 0 < count < len(controlled):
         raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import check_scalar
 
 from missratio._base.blocks import take_rows
+from missratio._base.hints import check_real
 from missratio._base.seeds import generator as seeded
 from missratio._base.typing import FloatArray, IntArray
 from missratio.basis import PolynomialBasis
@@ -137,10 +138,9 @@ def estimate_divergence(
     True
     """
     check_choice("divergence", divergence, DIVERGENCES)
-    check_scalar(
-        confidence, "confidence", Real, min_val=0.0, max_val=1.0,
-        include_boundaries="neither",
-    )  # fmt: skip
+    check_real(
+        confidence, "confidence", min_val=0.0, max_val=1.0, include_boundaries="neither"
+    )
     check_scalar(cv, "cv", Integral, min_val=2)
     samples = read_samples(X1, X0, missingness, inclusion)
     refuse_disjoint_columns(samples, divergence)

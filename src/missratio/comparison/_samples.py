@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._base.blocks import inverse_where_positive, take_rows
+from missratio._base.blocks import inverse_where_positive, take_rows, unmasked
 from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness import Missingness, row_probability
 from missratio.missingness.arrays import column_names
-from missratio.ratio import check_widths
+from missratio.ratio import check_columns
 from missratio.rows import (
     ClassModel,
     check_inclusion,
@@ -71,14 +71,14 @@ def read_samples(
         _read(X, label, class_model(missingness, label, column_names(X)), each)
         for X, label, each in ((X1, 1, given[0]), (X0, 0, given[1]))
     ]
-    check_widths(samples[0].table, samples[1].table)
+    check_columns(X1, X0)
     return samples[0], samples[1]
 
 
 def _read(
     X: Any, label: int, model: ClassModel, inclusion: ArrayLike | None
 ) -> ComparedSample:
-    table = np.asarray(X, dtype=np.float64)
+    table = np.asarray(unmasked(X), dtype=np.float64)
     if table.ndim != 2 or not len(table):
         raise ValueError(
             f"X{label} must be a table of rows and columns, got shape {table.shape}."

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import beta
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from missratio._base.hints import listed
 from missratio._base.typing import FloatArray
 from missratio.classifier import NeymanPearsonClassifier
 
@@ -91,6 +92,7 @@ def _errors(
 ) -> _Errors:
     truth, predicted = column_or_1d(y_true), column_or_1d(y_pred)
     check_consistent_length(truth, predicted, sample_weight)
+    _check_labels(truth, predicted, controlled_class)
     rows = (truth == controlled_class) == of_controlled
     weights = np.ones(len(truth))
     if sample_weight is not None:
@@ -119,6 +121,28 @@ def _errors(
         variance = float((weights**2) @ (wrong - share) ** 2)
         size = min(size, share * (1.0 - share) / variance)
     return _Errors(int(wrong.sum()), n_rows, share, min(size, n_rows))
+
+
+def _check_labels(truth: Any, predicted: Any, controlled_class: Any) -> None:
+    """Refuse missing labels, and two or more of which none is the controlled one."""
+    if truth.dtype.kind in "fO":
+        # NaN alone differs from itself.
+        missing = truth != truth
+        if truth.dtype.kind == "O":
+            missing |= np.array([label is None for label in truth], dtype=bool)
+        if missing.any():
+            raise ValueError(
+                f"y_true has no label for {missing.sum()} row(s), of which row "
+                f"{missing.argmax()} is the first. Leave them out."
+            )
+    if (truth == controlled_class).any() or (predicted == controlled_class).any():
+        return
+    labels = sorted({*truth.tolist(), *predicted.tolist()}, key=repr)
+    if len(labels) > 1:
+        raise ValueError(
+            f"controlled_class={controlled_class!r} is not among the labels "
+            f"{listed(labels, 5)}. Say which of them is to be controlled."
+        )
 
 
 def type_i_error(

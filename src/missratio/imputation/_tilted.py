@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from missratio._base.blocks import any_by_row
+from missratio._base.blocks import any_by_row, unmasked
 from missratio._base.callbacks import CallbackSupportMixin, listens, told
 from missratio._base.seeds import entropy
 from missratio._base.typing import FloatArray, IntArray
@@ -309,6 +309,7 @@ class TiltedImputer(
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
+        X = unmasked(X)
         given = not isinstance(self.categorical_features, str)
         keep = given and np.asarray(X).dtype.kind == "O"
         return validate_data(

@@ -161,6 +161,8 @@ def missingness_check(
     ('contradiction', 'φ expects 90% of column 0 missing, the table has 34%')
     """
     missingness = missingness.bound(column_names(X) if names is None else names)
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie strictly between 0 and 1, got {level}.")
     edges = _edges(X, missingness, level, odds_factor)
     return _checks(X, missingness, edges, level, complete, odds_factor, names)
 
@@ -346,7 +348,7 @@ def describe(checks: Sequence[MissingnessCheck], label: Any) -> str:
         remedy = (
             "Was φ made for other units (a scaler before it?) or for another class, or "
             "is its sign wrong? Were missing rows dropped from the table? Correct φ, "
-            "or learn it by learn_missingness."
+            "or let it be learned."
         )
     claim = "contradicts" if checks[0].verdict == "contradiction" else "doesn't fit"
     return f"The table {claim} φ of class {label!r}: {facts}. {remedy}"

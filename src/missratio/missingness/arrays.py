@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from missratio._base.blocks import any_by_row, rows_with_nan
+from missratio._base.blocks import any_by_row, rows_with_nan, unmasked
 from missratio._base.hints import listed
 from missratio._base.typing import FloatArray
 
@@ -55,8 +55,8 @@ def column_name(X: Any, column: int) -> str:
 
 
 @contextmanager
-def text_columns_named(X: Any) -> Iterator[None]:
-    """Name the columns of text of a dataframe that isn't taken for an array.
+def only_numbers(X: Any) -> Iterator[None]:
+    """Name what can't be made numbers of, and refuse dates, which scikit-learn counts.
 
     Parameters
     ----------
@@ -66,27 +66,44 @@ def text_columns_named(X: Any) -> Iterator[None]:
     Raises
     ------
     ValueError
-        In place of one that names a text and not its column.
+        In place of one that names a text and not its column, and for dates and times
+        in a dataframe or an array.
     """
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError(
+            f"X must be numeric: got values of type {X.dtype}. Make numbers of them, "
+            "such as the days since some date, NaN where one is missing."
+        )
+    frame = as_frame(X)
+    if frame is not None and any(kind.is_temporal() for kind in frame.schema.values()):
+        raise _not_numeric(frame)
     try:
         yield
-    except ValueError as error:
-        frame = as_frame(X)
-        columns = [] if frame is None else frame.iter_columns()
-        texts = [column.name for column in columns if not _converts(column)]
-        if not texts:
+    except (TypeError, ValueError) as error:
+        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+            raise TypeError(
+                "X is a LazyFrame, and holds no rows yet: give X.collect()."
+            ) from error
+        if frame is None or all(map(_converts, frame.iter_columns())):
             raise
-        raise ValueError(
-            f"X must be numeric: column(s) {listed(texts, _LISTED)} are not. Leave "
-            "them out, or make numbers of them, such as by pandas.get_dummies or "
-            "scikit-learn's OneHotEncoder."
-        ) from error
+        raise _not_numeric(frame) from error
+
+
+def _not_numeric(frame: "nw.DataFrame[Any]") -> ValueError:
+    foreign = [each.name for each in frame.iter_columns() if not _converts(each)]
+    return ValueError(
+        f"X must be numeric: column(s) {listed(foreign, _LISTED)} are not. Leave them "
+        "out, or make numbers of them: of dates such as the days since some date, of "
+        "texts by pandas.get_dummies or scikit-learn's OneHotEncoder."
+    )
 
 
 def _converts(column: Any) -> bool:
     """Whether a column is one of numbers, or of what scikit-learn makes numbers of."""
     if _is_number(column.dtype):
         return True
+    if column.dtype.is_temporal():
+        return False
     try:
         np.asarray(column.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError):
@@ -171,9 +188,7 @@ def _array_from_frame(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
 
 
 def _array_from_array_like(X: Any) -> NDArray[Any]:
-    if isinstance(X, np.ma.MaskedArray):
-        X = np.ma.filled(X.astype(float), np.nan)
-    array = np.asarray(X)
+    array = np.asarray(unmasked(X))
     if array.dtype.kind in "biuf":
         return array
     try:

@@ -9,7 +9,7 @@ from missratio.ratio._base import (
 )
 from missratio.ratio._batch import BatchFit, fit_batch
 from missratio.ratio._bumps import Bumps, gaussian
-from missratio.ratio._checks import check_widths, stack_samples
+from missratio.ratio._checks import check_columns, stack_samples
 from missratio.ratio._classifier_ratio import ClassifierRatio, weight_parameter
 from missratio.ratio._complete import TwoTables, WeightedTable
 from missratio.ratio._joint import JointRatio
@@ -58,8 +58,8 @@ __all__ = [
     "WeightedTable",
     "basis_features",
     "check_choice",
+    "check_columns",
     "check_no_infinity",
-    "check_widths",
     "density_ratio",
     "feature_names",
     "fit_batch",

@@ -22,7 +22,7 @@ from missratio._base.summary import Summary
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.exceptions import NoFiniteOptimumWarning, NotSolvedWarning
 from missratio.missingness import Missingness
-from missratio.missingness.arrays import column_names, text_columns_named
+from missratio.missingness.arrays import column_names, only_numbers
 from missratio.rows import (
     ClassRows,
     MemorySource,
@@ -35,6 +35,9 @@ from missratio.rows import (
 from missratio.solver import Status
 from missratio.tensor import as_numpy, is_tensor, on_host
 from missratio.weights import complete_row_weights
+
+# Of the largest weight: sums of squares of 2⁴⁰⁰ fit by far.
+_LARGEST_EXPONENT = 400
 
 
 class BaseRatio(ClassifierMixin, BaseEstimator):
@@ -204,11 +207,11 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
                 self.n_features_in_ = X.shape[1]
                 self.__dict__.pop("feature_names_in_", None)
             else:
-                with text_columns_named(X):
+                with only_numbers(X):
                     X = validate_data(self, X, **options)
             check_consistent_length(X, y)
         else:
-            with text_columns_named(X):
+            with only_numbers(X):
                 X, y = validate_data(self, X, y, **options)
         if reset:
             self.classes_ = two_classes(y)
@@ -226,7 +229,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     def _read_rows(self, X: Any) -> Any:
         """Validate rows to be scored."""
         check_is_fitted(self)
-        with text_columns_named(X):
+        with only_numbers(X):
             return validate_data(
                 self,
                 on_host(X),
@@ -301,6 +304,10 @@ def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
         )
     if not (np.isfinite(weights) & (weights >= 0.0)).all():
         raise ValueError("sample_weight must be finite and not negative.")
+    _, exponent = np.frexp(weights.max(initial=0.0))
+    if abs(exponent) > _LARGEST_EXPONENT:
+        # Only proportions matter, and sums and squares of these weights would overflow.
+        weights = np.ldexp(weights, -exponent)
     return weights
 
 
@@ -321,8 +328,8 @@ def two_classes(y: Any) -> Any:
     classes = np.unique(y)
     if len(classes) == 1:
         raise ValueError(
-            f"y has one class only, {classes[0]!r}: a ratio needs rows of 2 classes, "
-            "the numerator and the denominator."
+            f"y has one class only, {classes.tolist()[0]!r}: a ratio needs rows of 2 "
+            "classes, the numerator and the denominator."
         )
     if len(classes) > 2:
         raise ValueError(

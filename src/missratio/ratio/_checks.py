@@ -9,8 +9,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from missratio._base.blocks import unmasked
+from missratio._base.hints import listed
 from missratio._base.typing import FloatArray
 from missratio.exceptions import DataError, Message, Remedy
+from missratio.missingness.arrays import column_names
 from missratio.objective import Objective
 from missratio.ratio._base import BaseRatio, SolverName, check_choice
 from missratio.ratio._parts import (
@@ -51,41 +54,47 @@ def check_parameters(estimator: Any, objective: Objective) -> None:
 
 def stack_samples(X1: Any, X0: Any) -> tuple[Any, Any]:
     """Two tables as one labelled table."""
+    check_columns(X1, X0)
     frames = [nw.from_native(X, eager_only=True, pass_through=True) for X in (X1, X0)]
     labels = np.repeat([1, 0], [len(X1), len(X0)])
     if all(isinstance(frame, nw.DataFrame) for frame in frames):
         return nw.concat(frames, how="vertical").to_native(), labels
-    tables = [np.asarray(X) for X in (X1, X0)]
-    check_widths(*tables)
-    return np.concatenate(tables), labels
+    return np.concatenate([np.asarray(unmasked(X)) for X in (X1, X0)]), labels
 
 
 def read_two_samples(
     estimator: BaseRatio, X1: Any, X0: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Validate a numerator and a denominator table of the same columns."""
+    check_columns(X1, X0)
     tables = [
         validate_data(
             estimator,
-            X,
+            unmasked(X),
             reset=True,
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
         )
         for X in (X1, X0)
     ]
-    check_widths(*tables)
     validate_data(estimator, X1, reset=False, skip_check_array=True)
     estimator.classes_ = np.array([0, 1])
     return tables[0], tables[1]
 
 
-def check_widths(X1: Any, X0: Any) -> None:
-    """Refuse tables of different widths."""
-    if np.ndim(X1) == np.ndim(X0) == 2 and X1.shape[1] != X0.shape[1]:
+def check_columns(X1: Any, X0: Any) -> None:
+    """Refuse tables of different columns: other names, another order or number."""
+    ours, others = column_names(X1), column_names(X0)
+    if ours is not None and others is not None and ours != others:
         raise ValueError(
-            f"X1 has {X1.shape[1]} columns and X0 has {X0.shape[1]}: both samples must "
-            "have the same columns."
+            f"X1 has the columns {listed(ours, 5)} and X0 has {listed(others, 5)}: "
+            "both samples must have the same columns, in the same order."
+        )
+    shapes = np.shape(X1), np.shape(X0)
+    if len(shapes[0]) == len(shapes[1]) == 2 and shapes[0][1] != shapes[1][1]:
+        raise ValueError(
+            f"X1 has {shapes[0][1]} columns and X0 has {shapes[1][1]}: both samples "
+            "must have the same columns."
         )
 
 
@@ -163,11 +172,16 @@ def check_scale(problem: JointProblem) -> None:
         size = np.abs(few).max(axis=1)
         odd = (size > LARGEST) | ((size > 0.0) & (size < 1.0 / LARGEST))
         if odd.any():
-            at = part.features[odd][0]
-            raise ValueError(
-                f"Feature {at} has values of size {size[odd][0]:.2g}, whose squares "
-                "floating point can't hold. Scale the columns, to a standard deviation "
-                "of about one."
+            raise DataError(
+                Message(
+                    "Feature(s) [{columns}] have values of size {size:.2g}, whose "
+                    "squares floating point can't hold.",
+                    columns=(int(part.features[odd][0]),),
+                    remedies=(
+                        "scale the columns, to a standard deviation of about one",
+                    ),
+                    facts={"size": size[odd][0]},
+                )
             )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, get_args
 
 import numpy as np
 from sklearn.utils import check_scalar
 
 from missratio._base.callbacks import CallbackSupportMixin, told
+from missratio._base.hints import check_real
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray
 from missratio.ratio._base import check_choice, report_status
@@ -218,13 +219,14 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
 
     def _check_parameters(self) -> None:
         check_choice("method", self.method, get_args(KernelName))
-        check_scalar(self.alpha, "alpha", Real, min_val=0.0, max_val=1.0,
-                     include_boundaries="left")  # fmt: skip
-        check_scalar(
-            self.max_ratio, "max_ratio", Real, min_val=1.0, include_boundaries="neither"
+        check_real(
+            self.alpha, "alpha", min_val=0.0, max_val=1.0, include_boundaries="left"
+        )
+        check_real(
+            self.max_ratio, "max_ratio", min_val=1.0, include_boundaries="neither"
         )
         check_scalar(self.cv, "cv", Integral, min_val=2)
-        check_scalar(self.flat_within, "flat_within", Real, min_val=0.0)
+        check_real(self.flat_within, "flat_within", min_val=0.0)
 
     def _method(self, trial: _Trial, sigma: float) -> KernelMethod:
         """What is minimised at one width."""

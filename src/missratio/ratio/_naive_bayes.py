@@ -13,7 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis
-from missratio.exceptions import Message, NoFiniteOptimumWarning, NotSolvedWarning
+from missratio.exceptions import (
+    Message,
+    NoFiniteOptimumWarning,
+    NotSolvedWarning,
+    Remedy,
+)
 from missratio.ratio._base import BaseRatio, given
 from missratio.ratio._checks import check_log_linear
 from missratio.ratio._each_column import EachColumnBasis
@@ -183,9 +188,13 @@ class NaiveBayesRatio(BaseRatio):
             message = Message(
                 "Column(s) [{columns}] have no finite optimum: the numerator's "
                 "weighted mean lies outside the range of the denominator's values, or "
-                "on its border. Add a ridge penalty (KLIEP(l2=0.01) is a start), drop "
-                "them, or bring more denominator rows.",
+                "on its border.",
                 **self._named(without),
+                remedies=(
+                    Remedy.COLUMN_PENALTY,
+                    Remedy.DROP_COLUMNS,
+                    "bring more denominator rows",
+                ),
             )
             warnings.warn(NoFiniteOptimumWarning(message), stacklevel=3)
         slow = (status != Status.CONVERGED) & ~without

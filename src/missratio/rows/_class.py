@@ -10,6 +10,7 @@ import numpy as np
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.exceptions import DataError, Message, Remedy
 from missratio.rows._merging import first_found, merge_sums, weights_or_ones
 from missratio.rows._refusals import refuse_infinity, refuse_nan
 from missratio.rows._source import (
@@ -106,9 +107,13 @@ class ClassRows:
         self._check_own_weights()
         if self.adjusted is None and not (sums.count > 0).all():
             never = np.flatnonzero(sums.count == 0)[:10].tolist()
-            raise ValueError(
-                f"Class {self.label!r}: basis feature(s) {never} are never observed. "
-                "Drop them, or bring rows in which they are."
+            raise DataError(
+                Message(
+                    "Class {label!r}: feature(s) [{columns}] are never observed.",
+                    label=self.label,
+                    columns=tuple(never),
+                    remedies=(Remedy.DROP_COLUMNS, "bring rows in which they are"),
+                )
             )
         return sums
 
@@ -208,7 +213,10 @@ class ClassRows:
             return self.weighing.weigh(block)
         except ValueError as error:
             self.check_no_infinity(block)
-            raise ValueError(f"Class {self.label!r}: {error}") from error
+            message = Message(
+                "Class {label!r}: {text}", label=self.label, facts={"text": str(error)}
+            )
+            raise DataError(message) from error
 
     def whole_row_weights(self) -> FloatArray | None:
         """Weights of complete rows, 0 for others; None where all are ones.

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.blocks import unmasked
+
 # A fit takes, beside a tensor's rows, a pilot's and some numbers for each row.
 PART_FOR_ROWS = 0.8
 
@@ -47,7 +49,7 @@ def on_host(values: Any) -> Any:
         return as_numpy(values)
     if hasattr(values, "__array_namespace__") and not isinstance(values, np.ndarray):
         return np.asarray(values)
-    return values
+    return unmasked(values)
 
 
 def like(X: Any, values: Any) -> Any:

@@ -172,7 +172,9 @@ def fewest(passes: Callable[[int], bool], most: int = MOST_ROWS) -> int | None:
 
 def least_trials(share: float, delta: float) -> int:
     """The fewest rows of which one or more lies in a tail of this share, but for δ."""
-    return math.ceil(math.log(delta) / math.log1p(-share))
+    rows = math.log(delta) / math.log1p(-share)
+    # More than any table has, where α is so small that there is no such number.
+    return math.ceil(min(rows, 1e18))
 
 
 def binomial_tail(n_rows: int, alpha: float, delta: float) -> int:

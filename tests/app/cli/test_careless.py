@@ -93,6 +93,7 @@ MISTAKES = {
     "--calibration-size nan": (2, "--calibration-size must be"),
     "--calibration-size inf": (2, "--calibration-size must be"),
     "--calibration-size -1": (2, "--calibration-size must be"),
+    "--calibration-size 200": (2, "a share of the rows, between 0 and 1: got 200"),
     "--odds-factor nan": (3, "odds_factor must be 1 or more"),
     "--sheet x --encoding cp9999": (3, "no encoding"),
 }

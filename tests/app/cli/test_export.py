@@ -40,3 +40,11 @@ def test_what_cant_be_exported_is_named(run, fit, monkeypatch):
     result = run("export", model, "--onnx", file, status=2)
     assert "KLIEP can't be exported" in result.stderr
     assert not file.exists()
+
+
+def test_the_model_is_never_overwritten(run, fit):
+    model, _ = fit()
+    before = model.read_bytes()
+    result = run("export", model, "--onnx", model, "--force", status=1)
+    assert "never overwritten" in result.stderr
+    assert model.read_bytes() == before

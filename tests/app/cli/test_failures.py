@@ -1,5 +1,6 @@
 """What goes wrong is a message and a status, wherever it goes wrong."""
 
+import sys
 import threading
 
 import pytest
@@ -16,6 +17,23 @@ def test_without_memory_the_message_says_so(capsys):
     assert ended.value.exit_code == _failures.FAILURE
     said = capsys.readouterr().err
     assert "There is not enough memory. Unable to allocate 8 GiB." in said
+
+
+def test_a_closed_standard_output_is_no_fault(monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)
+    with failures():
+        _failures.say("Nobody reads this.")
+    with pytest.raises(typer.Exit) as ended, failures():
+        raise ValueError("No.")
+    assert ended.value.exit_code == _failures.USAGE
+
+
+def test_an_interrupted_import_is_not_begun_again(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "missratio.exceptions", None)
+    with pytest.raises(typer.Exit) as ended, failures():
+        raise KeyboardInterrupt
+    assert ended.value.exit_code == _failures.INTERRUPTED
+    assert "nothing was written" in capsys.readouterr().err
 
 
 def test_a_traceback_can_be_asked_for(monkeypatch):

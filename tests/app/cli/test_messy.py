@@ -297,6 +297,9 @@ def test_a_complete_row_without_a_score_says_so_too(fit):
     first, second = reasons(model.encoder, table, X, np.array([True, False]))
     assert "go missing too often" in first
     assert second is None
+    X[1, 0] = 1e300
+    _, second = reasons(model.encoder, table, X, np.array([True, True]))
+    assert second == "its values are too large for a score"
 
 
 def test_names_in_a_workbook_are_no_formulas(fit, run, patients):
@@ -403,3 +406,38 @@ def test_a_budget_needs_a_learned_phi(run, tmp_path, out):
     result = run("fit", path, *TREATED, "--method", "kliep", "--query-budget", "50",
                  "--out", out, status=3)  # fmt: skip
     assert "--missingness learn" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda b, y: b if y == "sick" else "", "Class 'well': feature(s) ['b'] are"),
+        (lambda b, y: 1e-310 * b, "Feature(s) ['b'] have values of size"),
+    ],
+)
+def test_what_an_estimator_refuses_names_file_class_and_column(
+    run, tmp_path, out, spoil, message
+):
+    lines = [[a, spoil(b, y), y] for a, b, y in rows(labels=("well", "sick"))]
+    path = write(tmp_path / "t.csv", lines)
+    options = "--target y --controlled well --missingness ignore --method naive-bayes"
+    result = run("fit", path, *options.split(), "--out", out, status=3)
+    assert f"{path}: {message}" in result.stderr
+
+
+def test_warnings_of_an_estimator_name_options(run, tmp_path, out):
+    lines = [[a, b + 100 * (y == "sick"), y] for a, b, y in
+             rows(n=600, labels=("well", "sick"))]  # fmt: skip
+    path = write(tmp_path / "t.csv", lines)
+    options = "--target y --controlled well --alpha 20% --method naive-bayes"
+    result = run("fit", path, *options.split(), "--out", out)
+    said = "Take --method kliep-cv, leave them out (--drop), or bring more denominator"
+    assert said in result.output
+
+
+def test_long_labels_are_cut_in_messages(run, tmp_path, out):
+    path = write(tmp_path / "t.csv", rows(labels=("well", "sick", "x" * 1000)))
+    options = ["--target", "y", "--controlled", "well"]
+    result = run("fit", path, *options, "--out", out, status=3)
+    assert "x…" in result.stderr
+    assert "x" * 100 not in result.stderr

@@ -178,3 +178,13 @@ def test_an_interrupted_run_leaves_no_half_file(fit, patients, name):
     assert process.returncode == 130
     assert said.decode().strip() == "Interrupted: nothing was written."
     assert not list(patients.parent.glob(".p-*"))
+
+
+def test_a_column_of_the_model_cant_be_dropped(run, fit, patients):
+    path, _ = fit()
+    out = patients.with_name("p.csv")
+    result = run(
+        "predict", path, patients, "--drop", "id,pulse", "--out", out, status=3
+    )
+    assert "--drop 'pulse': the model needs that" in result.stderr
+    assert not out.exists()

@@ -57,6 +57,12 @@ def test_nothing_is_overwritten_without_force(model, run):
     assert page.read_text() != "mine"
 
 
+def test_a_suffix_may_be_in_capitals(model, run):
+    page = model.with_suffix(".MD")
+    run("report", model, "--out", page)
+    assert page.read_text().startswith("#")
+
+
 def test_other_suffixes_are_refused(model, run):
     result = run("report", model, "--out", model.with_suffix(".pdf"), status=2)
     assert ".html, .md, .json" in result.output

@@ -199,7 +199,7 @@ def test_no_room_is_said_and_drawn(run, table, tmp_path):
         ([*TWO, "--queries", "plan.csv"], "in Python, fill look-ups in"),
         ([*TWO, "--standard-errors"], "--standard-errors doesn't go with"),
         ([*TWO, "--on-infeasible", "reject_all"], "given to several classes"),
-        ([*TWO, "--calibration-size", "100"], "share of each class's rows"),
+        ([*TWO, "--calibration-size", "100"], "must be a share of the rows"),
         ([], "--alpha LABEL=SHARE for each of several"),
         (["--controlled", "flu", "--ordered", "a,b"], "--ordered is for bounds"),
         (["--controlled", "flu", "--trade-off", "a.png"], "--trade-off is for two"),

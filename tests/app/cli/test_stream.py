@@ -91,7 +91,9 @@ def test_a_pass_gives_the_rows_that_a_table_in_memory_has(large):
     assert survey.counts == {str(label): n for label, n in table.counts.items()}
 
 
-@pytest.mark.parametrize("ratio", [mr.KLIEP(), mr.FDivergenceRatio("js")])
+@pytest.mark.parametrize(
+    "ratio", [mr.KLIEP(), mr.FDivergenceRatio("js"), mr.NaiveBayesRatio()]
+)
 def test_coefficients_are_those_of_the_fit_in_memory(large, ratio):
     table = read_labelled(open_table(large), Wanted("y", ["id"]))
     coef = ratio.fit(source_of(large)[0]).coef_
@@ -147,6 +149,21 @@ def test_missing_values_by_a_file_that_says_why(run, tmp_path, out):
         stream(run, path, out, "--missingness", "ignore", "--force").stdout
     )
     assert observed["certificate"]["deployment"] == "as-observed"
+
+
+def test_a_model_of_files_is_watched_and_its_columns_are_named(run, large, out):
+    stream(run, large, out, "--method", "naive-bayes")
+    told = json.loads(run("watch", out, large, "--json").stdout)
+    assert told["rows"] == 3000
+    table = pq.read_table(large)
+    sick = [
+        value if label == "sick" else None
+        for value, label in zip(*(table[c].to_pylist() for c in "ay"), strict=True)
+    ]
+    pq.write_table(table.set_column(1, "a", pa.array(sick)), large)
+    options = ["--method", "naive-bayes", "--missingness", "ignore", "--force"]
+    result = stream(run, large, out, *options, status=3)
+    assert "Class 'well': feature(s) ['a'] are never observed" in result.stderr
 
 
 def test_a_folder_of_files_is_one_table(run, large, out, tmp_path):

@@ -32,3 +32,26 @@ def test_the_state_of_another_model_is_refused(run, fit, day):
     state.write_text("{}")
     result = run("watch", model, day(6), "--state", state, status=3)
     assert "not what `missratio watch` writes" in result.stderr
+
+
+@pytest.mark.needs("matplotlib")
+@pytest.mark.parametrize("counted_before", [True, False])
+def test_a_figure_is_never_drawn_over_the_state(run, fit, day, counted_before):
+    model, _ = fit()
+    state = model.with_name("state.json")
+    if counted_before:
+        run("watch", model, day(5), "--state", state, "-q")
+    before = state.read_bytes() if counted_before else None
+    result = run("watch", model, day(6), "--state", state, "--figure", state, status=1)
+    assert "never overwritten" in result.stderr
+    assert (state.read_bytes() if state.exists() else None) == before
+
+
+def test_a_day_without_rows_of_the_controlled_class_is_counted(run, fit, day):
+    model, _ = fit()
+    path = day(5)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(line for line in lines if not line.endswith("well")))
+    told = json.loads(run("watch", model, path, "--json").stdout)
+    assert (told["rows"], told["alarm"]) == (0, False)
+    assert "No row has been seen yet" in run("watch", model, path).stdout

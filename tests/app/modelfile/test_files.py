@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
@@ -31,6 +32,13 @@ def test_the_same_model_gives_the_same_bytes(classifier, tmp_path, monkeypatch):
     monkeypatch.setattr(time, "localtime", lambda *_: later)
     mr.save_model(deepcopy(classifier), second)
     assert second.read_bytes() == first.read_bytes()
+
+
+def test_what_is_not_fitted_cannot_be_saved(tmp_path):
+    path = tmp_path / "m.skops"
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        mr.save_model(mr.NeymanPearsonClassifier(mr.KLIEP()), path)
+    assert not path.exists()
 
 
 def test_nothing_is_overwritten(saved):

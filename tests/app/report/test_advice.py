@@ -57,6 +57,30 @@ def test_more_look_ups_buy_power_and_never_cost_any(told):
     )
 
 
+def test_advice_on_look_ups_where_one_row_was_not_found_and_all_are_drawn():
+    rng = np.random.default_rng(0)
+    Z = np.concatenate([rng.normal(0, 1, (400, 2)), rng.normal(1.5, 1, (400, 2))])
+    y = np.repeat(["well", "ill"], 400)
+    lost = np.flatnonzero((y == "well") & (rng.uniform(size=800) < 0.2))
+    before, inclusion = Z.copy(), np.ones(800)
+    before[lost, 0] = np.nan
+    X, drawn = before.copy(), lost[:-1]
+    X[drawn], inclusion[lost] = Z[drawn], 0.0
+    inclusion[drawn] = len(drawn) / len(lost)
+    fitted = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), alpha=0.1, controlled_class="well", random_state=0
+    )
+    calibrates = fitted.fit(X, y, inclusion=inclusion).calibration_index_
+    # Of rows that calibrate: its score is one that no threshold excludes.
+    X[np.intersect1d(drawn, calibrates)[0], 0] = np.nan
+    fitted.fit(X, y, inclusion=inclusion)
+    assert fitted.calibration_.sample.lookups.not_found == 1
+    rows = LabelledRows.read(fitted, X, y, inclusion, before=before)
+    data = mr.app.report.describe(rows, title=None, names=Names.of(["a", "b"])).data
+    bought = powers(step(data, "More look-ups"))
+    assert bought == sorted(bought)
+
+
 def test_looked_up_values_are_counted_and_marked(told, looked_up):
     (dose,) = (f for f in told["missingness"]["features"] if f["name"] == "dose")
     assert dose["looked_up"] == [120, 0]

@@ -47,6 +47,15 @@ def test_text_among_numbers_is_refused_with_its_row():
         ENCODER.encode(pa.table({"a": ["1", "2", "x"], "c": ["red"] * 3}), 100)
 
 
+def test_a_column_of_another_type_is_refused_by_its_name():
+    days = pa.array([1, 2], pa.timestamp("us"))
+    with pytest.raises(TableError, match=r"Column 'a' holds numbers: .* timestamp"):
+        ENCODER.encode(pa.table({"a": days, "c": ["red", "blue"]}))
+    lists = pa.array([["red"], ["blue"]])
+    with pytest.raises(TableError, match=r"Column 'c' holds texts: .* list"):
+        ENCODER.encode(pa.table({"a": [1.0, 2.0], "c": lists}))
+
+
 def test_columns_must_be_those_of_the_model():
     ENCODER.check_columns(["c", "y", "a"], ["y"])
     with pytest.raises(TableError, match=r"lacks 'c'. Did you mean 'C'"):

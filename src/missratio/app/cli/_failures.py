@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import typer
 
@@ -42,7 +42,7 @@ def failures(*outputs: Path, resumes: bool = False) -> Iterator[None]:
     found = [_state(path) for path in outputs]
     try:
         yield
-        sys.stdout.flush()
+        _flush_output()
     except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
         raise
     except (Exception, KeyboardInterrupt) as error:
@@ -89,14 +89,15 @@ def _state(path: Path) -> tuple[int, ...] | None:
 
 def _told(error: BaseException, *, resumes: bool, written: bool) -> tuple[str, int]:
     """What to say of an error, and the status to leave with."""
-    from missratio.exceptions import Explained
-
     if isinstance(error, KeyboardInterrupt):
+        # Nothing is imported: what was interrupted may be an import of the same.
         if resumes:
             return "Interrupted. The same command goes on from here.", INTERRUPTED
         return "Interrupted." if written else "Interrupted: nothing was written.", (
             INTERRUPTED
         )
+    from missratio.exceptions import Explained
+
     text = phrased(error.message) if isinstance(error, Explained) else str(error)
     if isinstance(error, ValueError):
         status = _status(error)
@@ -129,6 +130,7 @@ def phrased(message: Message) -> str:
             Remedy.REJECT_ALL: "take --on-infeasible reject_all",
             Remedy.AS_OBSERVED: "take --deployment as-observed",
             Remedy.PENALTY: "take --method kliep-cv",
+            Remedy.COLUMN_PENALTY: "take --method kliep-cv",
             Remedy.DROP_COLUMNS: "leave them out (--drop)",
             Remedy.FEWER_FEATURES: "leave columns out (--drop)",
             Remedy.MODEL: "say why values are missing (--missingness learn or FILE, "
@@ -165,9 +167,16 @@ def _status(error: ValueError) -> int:
     return USAGE
 
 
+def _flush_output() -> None:
+    """Find out whether standard output took what was printed, where there is one."""
+    # Python has none where the shell closed it (`>&-`).
+    if (output := cast(TextIO | None, sys.stdout)) is not None:
+        output.flush()
+
+
 def _close_output() -> None:
     """Drop what standard output couldn't take, or Python complains at its end."""
     try:
-        sys.stdout.flush()
+        _flush_output()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

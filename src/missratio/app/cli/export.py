@@ -28,9 +28,11 @@ def export(
     """Write a linear or tree model, with its threshold, as an ONNX file."""
     with failures(onnx):
         with Progress(quiet) as progress:
+            from missratio._files import check_writable
             from missratio.app.export import export_onnx
             from missratio.app.modelfile import load_table_model
 
+            check_writable(onnx, force=force, others=[model_file, verify])
             progress.step(f"Reading {model_file}")
             model = load_table_model(model_file, verify)
             export_onnx(model, onnx, force=force)

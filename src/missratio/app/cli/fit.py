@@ -267,8 +267,8 @@ def _check_asked(
     from missratio.app.modelfile import check_outputs
 
     asked.check()
-    inputs, several = [data, *asked.inputs], asked.several
-    check_outputs(out, **model, inputs=inputs)
+    others, several = [data, *asked.inputs, trade_off], asked.several
+    outputs = check_outputs(out, **model, others=others)
     if trade_off is None:
         return
     if several is None or several.order is not None or len(several.levels) < 2:
@@ -277,7 +277,7 @@ def _check_asked(
             "--alpha LABEL=SHARE for each."
         )
     check_drawing()
-    check_writable(trade_off, force=True, inputs=[*inputs, out])
+    check_writable(trade_off, force=True, others=[data, *asked.inputs, *outputs])
 
 
 def _asked(

@@ -37,7 +37,7 @@ def predict(
             from missratio.app.modelfile import load_table_model
             from missratio.app.workflow import PredictOptions, predict_table
 
-            check_writable(out, force=force, inputs=[data, model_file])
+            check_writable(out, force=force, others=[data, model_file, verify])
             progress.step(f"Reading {model_file}")
             model = load_table_model(model_file, verify)
             source = open_table(

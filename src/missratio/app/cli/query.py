@@ -56,7 +56,7 @@ def query(
             from missratio.app.tables import Wanted
             from missratio.app.workflow import PlanOptions
 
-            check_writable(out, force=force, inputs=[data])
+            check_writable(out, force=force, others=[data])
             progress.step(f"Reading {data}")
             source = open_table(
                 data, encoding=encoding, sheet=sheet, header_row=header_row

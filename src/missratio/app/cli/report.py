@@ -23,18 +23,19 @@ def report(
             from missratio.app.modelfile import ModelFileError, load_table_model
             from missratio.app.report import Report
 
-            if out.suffix not in FORMATS:
+            kind = out.suffix.lower()
+            if kind not in FORMATS:
                 raise ValueError(
                     f"--out must end in one of {', '.join(FORMATS)}: got {out.name!r}."
                 )
-            check_writable(out, force=force, inputs=[model_file])
+            check_writable(out, force=force, others=[model_file, verify])
             progress.step(f"Reading {model_file}")
             model = load_table_model(model_file, verify)
             progress.step(f"Writing {out}")
             try:
                 page = Report.from_json(str(model.report))
                 make = {".html": page.html, ".md": page.markdown, ".json": page.json}
-                text = make[out.suffix]()
+                text = make[kind]()
             # The report is the file's own, and could say anything.
             except (LookupError, TypeError, AttributeError, ValueError) as error:
                 raise ModelFileError(

@@ -82,12 +82,12 @@ def watch(
             from missratio.app.workflow import facts_of, watch_table
 
             draw = _draw(inclusion, least_inclusion)
-
+            read = [model_file, labelled, verify]
             if figure is not None:
                 # A table is counted once: what is in the way of its figure comes first.
                 check_drawing()
-                check_writable(figure, force=True, inputs=[model_file, labelled])
-            check_writable(kept, force=True, inputs=[model_file, labelled])
+                check_writable(figure, force=True, others=[*read, kept])
+            check_writable(kept, force=True, others=[*read, figure])
             progress.step(f"Reading {model_file}")
             model = load_table_model(model_file, verify)
             source = open_table(

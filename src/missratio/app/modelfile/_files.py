@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
+from sklearn.utils.validation import check_is_fitted
+
 from missratio._files import check_writable, written_whole
 from missratio.app.modelfile._archive import SCHEMA, pack, read_bytes, unpack
 from missratio.app.modelfile._checks import check_model, header_of
@@ -77,6 +79,8 @@ def save_model(
 
     if not isinstance(model, FrameModel | Certified):
         raise python_alone(type(model).__name__)
+    if isinstance(model, Certified):
+        check_is_fitted(model, "certificate_")
     path = Path(path)
     outputs = check_outputs(path, force=force, sign_with=sign_with)
     objects = skops_io.dumps(model)
@@ -107,7 +111,7 @@ def check_outputs(
     *,
     force: bool,
     sign_with: str | Path | None = None,
-    inputs: Sequence[Path] = (),
+    others: Sequence[Path | None] = (),
 ) -> list[Path]:
     """The files that `save_model` will write; refuse those that can't be written.
 
@@ -118,16 +122,16 @@ def check_outputs(
     force : bool
     sign_with : str or Path, optional
         The key of the signature, if there is to be one.
-    inputs : sequence of Path
-        Files that are never overwritten.
+    others : sequence of Path or None
+        What else the command reads and writes, and is never overwritten.
     """
     outputs = [path]
     if sign_with is not None:
         check_key(Path(sign_with), private=True)
         outputs.append(signature_path(path))
-        inputs = [*inputs, Path(sign_with)]
+        others = [*others, Path(sign_with)]
     for output in outputs:
-        check_writable(output, force=force, inputs=inputs)
+        check_writable(output, force=force, others=others)
     return outputs
 
 

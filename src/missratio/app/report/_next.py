@@ -121,8 +121,8 @@ def _more_drawn(rows: LabelledRows, data: Data, own: float) -> list[tuple[str, s
         return []
     size, drawn = int(lookups.incomplete[0]), int(lookups.drawn[0])
     known = sample.values[lookups.stratum == 0]
-    revealed = np.where(np.isinf(sample.values), np.nan, sample.values)
-    revealed = revealed[lookups.stratum > 0]
+    # A row that was not found has the score ∞, and keeps it where all rows are drawn.
+    revealed = sample.values[lookups.stratum > 0]
     rng, said = np.random.default_rng(0), []
     for times in TIMES:
         more = min(times * drawn, size)

@@ -1,7 +1,12 @@
 """Labelled tables as numbers: which columns are numbers, and which categories."""
 
 from missratio.app.tables._classes import REST, find_label, two_classes
-from missratio.app.tables._columns import check_names, named_columns, refused
+from missratio.app.tables._columns import (
+    check_names,
+    drop_option,
+    named_columns,
+    refused,
+)
 from missratio.app.tables._encoder import BLANK, Encoder, TableColumn, flat
 from missratio.app.tables._frames import as_arrow, column_names
 from missratio.app.tables._labelled import LabelledTable, Wanted, read_labelled
@@ -22,6 +27,7 @@ __all__ = [
     "as_arrow",
     "check_names",
     "column_names",
+    "drop_option",
     "find_label",
     "flat",
     "label_values",

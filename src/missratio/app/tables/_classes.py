@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.hints import did_you_mean
+from missratio._base.hints import did_you_mean, shown
 from missratio._files.numbers import canonical
 from missratio.app.tables._labelled import LabelledTable
 from missratio.exceptions import TableError
@@ -59,12 +59,16 @@ def two_classes(
     label = find_label(table, target, "--controlled", controlled)
     if versus is None:
         if len(table.counts) != 2:
-            few = _shown(table)
+            remedy = "Bring rows of another class"
+            if len(table.counts) > 2:
+                remedy = (
+                    "Take all others as one class (--versus rest), keep one of them "
+                    "(--versus LABEL), bound several (--alpha LABEL=SHARE for each, "
+                    "without --controlled)"
+                )
             raise TableError(
-                f"The target {target!r} must have two labels: got {few}. Take all "
-                "others as one class (--versus rest), keep one of them (--versus "
-                "LABEL), bound several (--alpha LABEL=SHARE for each, without "
-                "--controlled), or choose another target."
+                f"The target {target!r} must have two labels: got {_shown(table)}. "
+                f"{remedy}, or choose another target."
             )
         return table, label
     if versus == REST and REST not in map(str, table.counts):
@@ -99,4 +103,4 @@ def _against_the_rest(table: LabelledTable, label: Any) -> tuple[LabelledTable, 
 def _shown(table: LabelledTable) -> str:
     if len(table.counts) > _SHOWN:
         return f"{len(table.counts)} labels"
-    return ", ".join(f"{label!r} ({n} rows)" for label, n in table.counts.items())
+    return ", ".join(f"{shown(label)} ({n} rows)" for label, n in table.counts.items())

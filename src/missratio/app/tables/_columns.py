@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +22,7 @@ MOST_LEVELS = 100
 # Of a column of which so many are numbers, the rest are taken for slips.
 _MOSTLY = 0.5
 _SHOWN = 12
+_PANDAS_NAME = re.compile(r"__index_level_\d+__|Unnamed: \d+")
 
 
 class Header(Protocol):
@@ -76,6 +79,11 @@ def named_columns(source: Header, given: Iterable[str]) -> list[str]:
         else:
             found += [word.strip() for word in words.split(",") if word.strip()]
     return list(dict.fromkeys(found))
+
+
+def drop_option(name: str) -> str:
+    """The option that leaves a column out, to be pasted into a shell."""
+    return f"--drop {shlex.quote(name)}"
 
 
 @dataclass(frozen=True)
@@ -153,6 +161,7 @@ class ColumnReader:
         found, problems = [], {}
         for name in names:
             try:
+                _check_name(name)
                 found.append(judge(name))
             except TableError as error:
                 problems[name] = str(error)
@@ -203,7 +212,7 @@ class ColumnReader:
             raise self.without_values(name)
         raise TableError(
             f"column {name!r} is of type {kind}: numbers and texts can be used. Leave "
-            f"it out (--drop {name}), or make numbers of it."
+            f"it out ({drop_option(name)}), or make numbers of it."
         )
 
     def check_misfit(self, name: str, found: Misfit, n_known: int) -> None:
@@ -224,7 +233,7 @@ class ColumnReader:
                 f"{found.n_wrong} cell(s) that are not: {found.text!r} in "
                 f"{self.place(found.row)} is the first. Correct them; or "
                 f"--missing-value {found.text!r} if that means missing; or "
-                f"--categorical {name} if the numbers are names."
+                f"--categorical {shlex.quote(name)} if the numbers are names."
             )
         if found.n_wrong < n_known:
             self.notes.append(
@@ -250,7 +259,8 @@ class ColumnReader:
             raise TableError(
                 f"column {name!r} has {len(levels)} different texts, such as "
                 f"{listed(levels[:3])}, and a column of categories may have "
-                f"{MOST_LEVELS}. Is it a name or a date? Leave it out (--drop {name})."
+                f"{MOST_LEVELS}. Is it a name or a date? Leave it out "
+                f"({drop_option(name)})."
             )
         if n_missing and self.blank_level:
             levels.append(BLANK)
@@ -262,13 +272,24 @@ class ColumnReader:
         """The complaint about a column with only one value."""
         return TableError(
             f"column {name!r} is {value} in every row: nothing can be learned from it. "
-            f"Leave it out (--drop {name})."
+            f"Leave it out ({drop_option(name)})."
         )
 
     def without_values(self, name: str) -> TableError:
         """The complaint about a column without any value."""
         return TableError(
-            f"column {name!r} has no value in any row. Leave it out (--drop {name})."
+            f"column {name!r} has no value in any row. Leave it out "
+            f"({drop_option(name)})."
+        )
+
+
+def _check_name(name: str) -> None:
+    """Refuse a column to which pandas gave its name for want of one."""
+    if _PANDAS_NAME.fullmatch(name):
+        raise TableError(
+            f"column {name!r} had no name when pandas wrote the table: that is how it "
+            "writes its row numbers. They say nothing about new rows. Leave it out "
+            f"({drop_option(name)}), or give it a name."
         )
 
 
@@ -282,7 +303,7 @@ def refused(where: str, problems: dict[str, str]) -> TableError:
     problems : dict from str to str
         By the column's name.
     """
-    drop = " ".join(f"--drop {name}" for name in problems)
+    drop = " ".join(map(drop_option, problems))
     return TableError(
         f"{where}{len(problems)} columns can't be used as they are:\n"
         + "\n".join(f"- {problem}" for problem in problems.values())

@@ -129,18 +129,27 @@ class Encoder:
         -------
         ndarray of shape (n_rows, width)
         """
+        import pyarrow
+
         parts: list[FloatArray] = []
         for column in self.columns:
             if column.name in known:
                 parts.append(known[column.name])
                 continue
             cells = flat(table.column(column.name))
-            if column.levels is None:
+            try:
+                if column.levels is not None:
+                    parts.extend(self._indicators(column, cells))
+                    continue
                 parts.append(
                     self._numbers(column, cells, lambda row: place(first_row + row))
                 )
-            else:
-                parts.extend(self._indicators(column, cells))
+            except pyarrow.ArrowException as error:
+                kind = "numbers" if column.levels is None else "texts"
+                raise TableError(
+                    f"Column {column.name!r} holds {kind}: it is of type {cells.type}. "
+                    f"Make {kind} of it, as they were when the model was fitted."
+                ) from error
         X, infinite = stacked(parts, len(table))
         if infinite:
             raise self._not_finite(X, infinite[0], lambda row: place(first_row + row))

@@ -209,7 +209,9 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
     encoder = Encoder(tuple(reader.read(table, names)), cells)
     with about_file(source.path):
         X = encoder.encode(table, known=reader.known, place=source.place)
-        codes, labels = _labels(flat(table.column(wanted.target)), cells, "The target")
+        codes, labels = _labels(
+            flat(table.column(wanted.target)), cells, f"--target {wanted.target}"
+        )
     kept = _labelled_rows(table, codes, cells, wanted, source, reader.notes)
     n_blank = len(codes) - len(kept)
     if n_blank:
@@ -224,7 +226,8 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
         X,
         np.array(labels)[codes],
         encoder,
-        dict(zip(labels, sizes, strict=True)),
+        # A dictionary of labels may hold some that no row has.
+        {label: n for label, n in zip(labels, sizes, strict=True) if n},
         n_blank,
         kept,
         [*reader.notes, *sentinels(X, encoder.names[: encoder.n_numeric])],
@@ -255,8 +258,8 @@ def _labels(column: Any, cells: Cells, what: str) -> tuple[IntArray, list[Any]]:
 
     if not (is_number(column.type) or is_text(column.type)):
         raise TableError(
-            f"{what} must hold labels, whole numbers or texts: it is of type "
-            f"{column.type}."
+            f"{what} must hold labels, numbers or texts: it is of type {column.type}. "
+            "Make texts of it, or name another column."
         )
     if not pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_encode()

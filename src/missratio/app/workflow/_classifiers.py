@@ -79,15 +79,9 @@ def make_grouped(
         missingness=models or None,
         rule=options.rule,
         deployment="as-observed" if options.as_observed else "complete",
-        calibration_size=calibration_share(table.counts[controlled], options),
+        calibration_size=options.calibration_size,
         controlled_class=controlled,
         on_infeasible=options.on_infeasible,  # type: ignore[arg-type]
         random_state=options.seed,
         odds_factor=options.odds_factor,
     )
-
-
-def calibration_share(rows: int, options: FitOptions) -> float:
-    """The share of the controlled class's rows that calibrates."""
-    size = options.calibration_size
-    return float(size if size < 1 else min(size / rows, 0.99))

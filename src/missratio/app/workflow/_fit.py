@@ -19,6 +19,7 @@ from missratio.app.tables import (
     Encoder,
     LabelledTable,
     Wanted,
+    drop_option,
     refused,
     two_classes,
     varies,
@@ -33,7 +34,6 @@ from missratio.app.workflow._account import (
     written_account,
 )
 from missratio.app.workflow._budget import budget_of
-from missratio.app.workflow._classifiers import calibration_share
 from missratio.app.workflow._finding import Finding
 from missratio.app.workflow._look_ups import lookup_account
 from missratio.app.workflow._options import LEARN, FitOptions
@@ -162,7 +162,7 @@ def trained_on(
         check_columns(table)
     plan = PlanOptions(
         controlled, alpha=options.alpha, delta=options.delta, seed=options.seed,
-        calibration_size=calibration_share(table.counts[controlled], options),
+        calibration_size=options.calibration_size,
     )  # fmt: skip
     labels = list(table.counts)
     account = account_of(table, labels, source, wanted, options, step, plan, tick)
@@ -255,7 +255,7 @@ def check_columns(table: LabelledTable) -> None:
     names = table.encoder.names[: table.encoder.n_numeric]
     constant = {
         name: f"column {name!r} has one value only, in every row: nothing can be "
-        f"learned from it. Leave it out (--drop {name})."
+        f"learned from it. Leave it out ({drop_option(name)})."
         for j, name in enumerate(names)
         if not varies(table.X[:, j])
     }

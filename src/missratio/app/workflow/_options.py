@@ -177,10 +177,10 @@ class FitOptions:
                     f"more: got {number}.{meant}"
                 )
         _ = self.budgets
-        if not 0.0 < self.calibration_size < math.inf:
+        if not 0.0 < self.calibration_size < 1.0:
             raise ValueError(
-                "--calibration-size must be a share between 0 and 1, or a number of "
-                f"rows: got {self.calibration_size}."
+                "--calibration-size must be a share of the rows, between 0 and 1: got "
+                f"{self.calibration_size:g}."
             )
         if not 0.0 <= self.compare_seconds < math.inf:
             raise ValueError(
@@ -260,8 +260,6 @@ class FitOptions:
              "they are those of one density ratio"),
             (self.on_infeasible != "raise", "--on-infeasible reject_all",
              "a row can't be given to several classes"),
-            (self.calibration_size >= 1.0, f"--calibration-size "
-             f"{self.calibration_size:g}", "it is a share of each class's rows"),
         ):  # fmt: skip
             if given:
                 raise ValueError(

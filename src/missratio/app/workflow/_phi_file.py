@@ -206,7 +206,7 @@ def _parsed(path: Path) -> dict[str, Any]:
     if len(content) > _MOST_BYTES:
         raise PhiFileError(f"{path} is too large for a file about missing values.")
     try:
-        return tomllib.loads(content.decode())
+        return tomllib.loads(content.decode("utf-8-sig"))
     except RecursionError:
         raise PhiFileError(f"{path} is nested too deeply for a TOML file.") from None
     except ValueError as error:

@@ -115,13 +115,18 @@ def predict_table(
         Told how many rows were written.
     """
     keep, drop = (named_columns(source, each) for each in (options.keep, options.drop))
-    check_writable(out, force=options.force, inputs=[source.path])
+    check_writable(out, force=options.force, others=[source.path])
     labelling = labelling_of(model)
     _check_output(out, keep, labelling)
     source.check_header()
     for option, names in (("--keep", keep), ("--drop", drop)):
         check_names(source, option, names)
     encoder = model.encoder.with_marks(source.marks)
+    if needed := [name for name in drop if name in encoder.names]:
+        raise TableError(
+            f"--drop {listed(needed)}: the model needs that, and scores no row without "
+            "it. Fit another model with the same --drop."
+        )
     allowed = [model.target, *model.dropped, *keep, *drop]
     with about_file(source.path):
         encoder.check_columns(source.names, allowed)
@@ -129,12 +134,14 @@ def predict_table(
         _check_standard_errors(model)
     labelled = model.target in source.names and model.target not in drop
     beside = _group_column(model, source)
-    needed = dict.fromkeys([*keep, *encoder.names, *[model.target] * labelled, *beside])
+    columns = dict.fromkeys(
+        [*keep, *encoder.names, *[model.target] * labelled, *beside]
+    )
     escapes = options.escape_formulas and kind_of(out) == "csv"
     measured = labelling.measured() if labelled else None
     done = Predicted(dict.fromkeys(labelling.labels, 0), measured=measured)
     with written_whole(out, force=options.force) as draft, BatchWriter(draft) as writer:
-        for batch in filter(len, source.batches(list(needed))):
+        for batch in filter(len, source.batches(list(columns))):
             with about_file(source.path):
                 X = encoder.encode(batch, done.rows, place=source.place)
             groups = _texts(encoder, batch, beside[0]) if beside else None

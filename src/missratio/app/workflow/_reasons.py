@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from missratio._base.blocks import any_by_row
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.tables import Encoder, flat
 
 TOO_RARE = "rows like it go missing too often for a certified score"
+TOO_LARGE = "its values are too large for a score"
+_LARGE = 1e150
 
 
 def reasons(
@@ -47,5 +50,10 @@ def reasons(
                 if text is None
                 else f"{text!r} of {column.name!r} is new"
             )
-    found[rows] = ["; ".join(each) or TOO_RARE for each in parts]
+    # Of the rest the certificate's cap can be the reason, or a score that overflowed.
+    large = any_by_row(np.abs(X[rows]) > _LARGE)
+    found[rows] = [
+        "; ".join(each) or (TOO_LARGE if is_large else TOO_RARE)
+        for each, is_large in zip(parts, large.tolist(), strict=True)
+    ]
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.hints import did_you_mean, listed
+from missratio._base.hints import did_you_mean, listed, shown
 from missratio._files.numbers import canonical
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.report import LabelledRows, Origin, Report, describe
@@ -34,7 +34,7 @@ from missratio.app.workflow._account import (
     observed_account,
     written_account,
 )
-from missratio.app.workflow._classifiers import calibration_share, make_classifier
+from missratio.app.workflow._classifiers import make_classifier
 from missratio.app.workflow._finding import Finding
 from missratio.app.workflow._fit import FittedTable, feature_names
 from missratio.app.workflow._methods import METHODS, Situation, choose_method
@@ -173,14 +173,14 @@ def _meaning(
     """What each label stands for, the controlled one first, and what is the rest."""
     values = label_values(sorted(survey.counts))
     by_name = {canonical(text): text for text in values}
-    shown = ", ".join(f"{text!r} ({survey.counts[text]} rows)" for text in values)
+    few = ", ".join(f"{shown(text)} ({survey.counts[text]} rows)" for text in values)
 
     def find(option: str, typed: str) -> str:
         if canonical(typed) not in by_name:
             hint = did_you_mean(typed, values)
             raise TableError(
                 f"{path}: {option} {typed!r} is not a label in {target!r}.{hint} There "
-                f"are {shown}."
+                f"are {few}."
             )
         return by_name[canonical(typed)]
 
@@ -193,7 +193,7 @@ def _meaning(
         others = [find("--versus", options.versus)]
     if len(others) != 1 or others == [own]:
         raise TableError(
-            f"{path}: the target {target!r} must have two labels: got {shown}. Take "
+            f"{path}: the target {target!r} must have two labels: got {few}. Take "
             "all others as one class (--versus rest), or keep one of them (--versus "
             "LABEL)."
         )
@@ -223,12 +223,11 @@ def fit_streamed(
     complete = table.counts[table.controlled] - table.incomplete[table.controlled]
     situation = situation_of(table.encoder, account, complete // 2, options)
     method, why = _method(options, situation)
-    share = calibration_share(table.counts[table.controlled], options)
     classifier = make_classifier(
         METHODS[method].make(situation),
         table.controlled,
         account.models,
-        replace(options, calibration_size=share),
+        options,
     )
     told = _fitted(classifier, table, passes, client)
     passes.step("Describing it for a report", None)
@@ -252,6 +251,7 @@ def _fitted(
 ) -> list[Message]:
     """Fit in passes, here or on a cluster, and what was warned of."""
     source: Any = table.source
+    names = table.encoder.encoded_names
     if client is not None:
         passes.step("Fitting on the cluster", None)
         source = of_files(table.source, client)
@@ -260,10 +260,10 @@ def _fitted(
         try:
             classifier.fit(source)
         except (DataError, NoCertificateError) as error:
-            raise error.about(table.path) from error
+            raise error.named(names).about(table.path) from error
         except (ValueError, OSError) as error:
             raise TableError(f"{table.path}: {error}") from error
-    return worded(caught, table.encoder.encoded_names)
+    return worded(caught, names)
 
 
 def _model(

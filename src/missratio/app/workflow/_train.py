@@ -16,7 +16,6 @@ from missratio._files import open_table
 from missratio.app.tables import Encoder, LabelledTable
 from missratio.app.workflow._account import Account
 from missratio.app.workflow._classifiers import (
-    calibration_share,
     make_classifier,
     make_grouped,
 )
@@ -312,8 +311,7 @@ def _situation(
     if account.inclusion is not None:
         whole = ~rows_with_nan(account.X)
         complete = int(np.count_nonzero(whole & (table.y == controlled)))
-    share = calibration_share(table.counts[controlled], options)
-    fitted = int((1.0 - share) * complete)
+    fitted = int((1.0 - options.calibration_size) * complete)
     return situation_of(table.encoder, account, fitted, options)
 
 

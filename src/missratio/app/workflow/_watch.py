@@ -129,8 +129,8 @@ def _read_state(
         known = [TypeIErrorMonitor.from_dict(each) for each in content["monitors"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise TableError(
-            f"{state} is not what `missratio watch` writes: {error}. Name another file "
-            "by --state."
+            f"{state} is damaged, or not what `missratio watch` writes. Restore it, or "
+            "name another file by --state, in which counts begin anew."
         ) from error
     same = [(m.alpha, m.delta) for m in known] == [
         (each.alpha, each.delta) for each in promises

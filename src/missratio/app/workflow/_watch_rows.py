@@ -236,6 +236,9 @@ def _wrong(
     model: FrameModel, promise: WatchedPromise, X: FloatArray, members: Any
 ) -> BoolArray:
     """Which rows of a bounded class get a class that they must not get."""
+    if not len(X):
+        # Some days bring none, of a group above all.
+        return np.zeros(0, dtype=bool)
     if isinstance(model, MulticlassTableModel):
         return model.wrong(model.decide(X)[0], promise.label)
     if isinstance(model, GroupedTableModel):
@@ -249,9 +252,11 @@ def _weights(
     model: FrameModel, label: Any, X: FloatArray, file: Path
 ) -> FloatArray | None:
     """What rows of a class stand for; None where all count the same."""
+    if not len(X):
+        return None
     try:
         weights: FloatArray | None = model.classifier.row_weights(
-            X, np.full(len(X), label)
+            model.named(X), np.full(len(X), label)
         )
     except ValueError as error:
         raise TableError(

@@ -32,6 +32,7 @@ __all__ = [
     "SmallSampleWarning",
     "TableError",
     "UnexplainedMissingError",
+    "UnreadableFileError",
     "WeightConcentrationWarning",
     "about_file",
 ]
@@ -245,6 +246,10 @@ class UnexplainedMissingError(DataError):
 
 class TableError(DataError):
     """A table in a file that can't be used: what is wrong, where, and what to do."""
+
+
+class UnreadableFileError(OSError):
+    """A Parquet file can't be read, or was written again between two passes."""
 
 
 class DestinationError(Explained, FileExistsError):

@@ -53,6 +53,10 @@ def _numbers(held):
     return [number for number, _ in held]
 
 
+def _then_text(block, block_id=None):
+    return block.astype(str) if block_id[0] else block
+
+
 def _part(held, number):
     return dict(held)[number]
 
@@ -130,6 +134,82 @@ def test_bad_rows_are_named_by_partition(cluster):
         mr.KLIEP().fit(collections(X, y)[0], collections(X, y, 500)[1])
     with pytest.raises(TypeError, match="must be a Dask collection"):
         mr.KLIEP().fit(collections(X, y)[0], y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        (np.array(["sick", None] * 10, dtype=object), "objects of type .* and str"),
+        (np.array([0.0, np.nan] * 10), "partition . lacks a label"),
+        (np.tile([[0, 1]], (20, 1)), r"one dimension; got shape \(10, 2\)"),
+    ],
+    ids=["text", "numbers", "two columns"],
+)
+def test_missing_labels_and_columns_of_them_are_refused(cluster, labels, says):
+    X = da.from_array(np.zeros((20, 2)), chunks=(10, 2))
+    with pytest.raises(ValueError, match=says):
+        mr.KLIEP().fit(X, da.from_array(labels, chunks=10))
+
+
+def test_labels_that_change_their_type_between_partitions(cluster):
+    X, y = collections(*labelled(1400))
+    y = y.map_blocks(_then_text, dtype=object, meta=np.empty(0, dtype=object))
+    for estimator in (mr.KLIEP(), mr.NeymanPearsonClassifier(mr.KLIEP())):
+        with pytest.raises(ValueError, match="text in some rows, such as"):
+            estimator.fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[s]", complex])
+def test_values_that_are_no_numbers_are_refused(cluster, kind):
+    X = da.from_array(np.arange(40).reshape(20, 2).astype(kind), chunks=(10, 2))
+    y = da.from_array(np.tile([0, 1], 10), chunks=10)
+    with pytest.raises(ValueError, match=r"partition . holds values that aren't"):
+        mr.KLIEP().fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["Float64", "double[pyarrow]"])
+def test_columns_of_every_kind_are_read_as_in_memory(cluster, kind):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, y = labelled(600)
+    X[X > 1.5] = np.nan
+    frame = pd.DataFrame(X, columns=list("abc")).astype(kind)
+    ratio = mr.KLIEP(missingness="ignore")
+    expected = ratio.fit(frame, y).coef_.copy()
+    both = dd.from_pandas(frame.assign(y=y), npartitions=3)
+    ratio.fit(both[list("abc")], both["y"])
+    np.testing.assert_allclose(ratio.coef_, expected, atol=1e-8)
+
+
+def test_a_cluster_that_is_closed_says_so(tmp_path):
+    X, y = labelled(200)
+    with distributed.LocalCluster(
+        n_workers=1, processes=False, dashboard_address=None
+    ) as own:
+        client = distributed.Client(own, set_as_default=False)
+        with client.as_current():
+            source = of_collection(*collections(X, y))
+        client.close()
+        with pytest.raises(RuntimeError, match="client or the cluster was closed"):
+            mr.KLIEP().fit(source)
+    with pytest.raises(TypeError, match=r"must be a distributed\.Client, got None"):
+        _cluster.held(None, [])
+
+
+def test_empty_partitions_have_predictions_of_the_same_type(cluster):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, y = labelled(300)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    classifier = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), alpha=0.2, controlled_class="u", random_state=0
+    ).fit(frame, np.array(["u", "v"])[y])
+    some = dd.from_pandas(frame, npartitions=3)
+    some = some[some["a"] > frame["a"][:200].max()]
+    for method in (classifier.predict, classifier.decision_function):
+        found = method(some)
+        assert found.dtype == found.compute().dtype
+        np.testing.assert_array_equal(found.compute(), method(some.compute()))
+    ratio, rows = mr.KLIEP().fit(X, y), da.from_array(X, chunks=(100, 3))
+    assert ratio.predict_ratio(rows[rows[:, 0] > 1e9]).compute().shape == (0,)
 
 
 def test_predictions_map_over_partitions(cluster):

@@ -1,5 +1,6 @@
 """Parquet files fit as the same rows in memory do, in bounded memory."""
 
+import tracemalloc
 from decimal import Decimal
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import missratio as mr
 from missratio import engine
 from missratio.basis import PolynomialBasis
+from missratio.exceptions import UnreadableFileError
 from missratio.ratio import _build
 from missratio.rows import _parquet, _streamed
 
@@ -195,6 +197,45 @@ def test_float32_stays_float32(tmp_path):
     assert {block.rows.dtype for block in source} == {np.dtype(np.float32)}
 
 
+def test_a_column_without_any_value_in_one_file_is_missing_there(tmp_path):
+    X, y = labelled(n_rows=600)
+    write(tmp_path, X[:300], y[:300], n_files=1)
+    X[300:, 1] = np.nan
+    table = {**dict(zip(NAMES, X[300:].T, strict=True)), "x1": pa.nulls(300)}
+    pq.write_table(pa.table({**table, "y": y[300:]}), tmp_path / "1.parquet")
+    ratio = mr.KLIEP(missingness="ignore", tol=1e-10)
+    expected = ratio.fit(X, y).coef_.copy()
+    found = ratio.fit(mr.scan_parquet(tmp_path, "y")).coef_
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_folders_are_named_for_numbers_words_and_nothing(tmp_path):
+    for value in ("1", "2.5", "__HIVE_DEFAULT_PARTITION__"):
+        for word in ("1_0", "10"):
+            folder = tmp_path / f"dose={value}" / f"y={word}" / "spark.parquet"
+            folder.mkdir(parents=True)
+            pq.write_table(pa.table({"a": [0.5]}), folder / "part.parquet")
+    blocks = list(mr.scan_parquet(tmp_path, "y", ["dose", "a"]))
+    doses = np.concatenate([block.rows[:, 0] for block in blocks])
+    np.testing.assert_array_equal(doses, [1, 1, 2.5, 2.5, np.nan, np.nan])
+    labels = np.concatenate([block.labels for block in blocks])
+    assert labels.tolist() == ["10", "1_0"] * 3
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([Decimal(0), Decimal(1)], pa.decimal128(5, 2)),
+        pa.array([0.0, 1.0], pa.float32()),
+    ],
+)
+def test_labels_that_are_numbers_are_read_as_numbers(tmp_path, column):
+    pq.write_table(pa.table({"a": [1.0, 2.0], "y": column}), tmp_path / "t.parquet")
+    (block,) = mr.scan_parquet(tmp_path, "y")
+    assert block.labels.dtype.kind == "f"
+    assert block.labels.tolist() == [0.0, 1.0]
+
+
 class TestErrors:
     def test_no_file(self, tmp_path):
         with pytest.raises(FileNotFoundError, match="no file or folder"):
@@ -266,8 +307,101 @@ class TestErrors:
         X, y = labelled(n_rows=90)
         folder = write(tmp_path / "t", X, y)
         (folder / "1.parquet").write_bytes(b"PAR1 nothing PAR1")
-        with pytest.raises(OSError, match=r"1.parquet isn't a Parquet file"):
+        with pytest.raises(OSError, match=r"1.parquet can't be read as a Parquet file"):
             mr.scan_parquet(folder, target="y")
+
+    @pytest.mark.parametrize("passes", [0, 1, 2])
+    @pytest.mark.parametrize("change", ["values", "labels", "rows", "columns", "gone"])
+    @pytest.mark.usefixtures("blockwise")
+    def test_a_file_that_changes_between_passes(
+        self, tmp_path, monkeypatch, change, passes
+    ):
+        X, y = labelled(n_rows=900)
+        folder = write(tmp_path / "t", X, y)
+        source = mr.scan_parquet(folder, "y")
+        path, done = folder / "1.parquet", []
+
+        def alter():
+            table = pq.read_table(path)
+            if change == "values":
+                table = table.set_column(0, "x0", pa.array(np.ones(300)))
+            elif change == "labels":
+                table = table.set_column(4, "y", pa.array(1 - y[300:600]))
+            elif change == "rows":
+                table = table.slice(0, 250)
+            elif change == "columns":
+                table = table.drop_columns(["x2"])
+            path.unlink()
+            if change != "gone":
+                pq.write_table(table, path, row_group_size=100)
+
+        whole = _parquet.ParquetSource.fold
+
+        def fold(self, work, merge):
+            found = whole(self, work, merge)
+            done.append(1)
+            if len(done) == passes:
+                alter()
+            return found
+
+        monkeypatch.setattr(_parquet.ParquetSource, "fold", fold)
+        if not passes:
+            alter()
+        said = "can't be read" if change == "gone" else "written again"
+        with pytest.raises(UnreadableFileError, match=rf"1\.parquet.*{said}"):
+            mr.KLIEP().fit(source)
+
+    def test_a_column_of_texts_is_no_column_of_labels(self, tmp_path):
+        texts = [f"{row:05}" * 1000 for row in range(2000)]
+        pq.write_table(
+            pa.table({"a": np.ones(2000), "y": texts}), tmp_path / "t.parquet"
+        )
+        source = mr.scan_parquet(tmp_path, "y")
+        tracemalloc.start()
+        with pytest.raises(ValueError, match="have 2000 values and more"):
+            mr.KLIEP().fit(source)
+        # As an array of NumPy's texts they would take 40 MB.
+        assert tracemalloc.get_traced_memory()[1] < 2e6
+        tracemalloc.stop()
+
+    def test_a_page_that_was_damaged_on_the_way(self, tmp_path):
+        X, y = labelled(n_rows=900)
+        table = pa.table({**dict(zip(NAMES, X.T, strict=True)), "y": y})
+        path = tmp_path / "t.parquet"
+        pq.write_table(
+            table, path, compression="none", use_dictionary=False,
+            write_page_checksum=True,
+        )  # fmt: skip
+        content = bytearray(path.read_bytes())
+        content[2000:2008] = bytes(8)
+        path.write_bytes(content)
+        with pytest.raises(UnreadableFileError, match="row group 0 can't be read"):
+            mr.KLIEP().fit(mr.scan_parquet(path, "y"))
+
+    def test_what_is_named_twice(self, tmp_path):
+        X, y = labelled(n_rows=60)
+        folder = write(tmp_path / "t", X, y)
+        with pytest.raises(ValueError, match=r"0\.parquet is named twice"):
+            mr.scan_parquet([folder, folder / ".." / "t" / "0.parquet"], "y")
+        with pytest.raises(ValueError, match="columns names 'x0' twice"):
+            mr.scan_parquet(folder, "y", ["x0", "x1", "x0"])
+        with pytest.raises(TypeError, match="columns must be a list"):
+            mr.scan_parquet(folder, "y", "x0")
+        double = pa.Table.from_arrays([pa.array([1.0])] * 3, names=["a", "a", "y"])
+        pq.write_table(double, tmp_path / "double.parquet")
+        with pytest.raises(ValueError, match="several columns named 'a'"):
+            mr.scan_parquet(tmp_path / "double.parquet", "y")
+        with pytest.raises(ValueError, match="There is no path"):
+            mr.scan_parquet([], "y")
+
+    @pytest.mark.parametrize("label", ["__HIVE_DEFAULT_PARTITION__", "nan"])
+    def test_a_folder_of_rows_without_a_label(self, tmp_path, label):
+        for value in (label, "1"):
+            (tmp_path / f"y={value}").mkdir()
+            path = tmp_path / f"y={value}" / "part.parquet"
+            pq.write_table(pa.table({"a": [1.0, 2.0]}), path)
+        with pytest.raises(ValueError, match=f"lacks a label in .*y={label}"):
+            mr.KLIEP().fit(mr.scan_parquet(tmp_path, "y"))
 
     def test_what_goes_with_memory_is_refused(self, tmp_path):
         X, y = labelled(n_rows=90)

@@ -1,6 +1,8 @@
 """Tensors give the numbers of NumPy's arrays."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -161,6 +163,44 @@ def test_tensors_of_the_cpu_are_read_as_arrays():
     np.testing.assert_array_equal(
         found.predict_ratio(torch.as_tensor(X)), expected.predict_ratio(X)
     )
+    half = torch.as_tensor(X).bfloat16()
+    np.testing.assert_array_equal(
+        mr.KLIEP().fit(half, y).coef_, mr.KLIEP().fit(half.float().numpy(), y).coef_
+    )
+
+
+@pytest.mark.parametrize(
+    "estimator", [mr.KLIEP(), mr.FDivergenceRatio(), mr.KLIEP(basis="polynomial")]
+)
+def test_scores_are_of_coefficients_that_are_tensors(estimator):
+    X, y = labelled(sort=False, n_rows=2000)
+    expected = estimator.fit(X, y).score(X, y)
+    # As array-API dispatch leaves them.
+    estimator.coef_ = torch.as_tensor(estimator.coef_)
+    assert estimator.score(torch.as_tensor(X), torch.as_tensor(y)) == expected
+
+
+DISPATCHED = """
+import sklearn, torch
+import missratio as mr
+sklearn.set_config(array_api_dispatch=True)
+y = torch.arange(2000) % 2
+X = torch.randn(2000, 2, dtype=torch.float64) + 0.8 * y[:, None]
+def threshold(X, y):
+    classifier = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.2, random_state=0)
+    return classifier.fit(X, y).certificate_.threshold
+assert threshold(X, y) == threshold(X.numpy(), y.numpy())
+ratio = mr.KLIEP().fit(X, y)
+assert isinstance(ratio.coef_, torch.Tensor)
+X, y, score = X.numpy(), y.numpy(), ratio.score(X, y)
+assert score == mr.KLIEP().fit(X, y).score(X, y)
+"""
+
+
+def test_tensors_under_array_api_dispatch():
+    # SciPy reads its switch when it is imported.
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    subprocess.run([sys.executable, "-c", DISPATCHED], check=True, env=environment)
 
 
 def test_cupy_arrays_are_fitted_where_they_lie():

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 
 from missratio._base.blocks import take_rows, unmasked
 from missratio.ratio import check_no_infinity
+from missratio.tensor import on_host
 
 _ROUNDING = 1e-9
 
@@ -37,7 +38,7 @@ def read_labelled(owner: Any, X: Any, y: ArrayLike | None) -> tuple[Any, Any]:
             "target y is None."
         )
     X = read_rows(owner, X, reset=True)
-    labels = np.asarray(column_or_1d(y, warn=True))
+    labels = np.asarray(column_or_1d(on_host(y), warn=True))
     if labels.dtype.kind == "O":
         labels = _of_one_type(labels)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
@@ -85,6 +86,7 @@ def read_rows(owner: Any, X: Any, *, reset: bool) -> Any:
     if hasattr(X, "columns"):
         validate_data(owner, X, reset=reset, skip_check_array=True)
         return X
+    X = on_host(X)
     takes_sparse = get_tags(owner.estimator).input_tags.sparse
     table = validate_data(
         owner,

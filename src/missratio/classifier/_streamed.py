@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from missratio._base.typing import FloatArray
-from missratio.rows import LabelledBlock, LabelledSource
+from missratio.rows import LabelledBlock, LabelledSource, check_label_types
 
 _Result = TypeVar("_Result")
 
@@ -118,6 +118,7 @@ class _RowDraw:
 
 def _merge(parts: Sequence[Any]) -> Any:
     labels = {label for own, _ in parts for label in own}
+    check_label_types(labels)
     rows = zip(*(own for _, own in parts), strict=True)
     joined = tuple([each for part in kind for each in part] for kind in rows)
     return tuple(sorted(labels)), joined

@@ -356,7 +356,7 @@ class JointRatio(ReadingRatio):
     def _score_rows(self, numerator: ClassRows, denominator: ClassRows) -> float:
         numerator = adjust(numerator, self.basis_.required_columns_)
         problem = self._build(self._objective(), numerator, denominator)
-        return -problem.value(self.coef_, self._part_intercepts)
+        return -problem.value(as_numpy(self.coef_), self._part_intercepts)
 
     def summary_frame(self, backend: Backend = "pandas") -> Any:
         """Coefficients and diagnostics, a row for each basis feature.

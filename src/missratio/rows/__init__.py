@@ -8,6 +8,7 @@ from missratio.rows._labelled import (
     LabelledBlock,
     LabelledSource,
     as_source,
+    check_label_types,
     refuse_source,
 )
 from missratio.rows._merging import merge_sums
@@ -59,6 +60,7 @@ __all__ = [
     "block_count",
     "by_partition",
     "check_inclusion",
+    "check_label_types",
     "check_missingness",
     "class_model",
     "class_rows",

@@ -8,15 +8,19 @@ digits don't depend on how many workers there are, nor on which part lies where.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.utils import check_array
 
 from missratio._base.typing import FloatArray
+from missratio.exceptions import UnreadableFileError
+from missratio.rows._fusing import fused
 from missratio.rows._labelled import LabelledBlock, LabelledSource
 
 _Result = TypeVar("_Result")
@@ -28,6 +32,8 @@ RETRIES = 2
 # Sums of so many consecutive parts are merged into one, by the worker that holds them
 # all or else here: the digits are the same, and fewer sums travel.
 GROUP = 32
+# Characters of what Dask says, which may list every task.
+SHOWN = 300
 
 
 @dataclass(frozen=True)
@@ -61,21 +67,30 @@ class ClusterSource(LabelledSource):
     ) -> _Result:
         """One task a worker; results by group, merged here in the parts' order."""
         fold_parts = partial(_packed_fold, work, merge, self.n_parts)
-        try:
+        with _explained():
             packed = self.client.gather(
                 _on_each(self.client, fold_parts, self.holdings)
             )
-            found = [each for part in packed for each in pickle.loads(part)]
-        except ValueError:
-            raise
-        except Exception as error:
-            raise RuntimeError(
-                f"The cluster couldn't work on its rows: {error!r}. A worker was lost "
-                "with rows that can't be computed again, or it ran out of memory. "
-                "Bring the collection from where it was read (persist() keeps the "
-                "recipe, scatter() doesn't), or in smaller partitions, and fit again."
-            ) from error
+        found = [each for part in packed for each in pickle.loads(part)]
         return merge(_by_group(merge, found))
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Say what to do where a cluster fails; what is wrong with rows says so itself."""
+    try:
+        yield
+    except (ValueError, UnreadableFileError):
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"[:SHOWN].rstrip(". ")
+        raise RuntimeError(
+            f"The cluster couldn't work on its rows: {said}. "
+            "The client or the cluster was closed, a worker was lost with rows that "
+            "can't be computed again, or it ran out of memory. Bring the collection "
+            "from where it was read (persist() keeps the recipe, scatter() doesn't), "
+            "or in smaller partitions, and fit again."
+        ) from error
 
 
 def held(client: Any, parts: Sequence[Any]) -> Holdings:
@@ -104,6 +119,11 @@ def held(client: Any, parts: Sequence[Any]) -> Holdings:
 
 def _workers(client: Any) -> list[str]:
     """The workers' addresses."""
+    if not hasattr(client, "scheduler_info"):
+        raise TypeError(
+            f"client must be a distributed.Client, got {client!r}. Make one by "
+            "distributed.Client(address)."
+        )
     workers = list(client.scheduler_info(-1)["workers"])
     if not workers:
         raise RuntimeError("The cluster has no worker: start some, and fit again.")
@@ -198,15 +218,13 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
             f"X has {len(rows)} partitions and y has {len(labels)}: cut both alike, as "
             "by y = frame['label'], or y.rechunk(...)."
         )
-    parts = client.compute(
-        [
-            _block_of(names, i, *pair)
-            for i, pair in enumerate(zip(rows, labels, strict=True))
-        ]
-    )
+    pairs = list(zip(rows, labels, strict=True))
+    given = [(names, number) for number in range(len(pairs))]
+    parts = client.compute(fused(_as_block, pairs, given))
     # Rows are counted, and each part told where it begins, by one task a worker.
-    holdings = held(client, parts)
-    counts = dict(chain(*client.gather(_on_each(client, _counts, holdings))))
+    with _explained():
+        holdings = held(client, parts)
+        counts = dict(chain(*client.gather(_on_each(client, _counts, holdings))))
     ends = np.cumsum([counts[i] for i in range(len(parts))])
     starts = [0, *ends.tolist()]
     holdings = _replaced(holdings, _on_each(client, partial(_placed, starts), holdings))
@@ -261,40 +279,62 @@ def _partitions(collection: Any) -> list[Any]:
     return list(np.ravel(collection.to_delayed()))
 
 
-def _block_of(names: list[str], number: int, rows: Any, labels: Any) -> Any:
-    from dask.delayed import delayed
-
-    return delayed(_as_block, pure=True)(names, number, rows, labels)
-
-
 def _as_block(names: list[str], number: int, rows: Any, labels: Any) -> LabelledBlock:
     """One partition, on the worker that holds it."""
     where = f"partition {number}"
     found = [str(name) for name in getattr(rows, "columns", names)]
     if found != names:
         raise ValueError(f"The columns of {where} are {found}, not {names}.")
-    table, marks = _as_floats(rows, where), np.asarray(labels)
+    table, marks = _as_floats(rows, where), _as_labels(labels, where)
     if table.shape != (len(marks), len(names)):
         raise ValueError(
             f"X and y differ in {where}: {table.shape} and {marks.shape}. Cut both "
             "into the same rows."
         )
-    if marks.dtype.kind == "O":
-        marks = marks.astype(str)
     return LabelledBlock(table, marks, 0, where)
 
 
 def _as_floats(rows: Any, where: str) -> FloatArray:
-    table = rows.to_numpy() if hasattr(rows, "to_numpy") else np.asarray(rows)
-    if table.dtype in (np.float32, np.float64):
-        return np.ascontiguousarray(table)
+    """A partition's numbers, read as a table in memory is."""
     try:
-        return np.ascontiguousarray(table, dtype=np.float64)
+        dtypes = list(getattr(rows, "dtypes", [getattr(rows, "dtype", None)]))
+        if any(getattr(dtype, "kind", "") in ("m", "M", "c") for dtype in dtypes):
+            raise TypeError("there are dates, times or complex numbers")
+        return np.asarray(
+            check_array(
+                rows,
+                dtype=[np.float64, np.float32],
+                order="C",
+                ensure_all_finite=False,
+                ensure_min_samples=0,
+            )
+        )
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{where} holds values that aren't numbers: {error}. Leave such columns "
             "out, or encode them."
         ) from error
+
+
+def _as_labels(labels: Any, where: str) -> Any:
+    """A partition's labels: numbers, or text."""
+    marks = np.asarray(labels)
+    if marks.ndim != 1:
+        raise ValueError(
+            f"y must have one dimension; got shape {marks.shape} in {where}. Name the "
+            "column of labels."
+        )
+    if marks.dtype.kind == "f" and np.isnan(marks).any():
+        raise ValueError(f"{where} lacks a label. Every row needs one.")
+    if marks.dtype.kind != "O":
+        return marks
+    kinds = sorted({type(mark).__name__ for mark in marks})
+    if kinds not in ([], ["str"]):
+        raise ValueError(
+            f"The labels in {where} are objects of type {' and '.join(kinds)}. Every "
+            "row needs a label, and all need one type: text, or a type of numbers."
+        )
+    return marks.astype(str)
 
 
 def _counts(parts: list[tuple[int, LabelledBlock]]) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -12,9 +12,9 @@ import numpy as np
 
 from missratio._base.blocks import gathered
 from missratio._base.typing import FloatArray, IntArray
-from missratio.rows._partitions import is_collection
 
 _Result = TypeVar("_Result")
+MOST_LABELS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,31 @@ class LabelledSource(ABC):
         merge : callable
             From sums to their sum; merging in groups must give the same.
         """
+
+
+def is_collection(X: Any) -> bool:
+    """Whether X is a Dask array or dataframe."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def check_label_count(count: int, where: str) -> None:
+    """Refuse a column of labels that has too many to be one."""
+    if count > MOST_LABELS:
+        raise ValueError(
+            f"The labels in {where} have {count} values and more, and a ratio needs "
+            "two classes. Name the column of labels by target=…, or keep the rows of "
+            "two."
+        )
+
+
+def check_label_types(labels: Iterable[Any]) -> None:
+    """Refuse labels that are text in some rows and numbers in others."""
+    some = {isinstance(label, str): label for label in labels}
+    if len(some) == 2:
+        raise ValueError(
+            f"The labels are text in some rows, such as {some[True]!r}, and numbers in "
+            f"others, such as {some[False]!r}. Write all of them as one type."
+        )
 
 
 def as_source(X: Any, y: Any) -> LabelledSource | None:

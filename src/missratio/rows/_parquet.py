@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote
 
 import numpy as np
 
 from missratio._base.hints import listed
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
-from missratio.rows._labelled import BlockColumns, LabelledBlock, LabelledSource
+from missratio._files import ParquetFile, RowGroup, find_files, in_order
+from missratio.rows._labelled import (
+    BlockColumns,
+    LabelledBlock,
+    LabelledSource,
+    check_label_count,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,28 +31,6 @@ _Result = TypeVar("_Result")
 # take more memory, and with fewer threads wait more for the interpreter.
 BATCH_NUMBERS = 1_310_720
 SHOWN = 10
-
-
-@dataclass(frozen=True)
-class ParquetFile:
-    """One file: its path, its partition's values and the rows of its row groups."""
-
-    path: str
-    partition: dict[str, str]
-    group_rows: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class _Group:
-    """One row group, and the number of its first row among all files' rows."""
-
-    file: ParquetFile
-    number: int
-    start: int
-
-    @property
-    def where(self) -> str:
-        return f"{self.file.path}, row group {self.number}"
 
 
 @dataclass(frozen=True)
@@ -74,24 +57,16 @@ class ParquetSource(LabelledSource):
     target: str
     names: tuple[str, ...]
     single: bool = False
-    only: tuple[_Group, ...] | None = None
+    only: tuple[RowGroup, ...] | None = None
 
     @cached_property
     def n_rows(self) -> int:  # type: ignore[override]
         """How many rows the files have, as their footers say."""
-        return sum(group.file.group_rows[group.number] for group in self._groups)
+        return sum(group.rows for group in self._groups)
 
     @cached_property
-    def _groups(self) -> tuple[_Group, ...]:
-        if self.only is not None:
-            return self.only
-        groups, start = [], 0
-        for file in self.files:
-            for number, rows in enumerate(file.group_rows):
-                if rows:
-                    groups.append(_Group(file, number, start))
-                start += rows
-        return tuple(groups)
+    def _groups(self) -> tuple[RowGroup, ...]:
+        return in_order(self.files) if self.only is None else self.only
 
     def split(self) -> Sequence[ParquetSource]:
         """A source for each row group, which know where their rows begin."""
@@ -123,53 +98,21 @@ class ParquetSource(LabelledSource):
         How rows are cut depends on the files alone, and so do the digits.
         """
 
-        def fold_group(group: _Group) -> _Result:
+        def fold_group(group: RowGroup) -> _Result:
             return merge([work(block) for block in self._read(group, threads=False)])
 
         with one_blas_thread(self.n_rows * len(self.names)) as threads:
             return merge(share(fold_group, self._groups, threads))
 
-    def _read(self, group: _Group, *, threads: bool) -> Iterator[LabelledBlock]:
+    def _read(self, group: RowGroup, *, threads: bool) -> Iterator[LabelledBlock]:
         """The blocks of a row group."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        partition = group.file.partition
-        columns = [name for name in (*self.names, self.target) if name not in partition]
-        rows = max(1, BATCH_NUMBERS // max(len(self.names), 1))
-        start = group.start
-        try:
-            # Reading ahead would hold the row group, four times the memory.
-            with pq.ParquetFile(group.file.path, pre_buffer=False) as file:
-                batches = file.iter_batches(
-                    batch_size=rows,
-                    row_groups=[group.number],
-                    columns=columns,
-                    use_threads=threads,
-                )
-                for batch in batches:
-                    yield self._block(batch, group, start)
-                    start += batch.num_rows
-        except (pa.ArrowException, OSError) as error:
-            raise OSError(
-                f"{group.where} can't be read: {error} Write the file again, or leave "
-                "it out."
-            ) from error
-
-    def _block(self, batch: pa.RecordBatch, group: _Group, start: int) -> LabelledBlock:
-        partition = group.file.partition
-        arrays = [
-            np.full(batch.num_rows, float(partition[name]))
-            if name in partition
-            else _numbers(batch.column(name))
-            for name in self.names
-        ]
-        if self.target in partition:
-            labels = np.full(batch.num_rows, _label(partition[self.target]))
-        else:
+        wanted = (*self.names, self.target)
+        size = max(1, BATCH_NUMBERS // len(self.names))
+        for row, batch in group.batches(wanted, size, threads=threads):
+            arrays = [_numbers(batch.column(name)) for name in self.names]
             labels = _labels(batch.column(self.target), self.target, group.where)
-        columns = BlockColumns(arrays, np.float32 if self.single else np.float64)
-        return LabelledBlock(columns, labels, start, group.where)
+            columns = BlockColumns(arrays, np.float32 if self.single else np.float64)
+            yield LabelledBlock(columns, labels, group.start + row, group.where)
 
 
 def scan_parquet(
@@ -201,90 +144,47 @@ def scan_parquet(
     ValueError
         Where there is no file, or files differ in their columns or types.
     """
-    files = _find(paths)
-    schemas, found, singles = [], [], []
-    for path, partition in files:
-        schema, group_rows = _footer(path)
-        schemas.append((path, {**_types(schema), **_partition_types(partition)}))
-        singles.append({field.name for field in schema if str(field.type) == "float"})
-        found.append(ParquetFile(path, partition, group_rows))
-    known = schemas[0][1]
-    if target not in known:
-        raise ValueError(
-            f"There is no target column {target!r} in {schemas[0][0]}; its columns are "
-            f"{listed(known, SHOWN)}."
-        )
-    names = tuple(known if columns is None else columns)
-    names = tuple(name for name in names if name != target)
-    if not names:
-        raise ValueError(f"{schemas[0][0]} has no column besides {target!r} to fit.")
-    for path, types in schemas:
-        _check_schema(path, types, names, target, schemas[0])
-    single = all(own.issuperset(names) for own in singles)
-    source = ParquetSource(tuple(found), target, names, single)
-    if source.n_rows == 0:
+    found = find_files(paths)
+    files = tuple(file for file, _ in found)
+    # A file without rows may have any types: writers can't tell them.
+    schemas = [(file.path, schema) for file, schema in found if any(file.group_rows)]
+    if not schemas:
         raise ValueError(f"The {len(files)} Parquet file(s) have no row.")
-    return source
-
-
-def _find(paths: Any) -> list[tuple[str, dict[str, str]]]:
-    """Files in order, with their hive partitions."""
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    found = []
-    for each in given:
-        root = Path(each)
-        if root.is_dir():
-            files = sorted(root.rglob("*.parquet"))
-            found += [
-                (str(file), _partition(file.parent.relative_to(root).parts))
-                for file in files
-                if not any(
-                    part.startswith((".", "_")) for part in file.relative_to(root).parts
-                )
-            ]
-        elif root.is_file():
-            found.append((str(root), {}))
-        else:
-            raise FileNotFoundError(
-                f"There is no file or folder {root}. Name Parquet files, or folders "
-                "that hold some."
-            )
-    if not found:
+    first, schema = schemas[0]
+    if target not in schema.names:
         raise ValueError(
-            "There is no file that ends in .parquet in "
-            f"{listed(map(str, given), SHOWN)}."
+            f"There is no target column {target!r} in {first}; its columns are "
+            f"{listed(schema.names, SHOWN)}. Where folders are named for it, as "
+            f"{target}=value, name the folder that holds them."
         )
-    return found
+    names = _columns(columns, schema.names, target, first)
+    for path, schema in schemas:
+        _check_schema(path, schema, names, target, schemas[0])
+    singles = ({str(s.field(name).type) for name in names} for _, s in schemas)
+    return ParquetSource(files, target, names, set().union(*singles) == {"float"})
 
 
-def _partition(parts: Iterable[str]) -> dict[str, str]:
-    """Values of the columns that folders are named for."""
-    pairs = (part.partition("=") for part in parts if "=" in part)
-    return {unquote(name): unquote(value) for name, _, value in pairs}
-
-
-def _footer(path: str) -> tuple[pa.Schema, tuple[int, ...]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            data = file.metadata
-            groups = range(data.num_row_groups)
-            return file.schema_arrow, tuple(data.row_group(g).num_rows for g in groups)
-    except (pa.ArrowException, OSError) as error:
-        raise OSError(
-            f"{path} isn't a Parquet file that can be read: {error} Write it again, "
-            "or leave it out."
-        ) from error
-
-
-def _types(schema: pa.Schema) -> dict[str, str]:
-    return {field.name: _kind(field.type) for field in schema}
+def _columns(
+    columns: Sequence[str] | None, known: Sequence[str], target: str, path: str
+) -> tuple[str, ...]:
+    """The columns to fit: those asked for, or all but the target."""
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, got {columns!r}.")
+    given = known if columns is None else columns
+    names = tuple(name for name in given if name != target)
+    if not names:
+        raise ValueError(f"{path} has no column besides {target!r} to fit.")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"columns names {listed(twice, SHOWN)} twice, and nothing tells a column "
+            "from itself. Name each once."
+        )
+    return names
 
 
 def _kind(type_: pa.DataType) -> str:
-    """What a column holds: "integers", "floats", "truth values", "text" or its type."""
+    """What a column holds: one of `LABELS`, "nothing", or its type."""
     import pyarrow.types as t
 
     if t.is_dictionary(type_):
@@ -295,57 +195,51 @@ def _kind(type_: pa.DataType) -> str:
         return "floats"
     if t.is_boolean(type_):
         return "truth values"
-    if t.is_string(type_) or t.is_large_string(type_):
+    if t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_):
         return "text"
-    return str(type_)
+    return "nothing" if t.is_null(type_) else str(type_)
 
 
-NUMERIC = ("integers", "floats", "truth values")
+NUMERIC = ("integers", "floats", "truth values", "nothing")
 LABELS = ("integers", "floats", "truth values", "text")
-
-
-def _partition_types(partition: dict[str, str]) -> dict[str, str]:
-    kinds = {int: "integers", float: "floats", str: "text"}
-    return {name: kinds[type(_label(value))] for name, value in partition.items()}
-
-
-def _label(value: str) -> int | float | str:
-    """A folder's value: a number where it is one."""
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value
 
 
 def _check_schema(
     path: str,
-    types: dict[str, str],
+    schema: pa.Schema,
     names: tuple[str, ...],
     target: str,
-    reference: tuple[str, dict[str, str]],
+    reference: tuple[str, pa.Schema],
 ) -> None:
     """Refuse a file that lacks columns, or has others in their place."""
-    first, known = reference
-    lacking = [name for name in (*names, target) if name not in types]
+    own = set(schema.names)
+    lacking = [name for name in (*names, target) if name not in own]
     if lacking:
         raise ValueError(
             f"{path} lacks column(s) {listed(lacking, SHOWN)}; it has "
-            f"{listed(types, SHOWN)}. Name the columns that all files have by "
+            f"{listed(schema.names, SHOWN)}. Name the columns that all files have by "
             "columns=[…]."
         )
     for name in names:
-        if types[name] not in NUMERIC:
+        kind = _kind(schema.field(name).type)
+        if kind not in NUMERIC:
             raise ValueError(
-                f"Column {name!r} of {path} holds {types[name]}, and a fit needs "
+                f"Column {name!r} of {path} holds {kind}, and a fit needs "
                 "numbers. Leave it out by columns=[…], or encode it."
             )
-    if types[target] not in LABELS or types[target] != known[target]:
+    first, known = reference
+    expected, labels = (_kind(s.field(target).type) for s in (known, schema))
+    if labels == "nothing":
+        raise _without_label(target, path)
+    if labels not in LABELS:
         raise ValueError(
-            f"The labels in column {target!r} are {types[target]} in {path} and "
-            f"{known[target]} in {first}. Write them as one type: "
-            f"{', '.join(LABELS)}."
+            f"The labels in column {target!r} are {labels} in {path}. Write them as "
+            f"one of these: {', '.join(LABELS)}."
+        )
+    if labels != expected:
+        raise ValueError(
+            f"The labels in column {target!r} are {labels} in {path} and {expected} "
+            f"in {first}. Write them as one type."
         )
 
 
@@ -368,14 +262,27 @@ def _numbers(array: pa.Array) -> FloatArray:
 
 
 def _labels(array: pa.Array, target: str, where: str) -> Any:
+    import pyarrow as pa
     import pyarrow.types as t
 
     if t.is_dictionary(array.type):
         array = array.dictionary_decode()
+    if array.null_count:
+        raise _without_label(target, where)
+    if _kind(array.type) == "text":
+        # A text for each row would take much memory where texts are long.
+        coded = array.dictionary_encode()
+        check_label_count(len(coded.dictionary), where)
+        return np.array(coded.dictionary.to_pylist(), dtype=str)[coded.indices]
+    if t.is_decimal(array.type):
+        array = array.cast(pa.float64())
     labels = array.to_numpy(zero_copy_only=False)
-    unknown = array.null_count or (labels.dtype.kind == "f" and np.isnan(labels).any())
-    if unknown:
-        raise ValueError(
-            f"Column {target!r} lacks a label in {where}. Every row needs one."
-        )
-    return labels.astype(str) if labels.dtype.kind == "O" else labels
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise _without_label(target, where)
+    return labels
+
+
+def _without_label(target: str, where: str) -> ValueError:
+    return ValueError(
+        f"Column {target!r} lacks a label in {where}. Every row needs one."
+    )

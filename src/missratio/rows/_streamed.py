@@ -16,7 +16,12 @@ import numpy as np
 
 from missratio._base.typing import FloatArray
 from missratio.rows._class import ClassRows, Normalization
-from missratio.rows._labelled import LabelledBlock, LabelledSource
+from missratio.rows._labelled import (
+    LabelledBlock,
+    LabelledSource,
+    check_label_count,
+    check_label_types,
+)
 from missratio.rows._merging import merge_sums
 from missratio.rows._source import MemorySource, RowBlock
 from missratio.rows._summary import WeightSums
@@ -26,7 +31,6 @@ _Result = TypeVar("_Result")
 
 # So many numbers of each class are drawn into memory, about.
 DRAWN_NUMBERS = 8_000_000
-MOST_LABELS = 20
 
 Evaluate = Callable[[FloatArray], FloatArray]
 
@@ -161,12 +165,7 @@ class _Survey:
     def __call__(self, block: LabelledBlock) -> dict[Any, _Found]:
         block.check_no_infinity(self.names)
         labels = np.unique(block.labels)
-        if len(labels) > MOST_LABELS:
-            raise ValueError(
-                f"The labels in {block.where} have {len(labels)} values and more, and "
-                "a ratio needs two classes. Name the column of labels by target=…, or "
-                "keep the rows of two."
-            )
+        check_label_count(len(labels), block.where)
         return {label.item(): self._found(block, label.item()) for label in labels}
 
     def _found(self, block: LabelledBlock, label: Any) -> _Found:
@@ -243,6 +242,7 @@ def survey(
     share = min(1.0, DRAWN_NUMBERS / width / max(labelled.n_rows, 1))
     work = _Survey(missingness, labelled.names, share, linear, normalize)
     found = labelled.fold(work, _merge_found)
+    check_label_types(found)
     if len(found) != 2:
         shown = sorted(found, key=str)[:10]
         raise ValueError(

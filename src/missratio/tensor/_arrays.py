@@ -34,7 +34,9 @@ def on_device(X: Any) -> Any:
 def as_numpy(values: Any) -> Any:
     """Values on the host: those of a tensor, or an array as it is."""
     if is_tensor(values):
-        return values.detach().cpu().numpy()
+        # NumPy has no type for bfloat16, whose numbers float32 has all of.
+        half = str(values.dtype) == "torch.bfloat16"
+        return (values.float() if half else values).detach().cpu().numpy()
     return np.asarray(values)
 
 

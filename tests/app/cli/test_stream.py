@@ -178,6 +178,20 @@ def test_a_folder_of_files_is_one_table(run, large, out, tmp_path):
     assert model.training.file == "parts"
 
 
+def test_folders_named_for_columns_add_them(run, out, tmp_path):
+    table, folder = make(), tmp_path / "parts"
+    wards, labels = table["ward"].to_numpy(), table["y"].to_numpy()
+    for ward in LEVELS:
+        for label in ("well", "sick"):
+            path = folder / f"ward={ward}" / f"y={label}" / "0.parquet"
+            path.parent.mkdir(parents=True)
+            chosen = pa.array((wards == ward) & (labels == label))
+            pq.write_table(table.select(["a", "b"]).filter(chosen), path)
+    facts = json.loads(run("fit", folder, *BASE, "--out", out, "--json").stdout)
+    assert facts["rows"] == {"sick": 3000, "well": 3000}
+    assert {"a", "b", "ward"} == set(mr.load_model(out).encoder.names)
+
+
 def test_large_files_are_read_in_passes_by_themselves(large, monkeypatch):
     monkeypatch.setattr(_memory, "free_memory", lambda: 10**12)
     assert not is_large(large)
@@ -249,7 +263,7 @@ def test_other_kinds_of_files_are_refused(run, tmp_path, out):
     assert "only Parquet files can" in result.stderr
     (tmp_path / "empty").mkdir()
     result = run("fit", tmp_path / "empty", *BASE, "--out", out, status=3)
-    assert "without a .parquet file" in result.stderr
+    assert "no file that ends in .parquet" in result.stderr
     run("fit", tmp_path / "absent.parquet", *BASE, "--stream", "--out", out, status=1)
 
 
@@ -307,6 +321,20 @@ def test_files_that_differ_are_refused(run, large, out, tmp_path):
     pq.write_table(table.drop_columns(["a"]), folder / "1.parquet")
     result = stream(run, folder, out, status=3)
     assert "column 'a' is absent, and double in" in " ".join(result.stderr.split())
+    twice = pa.Table.from_arrays([table["a"], table["a"], table["y"]], ["a", "a", "y"])
+    pq.write_table(twice, folder / "1.parquet")
+    assert "several columns named 'a'" in stream(run, folder, out, status=3).stderr
+
+
+def test_a_column_may_have_no_value_in_one_file(run, large, out, tmp_path):
+    table, folder = pq.read_table(large), tmp_path / "parts"
+    folder.mkdir()
+    none = table.set_column(2, "b", pa.nulls(len(table)))
+    pq.write_table(none, folder / "0.parquet")
+    pq.write_table(table, folder / "1.parquet")
+    words = ("--json", "--missingness", "ignore")
+    facts = json.loads(stream(run, folder, out, *words).stdout)
+    assert facts["rows"] == {"sick": 6000, "well": 6000}
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -13,62 +13,14 @@ from numpy.typing import NDArray
 
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray
+from missratio._files import RowGroup, find_files, in_order
 from missratio.app.tables._encoder import Encoder, flat
-from missratio.exceptions import TableError
+from missratio.exceptions import TableError, UnreadableFileError
 from missratio.rows import LabelledBlock, LabelledSource
 
 _Result = TypeVar("_Result")
 # A batch has this many cells at most.
 BATCH_CELLS = 2_097_152
-
-
-@dataclass(frozen=True)
-class RowGroup:
-    """A row group of a Parquet file.
-
-    Parameters
-    ----------
-    path : Path
-    number : int
-        In the file.
-    start : int
-        The number of its first row among all files' rows.
-    rows : int
-    """
-
-    path: Path
-    number: int
-    start: int
-    rows: int
-
-    @property
-    def where(self) -> str:
-        """Its place, for messages."""
-        return f"{self.path}, row group {self.number}"
-
-    def place(self, row: int) -> str:
-        """The place of one of its rows, counted from 0 in the group."""
-        return f"row {row + 1} of {self.where}"
-
-    def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, Any]]:
-        """Record batches of some columns, each with its first row in the group."""
-        from pyarrow import ArrowException, parquet
-
-        size, row = max(1, BATCH_CELLS // len(columns)), 0
-        try:
-            with parquet.ParquetFile(
-                self.path, pre_buffer=False, page_checksum_verification=True
-            ) as file:
-                for batch in file.iter_batches(
-                    batch_size=size, row_groups=[self.number], columns=list(columns),
-                    use_threads=False,
-                ):  # fmt: skip
-                    yield row, batch
-                    row += len(batch)
-        except (ArrowException, OSError, NotImplementedError) as error:
-            raise TableError(
-                f"{self.where} can't be read: {str(error).strip()} Get a sound copy."
-            ) from error
 
 
 @dataclass(frozen=True)
@@ -156,7 +108,7 @@ class EncodedSource(LabelledSource):
         self, group: RowGroup, *, spared: bool = False
     ) -> Iterator[LabelledBlock]:
         """The blocks of a row group: rows to fit on, or those spared."""
-        for row, batch in group.batches([*self.encoder.names, self.target]):
+        for row, batch in batches(group, [*self.encoder.names, self.target]):
             texts = self.encoder.cells.texts(flat(batch.column(self.target)))
             labels, known = self._labels(texts)
             start = group.start + row
@@ -187,45 +139,45 @@ class EncodedSource(LabelledSource):
         )
 
 
+def batches(group: RowGroup, columns: Sequence[str]) -> Iterator[tuple[int, Any]]:
+    """Record batches of a row group, each with its first row in the group."""
+    try:
+        yield from group.batches(columns, max(1, BATCH_CELLS // len(columns)))
+    except UnreadableFileError as error:
+        raise TableError(str(error)) from error
+
+
 def row_groups(path: Path) -> tuple[tuple[RowGroup, ...], Any]:
     """The row groups of a Parquet file or of a folder of them, and their schema."""
-    import pyarrow
-    from pyarrow import parquet
-
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-    if not files:
-        raise TableError(f"{path} is a folder without a .parquet file.")
-    groups: list[RowGroup] = []
-    first, start = None, 0
-    for file in files:
-        try:
-            with parquet.ParquetFile(file) as opened:
-                schema, meta = opened.schema_arrow, opened.metadata
-        except (pyarrow.ArrowException, OSError, ValueError) as error:
-            raise TableError(
-                f"{file} can't be read as a Parquet file: {str(error).strip()} Get a "
-                "sound copy."
-            ) from error
-        first = schema if first is None else first
-        _check_schema(file, schema, files[0], first)
-        for number in range(meta.num_row_groups):
-            rows = meta.row_group(number).num_rows
-            if rows:
-                groups.append(RowGroup(file, number, start, rows))
-            start += rows
+    try:
+        found = find_files(path)
+    except (OSError, ValueError) as error:
+        raise TableError(str(error)) from error
+    schema = _common_schema([(file.path, schema) for file, schema in found])
+    groups = in_order(other for other, _ in found)
     if not groups:
         raise TableError(f"{path} has no rows: there is nothing to work on.")
-    return tuple(groups), first
+    return groups, schema
 
 
-def _check_schema(file: Path, schema: Any, first_file: Path, first: Any) -> None:
-    """Refuse a file with other columns or types than the first one has."""
-    own = {name: str(schema.field(name).type) for name in schema.names}
-    expected = {name: str(first.field(name).type) for name in first.names}
-    for name in [*expected, *own]:
-        if own.get(name) != expected.get(name):
-            raise TableError(
-                f"{file}: column {name!r} is {own.get(name, 'absent')}, and "
-                f"{expected.get(name, 'absent')} in {first_file}. Files of one table "
-                "must have the same columns, of the same types."
-            )
+def _common_schema(schemas: Sequence[tuple[str, Any]]) -> Any:
+    """The columns of all files; refuse one with other columns or types.
+
+    A column in which one file has no value at all may have any type in the others.
+    """
+    import pyarrow as pa
+
+    first_file, first = schemas[0]
+    known = {field.name: (field.type, first_file) for field in first}
+    for file, schema in schemas[1:]:
+        for name in [*known, *schema.names]:
+            own = schema.field(name).type if name in schema.names else "absent"
+            expected, where = known.get(name, ("absent", first_file))
+            if expected == pa.null() and own != "absent":
+                known[name] = own, file
+            elif own not in (expected, pa.null()) or expected == "absent":
+                raise TableError(
+                    f"{file}: column {name!r} is {own}, and {expected} in {where}. "
+                    "Files of one table must have the same columns, of the same types."
+                )
+    return pa.schema([(name, own) for name, (own, _) in known.items()])

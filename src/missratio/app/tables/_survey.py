@@ -11,11 +11,18 @@ from typing import Any
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio._files import Cells, NotNumbersError, is_number, is_text, whole_numbers
+from missratio._files import (
+    Cells,
+    NotNumbersError,
+    RowGroup,
+    is_number,
+    is_text,
+    whole_numbers,
+)
 from missratio.app.tables._columns import MOST_LEVELS, ColumnReader, Misfit
 from missratio.app.tables._encoder import Encoder, TableColumn, flat
 from missratio.app.tables._labelled import Wanted
-from missratio.app.tables._large import RowGroup
+from missratio.app.tables._large import batches
 from missratio.exceptions import TableError
 
 # Texts of a column that are counted before it is known that they are too many.
@@ -149,7 +156,7 @@ def survey_columns(
         n for n in names if is_number(kind := schema.field(n).type) or is_text(kind)
     ]
     for group in groups:
-        for row, batch in group.batches([*usable, wanted.target]):
+        for row, batch in batches(group, [*usable, wanted.target]):
             labels = _Labels.of(flat(batch.column(wanted.target)), cells)
             n_unlabelled += int((labels.codes < 0).sum())
             labels.count(slice(None), counts)

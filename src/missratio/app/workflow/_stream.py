@@ -349,10 +349,10 @@ def _account(table: StreamedTable, options: FitOptions) -> Account:
 
 def _digest(table: StreamedTable) -> str:
     """The digest of the file's content; of several files, that of their digests."""
-    paths = list(dict.fromkeys(group.path for group in table.source.groups))
+    paths = list(dict.fromkeys(group.file.path for group in table.source.groups))
     digests = []
     for path in paths:
-        with path.open("rb") as stream:
+        with Path(path).open("rb") as stream:
             digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
     if len(digests) == 1:
         return digests[0]

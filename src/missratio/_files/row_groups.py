@@ -1,0 +1,268 @@
+"""Parquet files in folders, whose row groups are read again at every pass."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from missratio._base.hints import listed
+from missratio.exceptions import UnreadableFileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# What Hive, Spark and Dask name the folder of rows without a value.
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan|NaN")
+
+Value = int | float | str | None
+
+
+@dataclass(frozen=True)
+class ParquetFile:
+    """One file: where it lies, and what its footer says.
+
+    Parameters
+    ----------
+    path : str
+    partition : mapping from str to number, str or None
+        The columns that folders above it are named for.
+    group_rows : tuple of int
+        How many rows its row groups have.
+    stamp : tuple of int
+        Its size and when it was written, so that a change is noticed.
+    """
+
+    path: str
+    partition: Mapping[str, Value]
+    group_rows: tuple[int, ...]
+    stamp: tuple[int, int]
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that was written again: passes would see different rows."""
+        if _stamp(self.path) != self.stamp:
+            raise UnreadableFileError(
+                f"{self.path} was written again after its footer was read, and every "
+                "pass needs the same rows. Start again when nothing writes to it; a "
+                "worker's copy of a file must keep its time."
+            )
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """A row group of a Parquet file.
+
+    Parameters
+    ----------
+    file : ParquetFile
+    number : int
+        In the file.
+    start : int
+        The number of its first row among all files' rows.
+    """
+
+    file: ParquetFile
+    number: int
+    start: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return self.file.group_rows[self.number]
+
+    @property
+    def where(self) -> str:
+        """Its place, for messages."""
+        return f"{self.file.path}, row group {self.number}"
+
+    def place(self, row: int) -> str:
+        """The place of one of its rows, counted from 0 in the group."""
+        return f"row {row + 1} of {self.where}"
+
+    def batches(
+        self, columns: Sequence[str], size: int, *, threads: bool = False
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Record batches of some columns, each with its first row in the group.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Those of folders may be among them.
+        size : int
+            How many rows a batch has at most.
+        threads : bool
+            Whether columns are read at the same time.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        given = [name for name in columns if name in self.file.partition]
+        own = [name for name in columns if name not in self.file.partition]
+        row = 0
+        try:
+            self.file.check_unchanged()
+            # Reading ahead would hold the row group, four times the memory.
+            with pq.ParquetFile(
+                self.file.path, pre_buffer=False, page_checksum_verification=True
+            ) as file:
+                for batch in file.iter_batches(
+                    batch_size=size,
+                    row_groups=[self.number],
+                    columns=own,
+                    use_threads=threads,
+                ):
+                    yield row, _with_columns(batch, given, self.file.partition)
+                    row += len(batch)
+            self.file.check_unchanged()
+        except UnreadableFileError:
+            raise
+        except (pa.ArrowException, OSError, NotImplementedError) as error:
+            raise UnreadableFileError(
+                f"{self.where} can't be read: {_sentence(error)} Get a sound copy, or "
+                "leave the file out."
+            ) from error
+
+
+def _with_columns(
+    batch: pa.RecordBatch, names: Sequence[str], partition: Mapping[str, Value]
+) -> pa.RecordBatch:
+    """A batch with columns of one value, that of its folder."""
+    import pyarrow as pa
+
+    for name in names:
+        batch = batch.append_column(name, pa.repeat(partition[name], len(batch)))
+    return batch
+
+
+def find_files(paths: Any) -> list[tuple[ParquetFile, pa.Schema]]:
+    """Files, and those in folders, in order; each with the types of its columns.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not given:
+        raise ValueError("There is no path. Name Parquet files, or folders of them.")
+    found: list[tuple[str, dict[str, str]]] = []
+    for each in given:
+        root = Path(each)
+        if root.is_dir():
+            found += _in_folder(root)
+        elif root.is_file():
+            found.append((str(root), {}))
+        else:
+            raise FileNotFoundError(
+                f"There is no file or folder {root}. Name Parquet files, or folders "
+                "that hold some."
+            )
+    if not found:
+        raise ValueError(
+            f"There is no file that ends in .parquet in {listed(map(str, given))}."
+        )
+    _check_once(path for path, _ in found)
+    partitions = _typed([partition for _, partition in found])
+    return [
+        _opened(path, partition)
+        for (path, _), partition in zip(found, partitions, strict=True)
+    ]
+
+
+def _in_folder(root: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Its files with their hive partitions; hidden ones are left out."""
+    for path in sorted(root.rglob("*.parquet")):
+        parts = path.relative_to(root).parts
+        if path.is_file() and not any(part.startswith((".", "_")) for part in parts):
+            pairs = (part.partition("=") for part in parts[:-1] if "=" in part)
+            yield str(path), {unquote(name): unquote(value) for name, _, value in pairs}
+
+
+def _check_once(paths: Iterable[str]) -> None:
+    """Refuse a file that is named twice, whose rows would count twice."""
+    seen: set[str] = set()
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in seen:
+            raise ValueError(
+                f"{path} is named twice, and its rows would count twice. Name each "
+                "file once, by itself or by its folder."
+            )
+        seen.add(real)
+
+
+def _typed(partitions: Sequence[dict[str, str]]) -> list[dict[str, Value]]:
+    """Folders' values: numbers where all of a column's values are."""
+    values: dict[str, set[str]] = {}
+    for partition in partitions:
+        for name, value in partition.items():
+            values.setdefault(name, set()).add(value)
+    kinds = {name: _kind(own - {NO_VALUE}) for name, own in values.items()}
+    return [
+        {
+            name: None if value == NO_VALUE else kinds[name](value)
+            for name, value in partition.items()
+        }
+        for partition in partitions
+    ]
+
+
+def _kind(values: set[str]) -> type[int] | type[float] | type[str]:
+    if all(re.fullmatch(r"[+-]?\d+", value) for value in values):
+        return int
+    return float if all(map(_NUMBER.fullmatch, values)) else str
+
+
+def _opened(path: str, partition: Mapping[str, Value]) -> tuple[ParquetFile, pa.Schema]:
+    """A file, and its columns with those of its folders."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        stamp = _stamp(path)
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            schema, data = file.schema_arrow, file.metadata
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UnreadableFileError(
+            f"{path} can't be read as a Parquet file: {_sentence(error)} Get a sound "
+            "copy, or leave it out."
+        ) from error
+    names = [name for name in schema.names if name not in partition]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"{path} has several columns named {listed(twice)}. Rename or remove all "
+            "but one of each."
+        )
+    if partition:
+        folders = [(name, pa.scalar(value).type) for name, value in partition.items()]
+        schema = pa.schema([*map(schema.field, names), *folders])
+    rows = tuple(data.row_group(g).num_rows for g in range(data.num_row_groups))
+    return ParquetFile(path, partition, rows, stamp), schema
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    state = Path(path).stat()
+    return state.st_size, state.st_mtime_ns
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says, with a full stop."""
+    said = str(error).strip()
+    return said if said.endswith(".") else f"{said}."
+
+
+def in_order(files: Iterable[ParquetFile]) -> tuple[RowGroup, ...]:
+    """The row groups of all files that have rows."""
+    groups, start = [], 0
+    for file in files:
+        for number, rows in enumerate(file.group_rows):
+            if rows:
+                groups.append(RowGroup(file, number, start))
+            start += rows
+    return tuple(groups)

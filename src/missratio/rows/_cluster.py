@@ -20,7 +20,6 @@ from sklearn.utils import check_array
 
 from missratio._base.typing import FloatArray
 from missratio.exceptions import UnreadableFileError
-from missratio.rows._fusing import fused
 from missratio.rows._labelled import LabelledBlock, LabelledSource
 
 _Result = TypeVar("_Result")
@@ -218,9 +217,12 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
             f"X has {len(rows)} partitions and y has {len(labels)}: cut both alike, as "
             "by y = frame['label'], or y.rechunk(...)."
         )
-    pairs = list(zip(rows, labels, strict=True))
-    given = [(names, number) for number in range(len(pairs))]
-    parts = client.compute(fused(_as_block, pairs, given))
+    parts = client.compute(
+        [
+            _block_of(names, i, *pair)
+            for i, pair in enumerate(zip(rows, labels, strict=True))
+        ]
+    )
     # Rows are counted, and each part told where it begins, by one task a worker.
     with _explained():
         holdings = held(client, parts)
@@ -277,6 +279,12 @@ def _partitions(collection: Any) -> list[Any]:
         # A block must hold whole rows.
         collection = collection.rechunk({1: -1})
     return list(np.ravel(collection.to_delayed()))
+
+
+def _block_of(names: list[str], number: int, rows: Any, labels: Any) -> Any:
+    from dask.delayed import delayed
+
+    return delayed(_as_block, pure=True)(names, number, rows, labels)
 
 
 def _as_block(names: list[str], number: int, rows: Any, labels: Any) -> LabelledBlock:

@@ -12,6 +12,7 @@ from missratio.missingness import Block, BlockMissingness
 from missratio.ratio import _streamed
 from missratio.rows import ModelWeighing
 from missratio.tensor import _arrays
+from missratio.tensor._sample import _exponential_curvature
 from missratio.tensor._source import device_weights
 
 torch = pytest.importorskip("torch")
@@ -97,6 +98,21 @@ def test_weights_keep_their_digits_where_hardly_any_value_is_observed():
     np.testing.assert_allclose(found, 1.0 + np.exp(log_odds), rtol=1e-15)
     with pytest.raises(ValueError, match="φ is 1"):
         device_weights(ModelWeighing(phi), rows + 4.0, 1)
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 0.0, 0.5]])
+def test_rows_without_weight_have_no_part_in_the_curvature(weights):
+    rows = np.random.default_rng(0).normal(size=(4, 2))
+    coef, centre = np.array([0.5, -1.0]), np.array([0.1, 0.2])
+    mass = np.exp((rows - centre) @ coef) * (1.0 if weights is None else weights)
+    expected = (rows - centre).T @ (mass[:, None] * (rows - centre))
+    if weights is not None:
+        rows[2] = np.nan
+        weights = torch.tensor(weights, dtype=torch.float64)
+    log_scale, found = _exponential_curvature(
+        torch.as_tensor(rows), weights, torch.as_tensor(np.array([coef, centre]))
+    )
+    np.testing.assert_allclose(np.exp(log_scale) * found[0], expected)
 
 
 @pytest.mark.usefixtures("as_device")

@@ -97,9 +97,7 @@ class TensorSample:
         """Work on blocks that are brought to the host: for what is rarely asked."""
         results = []
         for rows, weights in self._blocks():
-            if weights is not None:
-                seen = weights > 0.0
-                rows, weights = rows[seen], weights[seen]
+            rows, weights = _seen(rows, weights)
             if len(rows):
                 own = None if weights is None else as_numpy(weights)[None]
                 results.append(work(as_numpy(rows)[None], own))
@@ -183,11 +181,8 @@ class TensorSample:
 
     def every(self, stride: int) -> TensorSample:
         """Every stride-th row, standing for all."""
-        rows = self.rows[::stride]
         weights = None if self.weights is None else self.weights[::stride]
-        if weights is not None:
-            seen = weights > 0.0
-            rows, weights = rows[seen], weights[seen]
+        rows, weights = _seen(self.rows[::stride], weights)
         rows = rows.contiguous()
         total = self.total * (len(rows) / max(self.n_rows, 1))
         return replace(self, rows=rows, weights=weights, total=total, n_rows=len(rows))
@@ -233,12 +228,23 @@ def _as_sums(found: _fused.TiltedSums) -> Sums:
     )
 
 
+def _seen(
+    rows: torch.Tensor, weights: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Rows with a weight, and the weights; others may hold NaN."""
+    if weights is None:
+        return rows, None
+    seen = weights > 0.0
+    return rows[seen], weights[seen]
+
+
 def _exponential_curvature(
     rows: torch.Tensor, weights: torch.Tensor | None, coef_and_centre: torch.Tensor
 ) -> tuple[FloatArray, FloatArray]:
     """Log scale and Σ w exp(s)(x − c)(x − c)ᵀ of a few rows, in few launches."""
     import torch
 
+    rows, weights = _seen(rows, weights)
     coef, centre = coef_and_centre
     features = rows - centre
     score = features @ coef
@@ -263,9 +269,7 @@ def _block_sums(
     """The sums of a block in plain tensor code; None where no row has a weight."""
     import torch
 
-    if weights is not None:
-        seen = weights > 0.0
-        rows, weights = rows[seen], weights[seen]
+    rows, weights = _seen(rows, weights)
     if not len(rows):
         return None
     coef, centre = coef_and_centre

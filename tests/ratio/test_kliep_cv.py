@@ -291,5 +291,5 @@ def test_a_product_that_no_row_has_is_refused(rare_product, normalize):
         normalize=normalize,
         random_state=0,
     )
-    with pytest.raises(ValueError, match=r"basis feature\(s\) \[2\] are never"):
+    with pytest.raises(ValueError, match=r"\['x0', 'x1'\] are never observed together"):
         ratio.fit(X, y)

@@ -106,16 +106,23 @@ class ClassRows:
         self._check_any(sums.count)
         self._check_own_weights()
         if self.adjusted is None and not (sums.count > 0).all():
-            never = np.flatnonzero(sums.count == 0)[:10].tolist()
-            raise DataError(
-                Message(
-                    "Class {label!r}: feature(s) [{columns}] are never observed.",
-                    label=self.label,
-                    columns=tuple(never),
-                    remedies=(Remedy.DROP_COLUMNS, "bring rows in which they are"),
-                )
-            )
+            raise self._never_observed(required[sums.count == 0])
         return sums
+
+    def _never_observed(self, required: BoolArray | IntArray) -> DataError:
+        """By the columns that some features need, or the only ones."""
+        columns, how = np.unique(required), ""
+        if required.ndim == 2:
+            columns = np.flatnonzero(required.any(axis=0))
+            how = " together" if required.sum(axis=1).max() > 1 else ""
+        return DataError(
+            Message(
+                f"Class {{label!r}}: feature(s) [{{columns}}] are never observed{how}.",
+                label=self.label,
+                columns=tuple(columns[:10].tolist()),
+                remedies=(Remedy.DROP_COLUMNS, "bring rows in which they are"),
+            )
+        )
 
     def block_feature_sums(
         self,

@@ -23,6 +23,7 @@ __all__ = [
     "DataError",
     "DestinationError",
     "Explained",
+    "FlatRatioWarning",
     "Message",
     "NoCertificateError",
     "NoFiniteOptimumWarning",
@@ -270,6 +271,10 @@ class NoFiniteOptimumWarning(NotSolvedWarning):
 
 class WeightConcentrationWarning(Explained, UserWarning):
     """Half of the total weight sits on a few of the observed rows."""
+
+
+class FlatRatioWarning(Explained, UserWarning):
+    """A ratio is one everywhere, though another one had the smaller loss."""
 
 
 class SmallSampleWarning(Explained, UserWarning):

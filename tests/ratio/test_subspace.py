@@ -60,6 +60,7 @@ def test_it_beats_kernels_of_all_columns():
     assert losses[0] < min(losses[1:])
 
 
+@pytest.mark.filterwarnings("ignore::missratio.exceptions.FlatRatioWarning")
 def test_equal_samples_give_a_flat_ratio():
     rng = np.random.default_rng(2)
     X1, X0 = rng.normal(size=(2, 200, 30))

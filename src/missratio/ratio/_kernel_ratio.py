@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
@@ -14,6 +15,7 @@ from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.hints import check_real
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray
+from missratio.exceptions import FlatRatioWarning, Message
 from missratio.ratio._base import check_choice, report_status
 from missratio.ratio._bumps import Bumps, NarrowingBumps, gaussian, squaring_grid
 from missratio.ratio._complete import CompleteRowsRatio, TwoTables
@@ -88,9 +90,9 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     cv : int, default=5
         The number of folds, for mean matching.
     flat_within : float, default=1.5
-        The ratio is one unless the smallest loss lies this many of its standard errors
-        below that of one. 0 takes the smallest loss as it is, as a classifier should:
-        a flat ratio tells no row from another.
+        The ratio is one, with a `FlatRatioWarning`, unless the smallest loss lies this
+        many of its standard errors below that of one. 0 takes the smallest loss as it
+        is, as a classifier should: a flat ratio tells no row from another.
     random_state : int, RandomState, Generator or None, default=None
         For centres and folds. None draws anew at each ``fit``.
 
@@ -313,6 +315,18 @@ def _chosen(candidates: list[_Candidate], flat_within: float) -> _Candidate:
     best = min(candidates, key=lambda each: each.loss)
     if best.loss < -flat_within * best.error:
         return best
+    if best.loss < 0.0:
+        message = Message(
+            "The ratio is one everywhere: the smallest loss lies {errors:.2g} of its "
+            "standard errors below that of one, and flat_within asks for {asked:g}. "
+            "The samples may come from one law, or be too small to tell.",
+            remedies=(
+                "set flat_within=0 to take the smallest loss",
+                "bring more rows",
+            ),
+            facts={"errors": -best.loss / best.error, "asked": flat_within},
+        )
+        warnings.warn(FlatRatioWarning(message), stacklevel=4)
     return next(each for each in candidates if np.isinf(each.l2))
 
 

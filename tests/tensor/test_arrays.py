@@ -13,7 +13,7 @@ ESTIMATORS = {
     "missing values": mr.KLIEP(missingness=PHI),
     "divergence": mr.FDivergenceRatio("js"),
     "naive Bayes": mr.NaiveBayesRatio(missingness=PHI),
-    "kernels": mr.KernelRatio(random_state=0),
+    "kernels": mr.KernelRatio(flat_within=0.0, random_state=0),
     "a learner's": mr.ClassifierRatio(),
     "a certificate": mr.NeymanPearsonClassifier(
         mr.KLIEP(), alpha=0.3, missingness=PHI, controlled_class=1, random_state=0

@@ -61,7 +61,9 @@ KINDS = {
     "polynomial": lambda: fit(mr.KLIEP(mr.PolynomialBasis(2))),
     "kernel": lambda: fit(mr.KernelRatio(centers=20, random_state=0), PHI),
     "subspace": lambda: fit(
-        mr.SubspaceRatio(mr.KernelRatio(centers=20, sigma_grid=2), random_state=0)
+        mr.SubspaceRatio(
+            mr.KernelRatio(centers=20, sigma_grid=2, flat_within=0.0), random_state=0
+        )
     ),
     "classifier": lambda: fit(mr.ClassifierRatio(LogisticRegression()), PHI),
     "learned": learned,

@@ -7,13 +7,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from missratio._files import TableFile
-from missratio.app.modelfile import TableModel, TrainingData
-from missratio.app.report import LabelledRows, Names, Origin, describe
+from missratio.app.modelfile import FrameModel, TableModel, TrainingData
+from missratio.app.report import LabelledRows, Names, Origin, Report, describe
 from missratio.app.tables import (
     BLANK,
     Encoder,
@@ -51,6 +51,8 @@ from missratio.app.workflow._train import (
 from missratio.app.workflow._ways import unexplained
 from missratio.classifier import QueryBudget
 from missratio.exceptions import Message, TableError, about_file
+
+Model = TypeVar("Model", bound=FrameModel)
 
 # Cells of a table below which boosted trees lose by several threads: these wait for
 # each other busily, and on a machine with other work much longer than they work.
@@ -112,18 +114,10 @@ def fit_table(
             comparison=trained.comparison,
             origin=Origin(command, file.name, training.sha256),
         )  # fmt: skip
-        model = TableModel(
-            trained.classifier,
-            table.encoder,
-            wanted.target,
-            tuple(wanted.drop),
-            trained.method,
-            training,
-            report.json(),
-            trained.comparison,
-            covariance,
-            table.rest,
-        )
+        model = model_of(
+            TableModel, table, wanted, trained, training, report,
+            covariance=covariance, rest=table.rest,
+        )  # fmt: skip
         told = told_of(table, account, trained)
         finding = Finding.of(report.data, model.fallback, model.other_class)
         budget = None
@@ -180,6 +174,29 @@ def training_of(table: LabelledTable, file: Path, digest: Future[str]) -> Traini
     """Which table a model is fitted on, for its file."""
     missing = {label: table.missing_counts(label) for label in table.counts}
     return TrainingData(file.name, digest.result(), dict(table.counts), missing)
+
+
+def model_of(
+    kind: type[Model],
+    table: LabelledTable,
+    wanted: Wanted,
+    trained: Trained,
+    training: TrainingData,
+    report: Report,
+    **more: Any,
+) -> Model:
+    """A model of a kind, with what all kinds hold."""
+    return kind(
+        trained.classifier,
+        table.encoder,
+        wanted.target,
+        tuple(wanted.drop),
+        trained.method,
+        training,
+        report.json(),
+        trained.comparison,
+        **more,
+    )
 
 
 def feature_names(encoder: Encoder) -> Names:

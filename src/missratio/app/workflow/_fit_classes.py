@@ -10,7 +10,6 @@ from missratio._files import TableFile, written_whole
 from missratio.app.modelfile import (
     GroupedTableModel,
     MulticlassTableModel,
-    TrainingData,
 )
 from missratio.app.report import LabelledRows, Origin, describe_classes
 from missratio.app.tables import LabelledTable, Wanted, find_label
@@ -20,6 +19,7 @@ from missratio.app.workflow._fit import (
     check_columns,
     digested,
     feature_names,
+    model_of,
     told_of,
     training_of,
 )
@@ -135,28 +135,9 @@ def fit_classes(
             comparison=comparison,
             origin=Origin(command, source.path.name, training.sha256),
         )
-        model = _model(table, wanted, trained, training, report.json())
+        model = model_of(MulticlassTableModel, table, wanted, trained, training, report)
         warnings = told_of(table, account, trained)
         return FittedSeveral(model, why, account, report.data["errors"], warnings)
-
-
-def _model(
-    table: LabelledTable,
-    wanted: Wanted,
-    trained: Trained,
-    training: TrainingData,
-    report: str,
-) -> MulticlassTableModel:
-    return MulticlassTableModel(
-        trained.classifier,
-        table.encoder,
-        wanted.target,
-        tuple(wanted.drop),
-        trained.method,
-        training,
-        report,
-        trained.comparison,
-    )
 
 
 def _search(

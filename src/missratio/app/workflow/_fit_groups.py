@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from missratio._files import TableFile
 from missratio.app.modelfile import GroupedTableModel
 from missratio.app.report import LabelledRows, Origin, describe_groups
@@ -9,6 +11,7 @@ from missratio.app.tables import LabelledTable, Wanted
 from missratio.app.workflow._fit import (
     digested,
     feature_names,
+    model_of,
     told_of,
     trained_on,
     training_of,
@@ -45,18 +48,11 @@ def fit_groups(
             origin=Origin(command, file.name, training.sha256),
             column=wanted.groups,
         )  # fmt: skip
-        model = GroupedTableModel(
-            trained.classifier,
-            table.encoder,
-            wanted.target,
-            tuple(dict.fromkeys([*wanted.drop, wanted.groups])),
-            trained.method,
-            training,
-            report.json(),
-            trained.comparison,
-            group_column=wanted.groups,
-            rest=table.rest,
-        )
+        unused = list(dict.fromkeys([*wanted.drop, wanted.groups]))
+        model = model_of(
+            GroupedTableModel, table, replace(wanted, drop=unused), trained, training,
+            report, group_column=wanted.groups, rest=table.rest,
+        )  # fmt: skip
         warnings = told_of(table, account, trained)
         errors = report.data["groups"]
         return FittedSeveral(model, trained.why, account, errors, warnings)

@@ -20,7 +20,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format bench fuzz faults coverage mutants soak \
+.PHONY: help demo test kernels lint format bench fuzz faults coverage mutants soak \
 	validity reproduce beyond docs clean
 
 help: ## list the targets
@@ -32,6 +32,12 @@ demo: $(VENV)/.installed-report ## show the main job on an embedded data set
 
 test: $(VENV)/.installed-dev ## run the tests and the doctests
 	$(RUN) -m pytest $(PYTEST_ARGS)
+
+kernels: $(VENV)/.installed-dev ## compare printed numbers under two kernels of OpenBLAS
+	for kernel in Haswell Nehalem; do \
+		OPENBLAS_CORETYPE=$$kernel $(RUN) -m pytest -q $(PYTEST_ARGS) src \
+			tests/test_documentation.py tests/app/cli/test_tutorial.py || exit 1; \
+	done
 
 lint: $(VENV)/.installed-dev ## check style, format and types
 	$(RUN) -m ruff check .

@@ -7,6 +7,7 @@ from inspect import isfunction, ismodule
 from pathlib import Path
 
 import pytest
+from printed import NumberChecker
 
 import missratio
 from missratio import datasets, theory
@@ -15,7 +16,6 @@ from missratio.threshold import RULES
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```python\n(>>> .*?)^```$", re.MULTILINE | re.DOTALL)
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def examples(page):
@@ -34,7 +34,7 @@ def test_examples_print_what_the_page_says(page, capsys):
     test = doctest.DocTestParser().get_doctest(
         examples(page), {}, page.name, str(page), 0
     )
-    doctest.DocTestRunner(optionflags=FLAGS).run(test)
+    doctest.DocTestRunner(NumberChecker()).run(test)
     report = capsys.readouterr().out
     assert not report, report
 
@@ -82,3 +82,23 @@ def test_every_rule_is_explained():
     for rule in RULES:
         assert f'| `"{rule}"` |' in page
         assert f"`{rule}`" in changes
+
+
+@pytest.mark.parametrize(
+    ("page", "printed", "same"),
+    [
+        ("0.07", "0.08", True),  # the last digit that is shown may be rounded otherwise
+        ("0.07", "0.09", False),
+        ("-1.05940033", "-1.05940033284", True),
+        ("1.5e-12", "1.6e-12", True),
+        ("1.5e-12", "1.7e-12", False),
+        ("44 of 200", "45 of 200", False),
+        ("44 of 200", "44  of\n200", True),
+        ("well...: 3.6%", "well, as promised: 3.6%", True),
+        ("1,234.5 rows", "1,234.6 rows", True),
+        ("v1.2.3", "v1.2.4", False),
+        ("sick", "well", False),
+    ],
+)
+def test_numbers_are_compared_as_numbers(page, printed, same):
+    assert NumberChecker().check_output(page, printed, 0) is same

@@ -109,7 +109,8 @@ def predict_table(
     out : Path
         A CSV, Parquet or Excel file: the columns kept; `label`; `score`, or one column
         of scores for each of several classes, null for a row that can't be scored; and
-        `reason`, why it can't.
+        `reason`, why it can't. Scores have nine significant digits: those after them
+        depend on the machine.
     options : PredictOptions
     tick : callable
         Told how many rows were written.
@@ -216,17 +217,34 @@ def _output(labels: list[Any], kept: Any, found: Labelled) -> Any:
     )
     arrays = [*kept.columns, named.cast(named.type.value_type)]
     arrays += [
-        pyarrow.array(scores, mask=found.unscored) for scores in found.scores.values()
+        pyarrow.array(_significant(scores), mask=found.unscored)
+        for scores in found.scores.values()
     ]
     return pyarrow.RecordBatch.from_arrays(
         arrays, names=[*kept.schema.names, LABEL, *found.scores]
     )
 
 
+def _significant(values: FloatArray) -> FloatArray:
+    """Numbers to nine significant digits: further ones depend on the machine."""
+    finite = np.isfinite(values) & (values != 0)
+    places = np.zeros(values.shape)
+    np.log10(np.abs(values, dtype=np.float64), where=finite, out=places)
+    # Powers of ten are exact up to 10²²: beyond them a number stays as it is.
+    places = 8 - np.floor(places)
+    scale = 10.0 ** np.abs(places)
+    rounded = np.where(
+        places >= 0, np.rint(values * scale) / scale, np.rint(values / scale) * scale
+    )
+    return np.where(finite & (np.abs(places) <= 22), rounded, values)
+
+
 def _with_errors(output: Any, errors: FloatArray) -> Any:
     import pyarrow
 
-    return output.append_column(ERROR, pyarrow.array(errors, from_pandas=True))
+    return output.append_column(
+        ERROR, pyarrow.array(_significant(errors), from_pandas=True)
+    )
 
 
 def _texts(encoder: Encoder, batch: Any, column: str) -> list[Any]:

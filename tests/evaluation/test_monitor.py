@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 from missratio import TypeIErrorMonitor
 from missratio.evaluation import MonitorDisplay
+from missratio.evaluation._monitor import BETS
 
 STREAMS = st.lists(st.tuples(st.booleans(), st.floats(0, 50)), min_size=1, max_size=60)
 
@@ -116,9 +117,50 @@ def test_leaving_the_missing_rows_out_would_be_caught():
     assert np.mean([row for row in weighted if row]) < np.mean(found or [9e9])
 
 
-def test_a_doubled_error_is_seen_within_320_rows_in_the_median():
-    raised = alarms(lambda rng: (rng.random(2000) < 0.2,), 60, 0.1, 0.05)
-    assert np.median([row or np.inf for row in raised]) <= 320
+@pytest.mark.parametrize(("good", "median"), [(0, 95), (2000, 350)])
+def test_a_doubled_error_is_seen_soon_even_after_a_good_stretch(good, median):
+    def draw(rng):
+        return (rng.random(good + 800) < np.repeat([0.05, 0.2], [good, 800]),)
+
+    raised = np.array([row or np.inf for row in alarms(draw, 40, 0.1, 0.05)])
+    assert np.median(raised - good) <= median
+
+
+def test_labels_that_come_late_for_right_rows_alone_must_be_waited_for():
+    def draw(rng, late):
+        wrong = rng.random(1000) < 0.1
+        came = np.arange(1000) + np.where(wrong, 0, late)
+        return (wrong[np.argsort(came, kind="stable")],)
+
+    as_they_come = alarms(lambda rng: draw(rng, 100), 30, 0.1, 0.05)
+    assert sum(row is not None for row in as_they_come) >= 28
+    waited = alarms(lambda rng: draw(rng, 0), 30, 0.1, 0.05)
+    assert not_above(sum(row is not None for row in waited), 30, 0.05)
+
+
+def test_an_alarm_after_a_good_stretch_does_not_claim_a_constant_error():
+    rng = np.random.default_rng(0)
+    monitor = TypeIErrorMonitor(0.1).update(rng.random(4000) < 0.05)
+    monitor.update(rng.random(600) < 0.25)
+    assert monitor.alarm
+    assert monitor.bound.low < 0.1
+    assert "It has risen since the first" in monitor.summary()
+
+
+def test_the_capital_is_that_of_all_bets_whenever_they_began():
+    # As the docstring has it, each bet on its own.
+    rng = np.random.default_rng(3)
+    wrong = rng.random(230) < 0.15
+    capital = 0.0
+    for begin in range(0, 231, 50):
+        share = 0.95
+        if begin:
+            before, after = (0.05 / (1 + np.log1p(begin // 50 - i)) for i in (1, 0))
+            share = before - after
+        factors = 1 + BETS * (wrong[begin:, None] / 0.1 - 1)
+        capital += share * factors.prod(axis=0).mean()
+    capital += 0.05 / (1 + np.log1p(230 // 50))
+    assert TypeIErrorMonitor(0.1).update(wrong).capital == pytest.approx(capital)
 
 
 def test_the_confidence_sequence_covers_the_error_at_all_times_together():
@@ -200,12 +242,23 @@ def test_rows_that_are_none_are_refused_and_change_nothing():
     assert monitor.to_dict() == before
 
 
-def test_foreign_state_is_refused():
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"version": None}, "another version"),
+        ({"capital": [0.0]}, "'capital' must hold finite"),
+        ({"capital": [np.inf] * 24}, "'capital' must hold finite"),
+        ({"n_rows": -1}, "not the state"),
+        ({"alarm_row": 7}, "alarm after row 7 of 1"),
+        ({"history": None}, "not the state"),
+    ],
+)
+def test_foreign_state_is_refused(change, match):
     state = TypeIErrorMonitor(0.1).update([0]).to_dict()
+    with pytest.raises(ValueError, match=match):
+        TypeIErrorMonitor.from_dict({**state, **change})
     with pytest.raises(ValueError, match="not the state"):
         TypeIErrorMonitor.from_dict({"alpha": 0.1})
-    with pytest.raises(ValueError, match="does not fit"):
-        TypeIErrorMonitor.from_dict({**state, "capital": [0.0]})
 
 
 def test_it_is_drawn():

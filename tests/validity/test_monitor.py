@@ -24,3 +24,23 @@ def test_false_alarms_stay_below_delta(setting):
         weights = np.where(rng.random(n_rows) < phi, 0.0, 1.0 / (1.0 - phi))
         raised += TypeIErrorMonitor(alpha, delta).update(wrong, weights).alarm
     assert binom.sf(raised - 1, n_repeats, delta) > 1e-3
+
+
+def test_false_alarms_stay_below_delta_where_good_and_just_kept_promises_alternate():
+    # Additions to the bets after good stretches must not add false alarms.
+    raised, n_repeats = 0, 400
+    for repeat in range(n_repeats):
+        rng = np.random.default_rng([17, repeat])
+        error = np.repeat(rng.choice([0.0, 0.05, 0.1], 60), 50)
+        raised += TypeIErrorMonitor(0.1, 0.1).update(rng.random(3000) < error).alarm
+    assert binom.sf(raised - 1, n_repeats, 0.1) > 1e-3
+
+
+def test_a_doubled_error_after_2000_good_rows_is_seen_within_350():
+    delays = []
+    for repeat in range(200):
+        rng = np.random.default_rng([19, repeat])
+        error = np.repeat([0.05, 0.2], [2000, 1500])
+        row = TypeIErrorMonitor(0.1, 0.05).update(rng.random(3500) < error).alarm_row
+        delays.append((row or np.inf) - 2000)
+    assert np.median(delays) <= 350

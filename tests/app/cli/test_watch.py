@@ -32,6 +32,30 @@ def test_the_state_of_another_model_is_refused(run, fit, day):
     state.write_text("{}")
     result = run("watch", model, day(6), "--state", state, status=3)
     assert "not what `missratio watch` writes" in result.stderr
+    state.write_text(json.dumps({**json.loads(before), "format": 3}))
+    result = run("watch", model, day(6), "--state", state, status=3)
+    assert "written by another version" in result.stderr
+
+
+def test_a_day_is_counted_when_all_its_labels_are_in_and_later_ones_wait(run, fit, day):
+    model, _ = fit()
+    first, second = day(5), day(6)
+    whole = first.read_text()
+    lines = whole.splitlines()
+    late = [
+        line.removesuffix("well") if number % 3 else line
+        for number, line in enumerate(lines)
+    ]
+    first.write_text("\n".join(late))
+    said = run("watch", model, first, status=3).stderr
+    assert "have no label in 'state'. The table is held back" in said
+    said = run("watch", model, second, status=3).stderr
+    assert f"{first}, which came before it, still lacks labels" in said
+    first.write_text(whole)
+    told = json.loads(run("watch", model, first, "--json").stdout)
+    assert told["rows"] == sum(line.endswith("well") for line in lines)
+    more = json.loads(run("watch", model, second, "--json").stdout)
+    assert more["rows"] == told["rows"] + more["new_rows"] > told["rows"]
 
 
 @pytest.mark.needs("matplotlib")

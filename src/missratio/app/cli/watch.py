@@ -72,7 +72,8 @@ def watch(
     """Check on newer, labelled rows whether promises are still kept.
 
     Exit status 0: no sign that it isn't; 6: alarm. You may run it every day: with
-    probability 1 - delta there is never a false alarm.
+    probability 1 - delta there is never a false alarm. A table is counted when all its
+    labels are in, in the order of the days; until then it is held back.
     """
     kept = state or Path(f"{model_file}.watch.json")
     with failures(kept):

@@ -14,6 +14,7 @@ from missratio._files import RegularFile, TableFile, written_whole
 from missratio.app.modelfile import FrameModel
 from missratio.app.workflow._watch_rows import (
     LabelDraw,
+    LabelsToComeError,
     WatchedPromise,
     promises_of,
     watched_rows,
@@ -21,7 +22,7 @@ from missratio.app.workflow._watch_rows import (
 from missratio.evaluation import TypeIErrorMonitor
 from missratio.exceptions import TableError
 
-FORMAT = 3
+FORMAT = 4
 
 Monitors = dict[WatchedPromise, TypeIErrorMonitor]
 
@@ -69,6 +70,9 @@ def watch_table(
 ) -> Watched:
     """Count the rows that promises are about of a labelled table, once each table.
 
+    A table without all its labels is held back, as are those that come after it: none
+    of its rows are counted, and the state keeps its name.
+
     Parameters
     ----------
     model : FrameModel
@@ -88,24 +92,45 @@ def watch_table(
             f"{model_file} promises nothing that could be watched: no group has a "
             "threshold. Fit it with more rows, or at higher levels."
         )
-    monitors, tables = _read_state(state, model_digest, promises, draw)
+    monitors, tables, held = _read_state(state, model_digest, promises, draw)
     digest = source.file.sha256()
     if digest in tables:
         return Watched(monitors, 0, True)
-    new_rows = 0
-    for promise, rows in watched_rows(model, source, promises, draw).items():
+
+    def write() -> None:
+        content = {
+            "format": FORMAT,
+            "model_sha256": model_digest,
+            "tables": tables,
+            "held": held,
+            "monitors": [monitor.to_dict() for monitor in monitors.values()],
+        }
+        with written_whole(state, force=True) as draft:
+            draft.write_text(json.dumps(content), encoding="utf-8")
+
+    # Tables count in the order in which they came, each when all its labels are in:
+    # wrong rows whose labels come first would look like a higher error.
+    name, new_rows = str(source.path.resolve()), 0
+    try:
+        found = watched_rows(model, source, promises, draw)
+        if held and held[0] != name:
+            raise LabelsToComeError(
+                f"{source.path} is held back: {held[0]}, which came before it, still "
+                "lacks labels. Run that again when they are in, and this one then."
+            )
+    except LabelsToComeError:
+        if name not in held:
+            held.append(name)
+            write()
+        raise
+    for promise, rows in found.items():
         new_rows += len(rows.wrong)
         if len(rows.wrong):
             inclusion = _checked_inclusion(rows.inclusion, monitors[promise], source)
             monitors[promise].update(rows.wrong, rows.weights, inclusion)
-    content = {
-        "format": FORMAT,
-        "model_sha256": model_digest,
-        "tables": [*tables, digest],
-        "monitors": [monitor.to_dict() for monitor in monitors.values()],
-    }
-    with written_whole(state, force=True) as draft:
-        draft.write_text(json.dumps(content), encoding="utf-8")
+    tables.append(digest)
+    del held[:1]
+    write()
     return Watched(monitors, new_rows, False)
 
 
@@ -114,39 +139,53 @@ def _read_state(
     model_digest: str,
     promises: list[WatchedPromise],
     draw: LabelDraw | None,
-) -> tuple[Monitors, list[str]]:
+) -> tuple[Monitors, list[str], list[str]]:
     if not state.exists():
-        least = 1.0
-        if draw is not None:
-            least = draw.needed_least()
-        return {
-            each: TypeIErrorMonitor(each.alpha, each.delta, least) for each in promises
-        }, []
+        return _new_monitors(promises, draw), [], []
+    known = []
     try:
         content = json.loads(RegularFile.at(state).path.read_text(encoding="utf-8"))
-        owner, tables = content["model_sha256"], list(content["tables"])
-        sound = content["format"] == FORMAT
-        known = [TypeIErrorMonitor.from_dict(each) for each in content["monitors"]]
+        owner, version = content["model_sha256"], int(content["format"])
+        if version == FORMAT:
+            known = [TypeIErrorMonitor.from_dict(each) for each in content["monitors"]]
+        tables, held = (
+            [str(each) for each in content.get(name, ())] for name in ("tables", "held")
+        )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise TableError(
             f"{state} is damaged, or not what `missratio watch` writes. Restore it, or "
             "name another file by --state, in which counts begin anew."
         ) from error
+    if version != FORMAT:
+        raise TableError(
+            f"{state} was written by another version of missratio, which bets "
+            "otherwise: it can't be continued. Name another file by --state, in which "
+            "counts begin anew."
+        )
     same = [(m.alpha, m.delta) for m in known] == [
         (each.alpha, each.delta) for each in promises
     ]
-    if not sound or owner != model_digest or not same:
+    if owner != model_digest or not same:
         raise TableError(
             f"{state} is about another model. Name another file by --state: each model "
             "has a state of its own."
         )
+    if draw is not None and not tables:
+        # Tables without all labels were held back, before it was said that some are
+        # drawn.
+        return _new_monitors(promises, draw), [], []
     begun = known[0].least_inclusion
     if draw is not None and draw.least not in (None, begun):
         raise TableError(
             f"{state} was begun with --least-inclusion {begun:g}, and bets are made by "
             "it: it can't be changed. Leave it out, or begin another state by --state."
         )
-    return dict(zip(promises, known, strict=True)), tables
+    return dict(zip(promises, known, strict=True)), tables, held
+
+
+def _new_monitors(promises: list[WatchedPromise], draw: LabelDraw | None) -> Monitors:
+    least = 1.0 if draw is None else draw.needed_least()
+    return {each: TypeIErrorMonitor(each.alpha, each.delta, least) for each in promises}
 
 
 def _checked_inclusion(

@@ -28,6 +28,10 @@ OTHER_COLUMNS = (
 )
 
 
+class LabelsToComeError(TableError):
+    """A table that can't be counted before all labels up to it are in."""
+
+
 @dataclass(frozen=True)
 class WatchedPromise:
     """A bound on the error of one class, or of one group of its rows.
@@ -199,10 +203,12 @@ def _labels(
     found = [None if text is None else canonical(text) for text in texts]
     lost = sum(label is None for label in found)
     if lost and draw is None:
-        raise TableError(
-            f"{lost} row(s) have no label in {model.target!r}. Leave them out if "
-            "labels are missing by chance alone; if some rows are labelled more often "
-            "than others, name the column with each row's probability (--inclusion)."
+        raise LabelsToComeError(
+            f"{lost} row(s) have no label in {model.target!r}. The table is held back: "
+            "none of it is counted before all its labels are in, and later tables wait "
+            "for it. Run it again then. Rows that will never get a label may be left "
+            "out if that has nothing to do with what the model said of them; if labels "
+            "were drawn, name the column with each row's probability (--inclusion)."
         )
     strange = sorted({label for label in found if label is not None} - known)
     if strange:

@@ -15,6 +15,7 @@ from missratio.classifier import (
     NoPowerWarning,
     RepeatedRowsWarning,
 )
+from missratio.classifier._cautions import warn_of_repeated_rows
 
 STEP = mr.StepMissingness([1.0, 0.0], 0.0, 0.8)
 
@@ -51,6 +52,79 @@ def test_training_rows_are_known_again(two_normals):
     # Every patient twice: half of the pairs are split.
     with pytest.warns(RepeatedRowsWarning, match="are training rows as well"):
         certified(mr.KLIEP()).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+
+
+@pytest.mark.parametrize("copies", [3, 5, 8, 12])
+def test_any_number_of_copies_is_noticed(two_normals, copies):
+    X, y = two_normals(100, 2, shift=1.5)
+    for table in (X, np.round(X, 1)):
+        many = np.repeat(table, copies, axis=0), np.repeat(y, copies)
+        with pytest.warns(RepeatedRowsWarning, match="are training rows as well"):
+            certified(mr.KLIEP()).fit(*many)
+        model = LogisticRegression().fit(table, y)
+        with pytest.warns(RepeatedRowsWarning, match="100% .* more than once"):
+            certified(model).calibrate(many[0][many[1] == 0])
+
+
+def test_numbers_of_copies_may_differ():
+    rng = np.random.default_rng(0)
+    for copies in (rng.integers(5, 9, 100), 1 + rng.poisson(1, 100)):
+        rows = np.repeat(rng.normal(size=(100, 2)), copies, axis=0)
+        with pytest.warns(RepeatedRowsWarning, match="more than once"):
+            warn_of_repeated_rows(rows)
+
+
+def _rounded(rng, n):
+    return np.round(rng.normal(size=(n, 1)), 3)
+
+
+def _correlated(rng, n):
+    common = rng.normal(size=(n, 1))
+    return np.round(common + 0.2 * rng.normal(size=(n, 2)), 1)
+
+
+def _determined(rng, n):
+    x = rng.normal(size=n)
+    return np.round(np.column_stack([x, 2 * x, x**2]), 3)
+
+
+def _categories(rng, n):
+    kinds = rng.integers(0, 12, (n // 2, 5)).astype(float)
+    return kinds[rng.integers(0, len(kinds), n)]
+
+
+def _few_kinds(rng, n):
+    return rng.normal(size=(4, 3))[rng.integers(0, 4, n)]
+
+
+def _zeros(rng, n):
+    return np.where(rng.random((n, 3)) < 0.7, 0.0, rng.normal(size=(n, 3)))
+
+
+def _mixed(rng, n):
+    return np.column_stack([np.rint(rng.gamma(4, 10, n)), rng.integers(0, 2, n)])
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [_rounded, _correlated, _determined, _categories, _few_kinds, _zeros, _mixed],
+)
+@pytest.mark.parametrize("n_rows", [60, 1000, 4000])
+def test_independent_rows_that_coincide_are_not_accused(draw, n_rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for seed in range(10):
+            rows = draw(np.random.default_rng(seed), n_rows)
+            warn_of_repeated_rows(rows[::2], rows[1::2])
+            warn_of_repeated_rows(rows)
+
+
+def test_copies_among_training_rows_alone_are_no_matter():
+    rng = np.random.default_rng(0)
+    rows, training = rng.normal(size=(100, 2)), rng.normal(size=(100, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_repeated_rows(rows, np.repeat(training, 3, axis=0))
 
 
 def test_rows_that_repeat_by_chance_are_no_cause_for_alarm(two_normals):

@@ -73,6 +73,7 @@ class CalibratedClassifier(CertifiedClassifier):
     classes_: Any
     target_: TargetRatio | None
     calibration_index_: IntArray
+    training_index_: IntArray
     certificate_: Certificate
     calibration_: Calibration
     # Of the estimator's scores: −1 where it takes the controlled class for its second.
@@ -149,7 +150,6 @@ class CalibratedClassifier(CertifiedClassifier):
         target: Any,
         X: Any,
         y: Any,
-        held: Any,
         missingness: Mapping[Any, Missingness] | None,
         drawn: RowInclusion | None,
     ) -> TargetRatio:
@@ -160,7 +160,7 @@ class CalibratedClassifier(CertifiedClassifier):
                 "looked up: it needs the density of complete rows. Leave out target, "
                 "or give models of missingness."
             )
-        rest = np.setdiff1d(np.arange(len(y)), held)
+        rest = self.training_index_
         labels, source = np.asarray(y)[rest], take_rows(X, rest)
         classes = self.classes_.tolist()
         weights = complete_weights(source, labels, classes, missingness)
@@ -183,10 +183,8 @@ class CalibratedClassifier(CertifiedClassifier):
         drawn: RowInclusion | None = None,
     ) -> None:
         """Choose the threshold on the calibration rows of the table fitted on."""
-        held = np.zeros(len(is_other), dtype=bool)
-        held[self.calibration_index_] = True
-        chosen = np.flatnonzero(held)
-        others = np.flatnonzero(~held & ~is_other)
+        chosen, fitted = self.calibration_index_, self.training_index_
+        others = fitted[~is_other[fitted]]
         rows, training = take_rows(X, chosen), take_rows(X, others)
         own = None
         if drawn is not None:
@@ -201,7 +199,7 @@ class CalibratedClassifier(CertifiedClassifier):
         self._calibrate(
             rows,
             training,
-            lambda: take_rows(X, np.flatnonzero(is_other)),
+            lambda: take_rows(X, fitted[is_other[fitted]]),
             missingness,
             rng or generator(self.random_state),
             own,
@@ -249,9 +247,13 @@ class CalibratedClassifier(CertifiedClassifier):
         )
         self.certificate_ = replace(certificate, checks=tested(model, checks))
         self.threshold_ = self.certificate_.threshold
-        if training_rows is not None:
-            warn_of_repeated_rows(X0, training_rows)
+        warn_of_repeated_rows(X0, training_rows)
         self._warn_of_weakness(scored.scores, other_rows)
+
+    def _forget_rows(self) -> None:
+        """Rows of an earlier fit are no longer those that this one is about."""
+        for name in ("calibration_index_", "training_index_"):
+            self.__dict__.pop(name, None)
 
     def _promise(self) -> Promise:
         """What is to be guaranteed."""

@@ -7,18 +7,24 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.spatial import KDTree
+from scipy.special import gammaln
 
-from missratio._base.typing import FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness.arrays import as_numeric_array
 
 # So many rows of the other class tell whether any is recognised.
 MOST_ROWS = 1000
-# A column with so many values, as a share of the rows, is continuous.
+# A column that has this many values, as a share of the distinct rows, is continuous.
 DISTINCT = 0.5
-# Of a row that stands there more often nothing is said.
+# Rows that occur more often than this on average are kinds, and not copies of units.
 MOST_COPIES = 10
+# Rows this many steps of a column's last place apart, or fewer, are near each other.
+NEAR = 5
 # From which share of repeated rows on it is said.
 REPEATED = 0.05
+# How unlikely their numbers must be for rows that are drawn independently.
+SURPRISING = 0.001
 
 
 class NoPowerWarning(UserWarning):
@@ -26,7 +32,7 @@ class NoPowerWarning(UserWarning):
 
 
 class RepeatedRowsWarning(UserWarning):
-    """Calibration rows are among the rows that the estimator was fitted on."""
+    """Calibration rows are copies of training rows, or of each other."""
 
 
 def warn_without_power(calibrated: FloatArray, threshold: float, other: Any) -> None:
@@ -56,43 +62,117 @@ def warn_without_power(calibrated: FloatArray, threshold: float, other: Any) -> 
     )
 
 
-def warn_of_repeated_rows(rows: Any, training: Any) -> None:
-    """Warn where calibration rows occur among the training rows.
+def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
+    """Warn where calibration rows are copies of training rows, or of each other.
 
-    In a table of discrete columns some occur twice by chance; nothing is said there.
+    Independent rows coincide, too, where values are rounded or are categories. Nothing
+    is said of rows that chance explains: see `_are_copies`.
 
     Parameters
     ----------
     rows, training : array-like or dataframe of shape (n, n_columns)
-        Of the controlled class.
+        Of the controlled class; no training rows where they are not known.
     """
     if issparse(rows) or issparse(training):
         return
     try:
-        known, own = _complete(training), _complete(rows)
+        own = _complete(rows)
+        known = own[:0] if training is None else _complete(training)
     except ValueError:
         # Columns that are not numbers.
         return
-    values = [len(np.unique(column)) for column in own.T]
-    if not len(own) or max(values) < DISTINCT * len(own):
+    table = np.concatenate([own, known])
+    _, first, places, counts = np.unique(
+        _fingerprints(table), return_index=True, return_inverse=True, return_counts=True
+    )
+    places = places.ravel()
+    trained = np.isin(places[: len(own)], places[len(own) :])
+    twice = np.bincount(places[: len(own)], minlength=len(counts))[places[: len(own)]]
+    affected = trained | (twice > 1)
+    if not len(own) or affected.mean() < REPEATED:
         return
-    # Rows that stand there many times, such as rows of zeros, are alike by chance.
-    prints, others = _fingerprints(own), _fingerprints(known)
-    seen, counts = np.unique(np.concatenate([prints, others]), return_counts=True)
-    prints = prints[np.isin(prints, seen[counts <= MOST_COPIES])]
-    if not len(prints):
+    if not _are_copies(table[first], counts):
         return
-    repeated = float(np.isin(prints, others).mean())
-    if repeated < REPEATED:
-        return
+    if trained.mean() >= REPEATED:
+        what = (
+            f"{trained.mean():.0%} of the calibration rows are training rows as well. "
+            "The estimator knows these rows, so its scores on them are not those of "
+            "new rows"
+        )
+    else:
+        what = (
+            f"{affected.mean():.0%} of the calibration rows are there more than once. "
+            "Copies say nothing new, and are counted as if they did"
+        )
     warnings.warn(
-        f"{repeated:.0%} of the calibration rows are training rows as well. The "
-        "estimator knows these rows, so its scores on them are not those of new rows, "
-        "and the certificate does not hold. Calibrate with rows that took no part in "
-        "fitting; where one unit has several rows, split by unit.",
+        f"{what}, and the certificate does not hold. Calibrate with rows that took no "
+        "part in fitting. Where one unit has several rows, say by groups= which rows "
+        "are of one unit.",
         RepeatedRowsWarning,
         stacklevel=2,
     )
+
+
+def _are_copies(distinct: FloatArray, counts: IntArray) -> bool:
+    """Whether independent rows would hardly coincide as often as these.
+
+    Either of two facts says so.
+
+    1. Rows with a continuous column coincide, and nothing is near them. Rounded values
+       coincide where others lie a few steps of the last place away. Rows of a few kinds
+       occur more than ten times each.
+    2. Numbers of copies vary less than chance lets them. Let m_k be the expected number
+       of distinct rows that occur k times. If rows are independent, whatever their law,
+       k·m_k² ≤ (k + 1)·m_{k−1}·m_{k+1}.
+    """
+    values = max(len(np.unique(column)) for column in distinct.T)
+    repeated = np.flatnonzero(counts > 1)
+    continuous = values >= DISTINCT * len(distinct)
+    units = counts.mean() <= MOST_COPIES
+    if continuous and units and len(repeated) >= REPEATED * len(distinct):
+        scaled = np.column_stack([column / _step(column) for column in distinct.T])
+        # The nearest one of each is the row itself.
+        away, _ = KDTree(scaled).query(
+            scaled[repeated], 2, p=np.inf, distance_upper_bound=NEAR + 0.5
+        )
+        if np.count_nonzero(away[:, 1] == np.inf) >= REPEATED * len(distinct):
+            return True
+    return _regularity(counts) < SURPRISING
+
+
+def _step(column: FloatArray) -> float:
+    """The smallest difference between two values, but for rounding errors; or one."""
+    gaps = np.diff(np.unique(column))
+    gaps = gaps[gaps > 1e-9 * np.ptp(column)]
+    return float(gaps.min()) if len(gaps) else 1.0
+
+
+def _regularity(counts: IntArray) -> float:
+    """The p-value of rows that occur k times being too many, over all k together.
+
+    Where k·m_k² = (k + 1)·m_{k−1}·m_{k+1}, the law of the three numbers given their sum
+    and the sum of their copies is known, and only one of them is free.
+    """
+    often = np.bincount(counts, minlength=2)
+    often = np.append(often, 0)
+    tested = [k for k in range(2, len(often) - 1) if often[k] > 1]
+    smallest = 1.0
+    for k in tested:
+        fewer, own, more = (int(often[j]) for j in (k - 1, k, k + 1))
+        both = np.arange((fewer + own + more - abs(more - fewer)) // 2 + 1)
+        low, high = both + max(fewer - more, 0), both + max(more - fewer, 0)
+        middle = fewer + own + more - low - high
+        log_mass = -(
+            gammaln(low + 1.0)
+            + gammaln(middle + 1.0)
+            + gammaln(high + 1.0)
+            + low * gammaln(k)
+            + middle * gammaln(k + 1.0)
+            + high * gammaln(k + 2.0)
+        )
+        mass = np.exp(log_mass - log_mass.max())
+        smallest = min(smallest, float(mass[middle >= own].sum() / mass.sum()))
+    return smallest * max(len(tested), 1)
 
 
 def _complete(rows: Any) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from missratio._base.hints import another_type, listed
-from missratio._base.typing import BoolArray
+from missratio._base.typing import BoolArray, IntArray
 
 SHOWN = 5
 
@@ -19,13 +19,15 @@ class UnknownGroupWarning(UserWarning):
     """Rows are of groups that have no threshold, and get the controlled class."""
 
 
-def read_groups(groups: Any, X: Any) -> Any:
+def read_groups(groups: Any, X: Any, instead: str = "such as 'unknown'") -> Any:
     """The group of each row.
 
     Parameters
     ----------
     groups : array-like of shape (n_rows,)
     X : array-like or dataframe of shape (n_rows, n_columns)
+    instead : str
+        What to give a row that has none.
     """
     members = np.asarray(groups, dtype=object)
     if members.ndim != 1:
@@ -38,10 +40,22 @@ def read_groups(groups: Any, X: Any) -> Any:
     missing = [g is None or g != g for g in members.tolist()]
     if any(missing):
         raise ValueError(
-            f"{sum(missing)} row(s) have no group. Give each row one, such as "
-            "'unknown'."
+            f"{sum(missing)} row(s) have no group. Give each row one, {instead}."
         )
     return members
+
+
+def read_units(groups: Any, X: Any) -> IntArray:
+    """The unit of each row, as a number."""
+    members = read_groups(groups, X, "and one of its own where its unit is not known")
+    numbers = {unit: place for place, unit in enumerate(dict.fromkeys(members))}
+    return np.array([numbers[unit] for unit in members], dtype=np.intp)
+
+
+def one_of_each(units: IntArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
+    """One row of each unit, drawn at random among these rows; in their order."""
+    drawn = rng.permutation(rows)
+    return np.sort(drawn[np.unique(units[drawn], return_index=True)[1]])
 
 
 def warn_of_unknown_groups(members: list[Any], known: list[Any]) -> None:

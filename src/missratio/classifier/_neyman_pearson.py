@@ -12,10 +12,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.blocks import take_rows
 from missratio._base.callbacks import handed_down
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray
 from missratio.classifier._calibrated import CalibratedClassifier
+from missratio.classifier._groups import one_of_each, read_units
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._streamed import hold_out, refuse_in_memory
 from missratio.classifier._training import (
@@ -23,6 +25,7 @@ from missratio.classifier._training import (
     fit_source_estimator,
     relabelled,
     split_rows,
+    takes_groups,
     users_labels,
 )
 from missratio.missingness import Missingness
@@ -65,7 +68,8 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         controlled class; or they lose values as the calibration rows did, and are
         scored as they are by an estimator that takes NaN. The latter needs no φ.
     calibration_size : float or int, default=0.5
-        Share or number of the controlled class's rows to calibrate with.
+        Share or number of the controlled class's rows to calibrate with; of its units,
+        where `fit` gets groups.
     controlled_class : object, default=0
         The label whose error is bounded; None for the one sorted first.
     on_infeasible : {"raise", "reject_all"}, default="raise"
@@ -100,6 +104,8 @@ class NeymanPearsonClassifier(CalibratedClassifier):
     classes_ : ndarray of shape (2,)
     calibration_index_ : ndarray of int
         Rows that the threshold was chosen with. Only after `fit`.
+    training_index_ : ndarray of int
+        Rows that the estimator was fitted on. Only after `fit`.
     n_features_in_ : int
     feature_names_in_ : ndarray
 
@@ -154,6 +160,7 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         y: ArrayLike | None = None,
         inclusion: ArrayLike | None = None,
         target: Any = None,
+        groups: ArrayLike | None = None,
         **params: Any,
     ) -> Self:
         """Fit the estimator, and calibrate on rows it hasn't seen.
@@ -174,6 +181,11 @@ class NeymanPearsonClassifier(CalibratedClassifier):
             should be for; or that population's density ratio to the rows of X, an
             object with `predict_log_ratio`. From rows a ratio is learned, with rows of
             X that take no part in calibration.
+        groups : array-like of shape (n_rows,), optional
+            The unit of each row, such as a patient of whom there are several rows. A
+            unit is fitted on, or calibrates by one row that is drawn at random; its
+            other rows are left out. The error is then that of a random row of a random
+            unit. An estimator whose `fit` takes `groups` gets them, too.
         **params : dict
             Such as `sample_weight`, for the estimator's fit; calibration has none.
 
@@ -184,8 +196,11 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         """
         self._check_parameters()
         if (source := as_source(X, y)) is not None:
-            return self._fit_source(source, inclusion, target, params)
-        return self._fit_rows(*read_labelled(self, X, y), inclusion, target, params)
+            memory = {"inclusion": inclusion, "target": target, "groups": groups}
+            refuse_in_memory({**memory, **params})
+            return self._fit_source(source)
+        rows, labels = read_labelled(self, X, y)
+        return self._fit_rows(rows, labels, inclusion, target, groups, params)
 
     def _fit_rows(
         self,
@@ -193,6 +208,7 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         y: Any,
         inclusion: ArrayLike | None,
         target: Any,
+        groups: ArrayLike | None,
         params: dict[str, Any],
     ) -> Self:
         """Fit rows in memory."""
@@ -201,8 +217,11 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         is_other = y != self._controlled()
         rng = generator(self.random_state)
         drawn = self._read_inclusion(inclusion, X, y, missingness)
-        fitted, held = split_rows(is_other, self.calibration_size, rng)
-        self.calibration_index_ = held
+        units = None if groups is None else read_units(groups, X)
+        if units is not None and takes_groups(self.estimator):
+            params = {**params, "groups": groups}
+        fitted, held = split_rows(is_other, self.calibration_size, rng, units)
+        self.calibration_index_, self.training_index_ = held, fitted
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
         with users_labels(self.classes_, self._controlled()):
@@ -221,19 +240,12 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         self._sign = 1.0
         self.target_ = None
         if target is not None:
-            self.target_ = self._learn_target(target, X, y, held, missingness, drawn)
+            self.target_ = self._learn_target(target, X, y, missingness, drawn)
         self._recalibrate(X, is_other, missingness, rng, drawn)
         return self
 
-    def _fit_source(
-        self,
-        source: LabelledSource,
-        inclusion: ArrayLike | None,
-        target: Any,
-        params: dict[str, Any],
-    ) -> Self:
+    def _fit_source(self, source: LabelledSource) -> Self:
         """The same for rows that are read block by block."""
-        refuse_in_memory({"inclusion": inclusion, "target": target, **params})
         rng = generator(self.random_state)
         seed = int(rng.integers(2**31))
         rest, drawn = hold_out(
@@ -252,13 +264,17 @@ class NeymanPearsonClassifier(CalibratedClassifier):
                 relabelled(missingness, self._controlled()),
                 self._controlled(),
             )
-        self.__dict__.pop("calibration_index_", None)
+        self._forget_rows()
         self._sign, self.target_ = 1.0, None
         self._calibrate(held, training, lambda: other, missingness, rng)
         return self
 
     def calibrate(
-        self, X0: Any, X0_training: Any = None, inclusion: ArrayLike | None = None
+        self,
+        X0: Any,
+        X0_training: Any = None,
+        inclusion: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Choose the threshold for an estimator that is already fitted.
 
@@ -271,6 +287,9 @@ class NeymanPearsonClassifier(CalibratedClassifier):
             learn from them.
         inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
             Where values of X0 were looked up, with which probability.
+        groups : array-like of shape (n_rows,), optional
+            The unit of each row of X0. One row of each unit, drawn at random,
+            calibrates. The estimator must not have seen a row of these units.
 
         Returns
         -------
@@ -292,14 +311,18 @@ class NeymanPearsonClassifier(CalibratedClassifier):
                 f"The estimator must have two classes, got {self.classes_.tolist()}."
             )
         X0 = read_rows(self, X0, reset=True)
-        # Rows of an earlier fit, if any, are no longer those calibrated with.
-        self.__dict__.pop("calibration_index_", None)
+        self._forget_rows()
         self._sign = 1.0 if self.classes_[0] == self._controlled() else -1.0
         self.target_ = None
         missingness = self._resolve_missingness()
         rng = generator(self.random_state)
         labels = np.full(X0.shape[0], self._controlled())
         drawn = self._read_inclusion(inclusion, X0, labels, missingness)
+        if groups is not None:
+            units = read_units(groups, X0)
+            chosen = one_of_each(units, np.arange(len(units)), rng)
+            X0 = take_rows(X0, chosen)
+            drawn = None if drawn is None else drawn.take(chosen)
         self._calibrate(X0, X0_training, None, missingness, rng, drawn)
         return self
 

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
 from missratio._base.blocks import take_rows
 from missratio._base.hints import check_number
 from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.classifier._groups import one_of_each
 from missratio.exceptions import DataError
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import JointRatio, NaiveBayesRatio, weight_parameter
@@ -25,38 +28,49 @@ Models = Mapping[Any, Missingness]
 
 
 def split_rows(
-    is_other: BoolArray, size: float, rng: np.random.Generator
+    is_other: BoolArray,
+    size: float,
+    rng: np.random.Generator,
+    units: IntArray | None = None,
 ) -> tuple[IntArray, IntArray]:
     """Rows to fit on, and rows of the controlled class to calibrate on.
+
+    Of a unit of several rows one may calibrate, and none of the others is fitted on.
 
     Parameters
     ----------
     is_other : ndarray of bool of shape (n_rows,)
         Which rows are not of the controlled class.
     size : float or int
-        Share or number of the controlled class's rows to calibrate on.
+        Share or number of the controlled class's rows, or units, to calibrate on.
     rng : Generator
+    units : ndarray of int of shape (n_rows,), or None
+        The unit of each row.
     """
-    controlled = rng.permutation(np.flatnonzero(~is_other))
+    of_class = np.flatnonzero(~is_other)
+    if units is not None:
+        of_class = one_of_each(units, of_class, rng)
+    controlled = rng.permutation(of_class)
     whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
     if not whole:
         check_number("calibration_size", size)
         if not 0.0 < size < 1.0:
             raise ValueError(
-                "calibration_size must be a share between 0 and 1, or a number of rows "
-                f"as an int: got {size!r}."
+                "calibration_size must be a share between 0 and 1, or a number of "
+                f"{'rows' if units is None else 'units'} as an int: got {size!r}."
             )
     count = int(size) if whole else round(size * len(controlled))
     if not 0 < count < len(controlled):
         raise ValueError(
             f"calibration_size={size!r} leaves {len(controlled) - count} of "
-            f"{len(controlled)} rows of the controlled class to fit on and {count} "
+            f"{len(controlled)} {'rows' if units is None else 'units'} of the "
+            f"controlled class to fit on and {count} "
             "to calibrate on; both need some. Give a share between 0 and 1, or a "
             "smaller number."
         )
-    held = np.zeros(len(is_other), dtype=bool)
-    held[controlled[:count]] = True
-    return np.flatnonzero(~held), np.flatnonzero(held)
+    held = np.sort(controlled[:count])
+    own = np.arange(len(is_other)) if units is None else units
+    return np.flatnonzero(~np.isin(own, own[held])), held
 
 
 def missingness_parameters(estimator: Any) -> dict[str, Any]:
@@ -173,6 +187,13 @@ def inclusion_parameter(estimator: Any) -> str | None:
         return None
     routed = get_config()["enable_metadata_routing"]
     return "inclusion" if routed else f"{prefix}inclusion"
+
+
+def takes_groups(estimator: Any) -> bool:
+    """Whether an estimator's fit is to be told which rows are of one unit."""
+    if get_config()["enable_metadata_routing"]:
+        return bool(get_routing_for_object(estimator).consumes("fit", ["groups"]))
+    return has_fit_parameter(estimator, "groups") or isinstance(estimator, BaseSearchCV)
 
 
 def fit_source_estimator(

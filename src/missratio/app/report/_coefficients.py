@@ -118,11 +118,9 @@ def _reach(
     classifier = rows.classifier
     ratio = classifier.estimator_
     is_ratio = isinstance(ratio, JointRatio | NaiveBayesRatio)
-    if not is_ratio or not hasattr(classifier, "calibration_index_"):
+    if not is_ratio or not hasattr(classifier, "training_index_"):
         return None, [], None
-    kept = np.ones(len(rows.y), dtype=bool)
-    kept[classifier.calibration_index_] = False
-    fitted = rows.take(np.flatnonzero(kept))
+    fitted = rows.take(classifier.training_index_)
     labels = (fitted.y != rows.controlled).astype(int)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -282,8 +282,7 @@ def covariance_of(
     """The covariance of a ratio's coefficients, from the rows that it was fitted on."""
     classifier = trained.classifier
     ratio = classifier.estimator_
-    fitted = np.ones(len(table.y), dtype=bool)
-    fitted[classifier.calibration_index_] = False
+    fitted = classifier.training_index_
     is_other = (table.y != classifier.certificate_.controlled_class).astype(int)
     try:
         # The report says where intervals may be too short.

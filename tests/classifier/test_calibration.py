@@ -1,6 +1,7 @@
 """A classifier keeps what its threshold was chosen from, for other levels too."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,6 +55,25 @@ def test_the_certificate_is_the_kept_calibrations_own(seed, rule):
         assert chosen.threshold == model.threshold_
         assert chosen.rule == model.certificate_.rule
         assert chosen.error_bound == model.certificate_.error_bound
+
+
+@pytest.mark.parametrize("rule", ["thinning", "counting"])
+def test_the_coin_is_drawn_by_the_seed_and_decides(rule):
+    X, y = rows(model=STEP)
+    models = [
+        fitted(X, y, missingness={0: STEP}, rule=rule, random_state=seed)
+        for seed in (1, 1, 2)
+    ]
+    coins = [model.calibration_.sample.coin for model in models]
+    assert coins[0] == coins[1] != coins[2]
+    assert all(0.0 < coin < 1.0 for coin in coins)
+    kept = models[0].calibration_
+    lucky, unlucky = (
+        replace(kept, sample=replace(kept.sample, coin=coin)).select([0.1])[0]
+        for coin in (0.0, 1.0)
+    )
+    assert lucky.threshold < unlucky.threshold
+    assert lucky.error_bound == 0.1 > unlucky.error_bound
 
 
 def test_thresholds_fall_as_the_level_rises():

@@ -53,7 +53,7 @@ def widened(weights, factor):
 def sample_of(n, seed, factor=None, kind="up", ties=False, bound=BOUND):
     scores, weights = draw(n, seed, kind, ties)
     edges = None if factor is None else widened(weights, factor)
-    return CalibrationSample.build(scores, weights, bound, edges)
+    return CalibrationSample.build(scores, weights, bound, edges, random_state=seed)
 
 
 def select(name, sample, training, alpha=0.2, delta=0.1):

@@ -1,5 +1,6 @@
 """How many rows a rule needs, and what it expects to certify, before any are there."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +16,7 @@ from missratio.threshold import (
     Rule,
     TargetRule,
     TunedBettingRule,
+    binomial_tail,
     check_levels,
     fewest,
     make_rule,
@@ -109,13 +111,22 @@ def test_the_error_to_expect_is_that_of_simulated_rows(name, n_rows, bound):
 @pytest.mark.parametrize("bound", [1.0, 1.7, 6.0])
 @pytest.mark.parametrize("n_rows", [30, 150, 1000])
 def test_the_error_to_expect_is_the_mean_over_its_law(n_rows, bound):
-    """μ/B is Beta(k + 1, n − k) for counting, for thinning by the number kept."""
+    """μ/B is Beta(k + 1, n − k) for counting, for thinning by the number kept.
+
+    A coin allows k or one more, so that the level is δ on average.
+    """
+
+    def beta_root(n, k):
+        points = (np.arange(4000) + 0.5) / 4000
+        return np.sqrt(beta.ppf(points, k + 1, n - k)).mean() if k >= 0 else 0.0
 
     def mean_root(n, level):
-        k = np.count_nonzero(binom.cdf(np.arange(n), n, level) <= DELTA) - 1
-        if k < 0:
-            return 0.0
-        return np.sqrt(beta.ppf((np.arange(4000) + 0.5) / 4000, k + 1, n - k)).mean()
+        below = np.append(0.0, binom.cdf(np.arange(n), n, level))
+        k = np.count_nonzero(below[1:] <= DELTA) - 1
+        if k + 1 >= n or (k < 0 and below[k + 2] > 0.5):
+            return beta_root(n, k)
+        chance = (DELTA - below[k + 1]) / (below[k + 2] - below[k + 1])
+        return (1 - chance) * beta_root(n, k) + chance * beta_root(n, k + 1)
 
     counting = make_rule("counting").expected_root(n_rows, bound, ALPHA, DELTA)
     expected = np.sqrt(bound) * mean_root(n_rows, ALPHA / bound)
@@ -174,12 +185,21 @@ def test_what_auto_expects_is_what_its_choice_expects():
     assert root == rule.expected_root(1000, BOUND, ALPHA, DELTA)
 
 
-@pytest.mark.parametrize("name", sorted(set(RULES) - {"auto", "tuned-betting"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(RULES) - {"auto", "binomial", "tuned-betting"})
+)
 def test_a_rule_that_cannot_tell_what_to_expect_says_so(name):
     rule = make_rule(name)
     assert rule.expected_root(1000, None, ALPHA, DELTA) is None
     told = rule.expected_root(1000, BOUND, ALPHA, DELTA)
     assert (told is not None) == (name in ("thinning", "counting"))
+
+
+def test_the_binomial_rule_expects_what_its_order_statistic_has():
+    k = np.count_nonzero(binom.cdf(np.arange(100), 100, ALPHA) <= DELTA) - 1
+    root = np.sqrt(beta.ppf((np.arange(4000) + 0.5) / 4000, k + 1, 100 - k)).mean()
+    found = BinomialRule().expected_root(100, 1.0, ALPHA, DELTA)
+    assert found == pytest.approx(root, rel=1e-4)
 
 
 def test_a_target_bet_holds_however_large_the_weights_are():
@@ -207,12 +227,40 @@ def test_a_target_bet_needs_a_bound():
 def test_counting_certifies_the_highest_row_with_the_fewest_rows(bound):
     rule = make_rule("counting")
     least = rule.least_rows(ALPHA, DELTA, bound)
-    sample = constant(least, bound)
+    sample = replace(constant(least, bound), coin=1.0)
     chosen = rule.select(sample, ALPHA, DELTA)
     assert chosen.threshold == sample.scores[0]
     # Clopper and Pearson's bound for one of all rows in B.
     assert binom.cdf(0, least, chosen.error_bound / bound) == pytest.approx(DELTA)
-    assert rule.select(constant(least - 1, bound), ALPHA, DELTA).threshold is None
+    fewer = replace(constant(least - 1, bound), coin=1.0)
+    assert rule.select(fewer, ALPHA, DELTA).threshold is None
+    # A coin can make up for the row that is not there, and then the bound is α.
+    lucky = rule.select(replace(fewer, coin=0.5), ALPHA, DELTA)
+    assert lucky.threshold == fewer.scores[0]
+    assert lucky.error_bound == ALPHA
+
+
+@pytest.mark.parametrize("name", ["thinning", "counting"])
+def test_no_coin_certifies_what_would_be_wrong_more_often_than_not(name):
+    """0.8³ > 1/2: of three rows, all kept, none can be above with any confidence."""
+    sample = CalibrationSample.build([1.0, 2.0, 3.0, 4.0], np.ones(4), 1.0)
+    rule = make_rule(name)
+    for n_rows, expected in ((3, None), (4, 4.0)):
+        few = CalibrationSample(sample.scores[:n_rows], np.ones(n_rows), n_rows, 1.0)
+        few = replace(few, draws=np.zeros(n_rows), coin=0.0)
+        assert rule.select(few, ALPHA, DELTA).threshold == expected
+
+
+@pytest.mark.parametrize("alpha", [0.03, ALPHA, 0.6])
+@pytest.mark.parametrize("delta", [0.01, DELTA, 0.7])
+@pytest.mark.parametrize("n_rows", [10, 70, 400])
+def test_with_a_coin_the_level_is_exactly_delta(n_rows, delta, alpha):
+    coins = (np.arange(20_000) + 0.5) / 20_000
+    allowed = [binomial_tail(n_rows, alpha, delta, coin) for coin in coins[::20]]
+    level = np.mean(binom.cdf(allowed, n_rows, alpha))
+    refused = binom.cdf(0, n_rows, alpha) > max(0.5, delta)
+    assert level == pytest.approx(0.0 if refused else delta, abs=2e-3)
+    assert (np.diff(allowed) <= 0).all()
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1, 2])
@@ -223,6 +271,7 @@ def test_counting_takes_all_kept_rows_where_they_are_few(more):
     most = np.count_nonzero(binom.cdf(np.arange(n_rows), n_rows, level) <= DELTA) - 1
     weights = np.where(np.arange(n_rows) < most + more, BOUND, 0.0)
     sample = CalibrationSample.build(np.arange(n_rows), weights, BOUND)
+    sample = replace(sample, coin=1.0)
     above = min(most, most + more - 1)
     assert rule.select(sample, ALPHA, DELTA).threshold == sample.scores[above]
 

@@ -206,7 +206,11 @@ def test_the_order_of_the_rows_is_no_matter(name, ties):
         scores, weights = rows_of(sample)
         order = np.random.default_rng(seed).permutation(len(scores))
         permuted = CalibrationSample.build(
-            scores[order], weights[order], BOUND, draws=draws_of(sample)[order]
+            scores[order],
+            weights[order],
+            BOUND,
+            draws=draws_of(sample)[order],
+            coin=sample.coin,
         )
         assert select(name, permuted) == select(name, sample)
 
@@ -219,7 +223,7 @@ def test_an_increasing_transform_of_the_scores_transforms_the_threshold(
     sample = mnar_sample(1000, seed=1)
     scores, weights = rows_of(sample)
     transformed = CalibrationSample.build(
-        transform(scores), weights, BOUND, draws=draws_of(sample)
+        transform(scores), weights, BOUND, draws=draws_of(sample), coin=sample.coin
     )
     chosen, image = select(name, sample), select(name, transformed)
     if chosen.threshold is None:
@@ -374,6 +378,7 @@ def test_counting_needs_no_weights_below_the_threshold():
         np.where(low, 100 * weights, weights),
         BOUND,
         draws=draws_of(sample),
+        coin=sample.coin,
     )
     assert select("counting", capped) == select("counting", sample)
 
@@ -437,7 +442,7 @@ def test_auto_without_training_rows_takes_what_needs_none():
     for training in (None, CalibrationSample.build([1.0], [0.0], 2.0)):
         rule = AutoRule(training, complete=False)
         assert rule.choose(1000, 2.0, 0.1, 0.1)[0].name == "thinning"
-        assert rule.choose(60, 2.0, 0.1, 0.1)[0].name == "counting"
+        assert rule.choose(20, 2.0, 0.1, 0.1)[0].name == "counting"
         flipped, root = rule.choose(100, None, 0.1, 0.1)
         # Of which nothing is known, and so nothing expected.
         assert (flipped.name, root) == ("flipped-betting", 0.0)

@@ -133,6 +133,8 @@ UNSOUND = {
     "a weight above the bound": lambda s: replace(s, bound=1.5),
     "weights beyond their edges": lambda s: replace(s, edges=s.edges[::-1]),
     "out of order": lambda s: replace(s, ordered=True),
+    "a coin above one": lambda s: replace(s, coin=1.5),
+    "a coin of another type": lambda s: replace(s, coin="0.5"),
 }
 
 

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from missratio.threshold import CalibrationSample, TunedBettingRule, make_rule
+from missratio.threshold import (
+    BinomialRule,
+    CalibrationSample,
+    TunedBettingRule,
+    make_rule,
+)
 from missratio.threshold._bets import (
     GRID,
     SAFE,
@@ -223,10 +228,10 @@ def test_without_training_rows_auto_takes_what_the_law_of_the_draw_expects(
     }
     rule, root = make_rule("auto").choose(n_rows, bound, ALPHA, DELTA)
     assert root == max(expected.values()) == expected[rule.name]
-    # Of complete rows nothing is lost: both are the binomial rule.
+    # Of complete rows nothing is lost, and nothing is drawn.
     complete = make_rule("auto", complete=True)
-    counting = expected_counting_root(n_rows, 1.0, ALPHA, DELTA)
-    assert complete.expected_root(n_rows, bound, ALPHA, DELTA) == counting
+    binomial = BinomialRule().expected_root(n_rows, 1.0, ALPHA, DELTA)
+    assert complete.expected_root(n_rows, bound, ALPHA, DELTA) == binomial
 
 
 @pytest.mark.parametrize("bound", [1.0, 3.0])

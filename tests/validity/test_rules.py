@@ -64,6 +64,30 @@ def test_there_is_power_where_the_papers_rule_has_none():
     assert validity.broken_promises([example]) == []
 
 
+# φ, n, α, δ, and the least power that thinning and counting must have: the binomial
+# test alone, which stays below δ, has .007 and 0, .377 and .342, .198 and .15, .15.
+EXACT = {
+    "lost above, 100 rows": ("step", 0.8, 100, 0.1, 0.05, 0.13),
+    "lost above, 300 rows": ("step", 0.8, 300, 0.1, 0.05, 0.39),
+    "lost alike, 60 rows": ("constant", 0.5, 60, 0.1, 0.05, 0.28),
+    "nearly all lost": ("constant", 0.9, 1000, 0.05, 0.01, 0.17),
+}
+
+
+@pytest.mark.parametrize("what", EXACT)
+def test_rules_that_draw_are_wrong_with_probability_delta_and_no_more(what):
+    kind, most, n_rows, alpha, delta, least = EXACT[what]
+    setting = validity.Setting(kind, most, 1.0, 1, n_rows, alpha, delta, 0.0)
+    repeats = 3000
+    outcome = validity.simulate(setting, repeats, ["thinning", "counting"])
+    for rule in outcome.error:
+        broken = outcome.violations(rule)
+        assert binomtest(broken, repeats, delta, "greater").pvalue > 0.001
+        assert broken > 0.75 * delta * repeats
+        power, error = outcome.mean_power(rule)
+        assert power + 3 * error > least
+
+
 class WithoutWeights(Rule):
     """Takes observed rows for complete ones."""
 

@@ -212,7 +212,7 @@ class BoundedClass:
                 )
             refuse_contradiction(checks, self.label)
             training = ScoredRows(self.training, score(self.training))
-            scored = replace(scored, draws=rng.uniform(size=self.n_rows))
+            scored = scored.drawn(rng)
         if self.drawn is not None:
             scored = replace(scored, inclusion=self.drawn)
         warn_of_repeated_rows(self.rows, self.training)

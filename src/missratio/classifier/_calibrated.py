@@ -238,7 +238,7 @@ class CalibratedClassifier(CertifiedClassifier):
         other = None if other_rows is None else lambda: self._scored(other_rows())
         scored = self._scored(X0)
         if model is not None:
-            scored = replace(scored, draws=rng.uniform(size=len(scored.scores)))
+            scored = scored.drawn(rng)
         if by_design:
             scored = replace(scored, inclusion=drawn)
         # 3. The threshold and its certificate.

@@ -132,7 +132,8 @@ def _sensitivity(
     order = np.argsort(-scores)
     probability = trust.model.missing_probability(rows.rows)[order]
     assert rows.draws is not None
-    reached = ScoredRows(rows.rows, scores[order], rows.draws[order], probability)
+    draws = rows.draws[order]
+    reached = replace(rows, scores=scores[order], draws=draws, probability=probability)
 
     def holds(factor: float) -> bool:
         widened = replace(calibration, sample=reached.sample(trust.widened(factor)))

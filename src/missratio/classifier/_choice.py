@@ -208,7 +208,7 @@ def _promised_power(
     that at the error which so many calibration rows should certify.
     """
     sample, rule = training.sample(trust), promise.resolve_rule(how, trust, training)
-    found = rule.select(sample, promise.alpha, delta).threshold
+    found = rule.select(replace(sample, coin=1.0), promise.alpha, delta).threshold
     thresholds = [found]
     root = rule.expected_root(n_rows, sample.bound, promise.alpha, delta)
     if root is not None:

@@ -273,7 +273,7 @@ class _Study:
         draws = np.zeros(len(scores))
         if kept.draws is not None:
             draws[scores > -np.inf] = kept.draws[kept.values > -np.inf]
-        return ScoredRows(self.rows, scores, draws).sample(trust)
+        return ScoredRows(self.rows, scores, draws, coin=kept.coin).sample(trust)
 
     def _threshold(self, sample: CalibrationSample, alpha: float) -> float | None:
         widened = replace(self.calibration, sample=sample)

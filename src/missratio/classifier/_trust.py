@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +38,8 @@ class ScoredRows:
         The controlled class's φ there, where it was computed already.
     inclusion : RowInclusion, optional
         By what draw rows are there, where that takes the place of φ.
+    coin : float
+        One more random number for these rules.
     """
 
     rows: Any
@@ -45,6 +47,12 @@ class ScoredRows:
     draws: FloatArray | None = None
     probability: FloatArray | None = None
     inclusion: RowInclusion | None = None
+    coin: float = 1.0
+
+    def drawn(self, rng: np.random.Generator) -> ScoredRows:
+        """The same with random numbers for rules that keep rows at random."""
+        draws = rng.uniform(size=len(self.scores))
+        return replace(self, draws=draws, coin=float(rng.uniform()))
 
     def sample(self, trust: Trust) -> CalibrationSample:
         """Rows of the controlled class, as a rule sees them."""
@@ -73,7 +81,9 @@ class ScoredRows:
         weights = np.clip(weights, low, high)
         if not trust.is_certain:
             edges = low, high
-        return CalibrationSample.build(scores, weights, bound, edges, self.draws)
+        return CalibrationSample.build(
+            scores, weights, bound, edges, self.draws, coin=self.coin
+        )
 
     @cached_property
     def _weights(self) -> FloatArray:

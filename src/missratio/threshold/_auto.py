@@ -69,7 +69,7 @@ class AutoRule(Rule):
         """
         if self.complete:
             rule = BinomialRule()
-            return rule, expected_counting_root(n_rows, 1.0, alpha, delta)
+            return rule, rule.expected_root(n_rows, 1.0, alpha, delta)
         candidates: list[tuple[Rule, float]] = []
         doubt = Doubt(0.0, 1.0, 1.0, 1.0)
         if self.training is not None and self.training.n_observed:

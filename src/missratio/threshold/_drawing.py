@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 import numpy as np
-from scipy.special import bdtr, poch
 from scipy.stats import binom
 
 from missratio._base.typing import IntArray
 from missratio.threshold._rules import (
     Rule,
     Selection,
-    binomial_bound,
+    attained,
     binomial_tail,
-    binomial_tails,
     bisect_tail,
+    expected_root,
+    few_enough,
     fewest,
     known_bound,
     least_trials,
@@ -32,7 +32,8 @@ class ThinningRule(Rule):
     """Keep row i with probability W_i/B: what is left is a complete i.i.d. sample.
 
     Its size is random and the exact binomial rule applies to it. The guarantee is over
-    the draw of the rows to keep as well, so fix the seed beforehand. Where the weights
+    the draw of the rows to keep as well, so fix the seed beforehand; one more number,
+    the sample's coin, makes the level of the binomial rule exactly δ. Where the weights
     are uncertain, a row in the tail is kept by its largest and any other by its least:
     of the rows kept, at least the share of the error is then in the tail.
     """
@@ -54,14 +55,16 @@ class ThinningRule(Rule):
             scores = sample.scores[high]
             thinned = CalibrationSample(scores, None, len(scores), 1.0)
             return [
-                order_statistic(thinned, alpha, delta, self.name) for alpha in alphas
+                order_statistic(thinned, alpha, delta, self.name, sample.coin)
+                for alpha in alphas
             ]
         tail = np.concatenate([[0], np.cumsum(high)])
         rest = np.concatenate([[0], np.cumsum(low[::-1])])
         kept = tail + rest[::-1]
 
         def passes(alpha: float, n_tail: int) -> bool:
-            return bool(bdtr(tail[n_tail], kept[n_tail], alpha) <= delta)
+            counts = tail[n_tail], kept[n_tail]
+            return bool(few_enough(*counts, alpha, delta, sample.coin))
 
         tails = [
             bisect_tail(partial(passes, alpha), sample.n_observed) for alpha in alphas
@@ -93,7 +96,8 @@ class CountingRule(Rule):
     the error. So of all n rows, the missing ones included, the number kept in the tail
     is exactly Bin(n, μ/B), and the binomial rule applies at the level α/B. It needs the
     weights of rows in the tail only, their largest where they are uncertain; how many
-    rows are observed or kept elsewhere doesn't enter.
+    rows are observed or kept elsewhere doesn't enter. The sample's coin makes the level
+    exactly δ.
     """
 
     name = "counting"
@@ -103,18 +107,14 @@ class CountingRule(Rule):
     ) -> Selection:
         """Choose the kept row that has as many kept rows above it as are allowed."""
         bound = known_bound(sample, self.name)
-        most = binomial_tail(sample.n_rows, alpha / bound, delta)
+        n_rows, share, coin = sample.n_rows, alpha / bound, sample.coin
+        most = binomial_tail(n_rows, share, delta, coin)
         if most < 0 or not sample.n_scored:
-            return Selection(None, self.name, alpha, sample.n_rows)
+            return Selection(None, self.name, alpha, n_rows)
         kept = np.flatnonzero(sample.kept(bound)[1])
         n_tail = int(kept[most]) if len(kept) > most else sample.n_scored
-        error_bound = bound * binomial_bound(sample.n_rows, most, delta)
-        return Selection(
-            sample.threshold(n_tail),
-            self.name,
-            min(alpha, error_bound),
-            sample.n_rows,
-        )
+        error_bound = min(alpha, bound * attained(n_rows, most, share, delta, coin))
+        return Selection(sample.threshold(n_tail), self.name, error_bound, n_rows)
 
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
@@ -139,9 +139,7 @@ def expected_thinning_root(
     that is Beta(k + 1, N − k); N is binomial, and none is certified for small N.
     """
     kept, times = _kept_rows(n_rows, bound)
-    k = binomial_tails(kept, alpha, delta)
-    roots = np.where(k >= 0, poch(np.maximum(k, 0) + 1, 0.5) / poch(kept + 1, 0.5), 0.0)
-    return float(np.average(roots, weights=times))
+    return float(np.average(expected_root(kept, alpha, delta), weights=times))
 
 
 @lru_cache(maxsize=64)
@@ -160,7 +158,5 @@ def expected_counting_root(
 
     μ/B is Beta(k + 1, n − k), k the number of kept rows allowed above the threshold.
     """
-    k = binomial_tail(n_rows, alpha / bound, delta)
-    if k < 0:
-        return 0.0
-    return float(np.sqrt(bound) * poch(k + 1, 0.5) / poch(n_rows + 1, 0.5))
+    root = expected_root(np.array([n_rows]), alpha / bound, delta)
+    return float(np.sqrt(bound) * root[0])

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import bdtr, bdtrik, betaincinv, xlogy
+from scipy.special import bdtr, bdtrik, betaincinv, poch, xlogy
 from scipy.stats import binom
 
-from missratio._base.typing import IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.threshold._sample import CalibrationSample
 
 BoundUse = Literal["needed", "given", "used", "unused"]
@@ -20,6 +20,9 @@ BoundUse = Literal["needed", "given", "used", "unused"]
 # Rows that a plan may ask for, and those that it may try out by drawing them up.
 MOST_ROWS = 10**9
 MOST_SIMULATED = 10**5
+# How often a threshold that only a coin allows may be wrong.
+MOST_WRONG = 0.5
+TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,16 +180,19 @@ def least_trials(share: float, delta: float) -> int:
     return math.ceil(min(rows, 1e18))
 
 
-def binomial_tail(n_rows: int, alpha: float, delta: float) -> int:
+def binomial_tail(n_rows: int, alpha: float, delta: float, coin: float = 1.0) -> int:
     """The most of n_rows rows that may score above a threshold; −1 if none may.
 
     The largest k with P(Bin(n, α) ≤ k) ≤ δ. With i* = n − k it is the paper's
-    Algorithm 2: the smallest i* with P(Bin(n, 1 − α) ≥ i*) ≤ δ.
+    Algorithm 2: the smallest i* with P(Bin(n, 1 − α) ≥ i*) ≤ δ. A coin, uniform and
+    drawn beforehand, allows k + 1 with the probability that makes the level exactly δ.
     """
-    return int(binomial_tails(np.array([n_rows]), alpha, delta)[0])
+    return int(binomial_tails(np.array([n_rows]), alpha, delta, coin)[0])
 
 
-def binomial_tails(n_rows: IntArray, alpha: float, delta: float) -> IntArray:
+def binomial_tails(
+    n_rows: IntArray, alpha: float, delta: float, coin: float = 1.0
+) -> IntArray:
     """The same for several numbers of rows."""
     # The quantile as a real number, then the exact probability at whole ones.
     quantile = np.ceil(bdtrik(delta, n_rows, alpha))
@@ -194,10 +200,44 @@ def binomial_tails(n_rows: IntArray, alpha: float, delta: float) -> IntArray:
     start = np.where(np.isnan(quantile), 0.0, quantile) + 1.0
     k: IntArray = np.minimum(start, n_rows - 1.0).astype(np.intp)
     while True:
-        above = (k >= 0) & (bdtr(k, n_rows, alpha) > delta)
+        above = (k >= 0) & ~few_enough(k, n_rows, alpha, delta, coin)
         if not above.any():
             return k
         k -= above
+
+
+def few_enough(
+    k: IntArray, n_rows: IntArray, alpha: float, delta: float, coin: float
+) -> BoolArray:
+    """Whether P(Bin(n, α) < k) + coin·P(Bin(n, α) = k) ≤ δ.
+
+    For a coin that is uniform this holds with probability δ where k itself is
+    Bin(n, α), and it falls with k and grows with α, as without the coin. Rows so few
+    that the highest of them would be wrong more often than not certify none.
+    """
+    most = bdtr(k, n_rows, alpha)
+    less = np.where(k > 0, bdtr(np.maximum(k - 1, 0), n_rows, alpha), 0.0)
+    level = coin * most + (1.0 - coin) * less
+    return np.asarray((level <= delta) & ((k > 0) | (most <= max(delta, MOST_WRONG))))
+
+
+def expected_root(n_rows: IntArray, alpha: float, delta: float) -> FloatArray:
+    """The mean of √μ, μ the error above the (k + 1)-th highest of n rows.
+
+    It is Beta(k + 1, n − k), k the number allowed, on average over the coin.
+    """
+    k = binomial_tails(n_rows, alpha, delta)
+    more = bdtr(k + 1, n_rows, alpha)
+    spent = np.where(k >= 0, bdtr(np.maximum(k, 0), n_rows, alpha), 0.0)
+    possible = (k + 1 < n_rows) & few_enough(k + 1, n_rows, alpha, delta, 0.0)
+    chance = np.where(possible, (delta - spent) / np.maximum(more - spent, TINY), 0.0)
+    return (1.0 - chance) * mean_root(k, n_rows) + chance * mean_root(k + 1, n_rows)
+
+
+def mean_root(k: IntArray, n_rows: IntArray) -> FloatArray:
+    """The mean of the root of a Beta(k + 1, n − k) variable; 0 for k = −1."""
+    roots = poch(np.maximum(k, 0) + 1, 0.5) / poch(n_rows + 1, 0.5)
+    return np.where(k >= 0, roots, 0.0)
 
 
 def binomial_bound(n_rows: int, n_tail: int, delta: float) -> float:
@@ -229,6 +269,14 @@ class BinomialRule(Rule):
             raise ValueError(_INCOMPLETE)
         return order_statistic(sample, alpha, delta, self.name)
 
+    def expected_root(
+        self, n_rows: int, bound: float | None, alpha: float, delta: float
+    ) -> float:
+        """The root by the law of an order statistic."""
+        del bound
+        rows = np.array([n_rows])
+        return float(mean_root(binomial_tails(rows, alpha, delta), rows)[0])
+
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """As many as are needed to see one above the critical threshold."""
         if bound != 1.0:
@@ -237,14 +285,21 @@ class BinomialRule(Rule):
 
 
 def order_statistic(
-    sample: CalibrationSample, alpha: float, delta: float, name: str
+    sample: CalibrationSample, alpha: float, delta: float, name: str, coin: float = 1.0
 ) -> Selection:
     n_rows = sample.n_observed
-    n_tail = binomial_tail(n_rows, alpha, delta)
+    n_tail = binomial_tail(n_rows, alpha, delta, coin)
     if n_tail < 0:
         return Selection(None, name, alpha, n_rows)
-    bound = min(alpha, binomial_bound(n_rows, n_tail, delta))
+    bound = attained(n_rows, n_tail, alpha, delta, coin)
     return Selection(sample.threshold(n_tail), name, bound, n_rows)
+
+
+def attained(
+    n_rows: int, n_tail: int, alpha: float, delta: float, coin: float
+) -> float:
+    """What the error is at most: α if a coin has used up δ, less without one."""
+    return min(alpha, binomial_bound(n_rows, n_tail, delta)) if coin == 1.0 else alpha
 
 
 def known_bound(sample: CalibrationSample, name: str) -> float:

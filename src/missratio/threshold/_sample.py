@@ -89,6 +89,9 @@ class CalibrationSample:
         rows at random; None where none is needed, as all weights are one.
     lookups : LookUps or None
         Which rows were looked up, where that is why they have a score.
+    coin : float
+        One more such number, by which rules that keep rows at random have exactly the
+        level δ; 1 where none was drawn, so that they stay below it.
     """
 
     values: FloatArray
@@ -99,6 +102,7 @@ class CalibrationSample:
     edges: tuple[FloatArray, FloatArray] | None = None
     draws: FloatArray | None = None
     lookups: LookUps | None = None
+    coin: float = 1.0
 
     @classmethod
     def build(
@@ -109,6 +113,7 @@ class CalibrationSample:
         edges: tuple[FloatArray, FloatArray] | None = None,
         draws: FloatArray | None = None,
         random_state: int | np.random.Generator | None = 0,
+        coin: float = 1.0,
     ) -> CalibrationSample:
         """Leave out missing rows: those of weight zero.
 
@@ -122,9 +127,11 @@ class CalibrationSample:
         edges : pair of ndarray of shape (n_rows,), optional
             Bounds on the weights, where these are uncertain.
         draws : ndarray of shape (n_rows,), optional
-            A number in [0, 1) for each row; None draws them.
+            A number in [0, 1) for each row; None draws them, and the coin.
         random_state : int, Generator or None, default=0
-            For `draws`.
+            For `draws` and the coin, where none are given.
+        coin : float, default=1.0
+            One more, to go with `draws`.
 
         Returns
         -------
@@ -135,7 +142,7 @@ class CalibrationSample:
             raise ValueError(f"scores must be one-dimensional, got {values.shape}.")
         n_rows, masses = len(values), None
         if weights is None:
-            bound, draws = 1.0, None
+            bound, draws, coin = 1.0, None, 1.0
         else:
             masses = _checked_weights(weights, values, bound)
             observed = masses > 0.0
@@ -145,7 +152,8 @@ class CalibrationSample:
                     raise ValueError("weights must lie between their edges.")
                 edges = low[observed], high[observed]
             if draws is None:
-                draws = np.random.default_rng(random_state).uniform(size=n_rows)
+                rng = np.random.default_rng(random_state)
+                draws, coin = rng.uniform(size=n_rows), float(rng.uniform())
             if not observed.all():
                 values, masses = values[observed], masses[observed]
                 draws = draws[observed]
@@ -155,7 +163,7 @@ class CalibrationSample:
                 "or give rows that can't be scored a weight of zero."
             )
         ordered = bool((values[1:] <= values[:-1]).all())
-        return cls(values, masses, n_rows, bound, ordered, edges, draws)
+        return cls(values, masses, n_rows, bound, ordered, edges, draws, None, coin)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be computed again."""
@@ -172,6 +180,7 @@ class CalibrationSample:
             and not np.isnan(column).any()
             for column in columns
         )
+        sound = sound and isinstance(self.coin, float) and 0.0 <= self.coin <= 1.0
         if not (sound and len(self.values) <= self.n_rows):
             raise ValueError("A calibration sample's columns don't fit together.")
         weights = np.ones(len(self.values)) if self.masses is None else self.masses

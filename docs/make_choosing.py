@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from missratio.reproduce import Result, load_results
-from missratio.reproduce._experiment import (
+from missratio.reproduce.methods import (
     FULL_DATA,
     FULL_TREES,
     IMPUTATION,
@@ -36,9 +36,8 @@ from missratio.reproduce._experiment import (
     learned,
     type_one,
 )
-from missratio.reproduce._real import DELTA, RealData
-from missratio.reproduce._results import make_curve
-from missratio.reproduce._summary import markdown_table
+from missratio.reproduce.procedures import REAL_DELTA, RealData
+from missratio.reproduce.results import make_curve, markdown_table
 from missratio.threshold import binomial_tail
 
 DOCS = Path(__file__).parent
@@ -138,8 +137,8 @@ def alpha_section(result: Result, title: str) -> list[str]:
         ),
         *lead(result, (IMPUTED_TREES, NAN_TREES, KNOWN), points),
         "Type I error on fresh class-0 rows, which must stay below α with probability "
-        f"{1 - DELTA:g}: half of the rows held out choose the threshold, and the error "
-        "is counted on the others. The last line is the mean error of the binomial "
+        f"{1 - REAL_DELTA:g}: half of the rows held out choose the threshold, and the "
+        "error is counted on the others. The last line is the mean error of the binomial "
         "rule for scores without ties, by any method: (k + 1)/(n + 1) with k of n "
         "scores above the threshold.",
         table(
@@ -168,7 +167,7 @@ def expected_errors(result: Result, points: Sequence[float]) -> list[str]:
     assert isinstance(procedure, RealData)
     (run,) = procedure.draw(None, range(1), result.conditions)
     n_rows = (len(run.calibration) + 1) // 2
-    tails = [binomial_tail(n_rows, alpha, DELTA) for alpha in points]
+    tails = [binomial_tail(n_rows, alpha, REAL_DELTA) for alpha in points]
     return [f"{(tail + 1) / (n_rows + 1):.3f}" for tail in tails]
 
 

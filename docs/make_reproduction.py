@@ -17,32 +17,20 @@ from pathlib import Path
 
 import reproduction_prose as prose
 
-from missratio import KLIEP, fit_batch
+from missratio import KLIEP
 from missratio.reproduce import (
     EXPERIMENTS,
     Conditions,
     Result,
-    _fits,
     count_overlaps,
     load_results,
+    methods,
     published_curves,
 )
-from missratio.reproduce._execute import Plan, Runner
-from missratio.reproduce._experiment import CORRECTIONS
-from missratio.reproduce._figures import figures
-from missratio.reproduce._results import make_curve
-from missratio.reproduce._simulated import (
-    Draws,
-    LinearScore,
-    Simulated,
-    certified_power,
-)
-from missratio.reproduce._summary import (
-    interval,
-    interval_note,
-    markdown_table,
-    time_rows,
-)
+from missratio.reproduce.figures import figures
+from missratio.reproduce.procedures import Simulated, certified_power
+from missratio.reproduce.results import make_curve, markdown_table, time_rows
+from missratio.reproduce.runner import Plan, run_plans
 
 DOCS = Path(__file__).parent
 FIGURES = Path("_static") / "reproduction"
@@ -68,7 +56,7 @@ def main() -> None:
         correction: run_quick(
             options.folder / "single", correction, corrected, options.jobs
         )
-        for correction in CORRECTIONS
+        for correction in methods.CORRECTIONS
     }
     record = json.loads((options.folder / "published" / "run.json").read_text())
     text = page(published, corrected, single, record)
@@ -100,16 +88,17 @@ def run_quick(
 ) -> dict[str, Result]:
     """One correction by itself, methods that are quick, as many runs as corrected."""
     plans = []
+    seed = next(iter(corrected.values())).conditions.seed
     for name, point in EFFECTS.items():
         if name in corrected:
             experiment = replace(EXPERIMENTS[name], x=(point,))
             slow = experiment.slow_methods
-            methods = tuple(m for m in corrected[name].values if m not in slow)
-            n_runs = len(corrected[name].values[methods[0]])
-            plans.append(Plan(experiment, methods, n_runs))
-    seed = next(iter(corrected.values())).conditions.seed
-    runner = Runner(out, Conditions(correction, seed), jobs, lambda *_: None)
-    return {result.experiment.id: result for result in runner.run(plans)}
+            quick = tuple(m for m in corrected[name].values if m not in slow)
+            n_runs = len(corrected[name].values[quick[0]])
+            conditions = Conditions(correction, seed)
+            plans.append(Plan(experiment, quick, conditions, n_runs))
+    results, _ = run_plans(plans, out, jobs)
+    return {result.experiment.id: result for result in results}
 
 
 def page(
@@ -164,35 +153,35 @@ def normalisations() -> str:
     known = published_curves("np_power", EXPERIMENTS["np_power"].x)["M-KLIEP"]
     body = []
     for place, n_rows in enumerate(SMALL_SIZES):
-        draws = procedure.draw(n_rows, range(1000), Conditions())
-        powers = [certified_power(_fit(draws, way)) for way in WAYS]
-        means = [f"{own.mean():.4f}" for own in powers]
-        body.append([f"{n_rows:g}", *means, interval(known, place)])
+        runs = procedure.draw(n_rows, range(1000), Conditions())
+        means = [f"{_mean_power(runs, way):.4f}" for way in WAYS]
+        body.append([f"{n_rows:g}", *means, known.words(place)])
     headings = ("n0=n1", "printed objective", "Hájek", "published")
     return markdown_table(headings, body)
 
 
-def _fit(draws: Draws, way: str) -> LinearScore:
-    estimator = KLIEP(missingness=draws.simulation.missingness, normalize=way)
-    fits = fit_batch(estimator, draws.numerator, draws.denominator)
-    return LinearScore(draws, fits.coef)
+def _mean_power(runs: list[methods.Run], way: str) -> float:
+    estimator = KLIEP(missingness={1: runs[0].phi}, normalize=way)
+    scores = methods.Batch(runs).together(estimator)
+    powers = [certified_power(*pair) for pair in zip(runs, scores, strict=True)]
+    return sum(powers) / len(powers)
 
 
 def unbounded() -> str:
     """CC-KLIEP on CTG by what stands for an infinite coefficient."""
     experiment = EXPERIMENTS["ctg_vary_missing"]
     known = published_curves(experiment.id, experiment.x)["CC-KLIEP"]
-    limit, body = _fits.INFINITE, []
+    limit, body = methods.INFINITE, []
     for share in (0.3, 0.5, 0.7, 0.9):
         cells = [f"{share:g}"]
         for bound in BOUNDS:
-            _fits.INFINITE = bound
+            methods.INFINITE = bound
             values = experiment.procedure.measure(
                 [share], range(1000), ["CC-KLIEP"], Conditions()
             )
-            cells.append(interval(make_curve(values["CC-KLIEP"], experiment.z), 0))
-        body.append([*cells, interval(known, experiment.x.index(share))])
-    _fits.INFINITE = limit
+            cells.append(make_curve(values["CC-KLIEP"], experiment.z).words(0))
+        body.append([*cells, known.words(experiment.x.index(share))])
+    methods.INFINITE = limit
     headings = (experiment.x_name, *(f"±{bound:g}" for bound in BOUNDS), "published")
     return markdown_table(headings, body)
 
@@ -216,7 +205,7 @@ def _section(result: Result, corrected: Result | None) -> list[str]:
     name = experiment.id
     pieces = [
         f"### {name}",
-        f"{experiment.title}. {interval_note(result)}",
+        f"{experiment.title}. {result.interval_note}",
         f"![{experiment.title}]({FIGURES / name}.png)",
     ]
     if name == "np_boundary":
@@ -243,11 +232,11 @@ def _table(result: Result, *, compare: bool = True) -> str:
     for place, point in enumerate(result.experiment.x):
         cells = [f"{point:g}"]
         for method, curve in result.curves.items():
-            cells.append(interval(curve, place))
+            cells.append(curve.words(place))
             if method in published:
                 apart = overlaps[method][place] is False
                 mark = " **apart**" if apart else ""
-                cells.append(interval(published[method], place) + mark)
+                cells.append(published[method].words(place) + mark)
         body.append(cells)
     return markdown_table(headings, body)
 
@@ -282,7 +271,7 @@ def _effects(
 
 
 def _at(result: Result, method: str, point: float) -> str:
-    return interval(result.curves[method], result.experiment.x.index(point))
+    return result.curves[method].words(result.experiment.x.index(point))
 
 
 def _time(published: dict[str, Result], record: dict[str, object]) -> list[str]:

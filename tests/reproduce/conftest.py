@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from missratio.reproduce import _real
-from missratio.reproduce._experiment import Conditions
-from missratio.reproduce._runs import Loss, RealTable, SplitSizes, draw_run
+from missratio.reproduce import Conditions, procedures
+from missratio.reproduce.methods import RealTable
+from missratio.reproduce.procedures import SplitSizes, draw_run, loss
 
 FIRE_FEATURES = [
     "Temperature[C]", "Humidity[%]", "TVOC[ppb]", "eCO2[ppm]", "Raw H2", "Raw Ethanol",
@@ -26,9 +26,9 @@ def table():
 @pytest.fixture
 def make_run(table):
     def make(variant="published", queries=20, share=None, number=0):
-        sizes, loss = SplitSizes(150, 100, queries), Loss.of(table, share)
+        sizes, models = SplitSizes(150, 100, queries), loss(table, share)
         rng = Conditions(variant).generator("test", number)
-        return draw_run(table, sizes, loss, rng, corrected=variant == "corrected")
+        return draw_run(table, sizes, models, rng, corrected=variant == "corrected")
 
     return make
 
@@ -46,8 +46,8 @@ def fire_file(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "smoke_detection_iot.csv").write_text("\n".join(lines) + "\n")
     monkeypatch.setenv("MISSRATIO_DATA", str(folder))
-    for kept in (_real.load_table, _real._loss):
+    for kept in (procedures.load_table, procedures.load_loss):
         kept.cache_clear()
     yield folder
-    for kept in (_real.load_table, _real._loss):
+    for kept in (procedures.load_table, procedures.load_loss):
         kept.cache_clear()

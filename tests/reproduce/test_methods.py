@@ -1,81 +1,248 @@
-"""Each curve's scores are those of naive Bayes on the same rows."""
+"""What is fitted side by side, or merged, is what the estimators fit by themselves."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
 
 import missratio as mr
-from missratio.reproduce._experiment import Conditions
-from missratio.reproduce._fits import stacked
-from missratio.reproduce._methods import METHODS, RunBatch
+from missratio.reproduce import Conditions
+from missratio.reproduce.methods import (
+    INFINITE,
+    LEARNERS,
+    METHODS,
+    Batch,
+    RealTable,
+    Run,
+    known,
+    learned,
+    learned_phi,
+    linear_score,
+    merged,
+    stacked,
+    with_products,
+)
+from missratio.reproduce.procedures import SplitSizes, draw_run, loss
+
+PUBLISHED, CORRECTED = Conditions(), Conditions("corrected")
+CELLS = st.sampled_from([np.nan, -1.5, 0.0, 0.25, 3.0, 1e6])
+BY_COLUMN = ["M-KLIEP (known)", "M-KLIEP (learned)", "CC-KLIEP"]
 
 
-def made(method, *runs):
-    return METHODS[method](RunBatch(runs), Conditions())
+def scores(method, *runs, conditions=PUBLISHED):
+    """The scores of each run's calibration and test rows; None where there are none."""
+    return [
+        each and np.concatenate([each.at(run.calibration), each.at(run.test)])
+        for run, each in zip(
+            runs, METHODS[method](Batch(runs), conditions), strict=True
+        )
+    ]
 
 
-def check(method, run, rows, missingness):
-    """Scores are the estimator's decision function, but for a constant."""
-    estimator = mr.NaiveBayesRatio(mr.KLIEP(normalize="horvitz-thompson"), missingness)
-    model = estimator.fit(*stacked(rows, run.denominator))
-    for scores, fresh in zip(
-        made(method, run)[0], (run.calibration, run.test), strict=True
-    ):
-        assert np.ptp(scores - model.decision_function(fresh)) < 1e-6
+@given(arrays(np.float64, (12, 3), elements=CELLS), st.integers(1, 2))
+def test_merged_rows_have_the_columns_of_all_rows(X, n_samples):
+    rows, weights = merged([X] * n_samples)
+    assert weights.sum() == 12
+    repeated = np.repeat(rows, weights.astype(int), axis=0)
+    np.testing.assert_array_equal(repeated, np.sort(np.hstack([X] * n_samples), axis=0))
+    # No two rows that follow one another are the same.
+    assert not any(np.array_equal(*pair, equal_nan=True) for pair in pairwise(rows))
 
 
-def test_full_data_is_kliep_on_what_was_not_lost(make_run):
+def test_columns_without_a_finite_optimum_outweigh_all_others():
+    denominator = np.tile(np.linspace(-1.0, 1.0, 50)[:, None], (1, 3))
+    numerator = denominator * 0.1 + np.array([1.5, 0.2, -2.0])
+    run = Run(None, None, numerator, numerator, denominator, denominator)
+    batch = Batch([run])
+    coef = batch.by_column(mr.NaiveBayesRatio(), batch.numerator)[0].coef
+    assert coef[0] == INFINITE
+    assert coef[2] == -INFINITE
+    assert 0 < coef[1] < 2
+
+
+def test_rows_that_are_alike_score_alike(make_run):
     run = make_run()
-    check("KLIEP (full data)", run, run.complete, None)
+    rows = np.concatenate([run.calibration, run.test])
+    made = linear_score(run, np.array([0.3, -0.7, 0.1])).at(rows)
+    _, group = np.unique(rows, axis=0, return_inverse=True)
+    for number in range(group.max() + 1):
+        assert len(np.unique(made[group == number])) == 1
 
 
-def test_complete_case_leaves_out_what_is_missing(make_run):
-    run = make_run()
-    check("CC-KLIEP", run, run.numerator, "ignore")
-
-
-def test_known_weights_by_the_true_phi(make_run):
-    run = make_run()
-    check("M-KLIEP (known)", run, run.numerator, {1: run.missingness})
-
-
-def test_learned_weights_by_a_learned_phi(make_run):
-    run = make_run()
-    phi = mr.learn_missingness(
-        run.numerator, run.revealed, method="ml", from_table=False
-    )
-    check("M-KLIEP (learned)", run, run.numerator, {1: phi})
-
-
-def test_imputation_completes_rows_first(make_run):
+@pytest.mark.parametrize(
+    ("method", "numerator", "model"),
+    [
+        ("KLIEP (full data)", lambda run: run.complete, lambda run: None),
+        ("CC-KLIEP", lambda run: run.numerator, lambda run: "ignore"),
+        ("M-KLIEP (known)", lambda run: run.numerator, lambda run: {1: run.phi}),
+        (
+            "M-KLIEP (learned)",
+            lambda run: run.numerator,
+            lambda run: {
+                1: mr.learn_missingness(
+                    run.numerator, run.revealed, method="ml", from_table=False
+                )
+            },
+        ),
+        (
+            "Iterative imputation",
+            lambda run: IterativeImputer().fit_transform(run.numerator),
+            lambda run: None,
+        ),
+    ],
+)
+def test_scores_are_those_of_naive_bayes_on_the_same_rows(
+    make_run, method, numerator, model
+):
+    """They are the estimator's decision function, but for a constant."""
     run = make_run()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        completed = IterativeImputer().fit_transform(run.numerator)
-    check("Iterative imputation", run, completed, None)
+        kliep = mr.KLIEP(normalize="horvitz-thompson")
+        ratio = mr.NaiveBayesRatio(kliep, model(run))
+        ratio.fit(*stacked(numerator(run), run.denominator))
+    rows = np.concatenate([run.calibration, run.test])
+    assert np.ptp(scores(method, run)[0] - ratio.decision_function(rows)) < 1e-6
 
 
-def test_imputation_has_nothing_to_do_where_nothing_is_lost(make_run):
-    runs = [make_run(share=0.0), make_run(share=0.3)]
-    nothing, something = made("Iterative imputation", *runs)
-    assert np.isnan(nothing[1]).all()
-    assert not np.isnan(something[1]).any()
+@pytest.mark.parametrize(
+    "method", ["Iterative imputation", "Iterative imputation and trees"]
+)
+def test_imputation_has_nothing_to_do_where_nothing_is_lost(make_run, method):
+    nothing, something = scores(method, make_run(share=0.0), make_run(share=0.3))
+    assert nothing is None
+    assert not np.isnan(something).any()
 
 
-@pytest.mark.parametrize("method", ["M-KLIEP (known)", "M-KLIEP (learned)", "CC-KLIEP"])
+@pytest.mark.parametrize("method", BY_COLUMN)
 def test_where_nothing_is_lost_all_are_kliep(make_run, method):
     run = make_run(share=0.0)
-    full = made("KLIEP (full data)", run)
-    for ours, theirs in zip(made(method, run)[0], full[0], strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+    full = scores("KLIEP (full data)", run)[0]
+    np.testing.assert_allclose(scores(method, run)[0], full, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["M-KLIEP (known)", "M-KLIEP (learned)", "CC-KLIEP"])
+@pytest.mark.parametrize("method", BY_COLUMN)
 def test_runs_beside_one_another_are_scored_by_their_own_columns(make_run, method):
     runs = [make_run(number=number) for number in range(3)]
-    for run, together in zip(runs, made(method, *runs), strict=True):
-        for ours, alone in zip(together, made(method, run)[0], strict=True):
-            np.testing.assert_allclose(ours, alone, atol=1e-6)
+    for run, together in zip(runs, scores(method, *runs), strict=True):
+        np.testing.assert_allclose(together, scores(method, run)[0], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("variant", "method"), [("published", "ml"), ("corrected", "firth")]
+)
+def test_phi_is_that_of_learn_missingness_and_other_columns_teach_nothing(
+    make_run, variant, method
+):
+    """The paper learns each φ_j from its own column alone, as naive Bayes does r_j."""
+    run = make_run(variant)
+    phi = learned_phi([run], Conditions(variant))
+    for j in range(3):
+        alone = mr.learn_missingness(
+            run.numerator[:, [j]], run.revealed[:, [j]], method, from_table=False
+        )
+        np.testing.assert_allclose(phi.intercept[j], alone.intercept, rtol=1e-9)
+        np.testing.assert_allclose(phi.coef[j], alone.coef, rtol=1e-9)
+
+
+def looked_up(X, revealed):
+    return [Run(None, None, X, X, X, X, revealed)]
+
+
+@pytest.fixture
+def separated():
+    """40 values of three columns, of which the third's are not separated."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 1.0, (40, 3))
+    revealed = np.full_like(X, np.nan)
+    revealed[:5] = rng.uniform([[2.0, -3.0, 0.0]], [[3.0, -2.0, 1.0]], (5, 3))
+    X[:10] = np.nan
+    return X, revealed
+
+
+def test_published_takes_a_slope_of_100_through_the_midpoint_where_separated(separated):
+    X, revealed = separated
+    phi = learned_phi(looked_up(X, revealed), PUBLISHED)
+    np.testing.assert_array_equal(phi.coef[:2], [100.0, -100.0])
+    midpoints = [
+        (np.nanmax(X[:, 0]) + np.nanmin(revealed[:, 0])) / 2,
+        (np.nanmin(X[:, 1]) + np.nanmax(revealed[:, 1])) / 2,
+    ]
+    # Five of the ten that are missing were looked up.
+    expected = -phi.coef[:2] * midpoints + np.log(2.0)
+    np.testing.assert_allclose(phi.intercept[:2], expected)
+    others = mr.learn_missingness(X[:, 2:], revealed[:, 2:], method="ml")
+    np.testing.assert_array_equal(phi.coef[2:], others.coef)
+    alone = learned_phi(looked_up(X[:, :2], revealed[:, :2]), PUBLISHED)
+    np.testing.assert_array_equal(alone.coef, phi.coef[:2])
+
+
+def test_corrected_stays_finite_where_separated(separated):
+    phi = learned_phi(looked_up(*separated), CORRECTED)
+    assert (np.abs(phi.coef) < 50).all()
+    assert phi.coef[0] > 0 > phi.coef[1]
+
+
+def test_where_nothing_is_lost_phi_is_zero(make_run):
+    run = make_run(share=0.0)
+    for conditions in (PUBLISHED, CORRECTED):
+        phi = learned_phi([run], conditions)
+        assert (phi.missing_probability(run.complete) == 0.0).all()
+
+
+def test_joint_is_one_ratio_of_all_columns(make_run):
+    run = make_run()
+    X, y = stacked(run.numerator, run.denominator)
+    model = mr.KLIEPCV(missingness={1: run.phi}, random_state=0).fit(X, y)
+    rows = np.concatenate([run.calibration, run.test])
+    made = scores("Joint M-KLIEP (known)", run)[0]
+    np.testing.assert_allclose(made, model.predict_log_ratio(rows), atol=1e-6)
+
+
+def test_products_are_of_columns_that_are_no_indicators():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(1600, 2)), rng.integers(0, 2, 1600)])
+    table = RealTable(X, np.arange(1600) >= 400)
+    run = draw_run(
+        table, SplitSizes(100, 50, 5), loss(table, None), rng, corrected=True
+    )
+    basis = with_products(run, run.phi).basis
+    assert basis.interactions == [(0, 0), (0, 1), (1, 1)]
+
+
+def test_products_that_hardly_any_row_has_are_left_out(make_run):
+    run = make_run(share=0.9)
+    pairs = with_products(run, run.phi).basis.interactions
+    seen = (~np.isnan(run.numerator)).astype(int)
+    together = seen.T @ seen
+    assert pairs == [
+        (j, k) for j in range(3) for k in range(j, 3) if together[j, k] >= 100
+    ]
+    assert len(pairs) < 6
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        *([known(name), learned(name)] for name in LEARNERS),
+        ["Trees on NaN", "Trees (full data)"],
+    ],
+)
+def test_where_nothing_is_lost_there_is_nothing_to_know_better(make_run, pair):
+    run = make_run(share=0.0)
+    made = [scores(name, run, conditions=CORRECTED)[0] for name in pair]
+    np.testing.assert_allclose(*made, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", [known("Tilted imputation and trees"), *BY_COLUMN])
+def test_a_run_gives_the_same_scores_every_time(make_run, method):
+    run = make_run(variant="corrected")
+    once, again = (scores(method, run, conditions=CORRECTED)[0] for _ in range(2))
+    np.testing.assert_allclose(once, again, atol=1e-6)
+    assert np.isfinite(once).all()

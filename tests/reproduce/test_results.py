@@ -1,13 +1,67 @@
-"""Means, intervals and the table of every run."""
+"""Experiments as data, means and intervals, and what it means to meet the paper's."""
 
 import io
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import parquet
 
-from missratio.reproduce import EXPERIMENTS, Conditions, Result, count_overlaps
-from missratio.reproduce._results import make_curve
+from missratio.reproduce import (
+    EXPERIMENTS,
+    Conditions,
+    MeanCurve,
+    Result,
+    count_overlaps,
+    overlap,
+    published_curves,
+)
+from missratio.reproduce.methods import fits_of
+from missratio.reproduce.results import make_curve, published_source
+
+IDS = [
+    "msd_5dim", "np_boundary", "np_power", "naive_bayes", "diff_variance",
+    "misspecification", "ctg_vary_alpha", "ctg_vary_missing", "fire_vary_alpha",
+    "fire_vary_missing", "weather_vary_alpha", "weather_vary_missing",
+]  # fmt: skip
+
+
+def test_every_experiment_of_the_paper_is_there():
+    assert [each.id for each in EXPERIMENTS.values() if each.methods] == IDS
+
+
+def test_what_the_paper_has_not_got_is_all_past_it():
+    others = [name for name in EXPERIMENTS if name not in IDS]
+    assert others == ["naive_bayes_large"]
+    assert EXPERIMENTS["naive_bayes_large"].beyond
+
+
+def test_an_error_is_made_of_the_fits_of_its_curve():
+    for experiment in EXPERIMENTS.values():
+        assert {fits_of(method) for method in experiment.beyond} <= {*experiment.curves}
+
+
+def test_runs_and_confidence_are_the_papers():
+    runs = [EXPERIMENTS[name].runs for name in IDS]
+    assert runs == [100, 1, 100, 100, 100, 100, 1000, 1000, 100, 100, 100, 30]
+    assert EXPERIMENTS["np_power"].z == pytest.approx(2.576, abs=1e-3)
+    assert EXPERIMENTS["ctg_vary_alpha"].z == pytest.approx(1.96, abs=1e-3)
+
+
+def test_points_that_share_their_fits_are_one_block():
+    assert len(EXPERIMENTS["ctg_vary_alpha"].blocks) == 1
+    assert len(EXPERIMENTS["ctg_vary_missing"].blocks) == 10
+
+
+def test_a_generator_depends_on_its_name_and_the_seed_alone():
+    def draw(seed, *key):
+        return Conditions(seed=seed).generator(*key).random(3)
+
+    draw(0, "np_power", "200", 7)
+    np.testing.assert_array_equal(draw(0, "np_power", 1), draw(0, "np_power", 1))
+    for other in [(1, "np_power", 1), (0, "np_power", 2), (0, "msd_5dim", 1)]:
+        assert (draw(*other) != draw(0, "np_power", 1)).all()
 
 
 @pytest.fixture
@@ -70,3 +124,66 @@ def test_overlaps_are_counted_where_both_have_intervals(result):
     agree, compared = count_overlaps([result])
     assert compared == 10 + 9
     assert 0 <= agree <= compared
+
+
+def test_errors_are_drawn_apart_and_under_their_own_name():
+    experiment = EXPERIMENTS["ctg_vary_alpha"]
+    values = {method: np.full((2, 6), 0.5) for method in experiment.curves}
+    made = Result(experiment, Conditions(), values, {}).parts()
+    assert list(made) == [
+        f"ctg_vary_alpha{end}" for end in ("", "_beyond", "_type_one")
+    ]
+    assert tuple(made["ctg_vary_alpha"].values) == experiment.methods
+    assert made["ctg_vary_alpha_type_one"].experiment.y_name == "Type I error"
+
+
+ENDS = st.tuples(st.floats(-10, 10), st.floats(0, 5)).map(lambda p: (p[0], p[0] + p[1]))
+
+
+def curve(low, high):
+    return MeanCurve(((low + high) / 2,), (low,), (high,))
+
+
+@given(ENDS, ENDS)
+def test_intervals_overlap_if_neither_lies_above_the_other(ours, theirs):
+    (verdict,) = overlap(curve(*ours), curve(*theirs))
+    assert verdict is not (ours[0] > theirs[1] or theirs[0] > ours[1])
+    assert overlap(curve(*theirs), curve(*ours)) == (verdict,)
+
+
+def test_where_there_is_no_interval_there_is_no_verdict():
+    nothing = MeanCurve((None,), (None,), (None,))
+    assert overlap(nothing, curve(0.0, 1.0)) == (None,)
+    assert overlap(curve(0.0, 1.0), nothing) == (None,)
+
+
+@pytest.mark.parametrize("name", list(EXPERIMENTS))
+def test_published_curves_have_names_and_points_of_ours(name):
+    experiment = EXPERIMENTS[name]
+    curves = published_curves(name, experiment.x)
+    assert set(curves) <= set(experiment.methods)
+    for each in curves.values():
+        known = [mean for mean in each.mean if mean is not None]
+        assert len(known) >= len(experiment.x) - 1
+        for mean, low, high in zip(each.mean, each.lo, each.hi, strict=True):
+            assert mean is None or low <= mean <= high
+
+
+def test_five_experiments_can_be_compared():
+    known = [
+        name for name, each in EXPERIMENTS.items() if published_curves(name, each.x)
+    ]
+    assert known == [
+        "msd_5dim",
+        "np_power",
+        "naive_bayes",
+        "ctg_vary_alpha",
+        "ctg_vary_missing",
+    ]
+    assert "AISTATS 2023" in published_source()
+
+
+def test_points_that_the_paper_lacks_are_unknown():
+    curve = published_curves("np_power", (100.0, 150.0))["M-KLIEP"]
+    assert curve.mean == (0.24692, None)
+    assert curve.hi[1] is None

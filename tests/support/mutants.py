@@ -70,10 +70,7 @@ ROOMS = {
     "modelfile": Room(
         ("app/modelfile/_*.py",), ("src/missratio/app/modelfile", "tests/app/modelfile")
     ),
-    "resume": Room(
-        ("reproduce/_store.py", "reproduce/_execute.py"),
-        ("tests/reproduce/test_execute.py",),
-    ),
+    "resume": Room(("reproduce/runner.py",), ("tests/reproduce/test_runner.py",)),
 }
 
 

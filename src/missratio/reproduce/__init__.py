@@ -3,22 +3,17 @@
 ``missratio reproduce`` runs them from the command line, `reproduce` from Python.
 """
 
-from missratio.reproduce._experiment import (
-    VARIANTS,
-    Conditions,
-    Experiment,
-    Variant,
-    chosen,
-)
-from missratio.reproduce._published import MeanCurve, overlap, published_curves
-from missratio.reproduce._registry import EXPERIMENTS
-from missratio.reproduce._reproduce import (
-    Options,
+from missratio.reproduce.experiments import EXPERIMENTS, Experiment
+from missratio.reproduce.methods import VARIANTS, Conditions, Variant
+from missratio.reproduce.results import (
+    MeanCurve,
     Reproduction,
-    load_results,
-    reproduce,
+    Result,
+    count_overlaps,
+    overlap,
+    published_curves,
 )
-from missratio.reproduce._results import Result, count_overlaps
+from missratio.reproduce.runner import Options, chosen, load_results, reproduce
 
 __all__ = [
     "EXPERIMENTS",

@@ -104,7 +104,7 @@ def test_without_json_tables_are_shown(json_run):
     result = invoke(*words, "--out", str(out))
     assert result.exit_code == 0
     assert "correlation rho" in result.stdout
-    assert "Computing time" in result.stdout
+    assert "Where the time went" in result.stdout
     assert "overlap at" in result.stdout
     assert (out / "summary.html").exists()
 
@@ -144,7 +144,7 @@ def test_an_interrupted_run_says_that_it_can_go_on(tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("missratio.reproduce._execute.compute", interrupt)
+    monkeypatch.setattr("missratio.reproduce.runner.compute", interrupt)
     words = ["reproduce", "naive_bayes", "--runs", "2", "--jobs", "1"]
     result = invoke(*words, "--out", str(tmp_path))
     assert result.exit_code == 130

@@ -12,7 +12,7 @@ from missratio.app.cli import _paper_options as paper
 from missratio.app.cli._failures import failures, say, say_json
 
 if TYPE_CHECKING:
-    from missratio.reproduce import MeanCurve, Reproduction, Variant
+    from missratio.reproduce import Reproduction, Variant
 
 
 def reproduce(
@@ -94,64 +94,22 @@ class _Progress:
         for name, size in sizes.items():
             self._bars[name] = self._progress.add_task(name, total=size)
 
-    def tick(self, task: Any, size: int) -> None:
-        self._progress.advance(self._bars[task.experiment], size)
+    def tick(self, task: Any) -> None:
+        self._progress.advance(self._bars[task.experiment], task.size)
 
 
 def _show(made: Reproduction, out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from missratio.reproduce import Result
-    from missratio.reproduce._summary import time_rows
-
     console = Console()
-
-    def show_curves(result: Result) -> None:
-        experiment, overlaps = result.experiment, result.overlaps
-        table = Table(
-            title=f"{experiment.id}: {experiment.title}",
-            caption="! apart from the published interval" if overlaps else None,
-        )
-        points = [f"{point:g}" for point in experiment.x]
-        rows = []
-        for method, curve in result.curves.items():
-            verdicts = overlaps.get(method, [None] * len(points))
-            rows.append(
-                [
-                    _cell(curve, place) + (" [red]![/]" if verdict is False else "")
-                    for place, verdict in enumerate(verdicts)
-                ]
-            )
-        # The longer of points and methods goes down the page.
-        across, down = points, list(result.curves)
-        if len(rows) <= len(points):
-            across, down = down, across
-            rows = [list(cells) for cells in zip(*rows, strict=True)]
-        for heading in (experiment.x_name, *across):
-            table.add_column(heading, justify="right")
-        for heading, cells in zip(down, rows, strict=True):
-            table.add_row(heading, *cells)
+    for section in made.sections():
+        if not section.table:
+            say(f"{section.title}: {section.text}")
+            continue
+        headings, *rows = section.table
+        table = Table(*headings, title=section.title, caption=section.text, box=None)
+        for cells in rows:
+            table.add_row(*cells, style="red" if "apart" in cells else None)
         console.print(table)
-
-    for result in made.results:
-        show_curves(result)
-    times = Table(title="Computing time, seconds on one core")
-    for heading in ("experiment", "methods", "seconds"):
-        times.add_column(heading, justify="right" if heading == "seconds" else "left")
-    for cells in time_rows(made.results):
-        times.add_row(*cells)
-    console.print(times)
-    for name, why in made.summary.skipped.items():
-        say(f"Not run: {name}: {why}")
-    say(
-        f"{made.summary.headline} {made.summary.wall_seconds:.1f} s in all. See "
-        f"{out / 'summary.html'}."
-    )
-
-
-def _cell(curve: MeanCurve, place: int) -> str:
-    mean, high = curve.mean[place], curve.hi[place]
-    if mean is None:
-        return "–"
-    return f"{mean:.3f}" if high is None else f"{mean:.3f} ± {high - mean:.3f}"
+    say(f"{made.headline} See {out / 'summary.html'}.")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from missratio._base.typing import FloatArray
-from missratio.reproduce._boundary import Boundary
-from missratio.reproduce._experiment import (
+from missratio.reproduce.methods import (
     CC_KLIEP,
     FULL_DATA,
     FULL_TREES,
@@ -29,14 +26,13 @@ from missratio.reproduce._experiment import (
     TYPE_ONE,
     WEIGHTED_TREES,
     Conditions,
+    Run,
     fits_of,
     known,
     learned,
 )
-from missratio.reproduce._published import MeanCurve
-from missratio.reproduce._results import Result
-from missratio.reproduce._scores import METHODS, Draws
-from missratio.reproduce._simulated import Simulated, certified_excess
+from missratio.reproduce.procedures import Boundary, Simulated, certified_excess
+from missratio.reproduce.results import MeanCurve, Result
 
 # Okabe and Ito's colours, which the colour-blind tell apart.
 COLOURS = {
@@ -55,7 +51,6 @@ COLOURS = {
     NAN_TREES: "#D55E00",
     FULL_TREES: "#000000",
 }
-REFERENCES = (TRUE_RATIO, M_KLIEP, KNOWN)
 MARKERS = "os^Dvp"
 MANY = 6
 SIZE = (6.4, 4.2)
@@ -65,53 +60,27 @@ GRID_POINTS = 241
 
 def figures(result: Result) -> dict[str, dict[str, bytes]]:
     """An experiment's figures by name, each as PNG and SVG."""
-    experiment, made = result.experiment, {}
-    procedure = experiment.procedure
+    experiment = result.experiment
+    name, procedure = experiment.id, experiment.procedure
     if isinstance(procedure, Boundary):
-        draws = procedure.draw(range(1), result.conditions)
-        made[experiment.id] = _rendered(
-            lambda ax: _draw_plane(ax, draws, tuple(result.values), experiment.title)
+        (run,) = procedure.simulated.draw(procedure.point, range(1), result.conditions)
+        methods, title = tuple(result.values), experiment.title
+        return {name: _rendered(lambda ax: _draw_plane(ax, run, methods, title))}
+    made = {
+        part: _rendered(partial(_draw_curves, curves))
+        for part, curves in result.parts().items()
+    }
+    if isinstance(procedure, Simulated) and name in SCATTER_SIZES:
+        n_rows, conditions = (
+            SCATTER_SIZES[name],
+            Conditions(seed=result.conditions.seed),
         )
-        return made
-    for name, part in parts(result).items():
-        made[name] = _rendered(partial(_draw_curves, part))
-    if isinstance(procedure, Simulated) and experiment.id in SCATTER_SIZES:
-        n_rows = SCATTER_SIZES[experiment.id]
-        draws = procedure.draw(
-            n_rows, range(1), Conditions(seed=result.conditions.seed)
-        )
-        made[f"{experiment.id}_boundary"] = _rendered(
-            lambda ax: _draw_plane(
-                ax,
-                draws,
-                experiment.methods,
-                f"Boundaries of one run, variances that differ, n = {n_rows:g}",
-            )
+        (run,) = procedure.draw(n_rows, range(1), conditions)
+        title = f"Boundaries of one run, variances that differ, n = {n_rows:g}"
+        made[f"{name}_boundary"] = _rendered(
+            lambda ax: _draw_plane(ax, run, experiment.methods, title)
         )
     return made
-
-
-def parts(result: Result) -> dict[str, Result]:
-    """The curves of each figure: the paper's; those past it beside a few; errors.
-
-    A figure that the paper hasn't got has the experiment's name alone.
-    """
-    experiment = result.experiment
-    paper = [m for m in result.values if m in experiment.methods]
-    past = [m for m in result.values if m in experiment.beyond]
-    if not past or not paper:
-        return {experiment.id: result}
-    beside = [m for m in paper if m in REFERENCES]
-    errors = [m for m in past if m != fits_of(m)]
-    powers = [m for m in past if m == fits_of(m)]
-    title = experiment.title.replace("power", "type I error on fresh rows")
-    renamed = replace(experiment, title=title, y_name=TYPE_ONE)
-    made = {
-        experiment.id: result.only(paper),
-        f"{experiment.id}_beyond": result.only([*beside, *powers]),
-        f"{experiment.id}_type_one": replace(result.only(errors), experiment=renamed),
-    }
-    return {name: part for name, part in made.items() if part.values}
 
 
 def colour(method: str) -> str:
@@ -160,9 +129,35 @@ def _draw_curves(result: Result, ax: Any) -> None:
     for place, (method, curve) in enumerate(curves.items()):
         # Curves that coincide are moved apart by a little.
         shift = min(0.08, 0.4 / len(curves)) * step * (place - (len(curves) - 1) / 2)
-        _draw_curve(ax, x + shift, curve, method, MARKERS[place % len(MARKERS)])
+        mean, low, high = (
+            np.array(part, dtype=np.float64)
+            for part in (curve.mean, curve.lo, curve.hi)
+        )
+        again = fits_of(method) not in COLOURS and method.endswith(learned(""))
+        ax.errorbar(
+            x + shift,
+            mean,
+            yerr=np.nan_to_num(np.array([mean - low, high - mean])),
+            color=colour(method),
+            marker=MARKERS[place % len(MARKERS)],
+            markersize=4,
+            markerfacecolor="white" if again else None,
+            linestyle=":" if again else "-",
+            linewidth=1.2,
+            capsize=2,
+            label=method,
+        )
         if method in published:
-            _draw_published(ax, x + shift, published[method], method)
+            theirs: MeanCurve = published[method]
+            mean, low, high = (
+                np.array(part, dtype=np.float64)
+                for part in (theirs.mean, theirs.lo, theirs.hi)
+            )
+            style = {"color": colour(method), "linewidth": 1}
+            ax.plot(x + shift, mean, linestyle="--", alpha=0.8, **style)
+            ax.fill_between(
+                x + shift, low, high, **style | {"alpha": 0.15, "linewidth": 0}
+            )
     if published:
         ax.plot([], [], color="0.4", linestyle="--", label="published, dashed")
     ax.set_xlabel(experiment.x_name)
@@ -173,41 +168,10 @@ def _draw_curves(result: Result, ax: Any) -> None:
     ax.legend(fontsize=8 if len(curves) <= MANY else 6.5)
 
 
-def _draw_curve(
-    ax: Any, x: FloatArray, curve: MeanCurve, method: str, marker: str
-) -> None:
-    mean, low, high = (_array(part) for part in (curve.mean, curve.lo, curve.hi))
-    bars = np.nan_to_num(np.array([mean - low, high - mean]))
-    again = fits_of(method) not in COLOURS and method.endswith(learned(""))
-    ax.errorbar(
-        x,
-        mean,
-        yerr=bars,
-        color=colour(method),
-        marker=marker,
-        markersize=4,
-        markerfacecolor="white" if again else None,
-        linestyle=":" if again else "-",
-        linewidth=1.2,
-        capsize=2,
-        label=method,
-    )
-
-
-def _draw_published(ax: Any, x: FloatArray, curve: MeanCurve, method: str) -> None:
-    mean, low, high = (_array(part) for part in (curve.mean, curve.lo, curve.hi))
-    ax.plot(x, mean, color=colour(method), linestyle="--", linewidth=1, alpha=0.8)
-    ax.fill_between(x, low, high, color=colour(method), alpha=0.15, linewidth=0)
-
-
-def _array(values: tuple[float | None, ...]) -> FloatArray:
-    return np.array([np.nan if value is None else value for value in values])
-
-
-def _draw_plane(ax: Any, draws: Draws, methods: tuple[str, ...], title: str) -> None:
+def _draw_plane(ax: Any, run: Run, methods: tuple[str, ...], title: str) -> None:
     """The points of a run, those that were lost faded, and the boundaries."""
-    rows_1, rows_0 = draws.complete[0], draws.denominator[0]
-    lost = np.isnan(draws.numerator[0]).any(axis=1)
+    rows_1, rows_0 = run.complete, run.denominator
+    lost = np.isnan(run.numerator).any(axis=1)
     ax.scatter(*rows_0.T, s=8, color="#E69F00", linewidth=0, label="class 0")
     ax.scatter(*rows_1[~lost].T, s=8, color="#56B4E9", linewidth=0, label="class 1")
     ax.scatter(
@@ -220,7 +184,7 @@ def _draw_plane(ax: Any, draws: Draws, methods: tuple[str, ...], title: str) -> 
     x1, x2 = np.meshgrid(*axes)
     points = np.stack([x1.ravel(), x2.ravel()], axis=1)
     for method in methods:
-        excess = certified_excess(METHODS[method](draws))[0](points)
+        excess = certified_excess([run], method)[0](points)
         ax.contour(
             x1, x2, excess.reshape(x1.shape), levels=[0.0], colors=[colour(method)]
         )

@@ -1,15 +1,16 @@
-"""Every experiment of the paper, by its id."""
+"""Every experiment of the paper, as data: what is varied, measured, and how often."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from scipy.special import ndtri
+
 from missratio.datasets import Simulation, simulations
-from missratio.reproduce._boundary import Boundary
-from missratio.reproduce._experiment import (
+from missratio.reproduce.methods import (
     CC_KLIEP,
     FULL_DATA,
     FULL_TREES,
@@ -18,27 +19,95 @@ from missratio.reproduce._experiment import (
     JOINT,
     KNOWN,
     LEARNED,
+    LEARNERS,
     M_KLIEP,
     NAN_TREES,
     PRODUCTS,
     TILTED,
     TRUE_RATIO,
     WEIGHTED_TREES,
-    Experiment,
     known,
     learned,
     type_one,
 )
-from missratio.reproduce._real import RealData
-from missratio.reproduce._runs import SplitSizes
-from missratio.reproduce._simulated import Simulated, squared_distance
+from missratio.reproduce.procedures import (
+    Boundary,
+    Procedure,
+    RealData,
+    Simulated,
+    SplitSizes,
+    squared_distance,
+)
 
 SIZES = tuple(float(n) for n in range(100, 1501, 100))
 TENTHS = tuple(step / 10 for step in range(10))
 COMPARED = (TRUE_RATIO, M_KLIEP, CC_KLIEP)
-LEARNERS = (JOINT, PRODUCTS, TILTED)
 ROWS, EXPECTED = "n0=n1", "expected power"
 RUNS, FEWER_QUERIES = 100, 10
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure of the paper as data: what is varied, what is measured, and how often.
+
+    Parameters
+    ----------
+    id : str
+    title : str
+    x_name, y_name : str
+    x : tuple of float
+        The points of the horizontal axis.
+    methods : tuple of str
+        The curves that the paper draws; none where it has no such figure.
+    runs : int
+        How often the paper repeats it.
+    confidence : float
+        Of the intervals, mean ± z·sd/√runs.
+    procedure : Procedure
+    runs_per_task : int
+        How many runs are computed together.
+    shares_fits : bool
+        Whether all points are computed from the same fits.
+    slow_methods : tuple of str
+        Computed apart from the others.
+    slow_seconds : float, optional
+        For how long runs of slow methods are begun by default; None: without end.
+    beyond : tuple of str
+        Curves that go past the paper.
+    beyond_runs : int, optional
+        How often these are repeated; None: as often as the paper's.
+    """
+
+    id: str
+    title: str
+    x_name: str
+    y_name: str
+    x: tuple[float, ...]
+    methods: tuple[str, ...]
+    runs: int
+    confidence: float
+    procedure: Procedure
+    runs_per_task: int = 50
+    shares_fits: bool = False
+    slow_methods: tuple[str, ...] = ()
+    slow_seconds: float | None = None
+    beyond: tuple[str, ...] = ()
+    beyond_runs: int | None = None
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """The paper's curves and those past it."""
+        return self.methods + self.beyond
+
+    @property
+    def blocks(self) -> tuple[tuple[float, ...], ...]:
+        """Points that are computed together."""
+        return (self.x,) if self.shares_fits else tuple((point,) for point in self.x)
+
+    @property
+    def z(self) -> float:
+        """The normal quantile of the intervals: 1.96 or 2.576."""
+        return float(ndtri(0.5 + 0.5 * self.confidence))
 
 
 @cache
@@ -58,13 +127,11 @@ def _power(
     axis: tuple[str, tuple[float, ...]],
     simulation: Callable[[float], Simulation],
     n_rows: Callable[[float], int] = int,
-    *,
-    naive_bayes: bool = False,
     **others: Any,
 ) -> Experiment:
     """Power on known laws; by sample size unless `n_rows` says otherwise."""
     settings: dict[str, Any] = {"methods": COMPARED, "confidence": 0.95, **others}
-    procedure = Simulated(name, simulation, n_rows, naive_bayes=naive_bayes)
+    procedure = Simulated(name, simulation, n_rows)
     x_name, x = axis
     return Experiment(
         name, title, x_name, EXPECTED, x, runs=RUNS, procedure=procedure, **settings
@@ -114,7 +181,6 @@ def _powers() -> list[Experiment]:
             by_rho,
             lambda rho: _simulation("naive_bayes", rho),
             lambda _: 100,
-            naive_bayes=True,
             beyond=(JOINT,),
         ),
         _power(
@@ -123,7 +189,6 @@ def _powers() -> list[Experiment]:
             by_rho,
             lambda rho: _simulation("naive_bayes", rho),
             lambda _: 1000,
-            naive_bayes=True,
             methods=(),
             beyond=(*COMPARED, JOINT),
         ),

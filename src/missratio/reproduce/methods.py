@@ -1,0 +1,507 @@
+"""How each curve of the paper's figures learns its scores, in simulated and real runs.
+
+Naive Bayes reads each column by itself. So the columns of many runs can stand side by
+side in one table, and one fit does for all of them.
+"""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import combinations_with_replacement
+from typing import Any, Literal
+
+import numpy as np
+
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.basis import PolynomialBasis
+from missratio.datasets import Simulation
+from missratio.imputation import ImputationEnsemble, TiltedImputer
+from missratio.learning import LearnedMissingness, learn_missingness
+from missratio.missingness import FunctionMissingness, LogisticMissingness, Missingness
+from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio, fit_batch
+
+Variant = Literal["published", "corrected"]
+VARIANTS: tuple[Variant, ...] = ("published", "corrected")
+# What "corrected" mends: which rows and values a data set has, φ where it is learned,
+# and what a score at the threshold counts for.
+Correction = Literal["data", "learning", "threshold"]
+CORRECTIONS: tuple[Correction, ...] = ("data", "learning", "threshold")
+
+M_KLIEP, CC_KLIEP, TRUE_RATIO = "M-KLIEP", "CC-KLIEP", "True ratio"
+FULL_DATA = "KLIEP (full data)"
+KNOWN, LEARNED = "M-KLIEP (known)", "M-KLIEP (learned)"
+IMPUTATION = "Iterative imputation"
+# Past the paper; the first three with φ known or learned.
+JOINT, PRODUCTS = "Joint M-KLIEP", "Joint M-KLIEP with products"
+TILTED = "Tilted imputation and trees"
+WEIGHTED_TREES = "Weighted trees"
+IMPUTED_TREES, NAN_TREES = "Iterative imputation and trees", "Trees on NaN"
+FULL_TREES = "Trees (full data)"
+TYPE_ONE = "Type I error"
+
+INFINITE = 100.0
+"""What stands for an infinite coefficient: beside it no other column counts."""
+SEPARATED_SLOPE = 100.0
+"""What the published code took for an infinite slope, in standard deviations."""
+# What imputations differ by matters less, and costs more, the more rows there are.
+FEW_ROWS, N_IMPUTATIONS = 20_000, (5, 2)
+LEAST_ROWS = 100
+
+
+def known(name: str) -> str:
+    """The name of a curve with φ known."""
+    return f"{name} (known)"
+
+
+def learned(name: str) -> str:
+    """The name of a curve with φ learned."""
+    return f"{name} (learned)"
+
+
+def type_one(name: str) -> str:
+    """The name of the curve of a curve's error on fresh class-0 rows."""
+    return f"{TYPE_ONE}: {name}"
+
+
+def fits_of(name: str) -> str:
+    """The name of the curve whose fits a curve is made of."""
+    return name.removeprefix(type_one(""))
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What, besides the experiment itself, determines its numbers.
+
+    Parameters
+    ----------
+    variant : {"published", "corrected", "data", "learning", "threshold"}
+        As the published curves were made, with all their defects mended, or with one.
+    seed : int
+    """
+
+    variant: Variant | Correction = "published"
+    seed: int = 0
+
+    def corrects(self, what: Correction) -> bool:
+        """Whether a defect of the published runs is mended."""
+        return self.variant in ("corrected", what)
+
+    def generator(self, *key: str | int) -> np.random.Generator:
+        """A generator for one run, named by what it is for and not by when it is made.
+
+        Parameters
+        ----------
+        *key : str or int
+            Such as the experiment, the point and the number of the run.
+        """
+        words = [
+            zlib.crc32(part.encode()) if isinstance(part, str) else part for part in key
+        ]
+        sequence = np.random.SeedSequence(self.seed, spawn_key=words)
+        return np.random.default_rng(sequence)
+
+
+@dataclass(frozen=True, eq=False)
+class RealTable:
+    """A data set with two classes.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        NaN where the data set itself lacks a value. Runs read it column by column, so
+        columns should be contiguous.
+    is_numerator : ndarray of bool of shape (n_rows,)
+    """
+
+    X: FloatArray
+    is_numerator: BoolArray
+
+    @cached_property
+    def rows(self) -> tuple[IntArray, IntArray]:
+        """The rows of class 0 and of class 1."""
+        return np.flatnonzero(~self.is_numerator), np.flatnonzero(self.is_numerator)
+
+    @cached_property
+    def has_nan(self) -> bool:
+        """Whether the data set itself lacks values."""
+        return bool(np.isnan(self.X).any())
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The samples of one run.
+
+    Parameters
+    ----------
+    origin : Simulation or RealTable
+        The laws that rows were drawn from, or the data set that was split.
+    phi : Missingness
+        By which class 1 lost values.
+    numerator, complete : ndarray of shape (n_numerator, n_columns)
+        Class-1 rows to fit with, NaN where lost; and before they lost anything.
+    denominator, calibration : ndarray of shape (n_rows, n_columns)
+        Class-0 rows to fit and to calibrate with.
+    revealed : ndarray of shape (n_numerator, n_columns), optional
+        Of a data set: lost values that were looked up; NaN elsewhere.
+    test : ndarray of shape (n_test, n_columns), optional
+        Of a data set: class-1 rows to test with.
+    seed : int
+        For learners that draw.
+    """
+
+    origin: Simulation | RealTable
+    phi: Missingness
+    numerator: FloatArray
+    complete: FloatArray
+    denominator: FloatArray
+    calibration: FloatArray
+    revealed: FloatArray | None = None
+    test: FloatArray | None = None
+    seed: int = 0
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether anything was lost."""
+        return bool(np.isnan(self.numerator).any())
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a method learned in one run.
+
+    Parameters
+    ----------
+    at : callable
+        From rows to their scores.
+    coef : ndarray, optional
+        Where scores are θᵀz plus a constant.
+    tail : callable, optional
+        From a cut to P(score(Z¹) > cut), where that is known.
+    """
+
+    at: Callable[[FloatArray], FloatArray]
+    coef: FloatArray | None = None
+    tail: Callable[[float], FloatArray] | None = None
+
+
+def linear_score(run: Run, coef: FloatArray) -> Score:
+    """Scores θᵀz. Their tails have a closed form under mixtures of normal laws."""
+
+    def at(rows: FloatArray) -> FloatArray:
+        # Added up column by column, rows which are alike score alike.
+        score = np.zeros(len(rows))
+        for column, slope in zip(rows.T, coef, strict=True):
+            score += slope * column
+        return score
+
+    if isinstance(run.origin, Simulation):
+        return Score(at, coef, partial(run.origin.numerator.tail, coef))
+    return Score(at, coef)
+
+
+def merged(samples: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Samples of one shape with their columns side by side, fewer where values repeat.
+
+    Each column is sorted by itself, which naive Bayes can't tell. Neighbours that are
+    then the same in all columns become one row: 100,316 rows of the weather become some
+    3,500, and nothing is approximated.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_rows, n_columns)
+    weights : ndarray of shape (n_rows,)
+        How many rows of a sample each stands for.
+    """
+    rows = np.concatenate(samples, axis=1)
+    rows.sort(axis=0)
+    starts = np.zeros(len(rows), dtype=bool)
+    starts[:1] = True
+    for column in rows.T:
+        # NaN comes last, and is the same as NaN.
+        last = min(int(np.searchsorted(column, np.nan)), len(column) - 1)
+        starts[1 : last + 1] |= column[1 : last + 1] != column[:last]
+    (first,) = np.nonzero(starts)
+    return rows[first], np.diff(first, append=len(rows)).astype(np.float64)
+
+
+def stacked(
+    numerator: FloatArray, denominator: FloatArray
+) -> tuple[FloatArray, IntArray]:
+    """Class-1 rows, class-0 rows below them, and their labels."""
+    labels = np.repeat([1, 0], [len(numerator), len(denominator)])
+    return np.concatenate([numerator, denominator], axis=0), labels
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Leave out warnings of single fits: of many runs one looks at the curves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Runs whose columns stand side by side in one table."""
+
+    runs: Sequence[Run]
+
+    @cached_property
+    def numerator(self) -> tuple[FloatArray, FloatArray]:
+        """Class 1 to fit with, NaN where lost; `merged`."""
+        return merged([run.numerator for run in self.runs])
+
+    @cached_property
+    def denominator(self) -> tuple[FloatArray, FloatArray]:
+        """Class 0 to fit with; `merged`."""
+        return merged([run.denominator for run in self.runs])
+
+    def by_column(
+        self, ratio: NaiveBayesRatio, numerator: tuple[FloatArray, FloatArray]
+    ) -> list[Score]:
+        """Fit naive Bayes, and give each run the coefficients of its own columns.
+
+        They are ±100 where no finite optimum exists, since the numerator's weighted
+        mean lies outside the range of the denominator's values.
+        """
+        X, y = stacked(numerator[0], self.denominator[0])
+        weights = np.concatenate([numerator[1], self.denominator[1]])
+        with quiet():
+            ratio.fit(X, y, sample_weight=weights)
+        infinite = np.copysign(INFINITE, ratio.coef_)
+        coef = np.where(ratio.column_converged_, ratio.coef_, infinite)
+        rows = coef.reshape(len(self.runs), -1)
+        return [linear_score(run, c) for run, c in zip(self.runs, rows, strict=True)]
+
+    def together(self, estimator: KLIEP) -> list[Score]:
+        """Fit one ratio of all columns in each run."""
+        numerator = np.stack([run.numerator for run in self.runs])
+        denominator = np.stack([run.denominator for run in self.runs])
+        coef = fit_batch(estimator, numerator, denominator).coef
+        return [linear_score(run, c) for run, c in zip(self.runs, coef, strict=True)]
+
+    @property
+    def phi(self) -> Missingness:
+        """The φ by which each run's class 1 lost entries, for all columns."""
+        models = [run.phi for run in self.runs]
+        logistic = [each for each in models if isinstance(each, LogisticMissingness)]
+        if len(logistic) == len(models):
+            return LogisticMissingness(
+                np.concatenate([np.asarray(each.intercept) for each in logistic]),
+                np.concatenate([np.asarray(each.coef) for each in logistic]),
+            )
+
+        def probability(X: FloatArray) -> FloatArray:
+            blocks = zip(models, np.split(X, len(models), axis=1), strict=True)
+            return np.hstack([phi.missing_probability(own) for phi, own in blocks])
+
+        return FunctionMissingness(probability, rowwise=False)
+
+
+def learned_phi(runs: Sequence[Run], conditions: Conditions) -> LogisticMissingness:
+    """φ̂ of normalised class-1 rows by `learn_missingness`, runs side by side.
+
+    Corrected: with Firth's penalty. Published: by maximum likelihood, and where the
+    values looked up are separated from those observed, a slope of ±100 through the
+    midpoint.
+    """
+    X = np.concatenate([run.numerator for run in runs], axis=1)
+    revealed = np.concatenate(
+        [run.revealed for run in runs if run.revealed is not None], axis=1
+    )
+    if conditions.corrects("learning"):
+        return _from_lookups(X, revealed, "firth")
+    low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    lowest, highest = np.fmin.reduce(revealed, axis=0), np.fmax.reduce(revealed, axis=0)
+    above = lowest > high
+    separated = above | (highest < low)
+    slope = np.where(above, SEPARATED_SLOPE, -SEPARATED_SLOPE)
+    midpoint = np.where(above, lowest + high, highest + low) / 2.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (~np.isnan(revealed)).sum(axis=0) / np.isnan(X).sum(axis=0)
+        intercept = -slope * midpoint - np.log(share)
+    if not separated.any():
+        return _from_lookups(X, revealed, "ml")
+    if not separated.all():
+        others = _from_lookups(X.T[~separated].T, revealed.T[~separated].T, "ml")
+        intercept[~separated], slope[~separated] = others.intercept, others.coef
+    return LogisticMissingness(intercept, slope)
+
+
+def _from_lookups(
+    X: FloatArray, revealed: FloatArray, method: Literal["firth", "ml"]
+) -> LogisticMissingness:
+    """The paper's way: each column from its own values alone."""
+    with quiet():
+        phi = learn_missingness(X, revealed, method, from_table=False, check=False)
+    # Entries go missing one by one here, so that no columns are a category.
+    assert isinstance(phi, LearnedMissingness)
+    return phi.as_known()
+
+
+def weighted(batch: Batch, conditions: Conditions, *, learn: bool) -> list[Score]:
+    """M-KLIEP by the printed objective: sums are divided by n.
+
+    Column by column, or of all columns at once where whole rows are lost.
+    """
+    if batch.runs[0].phi.rowwise:
+        phi = {1: batch.runs[0].phi}
+        return batch.together(KLIEP(missingness=phi, normalize="horvitz-thompson"))
+    phi = {1: learned_phi(batch.runs, conditions) if learn else batch.phi}
+    kliep = KLIEP(normalize="horvitz-thompson")
+    return batch.by_column(NaiveBayesRatio(kliep, phi), batch.numerator)
+
+
+def complete_case(batch: Batch, _: Conditions) -> list[Score]:
+    """CC-KLIEP: what is observed, of each column or row, is taken for the whole."""
+    if batch.runs[0].phi.rowwise:
+        return batch.together(KLIEP(missingness="ignore"))
+    return batch.by_column(NaiveBayesRatio(missingness="ignore"), batch.numerator)
+
+
+def true_ratio(run: Run, _: Conditions) -> Score:
+    """The logarithm of the true ratio of a simulation's laws."""
+    assert isinstance(run.origin, Simulation)
+    return Score(run.origin.log_ratio, tail=run.origin.ratio_tail)
+
+
+def iterative(run: Run) -> FloatArray:
+    """The class-1 training rows, completed by scikit-learn's IterativeImputer."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        completed: FloatArray = IterativeImputer().fit_transform(run.numerator)
+    return completed
+
+
+def imputed(run: Run, _: Conditions) -> Score | None:
+    """KLIEP on rows completed by scikit-learn's IterativeImputer."""
+    if not run.is_lossy:
+        return None
+    return Batch([run]).by_column(NaiveBayesRatio(), merged([iterative(run)]))[0]
+
+
+def joint(run: Run, phi: Missingness) -> Any:
+    """One log-linear ratio of all columns, the penalty chosen by cross-validation."""
+    del run
+    return KLIEPCV(missingness={1: phi}, random_state=0)
+
+
+def with_products(run: Run, phi: Missingness) -> Any:
+    """The same with squares and products of columns that are not indicators.
+
+    Products that hardly any class-1 row of a data set has both columns of are left out.
+    """
+    if isinstance(run.origin, Simulation):
+        basis = PolynomialBasis(2, interactions="all")
+    else:
+        distinct = [len(np.unique(x[~np.isnan(x)])) for x in run.origin.X.T]
+        numbers = [j for j, count in enumerate(distinct) if count > 2]
+        seen = (~np.isnan(run.numerator)).astype(np.float64)
+        rows = seen.T @ seen
+        pairs = combinations_with_replacement(numbers, 2)
+        frequent = [(j, k) for j, k in pairs if rows[j, k] >= LEAST_ROWS]
+        basis = PolynomialBasis(1, interactions=frequent)
+    return KLIEPCV(basis, missingness={1: phi}, random_state=0)
+
+
+def tilted(run: Run, phi: Missingness) -> Any:
+    """Boosted trees on imputations that know φ, their scores averaged."""
+    n_imputations = N_IMPUTATIONS[len(run.numerator) > FEW_ROWS]
+    imputer = TiltedImputer(
+        {1: phi}, n_imputations=n_imputations, random_state=run.seed
+    )
+    return ImputationEnsemble(imputer, trees())
+
+
+def trees() -> Any:
+    """Boosted trees as scikit-learn has them."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(random_state=0)
+
+
+def _fitted(run: Run, learner: Any, numerator: FloatArray, **others: Any) -> Score:
+    """The scores of a learner of these class-1 rows and the run's class-0 rows."""
+    X, y = stacked(numerator, run.denominator)
+    with quiet():
+        model = learner.fit(X, y, **others)
+    at = model.decision_function
+    simulated = isinstance(run.origin, Simulation)
+    if simulated and isinstance(model, KLIEPCV) and model.basis == "linear":
+        return linear_score(run, model.coef_)
+    return Score(at)
+
+
+def weighted_trees(run: Run, _: Conditions) -> Score:
+    """Boosted trees on the rows that are left, weighted by 1/(1 − φ)."""
+    left = run.numerator[~np.isnan(run.numerator).any(axis=1)]
+    weights = np.ones(len(left) + len(run.denominator))
+    weights[: len(left)] = 1.0 / (1.0 - run.phi.missing_probability(left))
+    return _fitted(run, trees(), left, sample_weight=weights)
+
+
+def imputed_trees(run: Run, _: Conditions) -> Score | None:
+    """Boosted trees on rows completed by scikit-learn's IterativeImputer."""
+    return _fitted(run, trees(), iterative(run)) if run.is_lossy else None
+
+
+def _with_phi(
+    make: Callable[[Run, Missingness], Any], *, learn: bool
+) -> Callable[[Run, Conditions], Score]:
+    def method(run: Run, conditions: Conditions) -> Score:
+        phi = learned_phi([run], conditions) if learn else run.phi
+        return _fitted(run, make(run, phi), run.numerator)
+
+    return method
+
+
+LEARNERS: dict[str, Callable[[Run, Missingness], Any]] = {
+    JOINT: joint,
+    PRODUCTS: with_products,
+    TILTED: tilted,
+}
+_ONE_BY_ONE: dict[str, Callable[[Run, Conditions], Score | None]] = {
+    TRUE_RATIO: true_ratio,
+    IMPUTATION: imputed,
+    JOINT: _with_phi(joint, learn=False),
+    PRODUCTS: _with_phi(with_products, learn=False),
+    **{known(name): _with_phi(make, learn=False) for name, make in LEARNERS.items()},
+    **{learned(name): _with_phi(make, learn=True) for name, make in LEARNERS.items()},
+    WEIGHTED_TREES: weighted_trees,
+    IMPUTED_TREES: imputed_trees,
+    # Trees take NaN for a value like others.
+    NAN_TREES: lambda run, _: _fitted(run, trees(), run.numerator),
+    # What trees would reach if nothing were lost.
+    FULL_TREES: lambda run, _: _fitted(run, trees(), run.complete),
+}
+
+
+def _each(
+    method: Callable[[Run, Conditions], Score | None],
+) -> Callable[[Batch, Conditions], list[Score | None]]:
+    return lambda batch, conditions: [method(run, conditions) for run in batch.runs]
+
+
+METHODS: dict[str, Callable[[Batch, Conditions], Sequence[Score | None]]] = {
+    M_KLIEP: partial(weighted, learn=False),
+    KNOWN: partial(weighted, learn=False),
+    LEARNED: partial(weighted, learn=True),
+    CC_KLIEP: complete_case,
+    FULL_DATA: lambda batch, _: batch.by_column(
+        NaiveBayesRatio(), merged([run.complete for run in batch.runs])
+    ),
+    **{name: _each(method) for name, method in _ONE_BY_ONE.items()},
+}
+"""The score of each run by the name of a curve; None where it has nothing to do.
+
+A further curve is an entry here, and its name among an experiment's methods.
+"""

@@ -1,0 +1,447 @@
+"""How the numbers of an experiment come about: runs are drawn, fitted and measured."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, Protocol
+
+import numpy as np
+from scipy.optimize.elementwise import find_root
+
+from missratio import datasets
+from missratio._base.typing import FloatArray, IntArray
+from missratio.datasets import Simulation
+from missratio.datasets._simulation import spread_points
+from missratio.missingness import LogisticMissingness, corrupt
+from missratio.reproduce.methods import (
+    METHODS,
+    Batch,
+    Conditions,
+    RealTable,
+    Run,
+    Score,
+    fits_of,
+)
+from missratio.threshold import BinomialRule, CalibrationSample
+
+ALPHA, DELTA, REAL_DELTA = 0.1, 0.1, 0.05
+LOG2_POINTS = 14
+FAR = 1e3
+LOADERS: dict[str, Callable[..., tuple[FloatArray, FloatArray]]] = {
+    "ctg": datasets.load_ctg,
+    "fire": datasets.load_fire,
+    "weather": datasets.load_weather,
+}
+
+
+class Procedure(Protocol):
+    """How the numbers of an experiment come about; by default from nothing else."""
+
+    def unavailable(self) -> str | None:
+        """Why it can't be run here, or None."""
+        return None
+
+    def fingerprint(self, conditions: Conditions) -> str:
+        """What of the outside the numbers depend on, such as a data file."""
+        del conditions
+        return ""
+
+    def measure(
+        self,
+        points: Sequence[float],
+        runs: range,
+        methods: Sequence[str],
+        conditions: Conditions,
+    ) -> dict[str, FloatArray]:
+        """Run some runs at some points.
+
+        Returns
+        -------
+        dict from method to ndarray of shape (n_runs, n_points)
+            NaN where a method has nothing to do at a point.
+        """
+        ...
+
+
+def certified_threshold(scores: FloatArray, alpha: float, delta: float) -> float:
+    """The binomial rule's order statistic of calibration rows (Algorithm 2).
+
+    It is infinite where there are too few rows.
+    """
+    sample = CalibrationSample.build(scores)
+    threshold = BinomialRule().select(sample, alpha, delta).threshold
+    return np.inf if threshold is None else threshold
+
+
+def certified_power(run: Run, score: Score) -> float:
+    """The power of a simulated run's classifier at its certified threshold.
+
+    It is exact, or that at evenly spread points. Scores are continuous here, so that ≥
+    (published) and > (corrected) are one.
+    """
+    cut = certified_threshold(score.at(run.calibration), ALPHA, DELTA)
+    if score.tail is not None:
+        return float(score.tail(cut))
+    assert isinstance(run.origin, Simulation)
+    rows, masses = spread_points(run.origin.numerator, LOG2_POINTS)
+    return float(masses @ (score.at(rows) > cut))
+
+
+def squared_distance(run: Run, score: Score) -> float:
+    """‖θ̂ − θ̃‖², where the true log ratio is linear in θ̃."""
+    assert isinstance(run.origin, Simulation)
+    truth = run.origin.coef
+    assert score.coef is not None
+    assert truth is not None
+    return float(((score.coef - truth) ** 2).sum())
+
+
+@dataclass(frozen=True)
+class Simulated(Procedure):
+    """Known laws, of which class 1 loses rows or entries.
+
+    Parameters
+    ----------
+    name : str
+        What seeds the draws.
+    simulation : callable
+        From a point to its `Simulation`.
+    n_rows : callable
+        From a point to the rows of each sample.
+    outcome : callable
+        What is measured of the score that a method learned in a run.
+    """
+
+    name: str
+    simulation: Callable[[float], Simulation]
+    n_rows: Callable[[float], int]
+    outcome: Callable[[Run, Score], float] = certified_power
+
+    def draw(self, point: float, runs: range, conditions: Conditions) -> list[Run]:
+        """The samples of some runs at a point, each from a generator of its own."""
+        simulation, n_rows = self.simulation(point), self.n_rows(point)
+        phi, drawn = simulation.missingness[1], []
+        for number in runs:
+            rng = conditions.generator(self.name, f"{point:g}", number)
+            complete = simulation.numerator.sample(n_rows, rng)
+            denominator = simulation.denominator.sample(n_rows, rng)
+            numerator = corrupt(complete, phi, rng)
+            calibration = simulation.denominator.sample(n_rows, rng)
+            drawn.append(
+                Run(simulation, phi, numerator, complete, denominator, calibration)
+            )
+        return drawn
+
+    def measure(
+        self,
+        points: Sequence[float],
+        runs: range,
+        methods: Sequence[str],
+        conditions: Conditions,
+    ) -> dict[str, FloatArray]:
+        """Fit and measure some runs; see `Procedure`."""
+        values = {method: np.empty((len(runs), len(points))) for method in methods}
+        for place, point in enumerate(points):
+            batch = Batch(self.draw(point, runs, conditions))
+            for method in methods:
+                scores = METHODS[method](batch, conditions)
+                values[method][:, place] = [
+                    np.nan if score is None else self.outcome(run, score)
+                    for run, score in zip(batch.runs, scores, strict=True)
+                ]
+        return values
+
+
+Excess = Callable[[FloatArray], FloatArray]
+"""From rows to how much they score above a run's certified threshold."""
+
+
+def certified_excess(runs: Sequence[Run], method: str) -> list[Excess]:
+    """Where each run's classifier draws the line: at the zeros of these functions."""
+
+    def excess(run: Run, score: Score | None) -> Excess:
+        assert score is not None
+        cut = certified_threshold(score.at(run.calibration), ALPHA, DELTA)
+        return lambda rows: score.at(rows) - cut
+
+    scores = METHODS[method](Batch(runs), Conditions())
+    return [excess(*pair) for pair in zip(runs, scores, strict=True)]
+
+
+@dataclass(frozen=True)
+class Boundary(Procedure):
+    """The x₁ at which a score crosses its threshold, as a function of x₂.
+
+    Parameters
+    ----------
+    simulated : Simulated
+        A procedure in the plane whose log ratios are monotone in x₁.
+    point : float
+        Of its axis.
+    """
+
+    simulated: Simulated
+    point: float
+
+    def measure(
+        self,
+        points: Sequence[float],
+        runs: range,
+        methods: Sequence[str],
+        conditions: Conditions,
+    ) -> dict[str, FloatArray]:
+        """Solve score(x₁, x₂) = threshold for x₁ at the heights x₂."""
+        drawn = self.simulated.draw(self.point, runs, conditions)
+        x2 = np.asarray(points, dtype=np.float64)
+
+        def crossing(excess: Excess) -> FloatArray:
+            def at(x1: FloatArray, x2: FloatArray) -> FloatArray:
+                return excess(np.stack([x1, x2], axis=1))
+
+            return np.asarray(find_root(at, (-FAR, FAR), args=(x2,)).x)
+
+        return {
+            method: np.stack([crossing(own) for own in certified_excess(drawn, method)])
+            for method in methods
+        }
+
+
+@dataclass(frozen=True)
+class SplitSizes:
+    """How a run is made of a data set.
+
+    Parameters
+    ----------
+    train_rows : int
+        Class-0 rows to fit with; the others calibrate.
+    test_rows : int
+        Class-1 rows to test with; the others are fitted with.
+    queries : int
+        Missing values of each feature that are looked up.
+    """
+
+    train_rows: int
+    test_rows: int
+    queries: int
+
+
+Loss = tuple[LogisticMissingness, LogisticMissingness]
+
+
+def loss(table: RealTable, share: float | None) -> Loss:
+    """φ_j(z) = expit(shift_j ± (z − m_j)/sd_j): all rising, and all falling.
+
+    The mean and the standard deviation are those of the whole data set. With a share
+    (experiment 2) the shift gives φ_j this mean over both classes; without one
+    (experiment 1) there is no shift.
+    """
+    slope = 1.0 / np.nanstd(table.X, axis=0)
+    if share is not None:
+        rising, falling = (
+            LogisticMissingness.from_proportion(table.X, s, share)
+            for s in (slope, -slope)
+        )
+        return rising, falling
+    mean = np.nanmean(table.X, axis=0)
+    return (
+        LogisticMissingness(-slope * mean, slope),
+        LogisticMissingness(slope * mean, -slope),
+    )
+
+
+def draw_run(
+    table: RealTable,
+    sizes: SplitSizes,
+    loss: Loss,
+    rng: np.random.Generator,
+    *,
+    corrected: bool,
+) -> Run:
+    """Split a data set and let its class-1 training rows lose entries."""
+    # 1. Split each class.
+    rows_0, rows_1 = (rng.permutation(rows) for rows in table.rows)
+    train, calibrating = np.split(rows_0, [sizes.train_rows])
+    testing, training = np.split(rows_1, [sizes.test_rows])
+    splits = (train, training, calibrating, testing)
+    parts = [table.X.T.take(rows, axis=1).T for rows in splits]
+    # 2. Fill the data set's own NaN: published, by means of each split. They tell the
+    # class; corrected, all splits take the means of the training rows of both classes.
+    if table.has_nan:
+        means = [np.nanmean(rows, axis=0) for rows in parts]
+        if corrected:
+            means = [np.nanmean(np.concatenate(parts[:2]), axis=0)] * len(parts)
+        pairs = zip(parts, means, strict=True)
+        parts = [np.where(np.isnan(rows), mean, rows) for rows, mean in pairs]
+    denominator, complete, calibration, test = parts
+    # 3. Lose entries of class 1, column by column, by their value before any scaling;
+    # whether φ_j rises or falls is left to chance.
+    rising, falling = loss
+    falls = rng.integers(0, 2, np.size(rising.coef)).astype(bool)
+    intercepts = np.where(falls, falling.intercept, rising.intercept)
+    slopes = np.where(falls, falling.coef, rising.coef)
+    numerator, lost, queried = complete.copy(order="F"), [], []
+    for j, log_odds in enumerate(zip(intercepts, slopes, strict=True)):
+        phi = LogisticMissingness(*log_odds)
+        numerator[:, j : j + 1] = corrupt(complete[:, j : j + 1], phi, rng)
+        # 4. Look some of them up.
+        lost.append(np.flatnonzero(np.isnan(numerator[:, j])))
+        n_queries = min(sizes.queries, len(lost[j]))
+        queried.append(rng.choice(lost[j], n_queries, replace=False))
+    # 5. Normalise by class 0 and what is left of class 1.
+    every = (numerator, complete, denominator, calibration, test)
+    centre = _means(denominator, numerator, lost)
+    for rows in every:
+        rows -= centre
+    scale = np.sqrt(_means(denominator, numerator, lost, power=2))
+    scale[scale == 0.0] = 1.0
+    for rows in every:
+        rows /= scale
+    revealed = np.full_like(complete, np.nan)
+    for j, rows in enumerate(queried):
+        revealed[rows, j] = complete[rows, j]
+    phi = LogisticMissingness(intercepts + slopes * centre, slopes * scale)
+    return Run(
+        table, phi, numerator, complete, denominator, calibration, revealed, test,
+        int(training[0]),
+    )  # fmt: skip
+
+
+def _means(
+    denominator: FloatArray,
+    numerator: FloatArray,
+    lost: Sequence[IntArray],
+    *,
+    power: int = 1,
+) -> FloatArray:
+    """Means of both classes' values or squares, column by column, without the lost."""
+    means = np.empty(len(lost))
+    for j, rows in enumerate(lost):
+        values = numerator[:, j].copy()
+        values[rows] = 0.0
+        columns = (np.ascontiguousarray(denominator[:, j]), values)
+        total = sum(each.sum() if power == 1 else each @ each for each in columns)
+        means[j] = total / (len(denominator) + len(values) - len(rows))
+    return means
+
+
+@cache
+def load_table(name: str, *, corrected: bool) -> RealTable:
+    """A data set; kept for the runs that follow."""
+    variant = "corrected" if corrected else "published"
+    X, y = LOADERS[name](variant=variant, return_X_y=True)
+    return RealTable(np.asfortranarray(X), y == 1)
+
+
+@cache
+def load_loss(name: str, share: float | None, *, corrected: bool) -> Loss:
+    """What a data set's class 1 loses; kept for the runs that follow."""
+    return loss(load_table(name, corrected=corrected), share)
+
+
+def power(
+    calibration: FloatArray, test: FloatArray, alpha: float, *, strict: bool
+) -> float:
+    """The share of the test scores beyond the binomial rule's threshold.
+
+    Published: from the threshold on (≥). Corrected: strictly above it, for which alone
+    the certificate is proved where scores may be tied.
+    """
+    cut = certified_threshold(calibration, alpha, REAL_DELTA)
+    beyond = test > cut if strict else test >= cut
+    return float(beyond.mean())
+
+
+@dataclass(frozen=True)
+class RealData(Procedure):
+    """Runs on a data set, by alpha or by the share that is missing.
+
+    Parameters
+    ----------
+    name : {"ctg", "fire", "weather"}
+    varies : {"alpha", "missing"}
+        Experiment 1, in which φ has no shift, or experiment 2.
+    sizes : SplitSizes
+    """
+
+    name: str
+    varies: Literal["alpha", "missing"]
+    sizes: SplitSizes
+
+    def unavailable(self) -> str | None:
+        """Say so where the file is not at hand."""
+        entry = next(e for e in datasets.available() if e.name == self.name)
+        if entry.path is not None:
+            return None
+        return (
+            f"{entry.file} is not at hand: `missratio data fetch {self.name}` says how "
+            "to get it."
+        )
+
+    def fingerprint(self, conditions: Conditions) -> str:
+        """The checksum of the table as it was read."""
+        table = load_table(self.name, corrected=conditions.corrects("data"))
+        state = hashlib.sha256(table.X.T.tobytes())
+        state.update(table.is_numerator.tobytes())
+        return state.hexdigest()
+
+    def draw(
+        self, share: float | None, runs: range, conditions: Conditions
+    ) -> list[Run]:
+        """Some runs, for a share that is to be missing or without a shift."""
+        corrected = conditions.corrects("data")
+        table = load_table(self.name, corrected=corrected)
+        models = load_loss(self.name, share, corrected=corrected)
+        key = "alpha" if share is None else f"missing {share:g}"
+        generators = [conditions.generator(self.name, key, number) for number in runs]
+        return [
+            draw_run(table, self.sizes, models, rng, corrected=corrected)
+            for rng in generators
+        ]
+
+    def measure(
+        self,
+        points: Sequence[float],
+        runs: range,
+        methods: Sequence[str],
+        conditions: Conditions,
+    ) -> dict[str, FloatArray]:
+        """Powers and errors of some runs; see `Procedure`."""
+        if self.varies == "alpha":
+            return self._outcomes(None, points, runs, methods, conditions)
+        parts = [
+            self._outcomes(share, [ALPHA], runs, methods, conditions)
+            for share in points
+        ]
+        return {m: np.concatenate([part[m] for part in parts], axis=1) for m in methods}
+
+    def _outcomes(
+        self,
+        share: float | None,
+        alphas: Sequence[float],
+        runs: range,
+        methods: Sequence[str],
+        conditions: Conditions,
+    ) -> dict[str, FloatArray]:
+        """What curves of the same fits share is fitted once."""
+        batch = Batch(self.draw(share, runs, conditions))
+        strict = conditions.corrects("threshold")
+        values = {m: np.full((len(runs), len(alphas)), np.nan) for m in methods}
+        for fit in set(map(fits_of, methods)):
+            scores = METHODS[fit](batch, conditions)
+            for number, (run, score) in enumerate(zip(batch.runs, scores, strict=True)):
+                if score is None or run.test is None:
+                    continue
+                calibration, test = score.at(run.calibration), score.at(run.test)
+                # The error: half of the class-0 rows calibrate, and half are fresh.
+                calibrating, fresh = np.array_split(calibration, 2)
+                for method in (m for m in methods if fits_of(m) == fit):
+                    rows = (
+                        (calibration, test) if method == fit else (calibrating, fresh)
+                    )
+                    values[method][number] = [
+                        power(*rows, alpha, strict=strict) for alpha in alphas
+                    ]
+        return values

@@ -1,0 +1,538 @@
+"""From ids to files: experiments run in parallel, resumed where they were left.
+
+A task that is finished is kept as a file of plain numbers beside what they depend on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import io
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
+from multiprocessing import parent_process
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from threadpoolctl import threadpool_limits
+
+import missratio
+from missratio._base.hints import did_you_mean, listed
+from missratio._base.threads import single_threaded
+from missratio._base.typing import FloatArray
+from missratio._files import write_whole
+from missratio.exceptions import DestinationError, Message, Remedy
+from missratio.reproduce.experiments import EXPERIMENTS, Experiment
+from missratio.reproduce.methods import VARIANTS, Conditions, Variant, fits_of
+from missratio.reproduce.results import Reproduction, Result
+
+FOLDER = ".tasks"
+ATTEMPTS = 3
+# As glibc's malloc.h has them.
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+
+Finished = tuple[dict[str, FloatArray], float]
+"""What a task gave: values of shape (n_runs, n_points), and seconds of computing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Some runs of an experiment, computed together.
+
+    Parameters
+    ----------
+    experiment : str
+        Its id.
+    points : tuple of float
+    runs : range
+    methods : tuple of str
+    conditions : Conditions
+    """
+
+    experiment: str
+    points: tuple[float, ...]
+    runs: range
+    methods: tuple[str, ...]
+    conditions: Conditions
+
+    @property
+    def size(self) -> int:
+        """How many runs at a point it makes."""
+        return len(self.runs) * len(self.points)
+
+    def identity(self, fingerprint: str) -> str:
+        """What the numbers depend on, the code and the data among it, as JSON."""
+        return json.dumps(
+            {
+                "experiment": self.experiment,
+                "points": self.points,
+                "runs": [self.runs.start, self.runs.stop],
+                "methods": self.methods,
+                "variant": self.conditions.variant,
+                "seed": self.conditions.seed,
+                "data": fingerprint,
+                "code": code_digest(),
+                "version": missratio.__version__,
+            }
+        )
+
+
+@cache
+def code_digest() -> str:
+    """A checksum of the library's sources and the version of NumPy.
+
+    What another version of the code computed is computed again.
+    """
+    state = hashlib.sha256(f"{missratio.__version__} {np.__version__}".encode())
+    root = Path(str(files("missratio")))
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] != "app":
+            state.update(path.read_bytes())
+    return state.hexdigest()
+
+
+def shard(folder: Path, task: Task, fingerprint: str) -> Path:
+    """The file of a finished task."""
+    digest = hashlib.sha256(task.identity(fingerprint).encode()).hexdigest()[:32]
+    return folder / FOLDER / f"{task.experiment}-{digest}.npz"
+
+
+def load_task(folder: Path, task: Task, fingerprint: str) -> Finished | None:
+    """What was finished before; None where nothing was, or it can't be read.
+
+    A file says itself what it is: that of another task is not believed. Nothing in it
+    is run, and a checksum tells damage.
+    """
+    try:
+        content = io.BytesIO(shard(folder, task, fingerprint).read_bytes())
+        with np.load(content, allow_pickle=False) as arrays:
+            values, seconds = arrays["values"], float(arrays["seconds"])
+            identity = str(arrays["identity"])
+    # Damage can raise anything, from zlib.error to MemoryError.
+    except Exception:
+        return None
+    shape = len(task.methods), len(task.runs), len(task.points)
+    sound = values.shape == shape and values.dtype == np.float64
+    if not sound or identity != task.identity(fingerprint):
+        return None
+    return dict(zip(task.methods, values, strict=True)), seconds
+
+
+def save_task(folder: Path, task: Task, fingerprint: str, finished: Finished) -> None:
+    """Keep what was finished."""
+    buffer, (values, seconds) = io.BytesIO(), finished
+    np.savez(
+        buffer,
+        values=np.stack([values[method] for method in task.methods]),
+        seconds=seconds,
+        identity=task.identity(fingerprint),
+    )
+    write_whole(shard(folder, task, fingerprint), buffer.getvalue())
+
+
+@cache
+def _keep_freed_memory() -> None:
+    """Let a process that only computes runs keep the memory that arrays let go of.
+
+    glibc returns large arrays to the system, which hands out zeroed pages for the next
+    ones: a seventh of the time of a run on the Weather data. Where the C library is
+    another, or the process is the user's own, nothing is changed.
+    """
+    if sys.platform == "linux" and parent_process() is not None:
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+        if mallopt is not None:
+            mallopt(M_MMAP_MAX, 0)
+            mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def compute(task: Task) -> tuple[Task, Finished]:
+    """Compute a task on one core, so that how many there are changes no digit."""
+    _keep_freed_memory()
+    began = time.process_time()
+    procedure = EXPERIMENTS[task.experiment].procedure
+    with single_threaded(), threadpool_limits(1, user_api="openmp"):
+        values = procedure.measure(
+            task.points, task.runs, task.methods, task.conditions
+        )
+    return task, (values, time.process_time() - began)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which runs of an experiment to make.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    methods : tuple of str
+    conditions : Conditions
+    runs : int, optional
+        How many; None for as many as the paper made, of slow methods for as many as fit
+        into the time set aside for them, and of curves past the paper for as many as
+        the experiment says.
+    """
+
+    experiment: Experiment
+    methods: tuple[str, ...]
+    conditions: Conditions
+    runs: int | None = None
+
+    def n_runs(self, method: str) -> int:
+        """How many runs are made of a method."""
+        experiment = self.experiment
+        past = method in experiment.beyond
+        limit = (experiment.beyond_runs if past else None) or experiment.runs
+        # A figure of one run stays one.
+        return limit if self.runs is None or limit == 1 else self.runs
+
+    def stages(self) -> list[tuple[list[Task], float | None]]:
+        """What is quick and computed together; what is slow; what is past the paper.
+
+        Each with the seconds in which its tasks are begun; None: until all are done.
+        """
+        experiment = self.experiment
+        past = [m for m in self.methods if m in experiment.beyond]
+        slow = [m for m in self.methods if m in experiment.slow_methods]
+        quick = tuple(m for m in self.methods if m not in past and m not in slow)
+        together = self._tasks(quick, experiment.runs_per_task) if quick else []
+        seconds = experiment.slow_seconds if self.runs is None else None
+        stages = (together, None), (self._single(slow), seconds)
+        return [*stages, (self._single(past), None)]
+
+    def tasks(self) -> list[Task]:
+        """The tasks of all stages."""
+        return [task for tasks, _ in self.stages() for task in tasks]
+
+    def _single(self, methods: Sequence[str]) -> list[Task]:
+        """Tasks of one run and one method's fits, all of a run before the next."""
+        groups: dict[str, list[str]] = {}
+        for method in methods:
+            groups.setdefault(fits_of(method), []).append(method)
+        tasks = [t for group in groups.values() for t in self._tasks(tuple(group), 1)]
+        return sorted(tasks, key=lambda task: task.runs.start)
+
+    def _tasks(self, methods: tuple[str, ...], size: int) -> list[Task]:
+        n_runs, name = self.n_runs(methods[0]), self.experiment.id
+        return [
+            Task(
+                name,
+                points,
+                range(start, min(start + size, n_runs)),
+                methods,
+                self.conditions,
+            )
+            for start in range(0, n_runs, size)
+            for points in self.experiment.blocks
+        ]
+
+    def result(self, finished: dict[Task, Finished]) -> Result:
+        """All values of the experiment, in an order that no process had a say in."""
+        x = self.experiment.x
+        values = {m: np.full((self.n_runs(m), len(x)), np.nan) for m in self.methods}
+        seconds: dict[str, float] = {}
+        for task in self.tasks():
+            if task in finished:
+                own, spent = finished[task]
+                columns = [x.index(point) for point in task.points]
+                for method in task.methods:
+                    rows = values[method][task.runs.start : task.runs.stop]
+                    rows[:, columns] = own[method]
+                first = task.methods[0]
+                seconds[first] = seconds.get(first, 0.0) + spent
+        return Result(self.experiment, self.conditions, values, seconds)
+
+
+def _nothing(*_: Any) -> None:
+    """Nobody wants to know."""
+
+
+def run_plans(
+    plans: Sequence[Plan],
+    folder: Path,
+    jobs: int = 1,
+    tick: Callable[[Task], None] = _nothing,
+) -> tuple[list[Result], int]:
+    """Compute all that is not finished yet, and keep it.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+    folder : Path
+        The folder to keep finished tasks in.
+    jobs : int
+        How many processes.
+    tick : callable
+        Told of every task that is done.
+
+    Returns
+    -------
+    results : list of Result
+    resumed : int
+        How many tasks had been finished before.
+    """
+    data = {
+        plan.experiment.id: plan.experiment.procedure.fingerprint(plan.conditions)
+        for plan in plans
+    }
+    stages = [plan.stages() for plan in plans]
+    quick = [task for first, *_ in stages for task in first[0]]
+    finished: dict[Task, Finished] = {}
+    resumed = 0
+    for tasks, seconds in [(quick, None), *(s for _, *rest in stages for s in rest)]:
+        todo, spent = [], 0.0
+        for task in tasks:
+            before = load_task(folder, task, data[task.experiment])
+            if before is None:
+                todo.append(task)
+            else:
+                resumed += 1
+                spent += before[1] / jobs
+                finished[task] = before
+                tick(task)
+        deadline = None if seconds is None else time.monotonic() + seconds - spent
+        for task, made in _computed(todo, jobs, deadline):
+            save_task(folder, task, data[task.experiment], made)
+            finished[task] = made
+            tick(task)
+    return [plan.result(finished) for plan in plans], resumed
+
+
+def _computed(
+    tasks: Sequence[Task], jobs: int, deadline: float | None
+) -> Iterator[tuple[Task, Finished]]:
+    """Compute tasks in any order; after the deadline begin none.
+
+    What a process was at when it was killed is begun again, a few times.
+    """
+
+    def begun(tasks: Sequence[Task]) -> Iterator[Task]:
+        for task in tasks:
+            if deadline is not None and time.monotonic() >= deadline:
+                return
+            yield task
+
+    done: set[Task] = set()
+    for attempt in range(1, ATTEMPTS + 1):
+        left = [task for task in tasks if task not in done]
+        try:
+            for task, made in _pool(jobs, timed=deadline is not None)(
+                delayed(compute)(task) for task in begun(left)
+            ):
+                done.add(task)
+                yield task, made
+        except TerminatedWorkerError as error:
+            if attempt == ATTEMPTS:
+                raise ChildProcessError(
+                    f"A process was killed {ATTEMPTS} times over, as happens where "
+                    f"memory runs out. Use fewer than {jobs} processes (--jobs): what "
+                    "is finished is kept."
+                ) from error
+        else:
+            return
+
+
+def _pool(jobs: int, *, timed: bool) -> Any:
+    return Parallel(
+        n_jobs=jobs,
+        return_as="generator_unordered",
+        batch_size=1,
+        pre_dispatch="n_jobs" if timed else "2 * n_jobs",
+    )
+
+
+def chosen(words: Sequence[str], choices: Sequence[str], what: str) -> list[str]:
+    """The choices that are meant, in their own order; an error for any other word.
+
+    Capitals don't matter.
+    """
+    by_lower = {choice.lower(): choice for choice in choices}
+    for word in words:
+        if word.lower() not in by_lower:
+            raise ValueError(
+                f"There is no {what} {word!r}.{did_you_mean(word, choices)} Choose "
+                f"from: {listed(choices)}."
+            )
+    wanted = {word.lower() for word in words}
+    return [choice for lower, choice in by_lower.items() if lower in wanted]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to reproduce, and how.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        Experiments; none stands for all whose data is at hand.
+    variant : {"published", "corrected"}
+    runs : int, optional
+        Of each experiment; None for as many as the paper made, and of iterative
+        imputation on the weather for as many as fit into half an hour.
+    methods : sequence of str
+        Curves; none stands for all of the paper's.
+    seed : int
+    jobs : int
+        Processes.
+    beyond : bool
+        Whether curves past the paper are added.
+    without : sequence of str
+        Curves to leave out.
+    """
+
+    ids: Sequence[str] = ()
+    variant: Variant = "published"
+    runs: int | None = None
+    methods: Sequence[str] = ()
+    seed: int = 0
+    jobs: int = 1
+    beyond: bool = False
+    without: Sequence[str] = ()
+
+    def plans(self) -> tuple[list[Plan], dict[str, str]]:
+        """What can be run, and of the rest why not.
+
+        Raises
+        ------
+        ValueError
+            For an id, a method or a variant that there isn't.
+        FileNotFoundError
+            Where an experiment was asked for by its id and its data is absent.
+        """
+        if self.variant not in VARIANTS:
+            raise ValueError(
+                f"variant must be one of {listed(VARIANTS)}: got {self.variant!r}."
+            )
+        ids = chosen(self.ids, list(EXPERIMENTS), "experiment")
+        curves = list(dict.fromkeys(m for e in EXPERIMENTS.values() for m in e.curves))
+        wanted = chosen(self.methods, curves, "method")
+        unwanted = chosen(self.without, curves, "method")
+        conditions = Conditions(self.variant, self.seed)
+        plans, skipped = [], {}
+        for experiment in (EXPERIMENTS[name] for name in ids or EXPERIMENTS):
+            why = experiment.procedure.unavailable()
+            if why is not None and ids:
+                raise FileNotFoundError(f"{experiment.id} can't be run: {why}")
+            offered = experiment.curves if self.beyond else experiment.methods
+            if wanted:
+                offered = tuple(m for m in experiment.curves if m in wanted)
+            methods = tuple(m for m in offered if fits_of(m) not in unwanted)
+            if why is not None:
+                if methods:
+                    skipped[experiment.id] = why
+            elif methods:
+                plans.append(Plan(experiment, methods, conditions, self.runs))
+            elif ids and (wanted or unwanted):
+                raise ValueError(
+                    f"{experiment.id} has no curve left, by what was said of "
+                    f"{listed(wanted or unwanted)}. It has: "
+                    f"{listed(experiment.curves)}."
+                )
+            elif ids:
+                raise ValueError(
+                    f"{experiment.id} is no figure of the paper. Add beyond=True "
+                    "(--beyond) to run it."
+                )
+        return plans, skipped
+
+
+def reproduce(
+    options: Options,
+    out: Path,
+    *,
+    command: str = "missratio reproduce",
+    force: bool = False,
+    announce: Callable[[dict[str, int]], None] = _nothing,
+    tick: Callable[[Task], None] = _nothing,
+) -> Reproduction:
+    """Run experiments and write their tables and figures, and a summary of all.
+
+    What was finished before under the same settings, by the same code and from the same
+    data is taken from the folder.
+
+    Parameters
+    ----------
+    options : Options
+    out : Path
+        The folder to write to.
+    command : str
+        For the summary.
+    force : bool
+        Whether results of another seed or variant in the folder are replaced, instead
+        of an error.
+    announce : callable
+        Told how many runs at points each experiment is going to make.
+    tick : callable
+        Told of every task that is done.
+    """
+    if find_spec("matplotlib") is None:
+        raise ModuleNotFoundError(
+            'Figures need matplotlib. Install it by pip install "missratio[report]".'
+        )
+    from missratio.reproduce.figures import figures
+
+    began = time.monotonic()
+    plans, skipped = options.plans()
+    if not force:
+        _check_folder(out, {"seed": options.seed, "variant": options.variant})
+    announce({p.experiment.id: sum(task.size for task in p.tasks()) for p in plans})
+    results, resumed = run_plans(plans, out, options.jobs, tick)
+    pages: dict[str, bytes] = {}
+    for result in results:
+        pages[f"{result.experiment.id}.parquet"] = result.as_parquet()
+        for name, formats in figures(result).items():
+            pages |= {f"{name}.{kind}": content for kind, content in formats.items()}
+    made = Reproduction(results, skipped, command, time.monotonic() - began)
+    record = {
+        "command": command,
+        "seed": options.seed,
+        "variant": options.variant,
+        "jobs": options.jobs,
+        "wall_seconds": made.wall_seconds,
+        "tasks_resumed": resumed,
+        "seconds": {each.experiment.id: each.seconds for each in results},
+        "skipped": skipped,
+    }
+    pages["summary.md"] = made.markdown().encode()
+    pages["summary.html"] = made.html().encode()
+    pages["results.json"] = json.dumps(made.as_json(), indent=1).encode()
+    pages["run.json"] = json.dumps(record, indent=1).encode()
+    for name, content in pages.items():
+        write_whole(out / name, content)
+    return made
+
+
+def _check_folder(out: Path, wanted: dict[str, Any]) -> None:
+    """Refuse a folder with results of another seed or variant."""
+    try:
+        record = json.loads((out / "run.json").read_text())
+    except (OSError, ValueError):
+        return
+    before = {name: record.get(name, value) for name, value in wanted.items()}
+    if before != wanted:
+        raise DestinationError(
+            Message(
+                "{folder} has the results of {found}, and {wanted} would replace them.",
+                facts={"folder": out, "found": before, "wanted": wanted},
+                remedies=("choose another folder", Remedy.OVERWRITE),
+            )
+        )
+
+
+def load_results(folder: Path) -> dict[str, Result]:
+    """Read back what `reproduce` wrote, by experiment."""
+    seconds = json.loads((folder / "run.json").read_text())["seconds"]
+    return {
+        name: Result.from_parquet(
+            EXPERIMENTS[name], folder / f"{name}.parquet", seconds[name]
+        )
+        for name in seconds
+    }

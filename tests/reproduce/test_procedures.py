@@ -1,0 +1,362 @@
+"""Runs are drawn as the paper says, and measured as fits one by one would be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from threadpoolctl import threadpool_limits
+
+import missratio as mr
+from missratio.datasets import simulations
+from missratio.reproduce import EXPERIMENTS, Conditions
+from missratio.reproduce.methods import METHODS, Batch, RealTable, stacked
+from missratio.reproduce.procedures import (
+    Boundary,
+    Simulated,
+    SplitSizes,
+    certified_excess,
+    certified_power,
+    certified_threshold,
+    draw_run,
+    load_table,
+    loss,
+    power,
+)
+from missratio.threshold import binomial_tail
+
+QUICK = ("M-KLIEP (known)", "M-KLIEP (learned)", "CC-KLIEP")
+POWERS = ["np_power", "naive_bayes", "diff_variance", "misspecification"]
+
+
+def test_a_split_uses_every_row_once():
+    X = np.arange(800.0)[:, None]
+    table = RealTable(X, np.arange(800) >= 300)
+    sizes, models = SplitSizes(150, 100, 20), loss(table, 0.0)
+    run = draw_run(table, sizes, models, np.random.default_rng(0), corrected=False)
+    parts = run.denominator, run.calibration, run.complete, run.test
+    assert [len(part) for part in parts] == [150, 150, 400, 100]
+    # Normalised: the smallest and the next tell the scale.
+    whole = np.sort(np.concatenate(parts).ravel())
+    np.testing.assert_allclose(np.diff(whole), whole[1] - whole[0])
+    assert max(part.max() for part in parts[:2]) < min(p.min() for p in parts[2:])
+
+
+def test_training_rows_are_normalised(make_run):
+    run = make_run()
+    both = np.concatenate([run.denominator, run.numerator])
+    np.testing.assert_allclose(np.nanmean(both, axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(np.nanstd(both, axis=0), 1.0)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_shift_gives_the_share_for_both_signs(table, share):
+    for phi in loss(table, share):
+        mean = np.nanmean(phi.missing_probability(table.X), axis=0)
+        np.testing.assert_allclose(mean, share, rtol=1e-8)
+
+
+def test_without_a_shift_phi_is_one_half_at_the_mean_and_rises_or_falls(table):
+    mean, spread = np.nanmean(table.X, axis=0), np.nanstd(table.X, axis=0)
+    at = np.stack([mean, mean + spread])
+    for phi, sign in zip(loss(table, None), (1, -1), strict=True):
+        expected = [[0.5] * 3, [expit(sign)] * 3]
+        np.testing.assert_allclose(phi.missing_probability(at), expected)
+
+
+def test_signs_are_drawn_for_each_column_and_run(make_run):
+    slopes = np.array([np.sign(make_run(number=i).phi.coef) for i in range(200)])
+    assert np.abs(slopes.mean(axis=0)).max() < 0.3
+    assert np.abs(np.corrcoef(slopes.T) - np.eye(3)).max() < 0.3
+
+
+@pytest.mark.parametrize("share", [None, 0.0, 0.7])
+def test_values_are_lost_as_often_as_the_runs_phi_says(make_run, share):
+    runs = [make_run(share=share, number=number) for number in range(30)]
+    lost = [np.isnan(run.numerator) for run in runs]
+    phi = [run.phi.missing_probability(run.complete) for run in runs]
+    excess = np.concatenate([own - p for own, p in zip(lost, phi, strict=True)])
+    # By value as well as in all: below and above the mean.
+    for part in (excess, excess[np.concatenate([run.complete for run in runs]) > 0]):
+        assert abs(part.mean()) < 4 * 0.5 / np.sqrt(part.size)
+
+
+def test_what_is_not_lost_stays_and_only_lost_values_are_looked_up(make_run):
+    run = make_run(queries=5)
+    lost, queried = np.isnan(run.numerator), ~np.isnan(run.revealed)
+    np.testing.assert_array_equal(run.numerator[~lost], run.complete[~lost])
+    np.testing.assert_array_equal(run.revealed[queried], run.complete[queried])
+    assert (queried.sum(axis=0) == 5).all()
+    assert lost[queried].all()
+    assert run.is_lossy
+
+
+def test_a_share_of_zero_loses_nothing(make_run):
+    run = make_run(share=0.0)
+    assert not run.is_lossy
+    assert np.isnan(run.revealed).all()
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+def test_nan_is_filled_by_means(corrected):
+    """Published, a mean of each split; corrected, one that doesn't tell the class."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (800, 1)) + 10.0 * (np.arange(800) >= 300)[:, None]
+    X[rng.random(800) < 0.3] = np.nan
+    table = RealTable(X, np.arange(800) >= 300)
+    sizes, models = SplitSizes(150, 100, 20), loss(table, 0.0)
+    run = draw_run(table, sizes, models, rng, corrected=corrected)
+    for part in (run.denominator, run.complete, run.calibration, run.test):
+        values, counts = np.unique(part, return_counts=True)
+        fill = values[counts.argmax()]
+        others = part[part != fill]
+        assert len(values) == 4
+        if corrected:
+            assert values[0] == fill or values[-1] == fill
+        else:
+            assert others.mean() == pytest.approx(fill)
+
+
+def test_the_same_generator_gives_the_same_run(make_run):
+    once, again, other = make_run(number=1), make_run(number=1), make_run(number=2)
+    np.testing.assert_array_equal(once.numerator, again.numerator)
+    assert once.seed == again.seed
+    assert not np.array_equal(once.test, other.test)
+    assert isinstance(once.phi, mr.LogisticMissingness)
+
+
+def simulated(name, n_rows=500, n_runs=3, **kwargs):
+    simulation = getattr(simulations, name)(**kwargs)
+    procedure = Simulated(name, lambda _: simulation, lambda _: n_rows)
+    return procedure.draw(0.0, range(n_runs), Conditions())
+
+
+def powers(method, runs):
+    made = METHODS[method](Batch(runs), Conditions())
+    return np.array([certified_power(*pair) for pair in zip(runs, made, strict=True)])
+
+
+@pytest.mark.parametrize("method", ["M-KLIEP", "CC-KLIEP"])
+@pytest.mark.parametrize("name", ["np_mixture", "naive_bayes"])
+def test_a_run_is_fitted_as_by_the_estimators(name, method):
+    runs = simulated(name)
+    phi = {1: runs[0].phi} if method == "M-KLIEP" else "ignore"
+    estimator = mr.KLIEP(missingness=phi, normalize="horvitz-thompson")
+    if name == "naive_bayes":
+        estimator = mr.NaiveBayesRatio(estimator)
+    scores = METHODS[method](Batch(runs), Conditions())
+    for run, score in zip(runs, scores, strict=True):
+        fitted = estimator.fit(*stacked(run.numerator, run.denominator))
+        np.testing.assert_allclose(score.coef, fitted.coef_, rtol=1e-6)
+        expected = fitted.predict_log_ratio(run.calibration)
+        assert np.ptp(score.at(run.calibration) - expected) < 1e-5
+
+
+def test_class_1_loses_rows_as_often_as_phi_says():
+    (run,) = simulated("np_mixture", n_rows=6000, n_runs=1)
+    lost, beyond = np.isnan(run.numerator).all(axis=1), run.complete[:, 1] > 2
+    assert lost.mean() == pytest.approx(0.9 * beyond.mean(), abs=0.01)
+    assert not lost[~beyond].any()
+
+
+@pytest.mark.parametrize("method", ["M-KLIEP", "True ratio"])
+def test_power_is_that_on_fresh_points(method):
+    runs = simulated("np_mixture")
+    fresh = runs[0].origin.numerator.sample(200_000, np.random.default_rng(9))
+    excesses = certified_excess(runs, method)
+    for made, excess in zip(powers(method, runs), excesses, strict=True):
+        assert made == pytest.approx((excess(fresh) > 0).mean(), abs=5e-3)
+
+
+@pytest.mark.parametrize("method", ["True ratio", "M-KLIEP", "CC-KLIEP"])
+def test_boundaries_are_where_scores_meet_their_thresholds(method):
+    boundary, heights = EXPERIMENTS["np_boundary"].procedure, [-2.0, 0.0, 2.0, 6.0]
+    assert isinstance(boundary, Boundary)
+    values = boundary.measure(heights, range(2), [method], Conditions())[method]
+    runs = boundary.simulated.draw(boundary.point, range(2), Conditions())
+    excesses = certified_excess(runs, method)
+    for x1, excess in zip(values, excesses, strict=True):
+        points = np.stack([x1, heights], axis=1)
+        np.testing.assert_allclose(excess(points), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", POWERS)
+def test_the_true_ratio_is_the_most_powerful(name):
+    experiment = EXPERIMENTS[name]
+    point = experiment.x[-1]
+    values = experiment.procedure.measure(
+        [point], range(40), experiment.methods, Conditions()
+    )
+    means = {method: own.mean() for method, own in values.items()}
+    assert means["True ratio"] > means["M-KLIEP"] > means["CC-KLIEP"]
+
+
+def test_m_kliep_comes_nearer_the_true_parameter():
+    experiment = EXPERIMENTS["msd_5dim"]
+    values = experiment.procedure.measure(
+        [1500.0], range(10), experiment.methods, Conditions()
+    )
+    assert values["M-KLIEP"].mean() < 0.02 < 0.06 < values["CC-KLIEP"].mean()
+
+
+def test_a_joint_fit_knows_what_naive_bayes_does_not():
+    runs = simulated("naive_bayes", n_rows=1000, n_runs=5, rho=0.9)
+    joint, product = (powers(m, runs) for m in ("Joint M-KLIEP", "M-KLIEP"))
+    assert joint.mean() > product.mean() + 0.2
+    assert joint.mean() < runs[0].origin.oracle_power(0.1) + 0.01
+
+
+def test_weighted_trees_have_power_and_no_more_than_the_oracle():
+    runs = simulated("diff_variance", n_rows=300, n_runs=2)
+    with threadpool_limits(1):
+        made = powers("Weighted trees", runs)
+    oracle = runs[0].origin.oracle_power(0.1)
+    assert made.mean() > 0.5 * oracle
+    assert (made < oracle + 0.05).all()
+
+
+def test_products_find_a_quadratic_ratio():
+    runs = simulated("diff_variance", n_rows=1000, n_runs=10)
+    methods = ("True ratio", "Joint M-KLIEP with products", "M-KLIEP")
+    truth, products, linear = (powers(m, runs).mean() for m in methods)
+    assert linear < products < truth + 0.005
+
+
+def test_thresholds_are_the_classifiers(make_run):
+    run = make_run("corrected")
+    ratio = mr.NaiveBayesRatio().fit(*stacked(run.complete, run.denominator))
+    classifier = mr.NeymanPearsonClassifier(ratio, alpha=0.2, delta=0.05)
+    expected = classifier.calibrate(run.calibration).threshold_
+    scores = ratio.decision_function(run.calibration)
+    # The classifier moves its threshold up by what rounding may do.
+    assert 0 <= expected - certified_threshold(scores, 0.2, 0.05) < 1e-5
+    # Too few rows certify nothing, and nothing is classified as class 1.
+    assert np.isinf(certified_threshold(scores[:10], 0.1, 0.1))
+
+
+def test_half_of_the_rows_calibrate_and_the_other_half_is_fresh(fire_file):
+    """By chance alone, the error is that of the order statistic on fresh rows."""
+    procedure = EXPERIMENTS["fire_vary_alpha"].procedure
+    procedure = replace(procedure, sizes=SplitSizes(100, 50, 5))
+    method = "Type I error: M-KLIEP (known)"
+    errors = procedure.measure([0.1], range(200), [method], Conditions("corrected"))
+    n_rows = (400 - 100) // 2
+    expected = binomial_tail(n_rows, 0.1, 0.05) / (n_rows + 1)
+    spread = errors[method].std() / np.sqrt(200)
+    assert abs(errors[method].mean() - expected) < 1 / n_rows + 4 * spread
+
+
+def test_published_counts_scores_at_the_threshold_and_corrected_does_not():
+    calibration, test = np.repeat([0.0, 1.0], [180, 20]), np.repeat([0.0, 1.0], 50)
+    assert power(calibration, test, 0.2, strict=False) == 1.0
+    assert power(calibration, test, 0.2, strict=True) == 0.5
+
+
+def test_too_few_calibration_rows_give_no_power():
+    assert power(np.arange(5.0), np.arange(10.0), 0.1, strict=False) == 0.0
+
+
+@pytest.mark.parametrize("variant", ["published", "corrected"])
+@pytest.mark.parametrize("name", ["fire_vary_alpha", "fire_vary_missing"])
+def test_fire_runs_on_a_table_of_the_documented_columns(fire_file, name, variant):
+    experiment = EXPERIMENTS[name]
+    assert experiment.procedure.unavailable() is None
+    procedure = replace(experiment.procedure, sizes=SplitSizes(200, 50, 10))
+    values = procedure.measure(
+        experiment.x[1:3], range(2), experiment.methods, Conditions(variant)
+    )
+    assert set(values) == set(experiment.methods)
+    for own in values.values():
+        assert own.shape == (2, 2)
+        assert ((own >= 0) & (own <= 1)).all()
+
+
+def test_fire_has_the_papers_sizes():
+    sizes = EXPERIMENTS["fire_vary_alpha"].procedure.sizes
+    assert 44_757 - sizes.train_rows == 24_757
+    assert 17_873 - sizes.test_rows == 12_873
+    assert sizes.queries == 50
+    assert EXPERIMENTS["fire_vary_missing"].procedure.sizes.queries == 10
+
+
+def test_the_fingerprint_is_of_values_and_classes(fire_file):
+    procedure = EXPERIMENTS["fire_vary_alpha"].procedure
+    published, corrected = (
+        procedure.fingerprint(Conditions(variant))
+        for variant in ("published", "corrected")
+    )
+    assert published != corrected
+    assert procedure.fingerprint(Conditions(seed=1)) == published
+
+
+def test_without_its_file_an_experiment_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("MISSRATIO_DATA", str(tmp_path))
+    why = EXPERIMENTS["fire_vary_alpha"].procedure.unavailable()
+    assert "smoke_detection_iot.csv" in why
+    assert "missratio data fetch fire" in why
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("variant", "controlled", "calibration"),
+    [("published", 474, 237), ("corrected", 471, 234)],
+)
+def test_ctg_has_the_papers_sizes(variant, controlled, calibration):
+    procedure = EXPERIMENTS["ctg_vary_alpha"].procedure
+    table = load_table("ctg", corrected=variant == "corrected")
+    assert [len(rows) for rows in table.rows] == [controlled, 1655]
+    run = procedure.draw(None, range(1), Conditions(variant))[0]
+    parts = run.denominator, run.calibration, run.numerator, run.test
+    assert [len(part) for part in parts] == [237, calibration, 1555, 100]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("variant", ["published", "corrected"])
+def test_weights_beat_complete_cases_on_the_data_sets(variant):
+    for name, point, runs in [
+        ("ctg_vary_missing", 0.8, 20),
+        ("weather_vary_missing", 0.5, 1),
+    ]:
+        values = EXPERIMENTS[name].procedure.measure(
+            [point], range(runs), QUICK, Conditions(variant)
+        )
+        means = {method: own.mean() for method, own in values.items()}
+        assert means["CC-KLIEP"] < means["M-KLIEP (learned)"]
+        assert means["CC-KLIEP"] < means["M-KLIEP (known)"]
+
+
+@pytest.mark.data
+def test_points_of_alpha_share_their_runs():
+    procedure = EXPERIMENTS["ctg_vary_alpha"].procedure
+    values = procedure.measure([0.05, 0.1, 0.3], range(3), QUICK, Conditions())
+    alone = procedure.measure([0.1], range(1, 2), QUICK, Conditions())
+    for method in QUICK:
+        assert (np.diff(values[method], axis=1) >= 0).all()
+        np.testing.assert_allclose(alone[method][0, 0], values[method][1, 1])
+
+
+@pytest.mark.data
+def test_each_correction_changes_what_it_mends_and_nothing_else():
+    procedure = EXPERIMENTS["ctg_vary_missing"].procedure
+
+    def values(variant):
+        return procedure.measure([0.6], range(4), QUICK, Conditions(variant))
+
+    published = values("published")
+    learning = values("learning")
+    known, learned = QUICK[:2]
+    np.testing.assert_array_equal(learning[known], published[known])
+    assert (learning[learned] != published[learned]).any()
+    # The number of rows differs, and with it every split.
+    assert (values("data")[known] != published[known]).any()
+    strict = values("threshold")
+    assert all((strict[method] <= published[method]).all() for method in QUICK)
+
+
+def test_corrections_leave_simulations_alone():
+    experiment = EXPERIMENTS["naive_bayes"]
+    both = [
+        experiment.procedure.measure([0.5], range(3), ["M-KLIEP"], Conditions(variant))
+        for variant in ("published", "corrected")
+    ]
+    np.testing.assert_array_equal(both[0]["M-KLIEP"], both[1]["M-KLIEP"])

@@ -137,6 +137,16 @@ def _right_table(
             return setting, Z, truth
 
 
+def accused(n: int, d: int, share: float, logistic: bool, seed: int) -> bool:
+    """Whether any test speaks against a right φ of so many values missing a column."""
+    rng = np.random.default_rng([seed, n, d])
+    Z = rows_of(n, d, 0.5, "normal", rng)
+    slopes = np.where(np.arange(d) % 2, 1.0, -1.0) * logistic
+    truth = mr.LogisticMissingness.from_proportion(Z, slopes, share)
+    checks = learn(mr.corrupt(Z, truth, rng), None).checks
+    return any(check.failed for check in checks if check.p_value is not None)
+
+
 def right_form(seed: int, delta: float = 0.05, *, look_ups: bool = True) -> Outcome:
     """Learn a logistic φ, and look at its band and its tests."""
     rng = np.random.default_rng([1, seed])

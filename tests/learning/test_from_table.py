@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from optional_packages import optional
-from scipy.stats import binomtest
+from scipy.stats import binomtest, hypergeom
 
 import missratio as mr
 from missratio.learning import MissingnessWarning, compare_classes
 from missratio.learning._evidence import fit_evidence
 from missratio.learning._instruments import predict_columns
+from missratio.learning._overidentified import Residuals
 from missratio.learning._scores import ScoredTable
 from missratio.learning._shadow import ShadowEvidence, solve_moments
 from missratio.weights import inverse_probability_weights
@@ -246,8 +247,8 @@ def test_a_right_phi_of_whole_rows_passes_its_tests():
 
 def test_a_phi_of_whole_rows_that_depends_on_another_column_is_found():
     rng = np.random.default_rng(0)
-    Z = simulation.rows_of(4000, 4, 0.7, "normal", rng)
-    lost = rng.uniform(size=4000) < 1.0 / (1.0 + np.exp(0.5 - Z[:, 3] - Z[:, 0]))
+    Z = simulation.rows_of(10_000, 4, 0.7, "normal", rng)
+    lost = rng.uniform(size=10_000) < 1.0 / (1.0 + np.exp(0.5 - Z[:, 3] - Z[:, 0]))
     table = pd.DataFrame(Z, columns=["age", "height", "weight", "sugar"])
     table.loc[lost, "sugar"] = np.nan
     with pytest.warns(MissingnessWarning, match="more often where age is high"):
@@ -259,6 +260,67 @@ def test_a_wrong_form_of_whole_rows_is_found():
     tests = [c for checks in found for c in checks if c.kind == "form"]
     assert len(tests) > 1
     assert all(check.failed for check in tests)
+
+
+# Rare blanks
+
+
+def accused(X):
+    """The tests that speak against the φ that a table teaches."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissingnessWarning)
+        checks = mr.learn_missingness(X).checks
+    return [check for check in checks if check.failed and check.p_value is not None]
+
+
+@pytest.mark.parametrize(("n", "d", "share"), [(300, 5, 0.01), (1400, 20, 0.04)])
+def test_rare_blanks_at_random_are_accused_of_nothing(n, d, share):
+    # A pair is expected to be missing together twice, and is not, or only once.
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        Z = simulation.rows_of(n, d, 0.5, "normal", rng)
+        X = np.where(rng.uniform(size=Z.shape) < share, np.nan, Z)
+        assert accused(X) == []
+
+
+def test_rare_blanks_that_exclude_each_other_are_found():
+    # No pair shows it: all the other columns together do.
+    rng = np.random.default_rng(0)
+    Z = simulation.rows_of(1400, 20, 0.5, "normal", rng)
+    chosen = rng.integers(20, size=1400), rng.uniform(size=1400) < 20 * 0.04
+    X = np.where((np.arange(20) == chosen[0][:, None]) & chosen[1][:, None], np.nan, Z)
+    found = accused(X)
+    assert "more often where other columns are observed" in found[0].sentence
+
+
+def test_rare_blanks_that_go_together_are_found():
+    rng = np.random.default_rng(0)
+    Z = simulation.rows_of(1400, 6, 0.5, "normal", rng)
+    lost = rng.uniform(size=Z.shape) < 0.03
+    lost[:, :2] |= (rng.uniform(size=1400) < 0.01)[:, None]
+    found = accused(np.where(lost, np.nan, Z))
+    assert {check.feature for check in found} == {"0", "1"}
+    assert all("more often where" in check.sentence for check in found)
+
+
+@pytest.mark.parametrize("lost_rows", [0, 1, 14, 25])
+def test_the_tail_of_a_count_is_fishers(lost_rows):
+    # Values at random: which rows miss both is a draw without replacement.
+    n, blank, other = 2000, 120, 100
+    z = np.random.default_rng(0).normal(size=n)
+    function = np.zeros(n)
+    function[:lost_rows] = function[n - other + lost_rows :] = 1.0
+    residuals = Residuals(
+        np.full(n - blank, np.log(blank / (n - blank))),
+        z[None, blank:],
+        np.arange(blank, n),
+        np.column_stack([np.ones(n), z]),
+    )
+    f = (function - function.mean())[:, None]
+    _, p_value, _ = residuals.others(f, f**2, np.ones(1, dtype=bool))
+    law = hypergeom(n, other, blank)
+    exact = 2 * min(law.cdf(lost_rows), law.sf(lost_rows - 1))
+    assert 0.5 < p_value / exact < 3.0
 
 
 # Bands and tests: the smoke of what `make validity` simulates

@@ -165,6 +165,30 @@ def test_a_right_phi_is_hardly_ever_warned_of(tables):
     assert binomtest(failed, len(tables), 0.01, "greater").pvalue > 1e-3
 
 
+@pytest.mark.parametrize(
+    ("n", "d", "repeats"),
+    [
+        (300, 5, 30),
+        (300, 20, 12),
+        (300, 60, 3),
+        (1400, 5, 30),
+        (1400, 20, 12),
+        (1400, 60, 3),
+        (5000, 5, 20),
+        (5000, 20, 5),
+        (5000, 60, 2),
+    ],
+)
+def test_innocent_tables_are_not_accused_however_rare_their_blanks(n, d, repeats):
+    counts = [
+        table.accused(n, d, share, logistic, seed)
+        for share in (0.01, 0.04, 0.1, 0.3)
+        for logistic in (False, True)
+        for seed in range(repeats)
+    ]
+    assert binomtest(sum(counts), len(counts), 0.01, "greater").pvalue > 1e-3
+
+
 @pytest.mark.parametrize("law", ["normal", "lognormal"])
 @pytest.mark.parametrize("form", ["step", "tail", "U"])
 def test_a_wrong_form_is_warned_of_in_every_table(form, law):

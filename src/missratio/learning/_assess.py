@@ -266,12 +266,14 @@ def _from_tests(tests: Overidentification, name: str, told: str) -> list[_Findin
 
 def _dependence(name: str, place: int, direction: float, names: Sequence[str]) -> str:
     """In words: a feature that goes missing with a function of another column."""
-    other = names[place % len(names)]
+    other = f"{names[place % len(names)]} is"
     sides = ("high", "low") if place < len(names) else ("missing", "observed")
+    if place == 2 * len(names):
+        other = "other columns are"
     side = sides[0] if direction > 0.0 else sides[1]
     return (
-        f"{name}: it goes missing more often where {other} is {side} than its own "
-        "value explains."
+        f"{name}: it goes missing more often where {other} {side} than its own value "
+        "explains."
     )
 
 

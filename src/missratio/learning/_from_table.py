@@ -58,6 +58,7 @@ def fit_features(
     evidence: list[Evidence | None],
     fitted: dict[int, tuple[FloatArray, Evidence]],
     listener: Any = None,
+    test: bool = True,
 ) -> dict[int, TableFit]:
     """Learn φ of every feature that the other columns could teach.
 
@@ -70,6 +71,8 @@ def fit_features(
         By feature: parameters from looked-up values, intercepts not corrected.
     listener : task, or None
         Whose callbacks are told of every few features.
+    test : bool
+        Whether to test what was learned.
     """
     scored = ScoredTable.of(table)
     together = shared_masks(scored.missing)
@@ -79,11 +82,14 @@ def fit_features(
         return {}
     features = scored.prediction_features()
     predicted = predict_columns(features, scored, columns, usable[columns])
-    # For tests: what a column's skewness doesn't blur.
-    features = scored.test_features()
-    ranked = predict_columns(features, scored, columns, usable[columns], TEST_FIT_ROWS)
-
-    squares = features**2
+    width = table.shape[1]
+    if test:
+        # What a column's skewness doesn't blur.
+        features = scored.test_features()
+        chosen = columns, usable[columns], TEST_FIT_ROWS
+        ranked = predict_columns(features, scored, *chosen)
+        features = features[:, : 2 * width]
+        squares = features**2
 
     def fit(i: int) -> TableFit:
         j = int(columns[i])
@@ -93,7 +99,8 @@ def fit_features(
         found, instruments = _fit_feature(
             scored, j, values, predicted[:, i], own, fitted.get(j)
         )
-        if equivalent_lookups(found.shadow, found.theta)[0] < TESTABLE:
+        worth = equivalent_lookups(found.shadow, found.theta)[0]
+        if not test or worth < TESTABLE:
             return found
         coordinates = found.shadow.coordinates
         residuals = Residuals(
@@ -102,10 +109,11 @@ def fit_features(
             scored.order[j],
             instruments,
         )
-        usable_here = usable[j].copy()
-        usable_here[-1] = False
+        # The constant is no function of another column.
+        others = usable[j, : 2 * width]
+        lost = scored.missing[:, others[width:]].sum(axis=1).astype(np.float64)
         tests = overidentification(
-            residuals, ranked[:, i], features, squares, usable_here
+            residuals, ranked[:, i], features, squares, others, lost
         )
         return replace(found, tests=tests)
 
@@ -222,8 +230,14 @@ def equivalent_lookups(shadow: ShadowEvidence, theta: FloatArray) -> FloatArray:
     ndarray of shape (n_columns,)
     """
     standard = shadow.coordinates.standardise(theta)
-    information = shadow.information(standard)
-    odds = shadow.odds(standard) * shadow.counts
+    odds = shadow.odds(standard)
+    # By φ: the few rows that went missing may show no spread at all.
+    size = len(shadow.missing_sum)
+    spread = (odds * (1.0 + odds)) @ shadow.squares.reshape(len(odds), -1)
+    slopes = shadow.slopes(odds)
+    inverse = np.linalg.pinv(spread.reshape(size, size), hermitian=True)
+    information = slopes.T @ inverse @ slopes
+    odds = odds * shadow.counts
     values = shadow.design[1:]
     mean = values @ odds / odds.sum()
     variance = ((values - mean[:, None]) ** 2) @ odds / odds.sum()

@@ -287,7 +287,7 @@ def _learn_features(
     fitted = fit_lookups(evidence, method, names)
     taught: dict[int, TableFit] = {}
     if from_table and len(names) > 1:
-        taught = fit_features(values, evidence, fitted, listener)
+        taught = fit_features(values, evidence, fitted, listener, check)
     _check_taught(evidence, fitted, taught, names)
     # 2. Parameters, feature by feature.
     intercept, coef = np.full(len(names), -np.inf), np.zeros(len(names))

@@ -111,8 +111,8 @@ for ax in axes.flat:
 # %%
 # Two classifiers can be compared by what they certify. Both are fitted to the same
 # rows and scored on fresh ones; the band is of the power at the certified threshold.
-# `compare_np_roc` asks for more: which of the two has more power at equal errors? The
-# errors are known from calibration rows only, and these are too few here to be sure.
+# `compare_np_roc` asks for more: which of the two has more power at equal errors? Both
+# have scored the same rows, so what they have in common cancels.
 
 from sklearn.ensemble import HistGradientBoostingClassifier
 

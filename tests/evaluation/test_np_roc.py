@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
-from scipy.stats import binomtest
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom, binomtest
 
 import missratio as mr
 from missratio import compare_np_roc, np_roc
@@ -110,12 +110,26 @@ def test_the_curve_is_a_table_too(scores):
         assert frame["power"].to_list() == roc.power.tolist()
 
 
+def curve(rows, direction, **options):
+    """The curve of a linear score of rows of two classes."""
+    direction = np.asarray(direction) / np.linalg.norm(direction)
+    return np_roc(*(each @ direction for each in rows), **options)
+
+
+def gaussian_rows(seed, n_rows=600):
+    """Two classes in the plane that the first column alone tells apart."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_rows, 2)), rng.normal([1.5, 0.0], 1.0, (n_rows, 2))
+
+
 def test_of_two_classifiers_the_better_is_found(scores):
     controlled, other = scores
     good = np_roc(controlled, other + 1.0, alphas=LEVELS, name="good")
     bad = np_roc(controlled, other - 1.0, alphas=LEVELS, name="bad")
     found = compare_np_roc(good, bad)
-    np.testing.assert_array_equal(found.difference, good.power - bad.power)
+    truth = ndtr(2.5 + ndtri(LEVELS)) - ndtr(0.5 + ndtri(LEVELS))
+    assert np.abs(found.difference - truth).max() < 0.1
+    assert ((found.low < found.difference) & (found.difference < found.high)).all()
     assert found.a_better[5:].all()
     assert not found.b_better.any()
     swapped = compare_np_roc(bad, good)
@@ -125,48 +139,64 @@ def test_of_two_classifiers_the_better_is_found(scores):
     assert not same.b_better.any()
 
 
+def test_a_small_difference_is_found_on_the_same_rows():
+    # Powers of .586 and .524 at a type I error of .1.
+    told = 0
+    for seed in range(12):
+        rows = gaussian_rows(seed, 2000)
+        better, worse = (curve(rows, v, alphas=[0.1]) for v in ([1, 0], [2, 1]))
+        told += compare_np_roc(better, worse).a_better[0]
+    assert told >= 10
+
+
+def test_sorted_scores_are_not_taken_for_scores_of_the_same_rows():
+    # Sorted, the two curves would seem to have nearly everything in common.
+    rows = gaussian_rows(0)
+    one, two = (
+        [np.sort(each @ direction) for each in rows] for direction in ([1, 1], [1, -1])
+    )
+    options = {"alphas": [0.1]}
+    ordered = compare_np_roc(np_roc(*one, **options), np_roc(*two, **options))
+    mixed = np.random.default_rng(0).permutation(len(one[0]))
+    shuffled = np_roc(*(each[mixed] for each in one), **options)
+    apart = compare_np_roc(shuffled, np_roc(*two, **options))
+    assert ordered.high - ordered.low > 0.8 * (apart.high - apart.low)
+
+
+def test_a_handful_of_rows_tells_nothing():
+    rows = gaussian_rows(0, 60)
+    found = compare_np_roc(
+        *(curve(rows, v, alphas=[0.05, 0.3]) for v in ([1, 0], [0, 1]))
+    )
+    assert (found.low[0], found.high[0]) == (-1.0, 1.0)
+    assert found.a_better.tolist() == [False, True]
+
+
 @pytest.mark.parametrize("weighted_rows", [False, True])
-def test_equal_scores_are_not_told_apart(weighted_rows):
-    # Fresh rows for either: the luck of calibration is no difference of scores.
-    repeats, delta, told = 200, 0.1, 0
+@pytest.mark.parametrize("paired", [False, True])
+def test_scores_of_equal_power_are_not_told_apart(weighted_rows, paired):
+    repeats, delta, told = 60, 0.1, np.zeros(3)
     for seed in range(repeats):
-        rng = np.random.default_rng(seed)
-
-        def curve(rng=rng):
-            controlled, weights, bound = rng.normal(size=400), None, None
+        first = gaussian_rows(seed)
+        second = first if paired else gaussian_rows([seed, 1])
+        curves = []
+        for rows, direction in ((first, [1, 0.5]), (second, [1, -0.5])):
+            options = {"alphas": [0.05, 0.1, 0.3], "delta": delta}
             if weighted_rows:
-                phi, bound = 0.6 * (controlled > 0), 2.5
-                weights = (rng.uniform(size=400) >= phi) / (1 - phi)
-            return np_roc(
-                controlled,
-                rng.normal(1.5, 1, 4000),
-                alphas=[0.05, 0.1, 0.2, 0.4],
-                delta=delta,
-                weights=weights,
-                bound=bound,
-                random_state=rng,
-            )
-
-        found = compare_np_roc(curve(), curve())
-        told += (found.a_better | found.b_better).any()
-    assert told <= delta * repeats
+                phi = 0.6 * (rows[0][:, 0] > 0)
+                there = np.random.default_rng(seed).uniform(size=len(phi)) >= phi
+                options |= {"weights": there / (1 - phi), "bound": 2.5}
+            curves.append(curve(rows, direction, **options))
+        found = compare_np_roc(*curves)
+        told += found.a_better | found.b_better
+    assert (binom.sf(told - 1, repeats, delta) > 1e-3).all()
 
 
-def test_scores_of_unequal_power_are_told_apart():
-    rng = np.random.default_rng(0)
-    controlled = rng.normal(size=2000)
-    good, bad = (
-        np_roc(controlled, rng.normal(shift, 1, 2000), alphas=[0.1, 0.2])
-        for shift in (1.5, 1.0)
-    )
-    assert compare_np_roc(good, bad).a_better.all()
+def test_curves_with_another_delta_are_not_compared(scores):
     with pytest.raises(ValueError, match="same delta"):
-        compare_np_roc(good, np_roc(controlled, [1.0], alphas=[0.1, 0.2], delta=0.2))
-    unbounded = np_roc(
-        controlled, [1.0], alphas=[0.1, 0.2], weights=np.ones(2000), rule="auto"
-    )
-    with pytest.raises(ValueError, match="have no bound"):
-        compare_np_roc(good, unbounded)
+        compare_np_roc(
+            *(np_roc(*scores, alphas=[0.1], delta=delta) for delta in (0.1, 0.2))
+        )
 
 
 def test_curves_at_other_levels_are_not_compared(scores):

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binom
 
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.classifier import sorted_scores
 from missratio.evaluation._metrics import exact_interval
-from missratio.threshold import (
-    CalibrationSample,
-    Rule,
-    binomial_tail,
-    check_levels,
-    make_rule,
-)
+from missratio.threshold import CalibrationSample, Rule, check_levels, make_rule
+from missratio.weights import effective_sample_size
 
+# Of the rows, for a comparison of two curves.
+RESAMPLES = 1000
+# Rows below which a resampled tail tells nothing.
+FEWEST = 10
 LEVELS = tuple(np.linspace(0.005, 0.5, 100).tolist())
 
 
@@ -46,7 +44,7 @@ class NPROC:
     sample : CalibrationSample
         The controlled class's scores, for `compare_np_roc`.
     other : ndarray of shape (n_other,)
-        The other class's scores, sorted.
+        The other class's scores.
     """
 
     alpha: FloatArray
@@ -141,7 +139,8 @@ def np_roc(
     """
     sample = _sample(controlled_scores, weights, bound, random_state)
     chooser = make_rule(rule, training=training, complete=sample.masses is None)
-    return _curve(sample, sorted_scores(other_scores), alphas, delta, chooser, name)
+    other = np.asarray(other_scores, dtype=np.float64)
+    return _curve(sample, other, alphas, delta, chooser, name)
 
 
 def _sample(
@@ -177,7 +176,7 @@ def _curve(
     thresholds = np.array(
         [np.inf if c.threshold is None else c.threshold for c in chosen]
     )
-    above = len(other) - np.searchsorted(other, thresholds, side="right")
+    above = len(other) - np.searchsorted(sorted_scores(other), thresholds, "right")
     bands = [exact_interval(int(n), len(other), 1.0 - delta) for n in above]
     return NPROC(
         levels,
@@ -201,37 +200,66 @@ class NPROCComparison:
     ----------
     alpha : ndarray of shape (n_levels,)
     difference : ndarray of shape (n_levels,)
-        Power of a less that of b, at their certified thresholds.
-    a_better, b_better : ndarray of bool of shape (n_levels,)
-        Where it is shown, with confidence 1 − δ at each level, that the score has more
-        power at a type I error of α.
+        Power of a less that of b, where the type I error of each is α.
+    low, high : ndarray of shape (n_levels,)
+        An interval of confidence 1 − δ for it at each level; from −1 to 1 where too few
+        rows tell.
     """
 
     alpha: FloatArray
     difference: FloatArray
-    a_better: BoolArray
-    b_better: BoolArray
+    low: FloatArray
+    high: FloatArray
+
+    @property
+    def a_better(self) -> BoolArray:
+        """Where a has more power."""
+        better: BoolArray = self.low > 0.0
+        return better
+
+    @property
+    def b_better(self) -> BoolArray:
+        """Where b has more power."""
+        better: BoolArray = self.high < 0.0
+        return better
 
 
-def compare_np_roc(a: NPROC, b: NPROC) -> NPROCComparison:
+def compare_np_roc(
+    a: NPROC, b: NPROC, *, random_state: int | None = 0
+) -> NPROCComparison:
     """Compare two classifiers' scores at each level of the type I error.
 
     The question is which score has more power where its type I error is α. Comparing
-    two thresholds would not answer it, because these also differ by the luck of their
-    calibration rows. A score is better if a lower bound on its power exceeds an upper
-    bound on the other's. Both bounds allow for the calibration rows and the other
-    class's rows; each of the eight bounds involved fails with probability at most δ/8.
-    So at each level two scores of equal power are called different with probability at
-    most δ, whether or not they were measured on the same rows.
+    two certified thresholds would not answer it, because these also differ by the luck
+    of their calibration rows. Intervals are a bootstrap's percentiles, which allow for
+    the calibration rows and the other class's rows. If both classifiers have scored the
+    same rows, in the same order, these are drawn together: what both have in common
+    cancels. At each level scores of equal power are called different with probability
+    about δ at most. Weights are taken to be right.
 
     Parameters
     ----------
     a, b : NPROC
-        At the same levels and δ.
+        At the same levels and δ. Curves of as many rows with the same weights count as
+        scores of the same rows, unless both are sorted; all others as independent.
+    random_state : int, optional
 
     Returns
     -------
     NPROCComparison
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(0, 1, (2000, 2)), rng.normal(1.2, 1, (2000, 2))]
+    >>> one, both = (
+    ...     mr.np_roc(*(rows @ weights for rows in X), alphas=[0.1])
+    ...     for weights in ([1, 0], [1, 1])
+    ... )
+    >>> mr.evaluation.compare_np_roc(both, one).a_better
+    array([ True])
     """
     if not np.array_equal(a.alpha, b.alpha):
         raise ValueError("Both curves must have the same levels alpha.")
@@ -239,48 +267,61 @@ def compare_np_roc(a: NPROC, b: NPROC) -> NPROCComparison:
         raise ValueError(
             f"Both curves must have the same delta: got {a.delta} and {b.delta}."
         )
-    least_a, most_a = _power_limits(a)
-    least_b, most_b = _power_limits(b)
-    return NPROCComparison(
-        a.alpha, a.power - b.power, least_a > most_b, least_b > most_a
+    masses_a, masses_b = _masses(a), _masses(b)
+    paired = _same_rows(a.sample.values, b.sample.values)
+    paired = paired and np.array_equal(masses_a, masses_b)
+    paired_other = _same_rows(a.other, b.other)
+    rng = np.random.default_rng(random_state)
+
+    def drawn(scores: FloatArray) -> Any:
+        n_rows = len(scores)
+        return np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
+
+    power_a, power_b = _power_curve(a), _power_curve(b)
+    differences = np.empty((RESAMPLES, len(a.alpha)))
+    for resample in range(RESAMPLES):
+        counts, other = drawn(a.sample.values), drawn(a.other)
+        resampled = power_a(counts * masses_a, other)
+        counts = counts if paired else drawn(b.sample.values)
+        other = other if paired_other else drawn(b.other)
+        differences[resample] = resampled - power_b(counts * masses_b, other)
+    low, high = np.quantile(differences, [a.delta / 2.0, 1.0 - a.delta / 2.0], axis=0)
+    found_a = power_a(masses_a, np.ones(len(a.other)))
+    found_b = power_b(masses_b, np.ones(len(b.other)))
+    # A bootstrap of a handful of rows is none.
+    tail = a.alpha * min(effective_sample_size(m) for m in (masses_a, masses_b))
+    above = np.maximum(found_a * len(a.other), found_b * len(b.other))
+    below = np.maximum((1 - found_a) * len(a.other), (1 - found_b) * len(b.other))
+    told = np.minimum(tail, np.minimum(above, below)) >= FEWEST
+    low, high = np.where(told, low, -1.0), np.where(told, high, 1.0)
+    return NPROCComparison(a.alpha, found_a - found_b, low, high)
+
+
+def _same_rows(a: FloatArray, b: FloatArray) -> bool:
+    """Whether scores can be of the same rows; sorted ones are in no order of rows."""
+    is_sorted = all(
+        (np.diff(each) <= 0).all() or (np.diff(each) >= 0).all() for each in (a, b)
+    )
+    return len(a) == len(b) and not is_sorted
+
+
+def _masses(roc: NPROC) -> FloatArray:
+    masses = roc.sample.masses
+    return np.ones(len(roc.sample.values)) if masses is None else masses
+
+
+def _power_curve(roc: NPROC) -> Callable[[FloatArray, FloatArray], Any]:
+    """The power where the type I error is α, for any weights of the rows."""
+    order = np.argsort(-roc.sample.values)
+    other_order = np.argsort(roc.other)
+    at_most = np.searchsorted(
+        roc.other[other_order], roc.sample.values[order], side="right"
     )
 
+    def power(controlled: FloatArray, other: FloatArray) -> Any:
+        tail = np.cumsum(controlled[order])
+        places = np.searchsorted(tail, roc.alpha * tail[-1], side="right")
+        below = np.append(0.0, np.cumsum(other[other_order]))
+        return 1.0 - below[at_most[places]] / below[-1]
 
-def _power_limits(roc: NPROC) -> tuple[FloatArray, FloatArray]:
-    """Bounds on the power of a score where its type I error is α.
-
-    The critical threshold lies below one that is certified to have an error of α at
-    most, and above one that is shown to have at least α: of rows kept with probability
-    W/B, more lie above it than Bin(n, α/B) makes likely.
-    """
-    part = roc.delta / 8.0
-    sample, bound = roc.sample, roc.sample.bound
-    if bound is None:
-        raise ValueError(
-            "The curves can't be compared: the controlled class's weights have no "
-            "bound. Give one, or a model of the missingness that has a maximum."
-        )
-    kept_low, kept_high = sample.kept(bound)
-    certain = _tail_scores(sample.scores[kept_high])
-    likely = _tail_scores(sample.scores[kept_low])
-    n_other, limits = len(roc.other), []
-    for alpha in roc.alpha.tolist():
-        few = binomial_tail(sample.n_rows, alpha / bound, part)
-        many = int(binom.isf(part, sample.n_rows, alpha / bound)) + 1
-        strict = certain[min(few, len(certain) - 1)] if few >= 0 else np.inf
-        loose = likely[many - 1] if many <= len(likely) - 1 else -np.inf
-        least = n_other - np.searchsorted(roc.other, strict, side="right")
-        most = n_other - np.searchsorted(roc.other, loose, side="left")
-        limits.append(
-            (
-                exact_interval(int(least), n_other, 1.0 - 2.0 * part).low,
-                exact_interval(int(most), n_other, 1.0 - 2.0 * part).high,
-            )
-        )
-    low, high = np.array(limits).T
-    return low, high
-
-
-def _tail_scores(kept: FloatArray) -> FloatArray:
-    """Scores from the highest on; beyond the last of them all rows lie above."""
-    return np.append(kept, -np.inf)
+    return power

@@ -184,3 +184,9 @@ def test_the_shortest_subgradient_is_zero_at_an_optimum_alone(
 ):
     found = shortest_subgradient(np.array([theta]), np.array([gradient]), np.ones(1))
     assert found[0] == expected
+
+
+def test_a_hessian_that_rounding_made_negative_is_no_optimum():
+    evaluate = quadratic(np.array([[-1e-17]]), np.array([4.0]))
+    solution = proximal_newton(evaluate, np.ones((1, 1)), np.array([1e-6]))
+    assert solution.status[0] != Status.CONVERGED

@@ -121,8 +121,11 @@ def minimise_with_l1(
         rough = proximal_newton(
             pilot, begin, l1, tol=_pilot_tolerance(pilot, tol), max_iter=steps
         )
-        if rough.status[0] == Status.CONVERGED:
-            begin = rough.theta
+        served = rough.status[0] == Status.CONVERGED
+        if served:
+            here = problem(rough.theta, second_order=False).value[0]
+            served = here + l1 @ np.abs(rough.theta[0]) < rough.value[0] + PILOT_GAP
+        begin = rough.theta if served else begin
     return proximal_newton(problem, begin, l1, tol=tol, max_iter=max_iter)
 
 

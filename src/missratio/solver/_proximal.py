@@ -138,10 +138,14 @@ def shortest_subgradient(
 def _face_step(
     hessian: FloatArray, slope: FloatArray, free: BoolArray
 ) -> tuple[FloatArray, float]:
-    """Newton's step and decrement with the parameters that are not free held."""
+    """Newton's step and decrement with the parameters that are not free held.
+
+    The decrement is infinite where rounding left a Hessian that isn't convex.
+    """
     step = np.zeros_like(slope)
     step[free] = _solve(hessian[np.ix_(free, free)], -slope[free])
-    return step, math.sqrt(max(0.0, -float(slope @ step)))
+    fall = -float(slope @ step)
+    return step, math.sqrt(fall) if fall >= 0.0 else math.inf
 
 
 def minimise_quadratic(

@@ -65,6 +65,9 @@ def proximal_newton(
         status = ending(hopeless, solved, n_iter >= max_iter)
         if status != Status.RUNNING:
             break
+        if math.isinf(decrement):
+            status = Status.STALLED
+            break
 
         # 2. Aim at the optimum of the quadratic model plus the penalty, and go there,
         #    or as far as the sum falls enough.

@@ -85,9 +85,9 @@ def draw(report, picture):
     """The page's NP-ROC, without a browser."""
     import vl_convert
 
-    from missratio.app.report._level_figures import roc_figure
+    from missratio.app.report import sections
 
-    figure = roc_figure(report.data)
+    figure = sections.levels(report.data).parts[0].chart
     # The page's colours, of which the first are those by day.
     colours = dict(reversed(re.findall(r"--(\w+):\s*(#\w+)", report.html())))
     text = re.sub(

@@ -149,7 +149,7 @@ def test_damaged_plans_are_refused(run, arguments, tmp_path, suffix):
     assert f"plan{suffix}" in result.stderr
 
 
-@pytest.mark.needs("altair", "vl_convert")
+@pytest.mark.needs("vl_convert")
 def test_without_a_complete_row_everything_is_controlled(run, tmp_path):
     path = write_table(tmp_path / "t.csv", gaps=True)
     phi, out = tmp_path / "phi.toml", tmp_path / "m.skops"

@@ -144,14 +144,14 @@ def test_a_group_with_too_few_rows_names_the_remedies(run, tmp_path):
     assert "Some groups get nothing" in page.read_text()
 
 
-@pytest.mark.needs("altair")
+@pytest.mark.needs("vl_convert")
 def test_the_page_has_a_table_of_what_each_group_gets(run, fitted, tmp_path):
     page = tmp_path / "report.html"
     run("report", fitted[0], "--out", page)
     text = page.read_text()
     assert "What each group gets" in text
     assert '<th scope="row">old</th>' in text
-    assert 'id="figure-groups"' in text
+    assert 'id="figure-errors"' in text
 
 
 def test_missing_values_by_a_written_phi(run, tmp_path):

@@ -29,7 +29,7 @@ def model(patients, run):
     return out
 
 
-@pytest.mark.needs("altair", "vl_convert")
+@pytest.mark.needs("vl_convert")
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
 def test_the_page_names_columns_and_the_table(model, run, suffix):
     page = model.with_suffix(suffix)

@@ -239,14 +239,14 @@ def test_two_labels_may_both_be_bounded(run, table, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
-@pytest.mark.needs("altair", "vl_convert")
+@pytest.mark.needs("vl_convert")
 def test_the_report(run, fitted, tmp_path, suffix):
     path, _ = fitted
     out = tmp_path / f"report{suffix}"
     run("report", path, "--out", out)
     text = out.read_text()
     assert "sepsis" in text
-    assert "1,000 of class flu" in text or suffix == ".json"
+    assert "What classes are called" in text or suffix == ".json"
 
 
 def test_watch_has_a_monitor_for_each_bounded_class(run, fitted, tmp_path):

@@ -46,7 +46,7 @@ def perform(line):
     return result.stdout + found + told
 
 
-@pytest.mark.needs("altair", "matplotlib", "vl_convert")
+@pytest.mark.needs("matplotlib", "vl_convert")
 @pytest.mark.parametrize("name", ["command_line", "tutorial"])
 def test_commands_print_what_the_page_says(name, tmp_path, monkeypatch):
     if name == "tutorial":

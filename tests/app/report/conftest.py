@@ -212,6 +212,5 @@ def report(learned):
 
 @pytest.fixture(scope="session")
 def html(report):
-    pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
     return report.html()

@@ -7,12 +7,16 @@ import pytest
 from optional_packages import optional
 from scipy.sparse import csr_array
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import missratio as mr
+from missratio.app.report import LabelledRows, Names, describe
+from missratio.app.report.effects import importance
+from missratio.app.report.rows import columns_of
 
 pd = optional("pandas")
 pl = optional("polars")
@@ -275,36 +279,6 @@ def test_cross_validated_power_is_close_to_that_of_fresh_rows():
     assert curve["power"][curve["own"]] == pytest.approx(real, abs=0.08)
 
 
-def test_complete_cases_are_found_to_break_their_claim():
-    phi = mr.StepMissingness([1.0, 1.0], 0.5, 0.8)
-    X, y = lossy(phi, n=4000)
-    fitted = classifier(mr.KLIEP(), missingness={0: phi}).fit(X, y)
-    case = mr.build_report(fitted, X, y, folds=0).data["complete_case"]
-    assert case["claimed"] == 0.1
-    assert case["low"] > 0.1
-    # Complete rows of the same law say the same.
-    kept = ~np.isnan(X).any(axis=1)
-    naive = classifier(mr.KLIEP()).fit(X[kept], y[kept])
-    fresh, labels = two_samples(50_000, seed=7)
-    real = mr.type_i_error(labels, naive.predict(fresh))
-    assert case["low"] - 0.01 <= real <= case["high"] + 0.01
-
-
-def test_complete_cases_are_right_where_phi_is_constant():
-    phi = mr.LogisticMissingness(0.0, [0.0, 0.0], rowwise=True)
-    X, y = lossy(phi, n=2000)
-    fitted = classifier(mr.KLIEP(), missingness={0: phi}).fit(X, y)
-    case = mr.build_report(fitted, X, y, folds=0).data["complete_case"]
-    assert case["estimate"] <= 0.1
-
-
-def test_nothing_missing_needs_no_comparison():
-    data = mr.build_report(*complete_kliep()).data
-    assert data["complete_case"] is None
-    assert not data["missingness"]["any"]
-    assert data["words"]["robustness"] is None
-
-
 def test_coefficients_are_those_of_the_score():
     fitted, X, y = weighted_pipeline()
     found = mr.build_report(fitted, X, y, folds=0).data["coefficients"]
@@ -407,3 +381,136 @@ def test_half_of_a_test_set_is_refused():
 def test_unknown_labels_are_refused():
     with pytest.raises(ValueError, match=r"labels \['7'\]"):
         mr.build_report(*complete_kliep(), X_test=np.zeros((1, 2)), y_test=[7])
+
+
+@pytest.fixture(scope="module")
+def looked_up():
+    """Rows of which incomplete ones were drawn, and how they were found."""
+    rng = np.random.default_rng(0)
+    Z = np.concatenate([rng.normal(0, 1, (1200, 2)), rng.normal(1.5, 1, (600, 2))])
+    y = np.repeat(["well", "ill"], [1200, 600])
+    lost = (y == "well") & (rng.uniform(size=1800) < 1 / (1 + np.exp(1 - Z[:, 0])))
+    before = Z.copy()
+    before[lost, 0] = np.nan
+    drawn = rng.choice(np.flatnonzero(lost), 120, replace=False)
+    X, inclusion = before.copy(), np.where(lost, 0.0, 1.0)
+    X[drawn], inclusion[drawn] = Z[drawn], 120 / lost.sum()
+    fitted = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), alpha=0.1, controlled_class="well", random_state=0
+    ).fit(X, y, inclusion=inclusion)
+    return LabelledRows.read(fitted, X, y, inclusion, before=before)
+
+
+@pytest.fixture(scope="module")
+def told(looked_up):
+    names = Names.of(["dose", "age"])
+    return describe(looked_up, title=None, names=names).data
+
+
+def test_looked_up_values_are_counted_and_marked(told, looked_up):
+    (dose,) = (f for f in told["missingness"]["features"] if f["name"] == "dose")
+    assert dose["looked_up"] == [120, 0]
+    (profile,) = told["missingness"]["profiles"]
+    found = looked_up.X[np.isnan(looked_up.before[:, 0]), 0]
+    found = found[~np.isnan(found)]
+    assert profile["marks"] == pytest.approx(np.sort(found), rel=1e-6)
+    assert sum(profile["observed"]) <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("frame", [False, True], ids=["array", "dataframe"])
+def test_shuffling_costs_power_where_a_column_decides(frame):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 800)
+    X = rng.normal(size=(1600, 3))
+    X[:, 1] += 2.5 * y
+    X = pd.DataFrame(X, columns=list("abc")) if frame else X
+    clf = mr.NeymanPearsonClassifier(
+        HistGradientBoostingClassifier(max_iter=20, random_state=0),
+        alpha=0.1, random_state=0,
+    )  # fmt: skip
+    found = mr.build_report(clf.fit(X, y), X, y, feature_names=list("abc"), folds=2)
+    found = found.data["importance"]
+    assert found["names"][0] == "b"
+    assert found["values"][0] > 0.4
+    assert np.abs(found["values"][1:]).max() < 0.1
+
+
+def test_features_of_one_column_are_shuffled_together():
+    """Each of two copies alone could be lost without harm; together they can't."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 800)
+    one = rng.normal(2.5 * y)
+    X = np.column_stack([one, one, rng.normal(size=1600)])
+    clf = mr.NeymanPearsonClassifier(mr.KLIEP(l2=0.1), alpha=0.1, random_state=0)
+    rows = LabelledRows.read(clf.fit(X, y), X, y)
+    names = Names.of(["k=a", "k=b", "z"], ["k", "k", "z"])
+    found = importance(rows, names, 0.1)
+    assert found["names"] == ["k", "z"]
+    assert found["values"][0] > 0.5
+
+
+def test_without_fresh_rows_there_is_no_importance():
+    assert importance(None, Names.of(["a"]), 0.1) is None
+
+
+def test_blanks_of_categories_are_missing_values_of_their_column():
+    X = np.array([[1.0, 0.0, 0.0], [np.nan, 1.0, 0.0], [2.0, 0.0, 1.0]])
+    names = Names.of(
+        ["t", "w=east", "w=(blank)"], ["t", "w", "w"], [False, False, True]
+    )
+    assert names.columns == ["t", "w"]
+    assert names.missing(X).tolist() == [[False, False], [True, False], [False, True]]
+
+
+def test_rows_without_a_score_are_a_caution():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (900, 2)), rng.normal(1.5, 1, (900, 2))])
+    X[rng.uniform(size=X.shape) < 0.3] = np.nan
+    y = np.repeat([0, 1], 900)
+    clf = mr.NeymanPearsonClassifier(
+        mr.KLIEP(missingness="ignore"),
+        alpha=0.1,
+        deployment="as-observed",
+        random_state=0,
+    )
+    data = mr.build_report(clf.fit(X, y), X, y).data
+    for entry in data["unscored"]:
+        whole = ~np.isnan(X[y == int(entry["label"])]).any(axis=1)
+        assert entry["share"] == pytest.approx(1.0 - whole.mean(), abs=1e-6)
+    assert "Rows without a score" in [c["title"] for c in data["cautions"]]
+
+
+def test_a_column_without_data_has_no_coefficient():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (400, 2)), rng.normal(1, 1, (400, 2))])
+    X = np.column_stack([X, np.ones(800)])
+    y = np.repeat([0, 1], 400)
+    clf = mr.NeymanPearsonClassifier(mr.KLIEP(l2=0.01), alpha=0.1, random_state=0)
+    found = mr.build_report(clf.fit(X, y), X, y, folds=0).data["coefficients"]
+    assert found["no_data"] == ["x2"]
+    assert sorted(found["names"]) == ["x0", "x1"]
+
+
+def test_a_report_says_where_it_comes_from(told):
+    origin = told["origin"]
+    assert origin["seed"] == 0
+    assert origin["date"].endswith("UTC")
+    assert origin["command"] is None
+
+
+def test_texts_of_an_array_are_missing_where_they_are_none_or_nan():
+    table = np.array([["x", None, np.nan, "NA"]], dtype=object).T
+    (found,) = columns_of(table, ["a"])
+    assert found.values is None
+    assert found.missing.tolist() == [False, True, True, False]
+
+
+def test_advice_is_about_this_table(told):
+    """More rows can bring the power at an error of α itself, a looser α its own."""
+    curve, advice = told["curve"], {s["title"]: s["text"] for s in told["next"]}
+    assert (
+        f"{100 * curve['power'][curve['alpha'].index(0.2)]:.1f}%"
+        in advice["A looser bound"]
+    )
+    assert "missratio fit without --method" in advice["Another method"]
+    assert f"{100 * curve['power'][curve['own']]:.1f}%" in advice["More looked-up rows"]

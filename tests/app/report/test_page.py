@@ -2,7 +2,12 @@
 
 import pytest
 
-from missratio.app.report._summary import level_rows
+from missratio.app.report import sections
+
+
+def level_rows(data):
+    return sections.levels(data).levels
+
 
 DARK = ("prefers-color-scheme", "dark")
 

@@ -11,7 +11,7 @@ from missratio.app.modelfile import (
     GroupedTableModel,
     MulticlassTableModel,
 )
-from missratio.app.report import LabelledRows, Origin, describe_classes
+from missratio.app.report import LabelledRows, Origin, describe
 from missratio.app.tables import LabelledTable, Wanted, find_label
 from missratio.app.workflow._account import Account
 from missratio.app.workflow._fit import (
@@ -128,7 +128,7 @@ def fit_classes(
         trained = Trained(classifier, method, why, comparison, told)
         step("Describing it for a report")
         training = training_of(table, source.path, digest)
-        report = describe_classes(
+        report = describe(
             LabelledRows.read(classifier, account.X, table.y),
             title=f"Predicting {wanted.target} in {source.path.name}",
             names=feature_names(table.encoder),

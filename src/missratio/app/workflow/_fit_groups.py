@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from missratio._files import TableFile
 from missratio.app.modelfile import GroupedTableModel
-from missratio.app.report import LabelledRows, Origin, describe_groups
+from missratio.app.report import LabelledRows, Origin, describe
 from missratio.app.tables import LabelledTable, Wanted
 from missratio.app.workflow._fit import (
     digested,
@@ -37,7 +37,7 @@ def fit_groups(
         table, account, trained = trained_on(table, source, wanted, options, step, tick)
         step("Describing it for a report")
         training = training_of(table, file, digest)
-        report = describe_groups(
+        report = describe(
             LabelledRows.read(
                 trained.classifier, account.X, table.y, account.inclusion,
                 before=table.X, groups=table.groups,

@@ -11,6 +11,7 @@
       const place = document.getElementById(key);
       try {
         const { view } = await vegaEmbed(place, spec, {
+          mode: "vega-lite",
           actions: false,
           renderer: "svg",
           loader: { http: null, file: null },

@@ -1,12 +1,14 @@
-"""The rows that a report is about, class by class."""
+"""The rows that a report is about, and the columns of their table."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
@@ -25,11 +27,12 @@ class LabelledRows:
 
     Parameters
     ----------
-    classifier : NeymanPearsonClassifier or MulticlassNeymanPearsonClassifier
+    classifier : classifier
+        Fitted, of any kind that has a certificate.
     X : array or dataframe of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,)
     calibration_share : float
-        Of a bounded class's rows, how many the classifier calibrates with.
+        The share of a bounded class's rows that the classifier calibrates with.
     inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), optional
         Where values were looked up, with what probability each row or entry is in X.
     before : array or dataframe of shape (n_rows, n_columns), optional
@@ -77,38 +80,35 @@ class LabelledRows:
         if groups is not None:
             groups = np.asarray(groups, dtype=object)
         rows = cls(classifier, X, labels, share, inclusion, before, groups)
-        lost = set(labels[~rows.complete].tolist())
-        return replace(rows, lossy=frozenset(lost))
+        return replace(rows, lossy=frozenset(labels[~rows.complete].tolist()))
 
     @property
     def certificate(self) -> Certificate:
-        """What the classifier guarantees."""
+        """What a classifier of two classes guarantees."""
         certificate: Certificate = self.classifier.certificate_
         return certificate
 
-    @property
-    def controlled(self) -> Any:
-        """The label of the controlled class."""
-        return self.bounded[0]
-
-    @property
-    def other(self) -> Any:
-        """The label of the other class."""
-        labels = self.classifier.classes_.tolist()
-        return next(label for label in labels if label != self.controlled)
-
-    @property
+    @cached_property
     def bounded(self) -> tuple[Any, ...]:
         """The labels of the classes whose errors are bounded."""
         every = certificates_of(self.classifier)
-        # Those of groups are all about one class.
         return tuple(dict.fromkeys(each.controlled_class for each in every))
 
-    @property
+    @cached_property
     def labels(self) -> tuple[Any, ...]:
         """All labels, those of bounded classes first."""
         every = self.classifier.classes_.tolist()
         return *self.bounded, *(label for label in every if label not in self.bounded)
+
+    @property
+    def controlled(self) -> Any:
+        """The label of the controlled class."""
+        return self.labels[0]
+
+    @property
+    def other(self) -> Any:
+        """The label of the other class."""
+        return self.labels[1]
 
     def index(self, label: Any) -> IntArray:
         """Where rows of a class are."""
@@ -129,14 +129,18 @@ class LabelledRows:
             groups=None if self.groups is None else self.groups[index],
         )
 
-    def predicted(self, classifier: Any) -> Any:
-        """What a classifier calls the rows.
+    def sampled(self, most: int, rng: np.random.Generator) -> LabelledRows:
+        """At most so many rows of each class, drawn at random, in their order."""
+        chosen = []
+        for label in self.labels:
+            index = self.index(label)
+            if len(index) > most:
+                index = rng.choice(index, most, replace=False)
+            chosen.append(index)
+        return self.take(np.sort(np.concatenate(chosen)))
 
-        Parameters
-        ----------
-        classifier : classifier
-            Fitted; this one's or one like it.
-        """
+    def predicted(self, classifier: Any) -> Any:
+        """What this classifier, or one like it, calls the rows."""
         if self.groups is None:
             return classifier.predict(self.X)
         return classifier.predict(self.X, self.groups)
@@ -208,24 +212,102 @@ class LabelledRows:
             return self.complete[self.index(label)].astype(np.float64)
         return complete_row_weight_edges(self.rows(label), model, delta=None)[0]
 
-    def sampled(self, most: int, rng: np.random.Generator) -> LabelledRows:
-        """At most so many rows of each class, drawn at random, in their order."""
-        chosen = []
-        for label in self.labels:
-            index = self.index(label)
-            if len(index) > most:
-                index = rng.choice(index, most, replace=False)
-            chosen.append(index)
-        return self.take(np.sort(np.concatenate(chosen)))
-
 
 def certificates_of(classifier: Any) -> tuple[Certificate, ...]:
-    """The certificate of each bounded class.
+    """The certificate of each promise of a fitted classifier."""
+    found = classifier.certificate_
+    return (found,) if isinstance(found, Certificate) else found.certificates
+
+
+class Column(NamedTuple):
+    """One column: its values are None where they aren't numbers."""
+
+    name: str
+    values: FloatArray | None
+    missing: BoolArray
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the features are called, and which columns of a table they come from.
 
     Parameters
     ----------
-    classifier : classifier
-        Fitted, with one certificate or with several.
+    features : tuple of str
+    origins : tuple of str
+        The original column of each feature: several of one, where it has categories.
+    blank : tuple of bool
+        Which features say that their column is blank.
     """
-    found = classifier.certificate_
-    return (found,) if isinstance(found, Certificate) else found.certificates
+
+    features: tuple[str, ...]
+    origins: tuple[str, ...]
+    blank: tuple[bool, ...]
+
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[str],
+        origins: Sequence[str] | None = None,
+        blank: Sequence[bool] | None = None,
+    ) -> Names:
+        """Names of features that are columns themselves, unless told otherwise."""
+        return cls(
+            tuple(features),
+            tuple(features if origins is None else origins),
+            (False,) * len(features) if blank is None else tuple(blank),
+        )
+
+    @property
+    def columns(self) -> list[str]:
+        """The original columns, each once."""
+        return list(dict.fromkeys(self.origins))
+
+    def members(self) -> list[list[int]]:
+        """The places of the features of each original column."""
+        places: dict[str, list[int]] = {name: [] for name in self.columns}
+        for j, origin in enumerate(self.origins):
+            places[origin].append(j)
+        return list(places.values())
+
+    def missing(self, X: Any) -> BoolArray:
+        """Which rows lack which original columns, (n, n_columns); none if sparse."""
+        found: list[BoolArray] = []
+        place = {name: k for k, name in enumerate(self.columns)}
+        for j, column in enumerate(columns_of(X, list(self.features))):
+            lost = column.missing
+            if self.blank[j] and column.values is not None:
+                lost = lost | (column.values == 1.0)
+            k = place[self.origins[j]]
+            if k == len(found):
+                found.append(lost)
+            else:
+                found[k] = found[k] | lost
+        if not found:
+            return np.zeros((X.shape[0], 0), dtype=bool)
+        return np.column_stack(found)
+
+
+def columns_of(X: Any, names: list[str]) -> Iterator[Column]:
+    """Each column of a dataframe, or of an array with names; none of a sparse table."""
+    if issparse(X):
+        return
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        for name in frame.columns:
+            series = frame.get_column(name)
+            missing = series.is_null().to_numpy().astype(bool)
+            if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+                yield Column(str(name), None, missing)
+                continue
+            numbers = series.cast(nw.Float64).fill_null(np.nan).to_numpy()
+            values = numbers.astype(np.float64)
+            yield Column(str(name), values, missing | np.isnan(values))
+        return
+    for name, array in zip(names, np.asarray(X).T, strict=False):
+        if array.dtype.kind in "fiub":
+            values = array.astype(np.float64)
+            yield Column(name, values, np.isnan(values))
+        else:
+            lost = [value is None or value != value for value in array.tolist()]
+            yield Column(name, None, np.array(lost, dtype=bool))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from missratio.app.report._shares import EXACT, WEIGHTED, share_of, weighted_interval
+from missratio.app.report.measure import EXACT, WEIGHTED, share_of, weighted_interval
 from missratio.evaluation import exact_interval
 
 

@@ -1,15 +1,19 @@
-"""The page is whole, small, readable by any means, and its names are no markup."""
+"""Page, text and JSON say the same, and names in them are no markup."""
 
 import json
 import re
+import sys
+import types
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import missratio as mr
-from missratio.app.report._html import _script_json
+from missratio.app.report.pages import plain_text, script_json
 
 CSS = files("missratio.app.report").joinpath("assets", "page.css").read_text("utf-8")
 
@@ -116,7 +120,7 @@ def test_data_within_the_page_is_the_reports(html, report):
 
 
 def test_json_within_a_script_ends_no_script():
-    text = _script_json({"</script><!--": "&\u2028"})
+    text = script_json({"</script><!--": "&\u2028"})
     assert not set("<>&\u2028") & set(text)
     assert json.loads(text) == {"</script><!--": "&\u2028"}
 
@@ -149,3 +153,116 @@ def test_text_stands_out_from_its_ground(scheme, ground):
     colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", blocks[scheme]))
     for name in ("ink", "muted", "controlled", "other", "good", "warn", "bad"):
         assert contrast(colours[name], colours[ground]) >= 4.5, name
+
+
+def rendered(text):
+    markdown_it = pytest.importorskip("markdown_it")
+    return markdown_it.MarkdownIt("commonmark").enable("table").render(text)
+
+
+def test_the_text_has_every_section_of_the_page(report):
+    lines = [line for line in report.markdown().splitlines() if line]
+    assert lines[0].startswith("# A ")
+    titles = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
+    assert titles[0].startswith("At most 10% of complete ")
+    assert titles[1:] == [
+        "Before you rely on it",
+        "What to do next",
+        "The two errors",
+        "Choose another α",
+        "What if φ is wrong?",
+        "What is missing",
+        "Missing together",
+        "Weights",
+        "Coefficients",
+    ]
+
+
+def test_names_are_no_markup_in_text(report):
+    page = rendered(report.markdown())
+    assert "<script" not in page
+    assert "<b " not in page
+    assert "<i>" not in page
+    assert "<a " not in page
+    assert "<em>" not in page
+    assert "&lt;i&gt;well&lt;/i&gt;" in page
+
+
+def test_tables_keep_their_shape(report):
+    for line in report.markdown().splitlines():
+        if line.startswith("|"):
+            assert line.endswith("|")
+    page = rendered(report.markdown())
+    assert page.count("<table>") == 9
+    assert "a | b &amp; &lt;b" in page
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40))
+def test_any_text_says_itself(name):
+    shown = " ".join(name.split())
+    page = rendered(f"x{plain_text(name)}")
+    escaped = (
+        f"x{shown}".replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace('"', "&quot;")
+    )
+    assert page == f"<p>{escaped}</p>\n"
+
+
+def test_json_and_back(report):
+    again = mr.app.report.Report.from_json(report.json())
+    assert again.data == report.data
+    assert again.markdown() == report.markdown()
+
+
+def test_data_is_enough_for_every_page(report, html):
+    assert mr.app.report.Report(json.loads(report.json())).html() == html
+
+
+@pytest.mark.parametrize("data", [{}, {"format": 0}, [], None])
+def test_other_data_is_refused(data):
+    with pytest.raises(ValueError, match=r"format \d"):
+        mr.app.report.Report(data)
+
+
+def test_a_report_shows_its_headline(report):
+    assert repr(report).startswith("Report(\"At most 10% of complete '<i>well</i>'")
+
+
+def test_in_a_notebook_the_page_is_in_a_frame_of_its_own(report, html):
+    frame = report._repr_html_()
+    assert frame.startswith("<iframe srcdoc=")
+    assert "<script" not in frame
+    assert 'sandbox="' in frame
+    assert len(frame) > len(html)
+
+
+def test_open_writes_the_page_and_shows_it(report, html, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setitem(sys.modules, "IPython", None)
+    report.open()
+    assert opened[0].startswith("file://")
+    assert opened[0].endswith("report.html")
+
+
+def test_open_in_a_notebook_displays(report, monkeypatch):
+    shown = []
+    shell = types.SimpleNamespace(kernel=object())
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: shell
+    display = types.ModuleType("IPython.display")
+    display.display = shown.append
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    report.open()
+    assert shown == [report]
+
+
+def test_without_vega_the_page_says_what_to_install(report, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(ImportError, match=r"missratio\[report\]"):
+        report.html()
+    assert report.markdown()
+    assert report.json()

@@ -1,0 +1,224 @@
+"""Charts of the page, as Vega-Lite: a plane of layers, values by name, and cells.
+
+Colours are the page's own, by their CSS names, so that charts follow it into the dark
+and onto paper. Names from the data only ever are values, never part of an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Data = dict[str, Any]
+Rows = list[Data]
+Key = Sequence[tuple[str, str]]
+
+CONTROLLED, OTHER, INK = "var(--controlled)", "var(--other)", "var(--ink)"
+MUTED, BARS, PAGE, WARN = "var(--muted)", "var(--bars)", "var(--page)", "var(--warn)"
+# The page's, by name: labels are measured before they are set.
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
+AXIS = {
+    "labelColor": MUTED, "titleColor": MUTED, "gridColor": "var(--line)",
+    "domainColor": "var(--line)", "tickColor": "var(--line)", "labelFontSize": 12,
+    "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 8,
+    "labelPadding": 4, "labelFlush": False,
+}  # fmt: skip
+QUIET = {"ticks": False, "domain": False, "labelLimit": 150}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart, and what it shows in words.
+
+    Parameters
+    ----------
+    spec : dict
+        Vega-Lite.
+    height : int
+        In pixels, axes included.
+    alternative : str
+        What it shows, for those who can't see it.
+    caption : str
+    key : sequence of (str, str)
+        Colours by their CSS names, and what they mean.
+    """
+
+    spec: Data
+    height: int
+    alternative: str
+    caption: str = ""
+    key: Key = ()
+
+
+def points(**columns: Iterable[Any]) -> Rows:
+    """A row for each place of some columns, but for those with an unknown number."""
+    rows = [
+        dict(zip(columns, row, strict=True))
+        for row in zip(*columns.values(), strict=True)
+    ]
+    return [row for row in rows if None not in row.values()]
+
+
+def steps(edges: Sequence[float], heights: Sequence[float]) -> Rows:
+    """A histogram's outline, for steps that begin at each edge."""
+    return points(x=edges, y=[*heights, heights[-1]])
+
+
+def axis(
+    title: str | None,
+    *,
+    share: bool = False,
+    domain: Sequence[float] | None = None,
+    log: bool = False,
+    grid: bool = True,
+    **more: Any,
+) -> Data:
+    """A quantitative axis: of shares in percent, or of numbers."""
+    scale: Data = {"type": "log" if log else "linear", "nice": not (log or domain)}
+    if domain is not None:
+        scale["domain"] = list(domain)
+    ticks: Data = {"grid": grid, "tickCount": 5, "labelOverlap": True, **more}
+    if share or log:
+        ticks.setdefault("format", "~%" if share else "~g")
+    return {"type": "quantitative", "title": title, "scale": scale, "axis": ticks}
+
+
+def layer(mark: str, rows: Rows, colour: str, where: str = "", **style: Any) -> Data:
+    """Marks at x and y of rows, to x2 and y2 where they are; for rows `where` holds."""
+    fields = rows[0] if rows else {}
+    encoding: Data = {k: {"field": k} for k in ("x", "x2", "y", "y2") if k in fields}
+    if mark in ("rect", "area") and "y2" not in encoding:
+        encoding["y2"] = {"datum": 0}
+    if mark == "line":
+        encoding["order"] = {"field": "i", "type": "quantitative"}
+        rows = [{"i": i, **row} for i, row in enumerate(rows)]
+    if mark == "point":
+        style = {"filled": True, "opacity": 1, "size": 45, **style}
+    drawn: Data = {
+        "data": {"values": rows},
+        "mark": {"type": mark, "color": colour, **style},
+        "encoding": encoding,
+    }
+    return {**drawn, "transform": [{"filter": where}]} if where else drawn
+
+
+def _tip(field: str, place: Data, title: str | None = None) -> Data:
+    """What is shown where a reader points: a number as its axis has it."""
+    form = ".1%" if place["axis"].get("format") == "~%" else ".4~g"
+    return {"field": field, "type": "quantitative", "format": form,
+            "title": title or place["title"] or "value"}  # fmt: skip
+
+
+def plane(
+    layers: Sequence[Data], x: Data, y: Data, height: int, alternative: str,
+    caption: str = "", key: Key = (), chosen: int | None = None,
+) -> Chart:  # fmt: skip
+    """Layers over one plane; `chosen` is the level that the page's slider moves."""
+    for each in layers:
+        encoding = each["encoding"]
+        for name, place in (("x", x), ("y", y)):
+            if name in encoding:
+                encoding[name] |= place
+        if each["mark"]["type"] in ("point", "rect") and "x" in encoding:
+            tips = [_tip("x", x, "from" if "x2" in encoding else None), _tip("y", y)]
+            tips += [_tip("x2", x, "to")] * ("x2" in encoding)
+            encoding["tooltip"] = tips
+    spec: Data = {"layer": list(layers)}
+    if chosen is not None:
+        spec["params"] = [{"name": "chosen", "value": chosen}]
+    return Chart(_finished(spec), height, alternative, caption, key)
+
+
+def by_name(
+    rows: Rows, x: Data, alternative: str, colours: Mapping[str, str], *,
+    bars: bool = False, ticks: Rows | None = None, zero: bool = False,
+    caption: str = "", key: Key = (),
+) -> Chart:  # fmt: skip
+    """A line for each `name`: points with spans from x to x2, or bars side by side.
+
+    Rows and ticks have a `name`, a `value` and a `series`, one of `colours`.
+    """
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    place: Data = {
+        "y": {"field": "name", "type": "nominal", "title": None, "sort": None,
+              "scale": {"domain": names}, "axis": QUIET},
+        "x": {"field": "value", **x},
+    }  # fmt: skip
+    scale = {"domain": list(colours), "range": list(colours.values())}
+    coloured = {"field": "series", "type": "nominal", "legend": None, "scale": scale}
+    tips = [{"field": k, "type": "nominal"} for k in ("name", "series")]
+    told = {**place, "color": coloured, "tooltip": [*tips, _tip("value", x)]}
+    if bars and len(colours) > 1:
+        place["yOffset"] = told["yOffset"] = {
+            "field": "series", "type": "nominal", "sort": None,
+            "scale": {"domain": list(colours)},
+        }  # fmt: skip
+    spans = {**told, "x": {"field": "x", **x}, "x2": {"field": "x2"}}
+    marks: list[tuple[Any, Data]] = [
+        ({"type": "rule", "strokeWidth": 2}, spans),
+        ({"type": "point", "filled": True, "size": 70, "opacity": 1}, told),
+    ]
+    if bars:
+        marks = [({"type": "bar", "opacity": 0.6}, told)]
+    layers: list[Data] = [
+        {"data": {"values": rows}, "mark": mark, "encoding": encoding}
+        for mark, encoding in marks
+    ]
+    if zero:
+        layers.insert(0, layer("rule", [{"x": 0.0}], MUTED))
+        layers[0]["encoding"]["x"] |= x
+    if ticks:
+        mark = {
+            "type": "tick",
+            "color": INK,
+            "thickness": 2,
+            "size": 14 if bars else 22,
+        }
+        layers.append({"data": {"values": ticks}, "mark": mark, "encoding": place})
+    height = 60 + max(15 * len(colours) if bars else 28, 24) * len(names)
+    return Chart(_finished({"layer": layers}), height, alternative, caption, key)
+
+
+def cells(
+    rows: Rows, titles: tuple[str | None, str | None], colour: str, height: int,
+    alternative: str, *, turned: int = 0, wide: int | None = None, text: bool = False,
+    caption: str = "", key: Key = (),
+) -> Chart:  # fmt: skip
+    """Cells in columns x and lines y, the darker the larger their `value` up to 1."""
+    common = {"type": "nominal", "sort": None}
+    top = {"orient": "top", "labelAngle": turned, **QUIET}
+    x: Data = {"field": "x", "title": titles[0], **common, "axis": top}
+    y: Data = {"field": "y", "title": titles[1], **common, "axis": QUIET}
+    if wide is not None:
+        # No wider, so that a single column is not a wall.
+        x["scale"] = {"rangeMax": {"expr": f"min(width, {wide})"}}
+    value = {"field": "value", "type": "quantitative"}
+    shade = {**value, "legend": None, "scale": {"domain": [0, 1], "range": [0.06, 1]}}
+    tips = [{"field": name, "type": "nominal"} for name in rows[0] if name != "value"]
+    layers: list[Data] = [
+        {"mark": {"type": "rect", "color": colour, "stroke": PAGE, "strokeWidth": 2},
+         "encoding": {"x": x, "y": y, "opacity": shade, "tooltip": tips}},
+    ]  # fmt: skip
+    if text:
+        dark = {"condition": {"test": "datum.value > 0.5", "value": PAGE}, "value": INK}
+        layers.append(
+            {"mark": {"type": "text", "fontSize": 14},
+             "encoding": {"x": x, "y": y, "text": {**value, "format": ".1%"},
+                          "color": dark}}
+        )  # fmt: skip
+    spec = {"data": {"values": rows}, "layer": layers}
+    return Chart(_finished(spec), height, alternative, caption, key)
+
+
+def _finished(spec: Data) -> Data:
+    """The specification, in the page's typography."""
+    return {
+        **spec,
+        "width": "container",
+        "height": "container",
+        "background": "transparent",
+        "padding": {"left": 2, "top": 6, "right": 10, "bottom": 2},
+        "autosize": {"type": "fit", "contains": "padding"},
+        "config": {"aria": False, "font": FONT, "view": {"stroke": None}, "axis": AXIS},
+    }

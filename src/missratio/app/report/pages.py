@@ -1,0 +1,164 @@
+"""A report as one page that needs nothing but a browser, and as Markdown."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from missratio.app.report.sections import (
+    GLOSSARY,
+    ReportSection,
+    Table,
+    meta,
+    origin,
+    sections,
+)
+
+MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=>-])")
+
+
+def html(data: dict[str, Any]) -> str:
+    """The page."""
+    try:
+        import jinja2
+        import vl_convert
+        from markupsafe import Markup
+    except ImportError as error:
+        raise ImportError(
+            "The page's figures are drawn by Vega-Lite: pip install "
+            "'missratio[report]'. json() and markdown() need no more than missratio."
+        ) from error
+    every = sections(data)
+    library = _library(vl_convert)
+    script = _asset("page.js")
+    levels = next((section.levels for section in every if section.levels), [])
+    specs = {
+        f"figure-{section.id}": section.chart.spec
+        for section in _flat(every)
+        if section.chart is not None
+    }
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FunctionLoader(_asset),
+    )
+    # What is not text of the report goes in as it is.
+    context = {
+        "title": data["title"],
+        "version": data["model"]["version"],
+        "meta": meta(data),
+        "origin": origin(data),
+        "sections": every,
+        "glossary": GLOSSARY,
+        "policy": _policy(library, script),
+        "style": Markup(_asset("page.css")),
+        "library": Markup(library),
+        "script": Markup(script),
+        "json": {
+            name: Markup(script_json(value))
+            for name, value in (
+                ("levels", levels),
+                ("figures", specs),
+                ("report", data),
+            )
+        },
+    }
+    return environment.get_template("page.html.jinja").render(context)
+
+
+def _flat(every: Sequence[ReportSection]) -> Iterator[ReportSection]:
+    for section in every:
+        yield section
+        yield from _flat(section.parts)
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand within a script element, whatever names it holds."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _policy(*scripts: str) -> str:
+    """No request to anywhere, and no script but the page's own."""
+    hashes = " ".join(
+        f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+    )
+    # Vega compiles its expressions.
+    return (
+        f"default-src 'none'; script-src 'unsafe-eval' {hashes}; "
+        "style-src 'unsafe-inline'; img-src data:"
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("missratio.app.report").joinpath("assets", name).read_text("utf-8")
+
+
+@cache
+def _library(vl_convert: Any) -> str:
+    """Vega, Vega-Lite and Vega-Embed, from the converter's own copy."""
+    newest = vl_convert.get_vegalite_versions()[-1]
+    code = str(vl_convert.javascript_bundle(vl_version=newest))
+    if "</script" in code.lower():
+        raise RuntimeError("The figures' library can't stand within a page.")
+    return code
+
+
+def markdown(data: dict[str, Any]) -> str:
+    """CommonMark, with tables as GitHub has them."""
+    parts = [f"# {plain_text(data['title'])}", plain_text(meta(data))]
+    for section in sections(data):
+        parts += _text(section, 2)
+    parts += ["---", _list(origin(data))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _text(section: ReportSection, depth: int) -> list[str]:
+    """A section with its parts; small multiples are for the page alone."""
+    parts = [plain_text(text) for text in section.text]
+    if section.facts:
+        facts = [[fact.name, fact.value, fact.note] for fact in section.facts]
+        parts.append(_table(Table(["", "", ""], facts)))
+    if section.items:
+        parts.append(_list(section.items))
+    if section.table is not None:
+        parts.append(_table(section.table))
+    parts += [plain_text(note) for note in section.notes]
+    if section.layout != "many":
+        parts += [line for part in section.parts for line in _text(part, depth + 1)]
+    return [f"{'#' * depth} {plain_text(section.title)}", *parts] if parts else []
+
+
+def plain_text(value: Any) -> str:
+    """Text that says itself: nothing in it is markup, of Markdown or of HTML."""
+    text = MARKUP.sub(r"\\\1", " ".join(str(value).split()))
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _table(table: Table) -> str:
+    """A table, its first column left-aligned and the others right-aligned."""
+    lines = [
+        map(plain_text, table.head),
+        [":--", *["--:"] * (len(table.head) - 1)],
+        *(map(plain_text, row) for row in table.rows),
+    ]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _list(items: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(
+        f"- **{plain_text(title)}.** {plain_text(text)}"
+        if title
+        else f"- {plain_text(text)}"
+        for title, text in items
+    )

@@ -1,0 +1,544 @@
+"""What a report says in sentences: the promise, what it rests on, cautions, advice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from missratio.app.report.effects import last_step
+from missratio.app.report.rows import LabelledRows, certificates_of
+from missratio.classifier import (
+    Certificate,
+    GroupedCertificate,
+    MulticlassCertificate,
+    named,
+    rows_of,
+)
+
+Data = dict[str, Any]
+
+TWO_CLASSES, SEVERAL_CLASSES, GROUPS = "two classes", "several classes", "groups"
+# Γ below which a small error in φ undoes the guarantee, and up to which there is none
+# to speak of.
+FRAGILE, NO_SLACK = 1.1, 1.05
+FEW_TAIL_ROWS = 10
+MUCH_UNSCORED, MUCH_EXTRAPOLATED = 0.1, 0.05
+# Levels that could hardly be less leave little room.
+LITTLE_ROOM = 0.8
+# A group whose power is below this part of the best group's is named.
+MUCH_LESS = 0.5
+# Power that is worth a sentence.
+WORTH = 0.005
+
+
+def percent(value: float | None, digits: int = 3) -> str:
+    """A share as a percentage, with so many significant digits."""
+    if value is None:
+        return "–"
+    return f"{float(f'{100.0 * value:.{digits}g}'):g}%"
+
+
+def share(value: float | None) -> str:
+    """A share as a percentage of one decimal, so that a column of them aligns."""
+    return "–" if value is None else f"{100.0 * value:.1f}%"
+
+
+def span(low: float | None, high: float | None) -> str:
+    """An interval of shares, with one decimal."""
+    if low is None or high is None:
+        return "–"
+    return f"{100.0 * low:.1f} to {100.0 * high:.1f}%"
+
+
+def measured(entry: Data) -> str:
+    """A share that was measured, with its interval."""
+    if entry["estimate"] is None:
+        return "an unknown share"
+    return f"{share(entry['estimate'])} ({span(entry['low'], entry['high'])})"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A count exactly, another number with so many significant digits.
+
+    Thousands are set apart by commas, and there are no powers of ten.
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, int) or abs(value) >= 1000.0:
+        return f"{value:,.0f}".replace("-", "−")
+    rounded = float(f"{value:.{digits}g}")
+    if 0.0 < abs(rounded) < 1e-4:
+        return f"{rounded:.{digits + 4}f}".rstrip("0").rstrip(".").replace("-", "−")
+    return f"{rounded:g}".replace("-", "−")
+
+
+def sentence(text: str) -> str:
+    """A text as a sentence."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def listed(texts: Iterable[Any]) -> str:
+    """Some words with commas, and "and" before the last."""
+    *rest, last = map(str, texts)
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def kind_of(classifier: Any) -> str:
+    """Which kind of promise a fitted classifier keeps."""
+    certificate = classifier.certificate_
+    if isinstance(certificate, Certificate):
+        return TWO_CLASSES
+    return GROUPS if isinstance(certificate, GroupedCertificate) else SEVERAL_CLASSES
+
+
+# The certificate -------------------------------------------------------------------
+
+
+def certificate_words(rows: LabelledRows) -> Data:
+    """What is guaranteed, under which assumptions, and what would break it.
+
+    Returns
+    -------
+    dict
+        `headline`, `guarantee`, `meaning`, `assumptions`, `breaks`, `robustness` and
+        `checks`.
+    """
+    certificate, kind = rows.classifier.certificate_, kind_of(rows.classifier)
+    every = certificates_of(rows.classifier)
+    sure, chance = percent(1.0 - certificate.delta), percent(certificate.delta)
+    what = _complete(every[0])
+    promises = "all promises"
+    if kind == SEVERAL_CLASSES:
+        promised = " and ".join(
+            f"at most {percent(c.alpha)} of {what}{rows_of(c.controlled_class)}"
+            for c in every
+        )
+        several = len(every) > 1
+        headline = f"{promised} are {_wrong(certificate)}, with {sure} confidence"
+        headline += ", all together" * several
+        broken = "one or more of these bounds is" if several else "this bound is"
+        guarantee = (
+            f"This is about all future {what}rows from the same source. The chance "
+            f"that {broken} broken is at most {chance}."
+        )
+    elif kind == GROUPS:
+        kept = [each for each in certificate.promises if each.certified]
+        headline = "No threshold could be certified for any group"
+        if kept:
+            together = " for all of this together" * (len(kept) > 1)
+            headline = f"{_promised(certificate, kept)}, with {sure} confidence"
+            headline += together
+        guarantee = (
+            f"This is about all future {what}rows of these groups from the same "
+            "source. The chance that one or more of these promises is broken is at "
+            f"most {chance}."
+        )
+    else:
+        promises = "the promise"
+        headline, guarantee = _one_promise(certificate, rows.other)
+    meaning = (
+        "That chance is over the draw of the calibration rows: if the whole analysis "
+        f"were repeated on new data many times, at least {sure} of the classifiers "
+        f"would keep {promises}. It holds for any method, and however well or badly "
+        "the method fits."
+    )
+    if kind == TWO_CLASSES and not certificate.certified:
+        alpha = percent(certificate.alpha)
+        meaning = (
+            f"With {number(certificate.rows)} calibration rows, "
+            f"{number(certificate.observed)} of them usable, no threshold can be "
+            f"shown to keep the error below {alpha} with {sure} confidence. More "
+            f"{rows_of(certificate.controlled_class)}, or a larger α or δ, would "
+            "allow one."
+        )
+    breaking = (text for each in every for text in breaks(each, kind == TWO_CLASSES))
+    checks = (sentence(text) for each in every for text in each.checks)
+    return {
+        "headline": sentence(headline),
+        "guarantee": guarantee,
+        "meaning": meaning,
+        "assumptions": [sentence(text) for text in certificate.assumptions],
+        "breaks": list(dict.fromkeys(breaking)),
+        "robustness": robustness(every[0]) if kind == TWO_CLASSES else None,
+        "checks": list(dict.fromkeys(checks)),
+    }
+
+
+def _complete(certificate: Certificate) -> str:
+    return "complete " if certificate.deployment == "complete" else ""
+
+
+def _one_promise(certificate: Certificate, other: Any) -> tuple[str, str]:
+    """The headline and the guarantee about one class of two."""
+    rows, name = rows_of(certificate.controlled_class), named(other)
+    alpha, what = percent(certificate.alpha), _complete(certificate)
+    if not certificate.certified:
+        return (
+            f"No threshold could be certified at {alpha}",
+            f"Every row is classified as {named(certificate.controlled_class)}. So "
+            f"none of the {rows} is classified as {name} by mistake, and no "
+            f"{rows_of(other)} are recognised.",
+        )
+    return (
+        f"At most {alpha} of {what}{rows} are classified as {name}, with "
+        f"{percent(1.0 - certificate.delta)} confidence",
+        f"This is about all future rows: of every {what}row from the same source "
+        f"that is {named(certificate.controlled_class)} in truth, no more than "
+        f"{alpha} will be classified as {name}. The chance that this statement is "
+        f"wrong is at most {percent(certificate.delta)}.",
+    )
+
+
+def _wrong(certificate: MulticlassCertificate, each: Certificate | None = None) -> str:
+    """What the bounded error of several classes is."""
+    if certificate.order is None:
+        return "classified as another class"
+    if each is None:
+        return "classified as less severe"
+    return "classified as " + " or ".join(named(label) for label in each.other_class)
+
+
+def _promised(certificate: GroupedCertificate, kept: list[Any]) -> str:
+    """Promises to groups in one sentence; groups of one level are named together."""
+    first = certificate.certificates[0]
+    rows = f"{_complete(first)}{rows_of(first.controlled_class)}"
+    levels: dict[float, list[Any]] = {}
+    for promise in kept:
+        if promise.kind == "error":
+            levels.setdefault(promise.level, []).append(promise.group)
+    parts = []
+    for level, groups in levels.items():
+        names = [repr(group) for group in groups if group is not None]
+        if None in groups:
+            parts.append(f"at most {percent(level)} of all {rows}")
+        if names:
+            place = "each of the groups" if len(names) > 1 else "group"
+            parts.append(
+                f"at most {percent(level)} of {rows} in {place} {listed(names)}"
+            )
+    called = named(first.other_class)
+    text = f"{' and '.join(parts)} are classified as {called}"
+    for promise in kept:
+        if promise.kind == "precision":
+            text += f"; at least {percent(promise.level)} of the rows classified as "
+            text += f"{called} are of that class"
+    return text
+
+
+def breaks(certificate: Certificate, slider: bool) -> list[str]:
+    """What would break the guarantee, the likeliest first.
+
+    `slider` says whether the page lets its reader choose another α.
+    """
+    rows = rows_of(certificate.controlled_class)
+    found = []
+    if certificate.deployment == "as-observed":
+        found.append(
+            "Values going missing in another way, or more or less often, than in the "
+            "calibration rows."
+        )
+    elif certificate.looked_up:
+        found.append(
+            "Look-ups that were not drawn at random, answers that are not true, or a "
+            "search that was stopped because of what it found."
+        )
+    elif certificate.observed < certificate.rows:
+        wrong = (
+            "a relation between value and missingness that isn't logistic, or values "
+            "looked up other than by chance"
+            if certificate.missingness_delta
+            else "values that go missing for other reasons than the model says"
+        )
+        found.append(f"A wrong account of why values are missing: {wrong}.")
+    changed = "A model or a threshold that is changed afterwards."
+    if slider:
+        changed += (
+            " That includes choosing another α on this page: to change α, calibrate "
+            "again on fresh rows."
+        )
+    return [
+        *found,
+        f"{rows[:1].upper()}{rows[1:]} that come from another source or another time "
+        "than the calibration rows did.",
+        "Calibration rows that depend on each other, such as several from one patient, "
+        "or that were used before: to fit, to choose the model, α or the rule.",
+        changed,
+    ]
+
+
+def robustness(certificate: Certificate) -> str | None:
+    """How wrong φ may be, in words."""
+    if not certificate.certified or certificate.observed == certificate.rows:
+        return None
+    if certificate.looked_up:
+        return (
+            "The guarantee uses no model of φ, the probability of being missing, so no "
+            "such model can be wrong."
+        )
+    parts = []
+    if certificate.missingness_delta:
+        parts.append(
+            "φ was learned, and the guarantee allows for what is not known about it: "
+            "it takes the worst weights within φ's "
+            f"{percent(1.0 - certificate.missingness_delta)} band."
+        )
+    gamma = certificate.sensitivity
+    if gamma is not None and math.isinf(gamma):
+        parts.append(
+            "The odds of being missing may be wrong by more than a factor of 1000 "
+            "before it fails (Γ > 1000)."
+        )
+    elif gamma is not None and gamma < NO_SLACK:
+        exact = "It has no slack: it needs φ to be exact."
+        parts.append("Beyond that it has no slack." if parts else exact)
+    elif gamma is not None:
+        parts.append(
+            "The odds of being missing may be wrong by a factor of "
+            f"Γ = {number(gamma, 3)}, either way, before it fails."
+        )
+    return " ".join(parts) or None
+
+
+# Promises to several classes or groups, and what was measured ---------------------
+
+
+def promise_data(certificate: MulticlassCertificate, each: Certificate) -> Data:
+    """One of several classes' promises in words."""
+    label, alpha = each.controlled_class, percent(each.alpha)
+    return {
+        "label": label,
+        "title": f"{sentence(named(label))[:-1]}: at most {alpha}",
+        "sentence": f"At most {alpha} of {_complete(each)}{rows_of(label)} are "
+        f"{_wrong(certificate, each)}.",
+        "certificate": each.to_dict(),
+        "robustness": robustness(each),
+    }
+
+
+def class_sentence(
+    certificate: MulticlassCertificate, label: Any, bound: float | None, error: Data,
+    found: Data,
+) -> str:  # fmt: skip
+    """What becomes of a class: its bound, if it has one, and what was measured."""
+    text = f"Finds {measured(found)} of {label!r}"
+    if bound is not None:
+        kind = "called less severe" if certificate.order else "called another class"
+        text += f", while at most {percent(bound)} are {kind}"
+        text += f" (measured: {measured(error)})"
+    return f"{text}."
+
+
+def group_sentence(rows: LabelledRows, entry: Data) -> str:
+    """What becomes of a group."""
+    name = entry["name"] if entry["group"] is None else f"Group {entry['group']!r}"
+    start = f"{name[:1].upper()}{name[1:]}: "
+    if not entry["certified"]:
+        return (
+            f"{start}finds no {rows.other!r}, as {number(entry['rows'])} calibration "
+            f"rows can't certify {percent(entry['level'])}; every row is called "
+            f"{rows.controlled!r}."
+        )
+    return (
+        f"{start}finds {measured(entry['power'])} of {rows.other!r} while at most "
+        f"{percent(entry['level'])} of {rows.controlled!r} are called {rows.other!r} "
+        f"(measured: {measured(entry['error'])})."
+    )
+
+
+def room_words(trade: Any) -> str:
+    """What two bounded classes leave each other."""
+    (a, b), (level_a, level_b) = trade.labels, trade.levels
+    if not trade.has_room:
+        # The rows that certify had it, or there would be no report.
+        return f"By this estimate alone, {trade.sentence} The certificate was reached."
+    text = f"There is room for {percent(level_a)} of {a!r} and {percent(level_b)} of "
+    text += f"{b!r} to be wrong"
+    least = [trade.least_factor * level for level in trade.levels]
+    if trade.least_factor < 1.0:
+        text += f", and by this estimate down to {percent(least[0], 2)} and "
+        text += percent(least[1], 2)
+    return f"{text}."
+
+
+# Cautions and advice ---------------------------------------------------------------
+
+
+def titled(found: Iterable[tuple[str, str]]) -> list[Data]:
+    """Things to say with their titles, as data."""
+    return [{"title": title, "text": text} for title, text in found]
+
+
+def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
+    """What a reader should know before relying on the numbers."""
+    model = data["model"]
+    if data["kind"] == TWO_CLASSES:
+        yield from _on_two_classes(rows, data["curve"])
+    for entry in data["weights"]:
+        if entry["concentrated"]:
+            yield "Concentrated weights", entry["concentrated"]
+    profiles = data["missingness"]["profiles"]
+    worst = max(profiles, key=lambda p: p["extrapolated"] or 0.0, default=None)
+    if worst is not None and (worst["extrapolated"] or 0.0) >= MUCH_EXTRAPOLATED:
+        text = (
+            f"{percent(worst['extrapolated'])} of the observed values of "
+            f"{worst['name']}, class {worst['label']}, lie beyond every value that was "
+            "looked up. There, only the assumed logistic form says what φ is."
+        )
+        yield "φ is extrapolated", text
+    for trade in data["trade_offs"]:
+        if trade["factor"] > LITTLE_ROOM:
+            text = (
+                "Rows of either are hard to tell from the other. A few more errors "
+                "would have left no certificate, and the classes without a bound pay "
+                "for it."
+            )
+            yield f"{listed(trade['labels'])} leave each other little room", text
+    lost = [entry["name"] for entry in data["groups"] if not entry["certified"]]
+    if lost:
+        text = (
+            f"Every row of {listed(lost)} is classified as {model['fallback']}: their "
+            "calibration rows are too few. Bring more of their rows, merge them with "
+            "another group, or raise α."
+        )
+        yield "Some groups get nothing", text
+    powers = {
+        entry["name"]: entry["power"]["estimate"]
+        for entry in data["groups"]
+        if entry["certified"] and entry["power"]["estimate"] is not None
+    }
+    best = max(powers.values(), default=0.0)
+    weak = [f"{k} ({percent(p)})" for k, p in powers.items() if p < MUCH_LESS * best]
+    if weak:
+        text = (
+            f"Of {listed(weak)} much fewer {rows.other} are found than of the best "
+            f"group ({percent(best)})."
+        )
+        yield "The same promise costs some groups more", text
+    if data["measured"] == "held out":
+        text = (
+            "They were measured on rows that thresholds were chosen on, because no fit "
+            "to a part of the rows could be certified. The bounds hold anyway."
+        )
+        yield "Errors may be larger than measured", text
+    unscored = [entry for entry in data["unscored"] if entry["share"]]
+    if max((entry["share"] for entry in unscored), default=0.0) >= MUCH_UNSCORED:
+        shares = listed(f"{share(e['share'])} of {e['label']}" for e in unscored)
+        as_observed = model["deployment"] == "as-observed"
+        about = "count as not recognised in" if as_observed else "are left out of"
+        text = (
+            f"In the table, {shares} can't be scored, because values are missing. "
+            f"These rows are always classified as {model['fallback']}, and {about} the "
+            "power on this page."
+        )
+        yield "Rows without a score", text
+
+
+def _on_two_classes(rows: LabelledRows, curve: Data) -> Iterator[tuple[str, str]]:
+    certificate, calibration = rows.certificate, rows.classifier.calibration_
+    tail = int((calibration.sample.values > certificate.threshold).sum())
+    if not certificate.certified:
+        text = "Every row is classified as the controlled class: the power is 0."
+        yield "Nothing is certified", text
+    elif tail < FEW_TAIL_ROWS:
+        text = (
+            f"The threshold rests on the {number(tail + 1)} calibration rows that "
+            "score highest. The guarantee holds, but more rows of class "
+            f"{certificate.controlled_class} would give more power."
+        )
+        yield "Few calibration rows", text
+    gamma = certificate.sensitivity
+    if certificate.certified and gamma is not None and gamma < FRAGILE:
+        text = (
+            f"Γ = {gamma:.3f}: the guarantee fails if the odds of being missing are "
+            f"wrong by more than {percent(gamma - 1.0, 2)}. An odds_factor above 1 "
+            "asks for more room, at the cost of power."
+        )
+        yield "Little room for error in φ", text
+    if not getattr(last_step(rows.classifier.estimator_), "converged_", True):
+        text = (
+            "The fit didn't reach an optimum, or there is none: coefficients and "
+            "scores are those of its last step. The certificate holds anyway. A "
+            "penalty (l2) or fewer features would give a finite optimum."
+        )
+        yield "No finite optimum", text
+    trust = calibration.trust
+    if trust.cap is not None:
+        shares = []
+        for label in rows.labels:
+            heaviest = trust.edges(rows.rows(label))[1]
+            seen = heaviest[heaviest > 0.0]
+            beyond = float(np.mean(seen > trust.cap)) if len(seen) else math.nan
+            shares.append(f"{percent(beyond)} of class {label}")
+        text = (
+            "Rows that go missing with probability above "
+            f"{percent(1.0 - 1.0 / trust.cap)} are always classified as "
+            f"{rows.controlled}. Of the complete rows here these are {listed(shares)}."
+        )
+        yield "Rows out of reach", text
+    if curve["power"][curve["own"]] is None:
+        text = (
+            "No row of the other class was left to measure it on: too few of them are "
+            "complete. Give complete test rows."
+        )
+        yield "Power unknown", text
+    elif curve["source"] == "training":
+        text = (
+            "It was measured on the rows that the classifier was fitted on. Give test "
+            "rows, or let it be cross-validated (folds=5)."
+        )
+        yield "Power is too good", text
+
+
+def next_steps(data: Data) -> Iterator[tuple[str, str]]:
+    """What would raise the power of one class of two; estimates to plan by."""
+    curve, certificate = data["curve"], data["certificate"]
+    alpha, own = certificate["alpha"], curve["power"][curve["own"]]
+    if own is not None:
+        known = [power or 0.0 for power in curve["power"]]
+        order = np.argsort(curve["estimated_error"], kind="stable")
+        errors = np.asarray(curve["estimated_error"])[order]
+        most = float(np.interp(alpha, errors, np.asarray(known)[order]))
+        rows = "calibration rows"
+        if certificate["looked_up"]:
+            rows = "looked-up rows"
+        elif certificate["missingness_delta"]:
+            rows = "look-ups and calibration rows"
+        if most - own >= WORTH and data["model"]["odds_factor"] == 1.0:
+            text = (
+                "The threshold's error is about "
+                f"{share(certificate['estimated_error'])}, below α = {percent(alpha)}, "
+                "because the rows at hand leave doubt. With many more, it would come "
+                f"close to α, and the power from {share(own)} close to {share(most)}."
+            )
+            yield f"More {rows}", text
+        place = int(np.searchsorted(curve["alpha"], 2.0 * alpha))
+        if place < len(known) and known[place] - own >= WORTH:
+            text = (
+                f"At α = {percent(curve['alpha'][place])} the power would be about "
+                f"{share(known[place])} instead of {share(own)}. For a guarantee at "
+                "the new α, fit again with calibration rows that had no part in this "
+                "choice."
+            )
+            yield "A looser bound", text
+    if data["comparison"] is None:
+        text = (
+            "Methods were not compared. missratio fit without --method compares them "
+            "by their power, on training rows alone."
+        )
+        yield "Another method", text
+    lost = data["unscored"][1]
+    if lost["share"] >= WORTH:
+        how = (
+            "A method that takes blanks as they are (--method trees) scores them"
+            if data["model"]["deployment"] == "as-observed"
+            else "Finding out the values of a row before it is classified gives it a "
+            "score"
+        )
+        text = (
+            f"{share(lost['share'])} of class {lost['label']} in the table get no "
+            f"score and so can't be recognised. {how}."
+        )
+        yield "Rows without a score", text

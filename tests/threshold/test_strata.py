@@ -20,22 +20,30 @@ from missratio.threshold._look_up_test import (
     TwoStrata,
     highest_count,
     hypergeometric_tail,
+    planned_draws,
 )
 from missratio.threshold._strata import make_test
 
 
 def one_stratum(n_rows, size, drawn, alpha, delta):
+    """Made for just the draw that came up."""
     law = OneStratum(size, drawn, highest_count(n_rows, alpha, delta))
-    return ExactTest(n_rows, law, alpha, delta)
+    return ExactTest(n_rows, law, [law], alpha, delta)
 
 
 def two_strata(n_rows, first, second, alpha, delta):
-    law = TwoStrata(first, second, highest_count(n_rows, alpha, delta))
-    return ExactTest(n_rows, law, alpha, delta)
+    highest = highest_count(n_rows, alpha, delta)
+    law = TwoStrata(first, second, highest)
+    planned = [OneStratum(first[0] + second[0], first[1] + second[1], highest)]
+    return ExactTest(n_rows, law, planned, alpha, delta)
 
 
-def threshold(scores, inclusion, alpha=0.1, delta=0.05, strata=None):
-    sample = looked_up_sample(scores, inclusion, strata)
+def threshold(scores, inclusion, alpha=0.1, delta=0.05, strata=None, expected="own"):
+    if expected == "own":
+        incomplete = np.asarray(inclusion) < 1.0
+        drawn = np.asarray(inclusion)[incomplete] > 0.0
+        expected = incomplete.mean(), drawn.mean() if len(drawn) else 1.0
+    sample = looked_up_sample(scores, inclusion, strata, expected=expected)
     return LookUpRule().select(sample, alpha, delta).threshold
 
 
@@ -68,7 +76,8 @@ def test_a_stratum_that_nothing_was_drawn_from_may_lie_above_as_a_whole(k):
 def test_counts_in_proportion_estimate_the_rows_above(law):
     two = isinstance(law, TwoStrata)
     counts, rows = ((5, 10), 20 + 30) if two else ((5,), 20)
-    assert law.rows(law.statistic(counts)) == pytest.approx(rows)
+    found = law.statistic(counts) if two else law.rows(law.statistic(counts))
+    assert found == pytest.approx(rows)
     assert law.first(counts) == sum(counts)
 
 
@@ -86,10 +95,6 @@ def test_the_grid_goes_from_none_to_what_is_expected_and_is_finest_there(
     last = min(drawn, math.ceil(most * drawn / size)) if size else 0
     assert (one[0], one[-1]) == (0.0, last)
     assert (one == np.rint(one)).all()
-    two = np.array(TwoStrata((size, drawn), (9, 3), 800).levels(most))
-    assert (two[0], two[-1]) == pytest.approx((0.0, most))
-    assert (np.diff(two) > 0.0).all()
-    assert (np.diff(two, 2) > 0.0).all()
     # Rounding shifts a count by half a row at most.
     assert (np.diff(one, 2) >= -1.0).all()
 
@@ -126,7 +131,7 @@ def test_tables_go_as_far_as_counts_matter():
         TwoStrata((1, 1), (150, 20), highest),
     )
     for law in laws:
-        test = ExactTest(n_rows, law, alpha, delta)
+        test = ExactTest(n_rows, law, [laws[0]], alpha, delta)
         assert len(test.level) == highest + 2
         assert test.level[-1] == pytest.approx(1e-5 * delta)
         assert len(law.tail(0.0)) >= len(test.level)
@@ -474,6 +479,96 @@ def test_the_size_where_the_number_of_incomplete_rows_is_random(design):
                 passing += binom.pmf(size, n_rows, incomplete) * float(mass @ low)
             largest = max(largest, float(passing))
     assert 0.5 * delta < largest <= 0.85 * delta
+
+
+def worst_policy(level_for, n_rows, alpha, delta, lost):
+    """P(pass) at an error of α if the number looked up is the worst for the number M.
+
+    By exact sums; `lost` are the shares that go missing of rows above and below.
+    """
+    highest = highest_count(n_rows, alpha, delta)
+    above = np.arange(highest + 1)[:, None]
+    incomplete = np.arange(highest + 1)[None]
+    both = binom.pmf(above, n_rows, alpha) * binom.pmf(incomplete, above, lost[0])
+    total = 0.0
+    for size in range(n_rows + 1):
+        mass = both * binom.pmf(size - incomplete, n_rows - above, lost[1])
+        n, b = (part[mass > 1e-12] for part in np.broadcast_arrays(above, incomplete))
+        best = 0.0
+        for drawn in range(size + 1):
+            level = level_for(size, drawn)
+            law = OneStratum(size, drawn, highest)
+            counts = np.arange(drawn + 1)
+            most = [_most_complete(level, law, int(k)) for k in counts]
+            k_mass = hypergeom.pmf(counts, size, b[:, None], drawn) if size else 1.0
+            passed = (k_mass * ((n - b)[:, None] <= most)).sum(axis=1)
+            best = max(best, float(mass[mass > 1e-12] @ passed))
+        total += best
+    return total
+
+
+def _most_complete(level, law, k):
+    """The largest number of complete rows above at which k looked-up ones pass."""
+    tail = law.tail(float(k))
+    b = np.arange(min(k, len(tail) - 1), len(tail))
+    last = len(level) - 1 - np.searchsorted(level[::-1], tail[b], side="left")
+    return int(np.where(level[-1] >= tail[b], 10**6, last - b).min())
+
+
+@pytest.mark.validity
+@pytest.mark.parametrize("lost", [(1.0, 0.2), (0.5, 0.1)])
+def test_that_more_are_looked_up_the_more_are_missing_costs_no_level(lost):
+    n_rows, alpha, delta = 50, 0.2, 0.05
+    share = alpha * lost[0] + (1 - alpha) * lost[1]
+    for expected in ((share, 0.5), (share, 1.0), None):
+        inclusion = np.repeat([1.0, 0.5], n_rows // 2)
+        sample = looked_up_sample(np.zeros(n_rows), inclusion, expected=expected)
+        level = make_test(sample, alpha, delta).level
+        found = worst_policy(lambda *_, g=level: g, n_rows, alpha, delta, lost)
+        assert found <= delta
+
+
+@pytest.mark.validity
+def test_a_level_made_for_the_draw_that_came_up_would_be_exceeded():
+    n_rows, alpha, delta = 50, 0.2, 0.05
+
+    def level_for(size, drawn):
+        return one_stratum(n_rows, size, drawn, alpha, delta).level
+
+    found = worst_policy(level_for, n_rows, alpha, delta, (1.0, 0.2))
+    assert found > 1.05 * delta
+
+
+@pytest.mark.parametrize("expected", [None, (0.3, 0.4)])
+def test_what_came_up_has_no_part_in_the_level(expected):
+    levels = []
+    for size, drawn in ((0, 0), (30, 5), (90, 90)):
+        inclusion = np.ones(300)
+        inclusion[:size] = 0.0
+        inclusion[:drawn] = 0.999
+        sample = looked_up_sample(np.zeros(300), inclusion, expected=expected)
+        levels.append(make_test(sample, 0.1, 0.05).level)
+    assert np.array_equal(levels[0], levels[1])
+    assert np.array_equal(levels[0], levels[2])
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_little_power_is_lost_where_rows_come_out_as_expected(share):
+    """The number of complete rows that may be above, without and with leeway."""
+    n_rows, size = 400, 120
+    drawn = round(share * size)
+    alone = one_stratum(n_rows, size, drawn, 0.1, 0.05)
+    highest = highest_count(n_rows, 0.1, 0.05)
+    planned = planned_draws(n_rows, highest, (size / n_rows, share))
+    wide = ExactTest(n_rows, alone.law, planned, 0.1, 0.05)
+    for k in range(0, round(0.05 * drawn) + 1):
+        best = _most_complete(alone.level, alone.law, k)
+        assert _most_complete(wide.level, wide.law, k) >= best - 2
+
+
+def test_shares_that_are_expected_are_shares():
+    with pytest.raises(ValueError, match="two shares in"):
+        looked_up_sample([0.0], [1.0], expected=(0.1, 1.2))
 
 
 @pytest.mark.parametrize("pairs", [((30, 10), (0, 0)), ((0, 0), (30, 10))])

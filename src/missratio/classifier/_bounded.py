@@ -82,6 +82,7 @@ class BoundedClass:
         every = np.flatnonzero(table.codes == position)
         if own is None:
             own = table.rows_of(position, calibrating)
+        others = np.setdiff1d(every, calibrating)
         by_design = table.by_design(every)
         if by_design and promise.controlled in (table.models or {}):
             raise weighed_twice(promise.controlled)
@@ -89,9 +90,9 @@ class BoundedClass:
             promise,
             fallback,
             table.take(own),
-            table.take(np.setdiff1d(every, calibrating)),
+            table.take(others),
             None if by_design else table.model(position, own),
-            table.drawn.take(own) if by_design and table.drawn else None,
+            table.drawn.besides(own, others) if by_design and table.drawn else None,
         )
 
     @property

@@ -189,7 +189,7 @@ class CalibratedClassifier(CertifiedClassifier):
         own = None
         if drawn is not None:
             own = with_low_stratum(
-                drawn.take(chosen),
+                drawn.besides(chosen, others),
                 rows,
                 drawn.take(others),
                 training,

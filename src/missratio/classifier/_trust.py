@@ -60,7 +60,11 @@ class ScoredRows:
             drawn = self.inclusion
             scores = np.where(drawn.found, self.scores, np.nan)
             return looked_up_sample(
-                scores, drawn.probability, drawn.strata, predicted=drawn.predicted
+                scores,
+                drawn.probability,
+                drawn.strata,
+                predicted=drawn.predicted,
+                expected=drawn.expected,
             )
         if trust.model is None and trust.target is None:
             return CalibrationSample.build(self.scores)

@@ -204,6 +204,7 @@ class _Pilot:
         self.missing = cells.missing
         self.prices: IntArray = cells.missing.sum(axis=1)
         self.incomplete = any_by_row(cells.missing)
+        self.share_incomplete = float(self.incomplete[~self.is_other].mean())
         self.walks = WALKS if len(array) <= MANY_ROWS else 2
         self.single = [pool for pool in pools if pool.column is not None]
 
@@ -226,19 +227,26 @@ class _Pilot:
             n_held = round(self.task.calibration_size * len(controlled))
             held, training = controlled[:n_held], controlled[n_held:]
             inclusion = drawn.inclusion[held]
+            expected = self.share_incomplete, drawn.share
             powers.append(
                 [
-                    0.0 if scores is None else self._certified(scores, held, inclusion)
+                    0.0
+                    if scores is None
+                    else self._certified(scores, held, inclusion, expected)
                     for scores in (drawn.normal(training), drawn.logistic(training))
                 ]
             )
         return float(np.mean(powers, axis=0).max()), round(float(np.mean(counts)))
 
     def _certified(
-        self, scores: FloatArray, held: IntArray, inclusion: FloatArray
+        self,
+        scores: FloatArray,
+        held: IntArray,
+        inclusion: FloatArray,
+        expected: tuple[float, float],
     ) -> float:
         """The power at the threshold that the held-out rows certify."""
-        sample = looked_up_sample(scores[held], inclusion)
+        sample = looked_up_sample(scores[held], inclusion, expected=expected)
         chosen = LookUpRule().select(sample, self.task.alpha, self.task.delta)
         if chosen.threshold is None:
             return 0.0
@@ -255,9 +263,10 @@ class _Draw:
         pool = rng.permutation(np.flatnonzero(pilot.incomplete & ~is_other))
         drawn = pool[np.cumsum(pilot.prices[pool]) <= division.rows]
         self.n_rows = len(drawn)
+        self.share = len(drawn) / max(len(pool), 1)
         # 1. How likely rows were to be there, and single values of the other class.
         self.inclusion = np.where(pilot.incomplete, 0.0, 1.0)
-        self.inclusion[drawn] = len(drawn) / max(len(pool), 1)
+        self.inclusion[drawn] = self.share
         cells = np.where(pilot.missing, 0.0, 1.0)
         counts = []
         if pilot.single:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +32,9 @@ class RowInclusion:
         Which entries were missing before any was looked up, where that is known.
     predicted : bool
         Whether the strata were made by predicted scores, the low ones second.
+    expected : tuple of float, or None
+        The shares of other rows of the class: of incomplete ones, and of those of these
+        that were drawn.
     """
 
     probability: FloatArray
@@ -39,6 +42,7 @@ class RowInclusion:
     found: BoolArray
     lost: BoolArray | None = None
     predicted: bool = False
+    expected: tuple[float, float] | None = None
 
     @classmethod
     def of(
@@ -115,9 +119,22 @@ class RowInclusion:
         """That of some rows."""
         strata = None if self.strata is None else self.strata[rows]
         lost = None if self.lost is None else self.lost[rows]
-        return RowInclusion(
-            self.probability[rows], strata, self.found[rows], lost, self.predicted
+        return replace(
+            self,
+            probability=self.probability[rows],
+            strata=strata,
+            found=self.found[rows],
+            lost=lost,
         )
+
+    def besides(self, rows: IntArray, others: IntArray) -> RowInclusion:
+        """That of some rows, which are expected to be drawn like some others."""
+        incomplete = self.probability[others] < 1.0
+        if not len(incomplete):
+            return self.take(rows)
+        drawn = self.probability[others][incomplete] > 0.0
+        share = float(drawn.mean()) if len(drawn) else 1.0
+        return replace(self.take(rows), expected=(float(incomplete.mean()), share))
 
 
 def drawn_whole(inclusion: FloatArray) -> bool:

@@ -20,17 +20,17 @@ had no part in it: a number fixed beforehand, a coin for every row, an answer sh
 filled in half-way, a split of the rows after the draw. More rows above C never turn
 "fails" into "passes", so one test at the smallest threshold that passes is enough.
 
-g is chosen for the M and m that came up. For given M the bound δ holds even if an
-adversary chose B after seeing N. The argument leaves out that M goes with N, where high
-rows are incomplete more often. It also leaves out that B is no adversary's choice, and
-that weighs more: the exact probability of a wrong threshold, over laws of rows with M
-random, is at most 0.85 δ wherever it was computed (tests/threshold/test_strata.py).
+g must not depend on the M and m that came up: M goes with N where high rows are
+incomplete more or less often than others, and m may have been chosen by M. It is made
+for numbers M* and m* that other rows, those of training, let expect; without such rows,
+for several numbers at once that are the same for every table.
 
 Any such g is valid. The one taken is the upper envelope, over a grid of counts k, of
-b ↦ P(Hyp(M, b, m) ≤ k) moved to the right by a number a(k): at k looked-up rows above C
-it lets a(k) complete ones be above as well. All a(k) use up the same level, chosen such
-that E g(N) = δ but for rounding. With nothing incomplete, or everything looked up, this
-is the binomial rule.
+b ↦ P(Hyp(M*, b, m*) ≤ k) moved to the right by a number a(k): at k looked-up rows above
+C it lets a(k) complete ones be above as well. Because m may come out otherwise, m*/1.5
+and 1.5·m* have their part in the envelope. All a(k) use up the same level, chosen such
+that E g(N) = δ but for rounding. Where nothing was expected to be incomplete, or all to
+be looked up, and so it comes out, this is the binomial rule.
 
 With two strata of incomplete rows, drawn with different probabilities, Σ k_s·M_s/m_s
 takes the place of k, and the largest probability over all ways to divide b that of the
@@ -61,6 +61,11 @@ FLOOR = 1e-5
 # Of the counts of looked-up rows above a threshold, so many are on the grid.
 GRID = 32
 LEVEL_STEPS = 12
+# By how much the share looked up may differ from what was expected, either way.
+LEEWAY = 1.5
+# What g is made for where nothing is known beforehand: half of the rows incomplete, and
+# one of these shares looked up.
+USUAL_SHARES = (0.05, 0.1, 0.2, 0.4, 0.8)
 
 
 def highest_count(n_rows: int, alpha: float, delta: float) -> int:
@@ -72,16 +77,8 @@ class Law(ABC):
     """What looked-up rows say about B, the number of incomplete rows above."""
 
     @abstractmethod
-    def levels(self, most_rows: float) -> list[float]:
-        """A grid of values of the statistic, up to so many rows above."""
-
-    @abstractmethod
     def statistic(self, counts: tuple[int, ...]) -> float:
         """The statistic of the looked-up rows above, by stratum."""
-
-    @abstractmethod
-    def rows(self, statistic: float) -> float:
-        """The estimate of B."""
 
     @abstractmethod
     def tail(self, statistic: float) -> FloatArray:
@@ -120,6 +117,27 @@ class OneStratum(Law):
     def first(self, counts: tuple[int, ...]) -> int:
         """The counts that were seen."""
         return counts[0] if counts else 0
+
+
+def planned_draws(
+    n_rows: int, highest: int, expected: tuple[float, float] | None
+) -> list[OneStratum]:
+    """The draws that a conditional level is made for.
+
+    Parameters
+    ----------
+    n_rows, highest : int
+    expected : tuple of float, or None
+        The share of rows that are incomplete, and of these that are looked up, as other
+        rows have them.
+    """
+    if expected is None:
+        size, shares = n_rows // 2, [*USUAL_SHARES]
+    else:
+        size, share = round(expected[0] * n_rows), expected[1]
+        shares = [share / LEEWAY, share, share * LEEWAY] if share < 1.0 else [1.0]
+    counts = {min(round(share * size), size) for share in shares}
+    return [OneStratum(size, drawn, highest) for drawn in sorted(counts)]
 
 
 class TwoStrata(Law):
@@ -168,17 +186,9 @@ class TwoStrata(Law):
             )
         ]
 
-    def levels(self, most_rows: float) -> list[float]:
-        """Sums, the closer the smaller they are."""
-        return [float(r) ** 2 for r in np.linspace(0.0, np.sqrt(most_rows), GRID)]
-
     def statistic(self, counts: tuple[int, ...]) -> float:
         """Incomplete rows above, as estimated."""
         return sum(k * w for k, w in zip(counts, self.worth, strict=True))
-
-    def rows(self, statistic: float) -> float:
-        """The statistic itself."""
-        return statistic
 
     def tail(self, statistic: float) -> FloatArray:
         """A convolution, then the largest over the ways to divide each b."""
@@ -208,20 +218,34 @@ class ExactTest:
     n_rows : int
         Complete and incomplete ones.
     law : Law
+        Of the draw as it came out.
+    planned : list of OneStratum
+        The draws that the conditional level is made for.
     alpha, delta : float
     """
 
-    def __init__(self, n_rows: int, law: Law, alpha: float, delta: float) -> None:
+    def __init__(
+        self,
+        n_rows: int,
+        law: Law,
+        planned: list[OneStratum],
+        alpha: float,
+        delta: float,
+    ) -> None:
         self.law, self.delta = law, delta
         highest = highest_count(n_rows, alpha, delta)
         self._masses = binom.pmf(np.arange(highest + 1), n_rows, alpha)
         self._beyond = FLOOR * delta * float(binom.sf(highest, n_rows, alpha))
-        levels = law.levels(n_rows * alpha)
-        self._shapes = [law.tail(level) for level in levels]
-        expected = np.array([law.rows(level) for level in levels]) / (n_rows * alpha)
-        # The fewer incomplete rows are above, the more power there is anyway.
-        parts = np.minimum(0.5 + 0.6 * expected, 1.0)
-        self._parts = parts / parts.max()
+        self._shapes: list[FloatArray] = []
+        all_parts = []
+        for each in planned:
+            levels = each.levels(n_rows * alpha)
+            self._shapes += [each.tail(level) for level in levels]
+            expected = np.array([each.rows(k) for k in levels]) / (n_rows * alpha)
+            # The fewer incomplete rows are above, the more power there is anyway.
+            parts = np.minimum(0.5 + 0.6 * expected, 1.0)
+            all_parts.append(parts / parts.max())
+        self._parts = np.concatenate(all_parts)
         self.level = self._conditional_level()
 
     def passes(self, complete: int, drawn: tuple[int, ...]) -> bool:

@@ -31,12 +31,16 @@ class LookUps:
     predicted : bool
         Whether there are two strata because rows of the second were predicted to score
         low, so that one of them that doesn't is a surprise.
+    expected : tuple of float, or None
+        The share of rows that are incomplete, and of these that are looked up, in other
+        rows than these.
     """
 
     stratum: IntArray
     incomplete: IntArray
     not_found: int = 0
     predicted: bool = False
+    expected: tuple[float, float] | None = None
 
     def check(self, n_observed: int, n_rows: int) -> None:
         """Refuse look-ups that can't be those of so many rows, observed and all."""
@@ -49,6 +53,10 @@ class LookUps:
         sound = sound and int(self.stratum.min(initial=0)) >= 0
         sound = sound and int(self.stratum.max(initial=0)) <= len(self.incomplete)
         sound = sound and bool((self.drawn <= self.incomplete).all())
+        if self.expected is not None:
+            shares = np.asarray(self.expected, dtype=np.float64)
+            sound = sound and shares.shape == (2,)
+            sound = sound and bool(((shares >= 0.0) & (shares <= 1.0)).all())
         if not sound or n_observed - self.drawn.sum() + self.n_incomplete != n_rows:
             raise ValueError("A calibration sample's look-ups are not what it says.")
 

@@ -18,6 +18,7 @@ from missratio.threshold._look_up_test import (
     OneStratum,
     TwoStrata,
     highest_count,
+    planned_draws,
 )
 from missratio.threshold._rules import Rule, Selection, bisect_tail
 from missratio.threshold._sample import CalibrationSample, LookUps
@@ -36,6 +37,7 @@ def looked_up_sample(
     strata: ArrayLike | None = None,
     *,
     predicted: bool = False,
+    expected: tuple[float, float] | None = None,
 ) -> CalibrationSample:
     """Calibration rows of which incomplete ones were looked up by lot.
 
@@ -54,6 +56,10 @@ def looked_up_sample(
     predicted : bool, default=False
         Whether the strata are two, the second of rows that were predicted to score low
         by what was known of them before the draw.
+    expected : tuple of float, optional
+        The share of rows that are incomplete, and of these that are looked up, in other
+        rows, such as those of training. The rule has the most power where these rows
+        are like them. Shares of these rows themselves would cost the exact level.
 
     Returns
     -------
@@ -66,7 +72,9 @@ def looked_up_sample(
     incomplete = np.bincount(stratum, minlength=n_strata + 1)[1:]
     observed = probability > 0.0
     lost = int(np.isnan(values[observed]).sum())
-    lookups = LookUps(stratum[observed], incomplete, lost, predicted)
+    if expected is not None and not all(0.0 <= share <= 1.0 for share in expected):
+        raise ValueError(f"expected must hold two shares in [0, 1]: got {expected}.")
+    lookups = LookUps(stratum[observed], incomplete, lost, predicted, expected)
     worth = np.ones(n_strata + 1)
     np.divide(incomplete, lookups.drawn, out=worth[1:], where=lookups.drawn > 0)
     seen = values[observed]
@@ -177,7 +185,8 @@ def fewest_look_ups(
     """How many of the incomplete rows must be looked up to certify any threshold.
 
     None where all of them are too few, or there are several strata. Rows that were not
-    found stay so, and none of the others is taken to be above.
+    found stay so, none of the others is taken to be above, and other rows are looked up
+    to the same share.
     """
     assert sample.lookups is not None
     if len(sample.lookups.incomplete) != 1:
@@ -187,7 +196,9 @@ def fewest_look_ups(
 
     def passes(drawn: int) -> bool:
         law = OneStratum(size, drawn, highest)
-        return ExactTest(sample.n_rows, law, alpha, delta).passes(0, (lost,))
+        shares = size / sample.n_rows, drawn / max(size, 1)
+        planned = planned_draws(sample.n_rows, highest, shares)
+        return ExactTest(sample.n_rows, law, planned, alpha, delta).passes(0, (lost,))
 
     if not passes(size):
         return None
@@ -254,4 +265,5 @@ def make_test(
         law = two
     else:
         return None
-    return ExactTest(sample.n_rows, law, alpha, delta)
+    planned = planned_draws(sample.n_rows, highest, sample.lookups.expected)
+    return ExactTest(sample.n_rows, law, planned, alpha, delta)

@@ -255,11 +255,11 @@ def _certifiable(mine: BoolArray, filled: _Filled, asked: PlanOptions) -> bool:
     reached = []
     for _ in range(TRIALS):
         scores = rng.permutation(len(X)).astype(np.float64)
-        held = drawn.take(
-            rng.permutation(len(X))[: round(asked.calibration_size * len(X))]
-        )
+        rows = rng.permutation(len(X))
+        n_held = round(asked.calibration_size * len(X))
+        held = drawn.besides(rows[:n_held], rows[n_held:])
         sample = looked_up_sample(
-            scores[: len(held.found)], held.probability, held.strata
+            scores[:n_held], held.probability, held.strata, expected=held.expected
         )
         threshold = LookUpRule().select(sample, asked.alpha, asked.delta).threshold
         reached.append(0.0 if threshold is None else (scores > threshold).mean())

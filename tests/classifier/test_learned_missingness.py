@@ -152,22 +152,24 @@ def test_an_odds_factor_is_one_or_more(factor):
         certified(learned, odds_factor=factor).fit(X, y)
 
 
-def test_the_band_is_that_of_the_part_for_phi():
-    # With the edges and the level handed over by hand the same threshold comes out.
+def test_every_phi_of_the_part_for_phi_has_its_say():
+    # By hand: the largest threshold that any φ of the region at that level asks for.
     X, y, learned, _ = problem()
     X0 = X[y == 0]
     model = certified(learned, missingness_delta=0.03, rule="flipped-betting").fit(X, y)
     held = X[model.calibration_index_]
+    scores = np.where(np.isnan(held[:, 0]), -np.inf, held[:, 0])
+    rule, asked = make_rule("flipped-betting"), []
+    for intercept, slope in learned.region(0.03)[0]:
+        weights = complete_row_weights(held, LogisticMissingness(intercept, slope))
+        sample = CalibrationSample.build(scores, weights)
+        asked.append(rule.select(sample, 0.2, 0.07).threshold)
+    assert model.threshold_ == pytest.approx(max(asked), rel=1e-5)
+    # A band, which takes the worst φ anew in every row, asks for more.
     edges = complete_row_weight_edges(held, learned, delta=0.03)
-    sample = CalibrationSample.build(
-        np.where(np.isnan(held[:, 0]), -np.inf, held[:, 0]),
-        complete_row_weights(held, learned),
-        None,
-        edges,
-    )
-    rule = make_rule("flipped-betting")
-    chosen = rule.select(sample, 0.2, 0.07)
-    assert model.threshold_ == pytest.approx(chosen.threshold, rel=1e-5)
+    weights = complete_row_weights(held, learned)
+    sample = CalibrationSample.build(scores, weights, None, edges)
+    assert model.threshold_ < rule.select(sample, 0.2, 0.07).threshold
     assert len(held) == len(X0) // 2
 
 

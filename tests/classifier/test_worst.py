@@ -1,12 +1,13 @@
-"""The worst φ of a region: for the rule that uses it, and no worse than need be."""
+"""Every φ of a region has its say, and costs no more than need be."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import missratio as mr
-from missratio.classifier._worst import worst_model
-from missratio.weights import complete_row_weights
+from missratio.classifier._trust import ScoredRows
 
 
 class First(ClassifierMixin, BaseEstimator):
@@ -42,38 +43,78 @@ def problem(seed=0, n=1000, m=100, d=1, slope=1.0, rowwise=False):
     return X, np.repeat([0, 1], [2 * n, n]), learned, truth
 
 
-def total(model, rows, effect):
-    return float(complete_row_weights(rows, model) @ effect)
-
-
-@pytest.mark.parametrize("ratio", [0.0, 0.1, 0.4])
 @pytest.mark.parametrize(("d", "rowwise"), [(1, True), (1, False), (2, False)])
-def test_no_phi_of_the_region_is_worse(d, rowwise, ratio):
+def test_no_phi_of_the_region_asks_for_a_larger_threshold(d, rowwise):
     X, y, learned, _ = problem(d=d, rowwise=rowwise)
-    rows = X[y == 0]
-    in_tail = (rows[:, 0] > 1.2).astype(float)
-    worst = worst_model(learned, 0.05, rows, in_tail, ratio)
-    effect = np.where(np.isnan(rows).any(axis=1), 0.0, in_tail - ratio)
-    most = total(worst, rows, effect)
-    assert most >= total(learned, rows, effect)
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        points = [region[rng.integers(len(region))] for region in learned.region(0.05)]
-        # Points within: the region is convex, or nearly so.
-        inside = rng.uniform()
-        intercept = np.array([p[0] for p in points])
-        coef = np.array([p[1] for p in points])
-        intercept = inside * intercept + (1 - inside) * np.atleast_1d(learned.intercept)
-        coef = inside * coef + (1 - inside) * np.atleast_1d(learned.coef)
-        other = mr.LogisticMissingness(
-            intercept[0] if rowwise else intercept, coef, rowwise
-        )
-        assert total(other, rows, effect) <= most + 0.02 * abs(most)
+    # A rule that draws nothing, so that samples made again are the same.
+    model = mr.NeymanPearsonClassifier(
+        First(), 0.3, 0.1, missingness={0: learned}, rule="hoeffding-bentkus",
+        random_state=0,
+    ).fit(X, y)  # fmt: skip
+    calibration, held = model.calibration_, X[model.calibration_index_]
+    scores = np.where(np.isnan(held).any(axis=1), -np.inf, held[:, 0])
+    rng, asked = np.random.default_rng(0), []
+    for k in range(len(learned.region(0.05)[0]) if d == 1 else 150):
+        points = [
+            region[k if d == 1 else rng.integers(len(region))]
+            for region in learned.region(0.05)
+        ]
+        first, slope = np.array(points).T
+        phi = mr.LogisticMissingness(first[0] if rowwise else first, slope, rowwise)
+        trust = replace(calibration.trust, point=phi)
+        sample = ScoredRows(held, scores).sample(trust)
+        asked.append(calibration.rule.select(sample, 0.3, 0.05).threshold)
+    assert model.threshold_ == pytest.approx(max(asked), rel=1e-4) or d > 1
+    assert model.threshold_ >= max(asked)
+    # Nor at other levels, among those that were kept for them.
+    own = [each.threshold for each in calibration.select([0.15, 0.3, 0.6])]
+    assert own == sorted(own, reverse=True)
+    assert own[1] == model.threshold_
 
 
 def test_a_region_of_many_dimensions_is_left_to_the_band():
     X, y, learned, _ = problem(d=2, rowwise=True)
-    assert worst_model(learned, 0.05, X[y == 0], np.zeros(2000), 0.1) is None
+    model = mr.NeymanPearsonClassifier(
+        First(), 0.3, 0.1, missingness={0: learned}, on_infeasible="reject_all",
+        random_state=0,
+    ).fit(X, y)  # fmt: skip
+    assert model.calibration_.trust.point is None
+    assert model.calibration_.sample.edges is not None
+
+
+def weak_instruments(seed, rho, d=4, intercept=-1.2, slope=1.0, n=3000):
+    """Rows of both classes, and others without a label; class 0 loses column 0."""
+    rng = np.random.default_rng(seed)
+    root = np.linalg.cholesky(np.full((d, d), rho) + (1 - rho) * np.eye(d))
+    X0 = rng.normal(size=(n, d)) @ root.T
+    X1 = rng.normal(size=(1000, d)) @ root.T + 1.0
+    log_odds = intercept + slope * X0[:, 0]
+    X0[rng.uniform(size=n) < 1 / (1 + np.exp(-log_odds)), 0] = np.nan
+    fresh = rng.normal(size=(20_000, d)) @ root.T
+    return np.concatenate([X0, X1]), np.repeat([0, 1], [n, 1000]), fresh
+
+
+def from_table(X, y, seed):
+    learned = mr.learn_missingness(X[y == 0])
+    return mr.NeymanPearsonClassifier(
+        mr.KLIEP(), 0.1, 0.1, missingness={0: learned}, random_state=seed,
+        on_infeasible="reject_all",
+    ).fit(X, y)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_steep_phi_is_not_the_mildest_once_its_rows_are_out_of_reach(seed):
+    # Tables in which the other columns say nothing of φ, and the φ that is worst over
+    # all rows certifies an error of 0.13 and more.
+    X, y, fresh = weak_instruments(seed, 0.0, 3, -0.5, 0.6)
+    model = from_table(X, y, seed)
+    assert (model.predict(fresh) == 1).mean() <= 0.1
+
+
+def test_a_phi_of_the_region_may_give_an_observed_row_no_chance():
+    X, y, fresh = weak_instruments(SEED_OF_ONE, 0.2)
+    model = from_table(X, y, SEED_OF_ONE)
+    assert (model.predict(fresh) == 1).mean() <= 0.1
 
 
 def test_it_costs_less_power_than_a_band_and_keeps_the_promise():

@@ -16,6 +16,7 @@ from missratio.classifier._planner import infeasible
 from missratio.classifier._promise import Promise
 from missratio.classifier._rounding import measure_rounding
 from missratio.classifier._trust import ScoredRows
+from missratio.classifier._worst import calibrate
 from missratio.missingness import Missingness
 
 # Odds that are wrong by more are as good as unknown.
@@ -50,11 +51,8 @@ def certify(
     """
     delta = promise.delta - promise.missingness_part(model)
     trust, how = choose_trust(promise, model, training, other, len(rows.scores))
-    sample = rows.sample(trust)
-    rule = promise.resolve_rule(
-        how, trust, training, looked_up=sample.lookups is not None
-    )
-    calibration = Calibration(sample, trust, rule, delta)
+    calibration = calibrate(promise, trust, how, rows, training, delta)
+    sample, rule = calibration.sample, calibration.rule
     name, threshold, error_bound, factor = rule.name, None, 0.0, None
     if sample.n_observed:
         chosen = calibration.select([promise.alpha])[0]
@@ -64,7 +62,11 @@ def certify(
             calibration = replace(calibration, rounding=rounding)
             threshold = rounding.moved(threshold)
             error_bound = chosen.error_bound
-            factor = _sensitivity(promise, rows, calibration, threshold)
+            slack = [
+                _sensitivity(promise, rows, each, threshold)
+                for each in (calibration, *calibration.others)
+            ]
+            factor = min((each for each in slack if each is not None), default=None)
     if threshold is None and promise.on_infeasible == "raise":
         raise infeasible(calibration, promise.controlled, promise.alpha, name)
     certificate = replace(_nothing_certified(promise, calibration, model), rule=name)
@@ -127,16 +129,17 @@ def _sensitivity(
     trust = calibration.trust
     if trust.model is None or trust.target is not None:
         return None
+    assert trust.phi is not None
     scores = trust.score(rows)
     # Sorted once, so that the sample of every factor need not be.
     order = np.argsort(-scores)
-    probability = trust.model.missing_probability(rows.rows)[order]
+    probability = trust.phi.missing_probability(rows.rows)[order]
     assert rows.draws is not None
     draws = rows.draws[order]
     reached = replace(rows, scores=scores[order], draws=draws, probability=probability)
 
     def holds(factor: float) -> bool:
-        widened = replace(calibration, sample=reached.sample(trust.widened(factor)))
+        widened = calibration.forecast(reached.sample(trust.widened(factor)))
         chosen = widened.select([promise.alpha])[0].threshold
         return chosen is not None and chosen <= threshold
 

@@ -1,7 +1,7 @@
 """How weights are taken and by which rule: what promises most power.
 
 Judged by training rows alone, so before any calibration row is seen: caps on the
-weights, and for a learned φ its band, or the worst φ for a rule.
+weights, for a learned φ by a few of those that it may be.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ import numpy as np
 
 from missratio.classifier._promise import Promise
 from missratio.classifier._trust import ScoredRows, Trust
-from missratio.classifier._worst import worst_model
-from missratio.learning import LearnedMissingness
+from missratio.classifier._worst import calibrate, is_searched
 from missratio.missingness import Missingness
-from missratio.threshold import CountingRule, Rule, TunedBettingRule, make_rule
+from missratio.threshold import Rule, make_rule
 
 # Which shares of the observed training rows a cap may leave.
 CAP_LEVELS = (0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
-# γ/λ of bets that a learned φ is taken at its worst for, beside α.
-RATIOS = (0.4,)
+# Of the φ that a learned model leaves possible, caps are compared by every so many.
+COARSE = 4
 TIE = 1e-6
 
 
@@ -51,11 +50,21 @@ def choose_trust(
     if training is None or (model is None and promise.target is None):
         return trust, promise.rule
     how = promise.rule if promise.target is None else promise.target_rule()
-    choices = _capped(promise, trust, how, training, other is not None)
-    for worst, rule in _worst(promise, trust, training):
-        more = _capped(promise, worst, rule, training, other is not None)
-        # Without a bound there is one bet only, γ = λ, whose worst φ is another.
-        choices += [c for c in more if c[0].bound(training.rows.shape[1])]
+    several = other is not None
+    rules = [how]
+    if several and how == "auto" and is_searched(trust):
+        # One rule for all φ: each φ alone would choose as if it were the true one.
+        rules = ["counting", "tuned-betting"]
+    choices = [
+        choice
+        for rule in rules
+        for choice in _capped(promise, trust, rule, training, several)
+    ]
+    if is_searched(trust):
+        # Without a bound the one bet is on the level of φ, which φ at the edge of the
+        # region have wrong.
+        width = training.rows.shape[1]
+        choices = [c for c in choices if c[0].bound(width)] or choices
     if other is None or len(choices) == 1:
         return choices[0]
     detected, left = other(), promise.delta - (delta or 0.0)
@@ -168,31 +177,6 @@ def _capped(
     return [(trust, rule), *capped]
 
 
-def _worst(
-    promise: Promise, trust: Trust, training: ScoredRows
-) -> list[tuple[Trust, str | Rule]]:
-    """For a learned φ, the worst that it may be for rules that allow for it so."""
-    model = trust.model
-    if not isinstance(model, LearnedMissingness) or trust.delta is None:
-        return []
-    if trust.target is not None:
-        return []
-    rules: dict[float, Rule] = {}
-    if promise.rule in ("auto", "counting"):
-        rules[0.0] = CountingRule()
-    if promise.rule in ("auto", "tuned-betting"):
-        rules |= {r: TunedBettingRule(ratio=r) for r in (promise.alpha, *RATIOS)}
-    sample = training.sample(replace(trust, delta=None))
-    critical = sample.threshold(sample.tail_of(promise.alpha))
-    in_tail = (training.scores > critical).astype(np.float64)
-    found: list[tuple[Trust, str | Rule]] = []
-    for ratio, rule in rules.items():
-        worst = worst_model(model, trust.delta, training.rows, in_tail, ratio)
-        if worst is not None:
-            found.append((Trust(worst, None, promise.odds_factor), rule))
-    return found
-
-
 def _promised_power(
     promise: Promise,
     trust: Trust,
@@ -207,8 +191,10 @@ def _promised_power(
     At the threshold that they certify, and where the rule can tell, on average with
     that at the error which so many calibration rows should certify.
     """
-    sample, rule = training.sample(trust), promise.resolve_rule(how, trust, training)
-    found = rule.select(replace(sample, coin=1.0), promise.alpha, delta).threshold
+    plain = replace(training, coin=1.0)
+    likely = calibrate(promise, trust, how, plain, plain, delta, COARSE)
+    sample, rule = likely.sample, likely.rule
+    found = likely.select([promise.alpha])[0].threshold
     thresholds = [found]
     root = rule.expected_root(n_rows, sample.bound, promise.alpha, delta)
     if root is not None:

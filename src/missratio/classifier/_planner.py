@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -81,7 +80,7 @@ def rows_like(calibration: Calibration, alpha: float) -> int | None:
     sample, rng = calibration.sample, np.random.default_rng(0)
 
     def passes(further: int) -> bool:
-        more = replace(calibration, sample=sample.repeated(1 + further, rng))
+        more = calibration.forecast(sample.repeated(1 + further, rng))
         return bool(sample.n_scored and more.select([alpha])[0].threshold is not None)
 
     most = min(MOST_TIMES, MOST_REPEATED // max(sample.n_rows, 1))

@@ -150,7 +150,7 @@ def sensitivity_curve(
     """
     check_same_rows(classifier, X, y)
     calibration = classifier.calibration_
-    model = calibration.trust.model
+    model = calibration.trust.phi
     if model is None:
         raise ValueError(
             "The certificate assumes no model of missingness, so there is none to "
@@ -276,8 +276,7 @@ class _Study:
         return ScoredRows(self.rows, scores, draws, coin=kept.coin).sample(trust)
 
     def _threshold(self, sample: CalibrationSample, alpha: float) -> float | None:
-        widened = replace(self.calibration, sample=sample)
-        return widened.select([alpha])[0].threshold
+        return self.calibration.forecast(sample).select([alpha])[0].threshold
 
     def _error(self, sample: CalibrationSample) -> float:
         """The least α at which the classifier's threshold is certified."""

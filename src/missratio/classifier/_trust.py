@@ -11,7 +11,8 @@ import numpy as np
 
 from missratio._base.typing import FloatArray
 from missratio.classifier._target import TargetRatio
-from missratio.missingness import Missingness, RowInclusion
+from missratio.learning import LearnedMissingness
+from missratio.missingness import LogisticMissingness, Missingness, RowInclusion
 from missratio.threshold import CalibrationSample, looked_up_sample
 from missratio.weights import (
     complete_row_weight_edges,
@@ -68,6 +69,9 @@ class ScoredRows:
             )
         if trust.model is None and trust.target is None:
             return CalibrationSample.build(self.scores)
+        if trust.point is not None:
+            within = replace(self, scores=trust.score(self))
+            return within.sample(trust.at_point)
         bound = trust.bound(self.rows.shape[1])
         if self.probability is None:
             weights = trust.weights(self.rows)
@@ -114,6 +118,10 @@ class Trust:
     target : TargetRatio or None
         How much denser the population that the guarantee is for is at a row, where it
         is not the one that the rows come from.
+    point : Missingness or None
+        The one φ of a learned model's region that rows are weighed by; None for the
+        band. The cap counts by the band all the same, so that all φ of the region have
+        the same rows within reach.
     """
 
     model: Missingness | None
@@ -121,6 +129,47 @@ class Trust:
     odds_factor: float = 1.0
     cap: float | None = None
     target: TargetRatio | None = None
+    point: Missingness | None = None
+
+    @property
+    def phi(self) -> Missingness | None:
+        """What rows are weighed by."""
+        return self.model if self.point is None else self.point
+
+    @property
+    def at_point(self) -> Trust:
+        """Trust in that φ alone, for rows within reach, and their largest weight."""
+        cap = self.cap
+        if cap is not None and isinstance(self.point, LogisticMissingness):
+            cap = min(cap, self._largest_within(self.point, cap) * (1.0 + 1e-9))
+        return Trust(self.phi, None, self.odds_factor, cap, self.target)
+
+    def _largest_within(self, point: LogisticMissingness, cap: float) -> float:
+        """The largest weight that one φ of the region gives to a row within reach.
+
+        Known where one column loses values: the largest odds that the region allows
+        grow beyond the cap at some value, or at one on either side.
+        """
+        assert isinstance(self.model, LearnedMissingness)
+        assert self.delta is not None
+        regions = self.model.region(self.delta)
+        lossy = [j for j, points in enumerate(regions) if np.isfinite(points).all()]
+        if len(lossy) != 1 or cap <= 1.0:
+            return cap
+        first, slope = regions[lossy[0]][:, 0], regions[lossy[0]][:, 1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reached = (math.log((cap - 1.0) / self.odds_factor) - first) / slope
+        ends = np.array(
+            [
+                reached[slope < 0.0].max(initial=-np.inf),
+                reached[slope > 0.0].min(initial=np.inf),
+            ]
+        )
+        intercept = np.broadcast_to(point.intercept, np.shape(point.coef))
+        along = np.asarray(point.coef)[lossy[0]]
+        with np.errstate(invalid="ignore"):
+            highest = float(np.nanmax(intercept[lossy[0]] + along * ends))
+        return 1.0 + self.odds_factor * math.exp(min(highest, LARGEST_LOG_CAP))
 
     @property
     def is_certain(self) -> bool:
@@ -130,14 +179,14 @@ class Trust:
 
     def widened(self, factor: float) -> Trust:
         """The estimated odds wrong by up to a factor, of rows within the same reach."""
-        cap = self.cap
+        cap = self.cap if self.point is None else self.at_point.cap
         if cap is not None and self.model is not None:
             more = max(factor / self.odds_factor, 1.0)
             if self.model.rowwise:
                 cap = 1.0 + (cap - 1.0) * more
             else:
                 cap = math.exp(min(more * math.log(cap), LARGEST_LOG_CAP))
-        return Trust(self.model, None, factor, cap, self.target)
+        return Trust(self.phi, None, factor, cap, self.target)
 
     def score(self, scored: ScoredRows) -> FloatArray:
         """Scores of any rows, −∞ where too little is ever observed."""

@@ -311,12 +311,15 @@ def _chosen(certificate: Certificate, calibration: Any) -> float | None:
     None where no row was observed.
     """
     require(isinstance(calibration, Calibration), "it has no calibration")
-    require(isinstance(calibration.rule, Rule), "its rule is of another type")
-    training = getattr(calibration.rule, "training", None)
-    for sample in (calibration.sample, training):
-        if sample is not None:
-            require(isinstance(sample, CalibrationSample), "its calibration rows")
-            sample.check()
+    require(isinstance(calibration.others, tuple), "its calibration rows")
+    for each in (calibration, *calibration.others):
+        require(isinstance(each, Calibration), "it has no calibration")
+        require(isinstance(each.rule, Rule), "its rule is of another type")
+        training = getattr(each.rule, "training", None)
+        for sample in (each.sample, training):
+            if sample is not None:
+                require(isinstance(sample, CalibrationSample), "its calibration rows")
+                sample.check()
     sample = calibration.sample
     require(
         (sample.n_rows, sample.n_known) == (certificate.rows, certificate.observed),
@@ -336,7 +339,7 @@ def _check_missingness(classifier: Any, calibrations: list[Calibration]) -> None
     models = list((classifier.missingness or {}).values())
     for calibration in calibrations:
         trust = calibration.trust
-        models.append(trust.model)
+        models += [trust.model, trust.point]
         for value in (trust.delta, trust.cap, trust.odds_factor):
             require(value is None or isinstance(value, int | float), "its weights")
     for model in models:

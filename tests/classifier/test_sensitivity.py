@@ -103,18 +103,14 @@ def test_the_factor_is_the_largest_at_which_the_rule_chooses_as_much():
 
 
 @pytest.mark.parametrize("rowwise", [False, True])
-def test_a_learned_phi_may_be_wrong_by_about_what_its_band_allows(rowwise):
+def test_the_factor_of_a_learned_phi_comes_on_top_of_its_region(rowwise):
+    # The φ of the region that asks most uses up the slack, as a known φ does.
     X, y, learned, truth = problem(rowwise=rowwise)
-    banded = {"rule": "bernstein"}
-    gamma = certified(learned, **banded).fit(X, y).certificate_.sensitivity
-    known = certified(truth, **banded).fit(X, y).certificate_.sensitivity
-    assert gamma > 1.05 * known
-    rows = X[y == 0]
-    rows = rows[~np.isnan(rows[:, 0])]
-    lower, upper = learned.probability_band(rows, 0.05)
-    odds = [p / (1 - p) for p in (lower, *learned.probability_band(rows, None), upper)]
-    most = max((odds[1] / odds[0]).max(), (odds[3] / odds[1]).max())
-    assert gamma < most
+    rule = {"rule": "bernstein"}
+    gamma = certified(learned, **rule).fit(X, y).certificate_.sensitivity
+    known = certified(truth, **rule).fit(X, y).certificate_.sensitivity
+    assert 1.0 <= gamma < 1.05
+    assert 1.0 <= known < 1.05
 
 
 def test_less_evidence_is_borne_by_a_larger_factor():

@@ -363,3 +363,65 @@ def test_a_phi_evaluated_at_scaled_values_is_warned_of(sign):
         mr.missingness.MissingnessContradictionWarning, match=r"class 1.*scaler"
     ):
         make_pipeline(StandardScaler(), mr.KLIEP(missingness={1: phi})).fit(X, y)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::missratio.missingness.MissingnessContradictionWarning"
+)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_scaler_before_the_classifier_is_refused(sign):
+    rng = np.random.default_rng(0)
+    phi = mr.LogisticMissingness(-sign * 8.0, [sign / 15.0])
+    Z = rng.normal(120.0, 15.0, (3000, 1))
+    X = np.concatenate([mr.corrupt(Z[:1500], phi, rng), 30.0 + Z[1500:]])
+    y = np.repeat([0, 1], 1500)
+    model = certified(KLIEP(), {0: phi})
+    assert model.fit(X, y).certificate_.certified
+    with pytest.raises(mr.missingness.MissingnessContradictionError, match="scaler"):
+        make_pipeline(StandardScaler(), model).fit(X, y)
+
+
+def wrong_form(n=3000):
+    """Class 0 loses its middle or its ends: no logistic φ does that."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(2 * n, 1))
+    Z = common + 0.6 * rng.normal(size=(2 * n, 3))
+    y = np.repeat([0, 1], n)
+    Z[y == 1] += 1.0
+    X = Z.copy()
+    lost = rng.random(2 * n) < np.where(np.abs(Z[:, 0]) > 1.0, 0.7, 0.1)
+    X[lost & (y == 0), 0] = np.nan
+    return X, Z, y
+
+
+@pytest.mark.parametrize("look_ups", [0, 100])
+def test_a_learned_phi_that_its_tests_refute_is_refused(look_ups):
+    X, Z, y = wrong_form()
+    revealed = None
+    if look_ups:
+        revealed = np.full_like(X, np.nan)
+        drawn = np.flatnonzero(np.isnan(X[:, 0]))[:look_ups]
+        revealed[drawn, 0] = Z[drawn, 0]
+        revealed = revealed[y == 0]
+    with pytest.warns(mr.learning.MissingnessWarning):
+        phi = mr.learn_missingness(X[y == 0], revealed, from_table=not look_ups)
+    options = {"alpha": 0.2, "missingness": {0: phi}, "random_state": 0}
+    model = mr.NeymanPearsonClassifier(KLIEP(), **options)
+    with pytest.raises(
+        mr.missingness.MissingnessContradictionError, match=r"odds_factor of \d"
+    ) as refused:
+        model.fit(X, y)
+    # As large a factor as was found lets it pass, and makes it cautious.
+    factor = max(check.odds_factor for check in refused.value.checks)
+    model.set_params(odds_factor=factor, on_infeasible="reject_all").fit(X, y)
+
+
+def test_several_classes_refuse_it_too():
+    X, _, y = wrong_form()
+    with pytest.warns(mr.learning.MissingnessWarning):
+        phi = mr.learn_missingness(X[y == 0])
+    several = mr.MulticlassNeymanPearsonClassifier(
+        KLIEP(), alpha={0: 0.2}, missingness={0: phi}, random_state=0
+    )
+    with pytest.raises(mr.missingness.MissingnessContradictionError):
+        several.fit(X, y)

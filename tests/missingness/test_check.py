@@ -185,15 +185,38 @@ def test_an_error_says_what_was_expected_and_found():
     assert "scaler" in text
 
 
-def test_a_shortfall_is_warned_of_and_is_no_error():
+def test_a_shortfall_is_warned_of_and_no_guarantee_rests_on_it():
     X, phi = scaled(1)(np.random.default_rng(0), 500)
     checks = mr.missingness_check(X, phi)
-    refuse_contradiction(checks, 1)
+    with pytest.raises(mr.missingness.MissingnessContradictionError) as refused:
+        refuse_contradiction(checks, 1)
+    # No odds are wrong by a factor of thousands: that is no way out.
+    assert "inclusion=" in str(refused.value)
+    assert "odds_factor" not in str(refused.value)
     with pytest.warns(
         mr.missingness.MissingnessContradictionWarning, match="doesn't fit"
     ) as caught:
         warn_of_contradiction(checks, 1)
     assert caught[0].filename == __file__
+
+
+def test_a_doubtful_phi_is_warned_of_and_not_refused():
+    # φ of .3 where .36 are missing: p lies between .001 and .05.
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((900, 1)) < 0.39, np.nan, rng.normal(size=(900, 1)))
+    checks = mr.missingness_check(X, mr.LogisticMissingness(THREE_TENTHS, [0.0]))
+    assert checks[0].verdict == "consistent"
+    with pytest.warns(mr.missingness.MissingnessContradictionWarning, match="36"):
+        refuse_contradiction(checks, 1)
+
+
+def test_an_error_names_the_odds_factor_that_covers_what_was_found():
+    X, phi = wrong_share(np.random.default_rng(0), 500)
+    checks = mr.missingness_check(X, phi)
+    with pytest.raises(ValueError, match=r"odds_factor of 4\.58 or more"):
+        refuse_contradiction(checks, 1)
+    factor = checks[0].odds_factor
+    refuse_contradiction(mr.missingness_check(X, phi, odds_factor=factor), 1)
 
 
 def test_nothing_is_said_of_a_right_phi():

@@ -211,7 +211,9 @@ class BoundedClass:
                     complete=True,
                     odds_factor=self.promise.odds_factor,
                 )
-            refuse_contradiction(checks, self.label)
+            tests = getattr(self.model, "checks", ())
+            factor = self.promise.odds_factor
+            refuse_contradiction(checks, self.label, tests, factor)
             training = ScoredRows(self.training, score(self.training))
             scored = scored.drawn(rng)
         if self.drawn is not None:

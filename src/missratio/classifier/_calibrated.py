@@ -227,7 +227,8 @@ class CalibratedClassifier(CertifiedClassifier):
             checks = missingness_check(
                 X0, model, complete=True, odds_factor=self.odds_factor
             )
-            refuse_contradiction(checks, self._controlled())
+            tests = getattr(model, "checks", ())
+            refuse_contradiction(checks, self._controlled(), tests, self.odds_factor)
         if self.target_ is not None:
             self.target_.check(X0, "calibration")
         # 2. The scores of all rows that the rule learns from.

@@ -13,6 +13,7 @@ from missratio._base.typing import BoolArray, FloatArray
 from missratio.learning._categories import FEWEST_SHARED
 from missratio.learning._checks import (
     LEVEL,
+    REMEDY,
     Check,
     Kind,
     MissingnessWarning,
@@ -29,7 +30,7 @@ from missratio.learning._from_table import (
 )
 from missratio.learning._lookup_functions import LookupFunctions
 from missratio.learning._lookup_tests import carrying_share, form_test, others_test
-from missratio.learning._overidentified import Overidentification
+from missratio.learning._overidentified import Overidentification, least_factor
 from missratio.learning._precision import lookup_covariance
 from missratio.missingness.arrays import joined
 
@@ -38,9 +39,6 @@ TEACHES_LITTLE = 20.0
 # Half of all weight on a smaller share of the observed rows hangs on a handful.
 CARRYING = 0.05
 FEWEST_ROWS = 40
-REMEDY = (
-    "Don't weight by this φ: use looked-up values as data, or model φ in another way."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +53,7 @@ class _Finding:
     fails: bool
     good: str
     bad: str
+    odds_factor: float | None = None
 
 
 def concluded(findings: Sequence[_Finding]) -> tuple[Check, ...]:
@@ -70,7 +69,7 @@ def concluded(findings: Sequence[_Finding]) -> tuple[Check, ...]:
             sentence = f"{sentence[:-1]} (p = {p_value:.2g})."
             sentence += f" {REMEDY}" * failed
         facts = found.kind, found.feature, found.source, found.statistic
-        checks.append(Check(*facts, p_value, failed, sentence))
+        checks.append(Check(*facts, p_value, failed, sentence, found.odds_factor))
     return tuple(checks)
 
 
@@ -137,7 +136,7 @@ def assess_features(
 
 def form_finding(evidence: Evidence, theta: FloatArray, name: str) -> _Finding:
     """Whether looked-up values are spread as a logistic φ says."""
-    statistic, p_value = form_test(evidence, theta)
+    statistic, p_value, factor = form_test(evidence, theta)
     return _Finding(
         "form",
         name,
@@ -147,6 +146,7 @@ def form_finding(evidence: Evidence, theta: FloatArray, name: str) -> _Finding:
         False,
         f"{name}: the values looked up agree with log-odds linear in the value.",
         f"{name}: the values looked up contradict log-odds linear in the value.",
+        factor,
     )
 
 
@@ -250,6 +250,7 @@ def _from_tests(tests: Overidentification, name: str, told: str) -> list[_Findin
         False,
         f"{name}: the other columns agree with log-odds linear in the value.",
         f"{name}: the other columns contradict log-odds linear in the value.",
+        tests.form_factor,
     )
     others = _Finding(
         "other columns",
@@ -260,6 +261,7 @@ def _from_tests(tests: Overidentification, name: str, told: str) -> list[_Findin
         False,
         f"{name}: no other column tells more about what is missing.",
         told,
+        tests.other_factor,
     )
     return [form, others]
 
@@ -293,7 +295,8 @@ def _others_from_lookups(
     column = np.concatenate([found[known], seen[observed]])
     single = Evidence(column[None], len(known), mass, evidence.n_missing)
     rows = functions.functions[np.concatenate([known, observed])]
-    statistic, p_value, place = others_test(single, theta, rows, functions.usable[j])
+    usable = functions.usable[j]
+    statistic, p_value, place, factor = others_test(single, theta, rows, usable)
     name = names[j]
     return _Finding(
         "other columns",
@@ -304,6 +307,7 @@ def _others_from_lookups(
         False,
         f"{name}: no other column tells looked-up from observed values.",
         _dependence(name, place, statistic, names),
+        factor,
     )
 
 
@@ -322,8 +326,10 @@ def _agreement(
     moments = shadow.moments(odds) / share
     slopes = shadow.slopes(odds) / share
     spread = shadow.spread(odds) / share + slopes @ covariance @ slopes.T
-    statistic = float(moments @ np.linalg.pinv(spread, hermitian=True) @ moments)
+    worst = np.linalg.pinv(spread, hermitian=True) @ moments
+    statistic = float(worst @ moments)
     p_value = float(chi2.sf(statistic, len(moments)))
+    factor = least_factor(odds * (shadow.sums @ worst) / share, statistic)
     return _Finding(
         "agreement",
         name,
@@ -333,4 +339,5 @@ def _agreement(
         False,
         f"{name}: looked-up values and the other columns say the same of φ.",
         f"{name}: looked-up values and the other columns contradict each other.",
+        factor,
     )

@@ -14,6 +14,10 @@ Source = Literal["table", "looked up"]
 LEVEL = 0.01
 """How often a right φ is called wrong, by any of a model's tests, at most."""
 
+REMEDY = (
+    "Don't weight by this φ: use looked-up values as data, or model φ in another way."
+)
+
 
 class MissingnessWarning(UserWarning):
     """The data contradicts a learned φ, or can't teach it."""
@@ -45,6 +49,9 @@ class Check:
         Whether it speaks against the model, by `LEVEL` for all tests of the model.
     sentence : str
         What was found, and what to do about it where it failed.
+    odds_factor : float or None
+        By what factor the odds φ/(1 − φ) would have to be wrong, at the least, to
+        explain what a test found; None for a check that is no test.
     """
 
     kind: Kind
@@ -54,6 +61,12 @@ class Check:
     p_value: float | None
     failed: bool
     sentence: str
+    odds_factor: float | None = None
+
+    @property
+    def finding(self) -> str:
+        """The sentence without what to do about it."""
+        return self.sentence.removesuffix(f" {REMEDY}")
 
 
 def failing(checks: Sequence[Check]) -> str:

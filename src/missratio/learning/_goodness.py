@@ -45,7 +45,7 @@ class GoodnessOfFit:
     def of(cls, tested: Sequence[tuple[str, Evidence, FloatArray]]) -> GoodnessOfFit:
         """Test evidences, by name, against fits with uncorrected intercepts."""
         tests = [
-            form_test(evidence, theta) if len(theta) > 1 else (0.0, 1.0)
+            form_test(evidence, theta)[:2] if len(theta) > 1 else (0.0, 1.0)
             for _, evidence, theta in tested
         ]
         # Where revealed rows lie in the law of missing ones; ties in the middle.

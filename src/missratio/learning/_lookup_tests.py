@@ -23,8 +23,10 @@ LARGEST_LOG_ODDS = 50.0
 SAME = 1e-10
 
 
-def form_test(evidence: Evidence, theta: FloatArray) -> tuple[float, float]:
+def form_test(evidence: Evidence, theta: FloatArray) -> tuple[float, float, float]:
     """Test whether polynomials of the value's rank help: χ², three degrees of freedom.
+
+    The statistic, p, and by what factor the odds must be wrong to explain it.
 
     Parameters
     ----------
@@ -37,10 +39,19 @@ def form_test(evidence: Evidence, theta: FloatArray) -> tuple[float, float]:
     rank = ranks_in_laws(score, evidence).sum(axis=0) - 1.0
     basis = np.stack([legendre.legval(rank, np.eye(1 + k)[k]) for k in DEGREES])
     design = evidence.coordinates.design(evidence.values)
-    sums, covariance = _scores(evidence, theta, design, basis)
-    statistic = float(sums @ np.linalg.pinv(covariance, hermitian=True) @ sums)
+    sums, rest, weight = _scores(evidence, theta, design, basis)
+    covariance = (rest * weight) @ rest.T
+    worst = np.linalg.pinv(covariance, hermitian=True) @ sums
+    statistic = float(worst @ sums)
     rank_of = int(np.linalg.matrix_rank(covariance, hermitian=True))
-    return statistic, float(chi2.sf(statistic, max(rank_of, 1)))
+    p_value = float(chi2.sf(statistic, max(rank_of, 1)))
+    return statistic, p_value, _factor(statistic, weight, worst @ rest)
+
+
+def _factor(total: float, weight: FloatArray, function: FloatArray) -> float:
+    """By what factor odds must be wrong, to first order, to explain a score."""
+    reach = float(weight @ np.abs(function))
+    return float(np.exp(min(abs(total) / reach, LARGEST_LOG_ODDS))) if reach else np.inf
 
 
 def ranks_in_laws(score: FloatArray, evidence: Evidence) -> FloatArray:
@@ -71,20 +82,20 @@ def ranks_in_laws(score: FloatArray, evidence: Evidence) -> FloatArray:
 
 def _scores(
     evidence: Evidence, theta: FloatArray, design: FloatArray, functions: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Scores of functions (n_functions, n_known), orthogonal to φ's, and covariance."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Scores of functions (n_functions, n_known) less φ's part of them; p(1 − p)."""
     probability = expit(theta[0] + theta[1:] @ evidence.values)
     weight = evidence.mass * probability * (1.0 - probability)
     information = (design * weight) @ design.T
     projection = ((functions * weight) @ design.T) @ np.linalg.inv(information)
     rest = functions - projection @ design
     sums = rest @ (evidence.mass * (evidence.outcome - probability))
-    return sums, (rest * weight) @ rest.T
+    return sums, rest, weight
 
 
 def others_test(
     evidence: Evidence, theta: FloatArray, functions: FloatArray, usable: BoolArray
-) -> tuple[float, float, int]:
+) -> tuple[float, float, int, float]:
     """Test whether a function of another column helps, by the one that helps most.
 
     Parameters
@@ -102,6 +113,10 @@ def others_test(
         values looked up, less one.
     p_value : float
         Bonferroni's over all functions.
+    place : int
+        Of the function.
+    factor : float
+        By what factor the odds must be wrong to explain it.
     """
     probability = expit(theta[0] + theta[1:] @ evidence.values)
     weight = evidence.mass * probability * (1.0 - probability)
@@ -115,7 +130,7 @@ def others_test(
     variances = whole - (products * projection).sum(axis=0)
     tested = usable & (variances > 1e-6 * whole) & (whole > 0.0)
     if not tested.any():
-        return 0.0, 1.0, 0
+        return 0.0, 1.0, 0, 1.0
     deviates = np.where(tested, sums, 0.0) / np.sqrt(np.where(tested, variances, 1.0))
     place = int(np.argmax(np.abs(deviates)))
     statistic = float(deviates[place])
@@ -123,7 +138,9 @@ def others_test(
     # not yet normal: Student's law is on the safe side.
     freedom = max(evidence.revealed_mass - 1.0, 1.0)
     p_value = 2.0 * float(student.sf(abs(statistic), freedom)) * int(tested.sum())
-    return statistic, min(1.0, p_value), place
+    rest = functions[:, place] - projection[:, place] @ design
+    factor = _factor(float(sums[place]), weight, rest)
+    return statistic, min(1.0, p_value), place, factor
 
 
 def carrying_share(evidence: Evidence, theta: FloatArray) -> float:

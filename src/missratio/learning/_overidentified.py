@@ -49,6 +49,8 @@ class Overidentification:
         is Bonferroni's over all of them.
     other : int
         Which function that is: a place among the shadow features.
+    form_factor, other_factor : float
+        By what factor the odds would have to be wrong, at the least, to explain each.
     """
 
     form_statistic: float
@@ -56,6 +58,8 @@ class Overidentification:
     other_statistic: float
     other_p: float
     other: int
+    form_factor: float
+    other_factor: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,15 @@ class Residuals:
         first, second = (_tails(g, *law, sums) for law in self.laws)
         return np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
 
-    def form(self, predicted: FloatArray) -> tuple[float, float]:
+    def factor(
+        self, function: FloatArray, projection: FloatArray, total: float
+    ) -> float:
+        """By what factor odds must be wrong, at the least, to explain one sum."""
+        h = self.instruments
+        g = (h[:, 0] * function - h @ projection)[self.observed]
+        return least_factor(self.odds * g, total)
+
+    def form(self, predicted: FloatArray) -> tuple[float, float, float]:
         """The test by polynomials of the prediction's rank, in the worst direction."""
         kept = np.sort(predicted[:: max(1, len(predicted) // RANKED)])
         rank = np.interp(predicted, kept, np.linspace(-1.0, 1.0, len(kept)))
@@ -171,17 +183,20 @@ class Residuals:
         g = h[:, :1] * basis - h @ projections.T
         spread = np.prod(self.laws[0], axis=0)
         worst = np.linalg.pinv((g.T * spread) @ g, hermitian=True) @ sums
-        parts = basis @ worst[:, None], (worst @ projections)[None]
-        rates, _ = self.tails(*parts, np.array([worst @ sums]))
+        function, projection = basis @ worst, worst @ projections
+        total = np.array([worst @ sums])
+        rates, _ = self.tails(function[:, None], projection[None], total)
         statistic = 2.0 * float(rates[0])
-        return statistic, float(chi2.sf(statistic, len(DEGREES)))
+        factor = self.factor(function, projection, float(total[0]))
+        return statistic, float(chi2.sf(statistic, len(DEGREES))), factor
 
     def others(
         self, functions: FloatArray, squares: FloatArray, usable: BoolArray
-    ) -> tuple[float, float, int]:
-        """The function of other columns that deviates most: a normal deviate, and p.
+    ) -> tuple[float, float, int, float]:
+        """The function of other columns that deviates most.
 
-        p is that of the function by itself; it is 1 where it says nothing.
+        Its normal deviate, p, place and `factor`. p is that of the function by itself;
+        it is 1 where it says nothing.
         """
         sums, variances, projections = self.orthogonal(functions, squares)
         tested = usable & (variances > 1e-9 * variances.max())
@@ -192,11 +207,32 @@ class Residuals:
         # nothing beside that many functions.
         far = far[deviates[far] ** 2 > np.log(2.0 * len(tested))]
         if not len(far):
-            return float(deviates[place]), 1.0, place
+            return float(deviates[place]), 1.0, place, 1.0
         rates, p_values = self.tails(functions[:, far], projections[far], sums[far])
         worst = int(np.argmax(rates))
-        statistic = np.copysign(np.sqrt(2.0 * rates[worst]), sums[far[worst]])
-        return float(statistic), float(p_values[worst]), int(far[worst])
+        place, total = int(far[worst]), float(sums[far[worst]])
+        statistic = float(np.copysign(np.sqrt(2.0 * rates[worst]), total))
+        factor = self.factor(functions[:, place], projections[place], total)
+        return statistic, float(p_values[worst]), place, factor
+
+
+def least_factor(parts: FloatArray, total: float) -> float:
+    """By what factor odds must be wrong, either way and at the least, to explain a sum.
+
+    Parameters
+    ----------
+    parts : ndarray
+        What observed rows add to it, each in proportion to its odds.
+    total : float
+        The sum: of these, and of what missing rows add.
+    """
+    parts = parts * np.copysign(1.0, total)
+    more, less = parts[parts > 0.0].sum(), -parts[parts < 0.0].sum()
+    # more·(1 − 1/Γ) + less·(Γ − 1) = |total|.
+    half = (less - more + abs(total)) / 2.0
+    if less <= SMALLEST * more:
+        return float(more / (more - abs(total))) if more > abs(total) else np.inf
+    return float((half + np.sqrt(half**2 + more * less)) / less)
 
 
 def _tails(
@@ -267,15 +303,16 @@ def overidentification(
         One function more, in the place after these: how many other columns are missing.
         Where few rows miss any two of them, it finds what no pair shows.
     """
-    form_statistic, form_p = residuals.form(predicted)
-    statistic, p_value, place = residuals.others(features, squares, usable)
+    form_statistic, form_p, form_factor = residuals.form(predicted)
+    statistic, p_value, place, factor = residuals.others(features, squares, usable)
     n_tests = int(usable.sum())
     if lost is not None:
         more = (lost - lost.mean())[:, None]
         found = residuals.others(more, more**2, np.ones(1, dtype=bool))
         n_tests += 1
         if found[1] < p_value:
-            statistic, p_value, place = found[0], found[1], features.shape[1]
-    return Overidentification(
-        form_statistic, form_p, statistic, min(1.0, n_tests * p_value), place
-    )
+            statistic, p_value, _, factor = found
+            place = features.shape[1]
+    p_value = min(1.0, n_tests * p_value)
+    form = form_statistic, form_p
+    return Overidentification(*form, statistic, p_value, place, form_factor, factor)

@@ -23,6 +23,12 @@ from missratio.missingness.base import Missingness, once
 LEVEL = 1e-3
 """How often, at most, a table that φ does describe is said to contradict it."""
 
+DOUBT = 0.05
+"""Below which p-value, of all checks together, a guarantee comes with a warning."""
+
+# Nobody means odds that are wrong by more.
+_LARGEST_FACTOR = 20.0
+
 _PAIR_ENTRIES = 2_000_000
 _SHOWN = 3
 
@@ -81,6 +87,12 @@ class MissingnessCheck:
         return "contradiction" if self.exact else "shortfall"
 
     @property
+    def odds_factor(self) -> float:
+        """By what factor the odds φ/(1 − φ) are wrong, if all are wrong alike."""
+        odds = self.found * (1.0 - self.expected), self.expected * (1.0 - self.found)
+        return max(odds) / min(odds) if min(odds) > 0.0 else math.inf
+
+    @property
     def sentence(self) -> str:
         """What φ expects and what the table has."""
         expected, found = _percentages(self.expected, self.found)
@@ -95,19 +107,21 @@ class MissingnessCheck:
 
 
 class MissingnessContradictionError(ValueError):
-    """The table contradicts φ, so that no guarantee can rest on it.
+    """The data contradict φ, so that no guarantee can rest on it.
 
     Parameters
     ----------
-    checks : sequence of MissingnessCheck
+    checks : sequence of MissingnessCheck, or of a learned φ's `Check`
         Those that contradict φ, the clearest first.
     label : object
         The class.
     """
 
-    def __init__(self, checks: Sequence[MissingnessCheck], label: Any) -> None:
+    def __init__(self, checks: Sequence[Any], label: Any) -> None:
         self.checks, self.label = tuple(checks), label
-        super().__init__(describe(checks, label))
+        stated = isinstance(checks[0], MissingnessCheck)
+        text = describe(checks, label) if stated else _describe_tests(checks, label)
+        super().__init__(f"{text} {_ways_out(checks)}")
 
 
 class MissingnessContradictionWarning(UserWarning):
@@ -338,7 +352,7 @@ def describe(checks: Sequence[MissingnessCheck], label: Any) -> str:
             "Entries must go missing independently given the row: take a rowwise model "
             "where they go together."
         )
-    elif checks[0].verdict == "shortfall":
+    elif not checks[0].exact:
         remedy = (
             "φ is too small or was made for other units (a scaler before it?), or some "
             "values go missing so surely that none like them was observed: correct φ, "
@@ -350,19 +364,79 @@ def describe(checks: Sequence[MissingnessCheck], label: Any) -> str:
             "is its sign wrong? Were missing rows dropped from the table? Correct φ, "
             "or let it be learned."
         )
-    claim = "contradicts" if checks[0].verdict == "contradiction" else "doesn't fit"
+    claim = "contradicts" if checks[0].exact else "doesn't fit"
     return f"The table {claim} φ of class {label!r}: {facts}. {remedy}"
 
 
-def refuse_contradiction(checks: Sequence[MissingnessCheck], label: Any) -> None:
-    """Raise where a check contradicts φ: for a guarantee."""
-    found = _clearest(checks, {"contradiction"})
-    if found:
-        raise MissingnessContradictionError(found, label)
+def _describe_tests(tests: Sequence[Any], label: Any) -> str:
+    """The claim and the facts, of a φ that was learned."""
+    facts = " ".join(test.finding for test in tests[:_SHOWN])
+    more = len(tests) - _SHOWN
+    facts += f" And {more} more." if more > 0 else ""
+    return f"The data contradict the φ that was learned for class {label!r}: {facts}"
+
+
+def _ways_out(checks: Sequence[Any]) -> str:
+    """How to come by a guarantee where φ is refuted."""
+    factor = max(check.odds_factor for check in checks)
+    ways = (
+        "No guarantee can rest on this φ. Use looked-up values as data (inclusion=), "
+        "deployment='as-observed', or another form of φ"
+    )
+    if factor <= _LARGEST_FACTOR:
+        least = math.ceil(100.0 * factor) / 100.0
+        ways += (
+            f"; or state an odds_factor of {least:g} or more, to cover what was found"
+        )
+    return f"{ways}."
+
+
+def refuse_contradiction(
+    checks: Sequence[MissingnessCheck],
+    label: Any,
+    tests: Sequence[Any] = (),
+    odds_factor: float = 1.0,
+) -> None:
+    """Refuse a φ that data refute beyond doubt, for a guarantee, and warn of doubts.
+
+    Refuted: p < 0.001 over all checks, or over all tests of a learned φ. Doubtful: p <
+    0.05 over the checks, or a test that failed when φ was learned. What an odds factor
+    explains is neither.
+
+    Parameters
+    ----------
+    checks : sequence of MissingnessCheck
+        Made at `LEVEL`, with the odds factor.
+    label : object
+        The class.
+    tests : sequence of Check
+        Of a learned φ: those that have a p-value count.
+    odds_factor : float, default=1.0
+        By what factor the odds may be wrong.
+    """
+    tests = [test for test in tests if test.p_value is not None]
+    n_tests = len(tests)
+    tests = [test for test in tests if not test.odds_factor <= odds_factor]
+    tests.sort(key=lambda test: test.p_value)
+    refuted = [test for test in tests if n_tests * test.p_value < LEVEL]
+    found = _clearest(checks, LEVEL)
+    if found or refuted:
+        raise MissingnessContradictionError(found or refuted, label)
+    warn_of_contradiction(checks, label, stacklevel=3, level=DOUBT)
+    doubtful = [test for test in tests if test.failed]
+    if doubtful:
+        warnings.warn(
+            _describe_tests(doubtful, label),
+            MissingnessContradictionWarning,
+            stacklevel=3,
+        )
 
 
 def warn_of_contradiction(
-    checks: Sequence[MissingnessCheck], label: Any, stacklevel: int = 2
+    checks: Sequence[MissingnessCheck],
+    label: Any,
+    stacklevel: int = 2,
+    level: float = LEVEL,
 ) -> None:
     """Warn where a check contradicts φ or finds a shortfall: for an estimate.
 
@@ -373,8 +447,10 @@ def warn_of_contradiction(
         The class.
     stacklevel : int, default=2
         As for `warnings.warn`; 2 is the caller of this function.
+    level : float
+        Over all checks, which were made at `LEVEL`.
     """
-    found = _clearest(checks, {"contradiction", "shortfall"})
+    found = _clearest(checks, level)
     if found:
         warnings.warn(
             describe(found, label),
@@ -384,10 +460,10 @@ def warn_of_contradiction(
 
 
 def _clearest(
-    checks: Sequence[MissingnessCheck], verdicts: set[str]
+    checks: Sequence[MissingnessCheck], level: float
 ) -> list[MissingnessCheck]:
-    """Those with a verdict: columns before products of them, contradictions first."""
-    found = [check for check in checks if check.verdict in verdicts]
+    """Those that speak against φ: columns before products, contradictions first."""
+    found = [check for check in checks if check.p_value <= check.level * level / LEVEL]
     found.sort(key=lambda check: (check.joint, not check.exact, -check.log_e_value))
     return found
 

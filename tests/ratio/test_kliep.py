@@ -17,7 +17,7 @@ from missratio import (
     corrupt,
     density_ratio,
 )
-from missratio.exceptions import WeightConcentrationWarning
+from missratio.exceptions import SmallSampleWarning, WeightConcentrationWarning
 from missratio.weights import inverse_probability_weights
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
@@ -400,6 +400,31 @@ def test_a_feature_whose_weight_is_carried_by_a_few_rows_is_named():
     )
     with pytest.warns(WeightConcentrationWarning, match="Class 1, feature 'x1'"):
         density_ratio(X1, X0, KLIEP(missingness={1: heavy}, l2=0.1))
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_tilts_size_is_kishs_of_the_weights_times_the_ratio(missing):
+    """And where it is small, it is said, with the remedy."""
+    rng = np.random.default_rng(0)
+    X1, X0 = rng.normal(1, 1, (300, 3)), rng.normal(0, 1, (300, 3))
+    phi = StepMissingness([1.0, 0.0, 0.0], 0.5, 0.3)
+    models = {0: phi} if missing else None
+    if missing:
+        X0 = corrupt(X0, phi, random_state=0)
+    with pytest.warns(SmallSampleWarning, match="rest on few rows of class 0.*'js'"):
+        ratio = density_ratio(X1, X0, KLIEP(missingness=models))
+    seen = X0[~np.isnan(X0).any(axis=1)]
+    mass = ratio.predict_ratio(seen) / (1.0 - phi.missing_probability(seen))
+    if not missing:
+        mass = ratio.predict_ratio(seen)
+    expected = mass.sum() ** 2 / (mass @ mass)
+    assert ratio.tilt_sample_size_ == pytest.approx(expected, rel=1e-6)
+    assert ratio.tilt_sample_size_ < 40 < ratio.effective_sample_size_[0].kish
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        close = density_ratio(X1 - 0.8, X0, KLIEP(missingness=models))
+        held = density_ratio(X1, X0, KLIEP(missingness=models, l2=0.1))
+    assert close.tilt_sample_size_ > 150 > held.tilt_sample_size_
 
 
 def test_the_score_is_minus_the_objective_on_the_rows_given(two_normals):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from missratio import (
     KLIEP,
@@ -11,6 +12,7 @@ from missratio import (
     corrupt,
     density_ratio,
 )
+from missratio.exceptions import FlatRatioWarning
 from missratio.ratio._complete import TwoTables, WeightedTable
 from missratio.ratio._subspace import differing_directions
 
@@ -58,6 +60,27 @@ def test_it_beats_kernels_of_all_columns():
         r1, r0 = fitted.predict_ratio(F1), fitted.predict_ratio(F0)
         losses.append(np.log1p(1 / np.maximum(r1, 1e-9)).mean() + np.log1p(r0).mean())
     assert losses[0] < min(losses[1:])
+
+
+@pytest.mark.parametrize("d", [1, 5])
+@pytest.mark.parametrize("shift", [3.0, 5.0])
+def test_samples_that_lie_apart_give_no_flat_ratio(d, shift):
+    rng = np.random.default_rng(1)
+    X1, X0 = rng.normal(size=(2, 250, d))
+    X1[:, 0] += shift
+    fitted = density_ratio(X1, X0, SubspaceRatio(random_state=0))
+    F1, F0 = rng.normal(size=(2, 500, d))
+    F1[:, 0] += shift
+    scores = fitted.decision_function(np.concatenate([F1, F0]))
+    assert np.isfinite(scores).all()
+    assert roc_auc_score(np.repeat([1, 0], 500), scores) > 0.95
+
+
+def test_a_flat_ratio_is_said_to_be_so():
+    X1, X0 = np.random.default_rng(0).normal(size=(2, 250, 1))
+    with pytest.warns(FlatRatioWarning, match="one everywhere"):
+        fitted = density_ratio(X1, X0, SubspaceRatio(random_state=0))
+    assert (fitted.predict_ratio(X0) == 1.0).all()
 
 
 @pytest.mark.filterwarnings("ignore::missratio.exceptions.FlatRatioWarning")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import log_expit
 from scipy.stats import norm
 from sklearn.base import clone
@@ -15,7 +16,7 @@ from sklearn.utils import check_scalar
 from missratio._base.blocks import take_rows
 from missratio._base.hints import check_real
 from missratio._base.seeds import generator as seeded
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray, Names
 from missratio.basis import PolynomialBasis
 from missratio.comparison._cautions import (
     refuse_disjoint_columns,
@@ -34,6 +35,9 @@ from missratio.weights import effective_sample_size
 
 # In units of the means' variances: enough for an optimum, too little for a bias.
 RIDGE = 0.01
+# Quantiles of the columns at which scores may bend, and the rows that a feature needs.
+KNOTS = (0.1, 0.3, 0.5, 0.7, 0.9)
+ROWS_PER_FEATURE = 10
 
 DivergenceName = Literal["kl", "js", "pearson"]
 DIVERGENCES = ("kl", "js", "pearson")
@@ -47,7 +51,8 @@ class DivergenceEstimate:
     ----------
     divergence : str
     estimate : float
-        May be a little below zero where the laws are close.
+        May be a little below zero where the laws are close. Where the ratio's model
+        doesn't hold the truth, the divergence is at least this, up to chance.
     standard_error : float
     interval : tuple of float
         At `confidence`, cut off at zero.
@@ -83,7 +88,8 @@ def estimate_divergence(
     ratio's model holds the truth, up to errors that are small against n^(-1/4), and
     the laws differ. Where they don't, the estimate's error is no longer normal: test
     that with `ratio_test`. A model that is too simple gives a divergence that is too
-    small. φ counts as known. Pearson's divergence, and KL of laws that are far apart,
+    small: what it can't see isn't in the estimate, and "at least" is all that can be
+    said. φ counts as known. Pearson's divergence, and KL of laws that are far apart,
     are means with long tails: a `SmallSampleWarning` says where fewer than 100
     effective rows of X0 carry them, so that the interval may miss the truth far too
     often.
@@ -97,8 +103,10 @@ def estimate_divergence(
         log 2); E₀[(r − 1)²].
     estimator : ratio estimator, default=None
         How the ratio is estimated; it is cloned. None is logistic regression
-        (`FDivergenceRatio` with "js") on all columns and their squares, with a ridge
-        penalty too small to matter where the samples overlap.
+        (`FDivergenceRatio` with "js") on all columns and their squares, and, where
+        there are ten rows for each feature and its log loss on folds held out is the
+        smaller, on products of two columns or on bends of single ones as well; with a
+        ridge penalty too small to matter where the samples overlap.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing.
     inclusion : tuple of array-like or None, default=None
@@ -144,11 +152,15 @@ def estimate_divergence(
     check_scalar(cv, "cv", Integral, min_val=2)
     samples = read_samples(X1, X0, missingness, inclusion)
     refuse_disjoint_columns(samples, divergence)
-    model = _logistic(samples) if estimator is None else estimator
+    models = _logistics(samples) if estimator is None else [estimator]
     rng = seeded(random_state)
+    folds = [_fold_numbers(each, cv, rng) for each in samples]
+    crossed, model = min(
+        ((crossed_scores(samples, each, missingness, folds), each) for each in models),
+        key=lambda found: _logistic_loss(samples, found[0]),
+    )
     # Rows that a ratio was fitted to make it look better by as much as fresh rows make
     # it look worse: the mean of both is free of it, to first order.
-    crossed = crossed_scores(samples, model, missingness, cv, rng)
     fitted = own_scores(samples, model, missingness)
     refuse_separated((crossed, fitted) if estimator is None else (crossed,), divergence)
     terms = [
@@ -171,8 +183,8 @@ def estimate_divergence(
     return DivergenceEstimate(divergence, value, error, interval, float(confidence))
 
 
-class StandardSquares(PolynomialBasis):
-    """Columns and their squares, in units that a ridge penalty treats alike.
+class StandardCurves(PolynomialBasis):
+    """Columns and their squares, products or bends, in units that a ridge treats alike.
 
     A column far from zero is all but a multiple of its square.
 
@@ -180,12 +192,48 @@ class StandardSquares(PolynomialBasis):
     ----------
     origin, unit : ndarray of shape (n_columns,)
         What columns are shifted and divided by.
+    interactions : "all" or None
+        Whether there are products of two columns.
+    knots : ndarray of shape (n_knots, n_columns), or None
+        Where the scores of single columns may bend, in those units: |z − knot|.
     """
 
-    def __init__(self, origin: FloatArray, unit: FloatArray) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        origin: FloatArray,
+        unit: FloatArray,
+        interactions: Any = None,
+        knots: FloatArray | None = None,
+    ) -> None:
+        super().__init__(interactions=interactions)
         self.origin = origin
         self.unit = unit
+        self.knots = knots
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Work out which columns each feature needs."""
+        super().fit(X, y)
+        if self.knots is not None:
+            own = np.tile(np.eye(len(self.unit), dtype=bool), (len(self.knots), 1))
+            self.required_columns_ = np.concatenate([self.required_columns_, own])
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Powers and products, and distances from the knots."""
+        powers = super().transform(X)
+        if self.knots is None:
+            return powers
+        standard = self._validated(X)
+        bends = [np.abs(standard - knot) for knot in self.knots]
+        return np.concatenate([powers, *bends], axis=1)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
+        """Name the features by formula."""
+        names = super().get_feature_names_out(input_features)
+        columns = self._input_names(input_features)
+        times = 0 if self.knots is None else len(self.knots)
+        bends = [f"|{name} - knot {k}|" for k in range(times) for name in columns]
+        return np.append(names, np.array(bends, dtype=object))
 
     def _validated(self, X: Any, *, reset: bool = False) -> FloatArray:
         table = super()._validated(X, reset=reset)
@@ -193,11 +241,14 @@ class StandardSquares(PolynomialBasis):
         return standard
 
 
-def _logistic(samples: tuple[ComparedSample, ComparedSample]) -> FDivergenceRatio:
-    """Balanced logistic regression on columns and squares, hardly penalised.
+def _logistics(
+    samples: tuple[ComparedSample, ComparedSample],
+) -> list[FDivergenceRatio]:
+    """Balanced logistic regressions on columns and what is made of them.
 
-    It has an optimum where KLIEP has none: where means of the numerator's features lie
-    outside of the denominator's rows.
+    They are hardly penalised, and have an optimum where KLIEP has none: where means of
+    the numerator's features lie outside of the denominator's rows. Squares see means
+    and spreads, products correlations, and bends other shapes of single columns.
     """
     seen = [each.weights > 0.0 for each in samples]
     rows = np.concatenate([s.table[m] for s, m in zip(samples, seen, strict=True)])
@@ -206,10 +257,33 @@ def _logistic(samples: tuple[ComparedSample, ComparedSample]) -> FDivergenceRati
     )
     shares /= shares.sum()
     origin, unit = _spread(rows, shares)
-    basis = StandardSquares(origin, unit)
-    _, deviation = _spread(basis.fit_transform(rows), shares)
     size = min(float(effective_sample_size(each.weights)) for each in samples)
-    return FDivergenceRatio("js", basis=basis, l2=RIDGE * deviation**2 / size)
+    bases = [StandardCurves(origin, unit)]
+    n_columns = len(unit)
+    if n_columns > 1 and ROWS_PER_FEATURE * n_columns * (n_columns + 3) / 2 <= size:
+        bases.append(StandardCurves(origin, unit, interactions="all"))
+    if ROWS_PER_FEATURE * n_columns * (2 + len(KNOTS)) <= size:
+        knots = np.quantile((rows - origin) / unit, KNOTS, axis=0)
+        bases.append(StandardCurves(origin, unit, knots=knots))
+    models = []
+    for basis in bases:
+        _, deviation = _spread(basis.fit_transform(rows), shares)
+        l2 = RIDGE * deviation**2 / size
+        models.append(FDivergenceRatio("js", basis=basis, l2=l2))
+    return models
+
+
+def _logistic_loss(
+    samples: tuple[ComparedSample, ComparedSample],
+    scores: tuple[FloatArray, FloatArray],
+) -> float:
+    """The balanced log loss of log ratios, which is least at the truth."""
+    loss = 0.0
+    for sign, score, sample in zip((1.0, -1.0), scores, samples, strict=True):
+        seen = sample.weights > 0.0
+        share = sample.weights[seen] / sample.weights.sum()
+        loss -= float(share @ log_expit(sign * score[seen]))
+    return loss
 
 
 def _spread(table: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -237,13 +311,11 @@ def crossed_scores(
     samples: tuple[ComparedSample, ComparedSample],
     estimator: Any,
     missingness: Any,
-    n_folds: int,
-    rng: np.random.Generator,
+    folds: list[IntArray],
 ) -> tuple[FloatArray, FloatArray]:
     """Log r̂ at complete rows of both samples, from fits to the other folds."""
-    folds = [_fold_numbers(each, n_folds, rng) for each in samples]
     found = [np.full(len(each), np.nan) for each in samples]
-    for fold in range(n_folds):
+    for fold in range(int(folds[0].max()) + 1):
         kept = [np.flatnonzero(numbers != fold) for numbers in folds]
         fitted = fit_some(samples, kept, estimator, missingness)
         for scores, sample, numbers in zip(found, samples, folds, strict=True):

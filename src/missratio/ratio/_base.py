@@ -39,6 +39,9 @@ from missratio.weights import complete_row_weights
 # Of the largest weight: sums of squares of 2⁴⁰⁰ fit by far.
 _LARGEST_EXPONENT = 400
 
+# Logarithms of positive numbers in double precision lie within ±744.5.
+LARGEST_LOG = 745.0
+
 
 class BaseRatio(ClassifierMixin, BaseEstimator):
     """Fit, score and predict, given how a ratio is learned and evaluated."""
@@ -132,6 +135,9 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> FloatArray:
         """The log ratio: positive where the numerator class is the likelier.
 
+        It is finite: where the ratio is 0 or ∞ it is ∓745, beyond the logarithm of any
+        other number.
+
         Parameters
         ----------
         X : array-like or dataframe of shape (n_rows, n_columns)
@@ -139,8 +145,12 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows,)
+            NaN for a row that has a missing value.
         """
-        return self.predict_log_ratio(X)
+        score = self.predict_log_ratio(X)
+        if isinstance(score, np.ndarray) and np.isinf(score).any():
+            return np.where(np.isinf(score), np.sign(score) * LARGEST_LOG, score)
+        return score
 
     @by_partition
     def predict(self, X: Any) -> Any:

@@ -56,11 +56,11 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
 
     The width σ and the strength l2 are those with the smallest loss on rows left out:
     exactly one by one for least squares, one by one up to a Newton step for KLIEP, in
-    folds for mean matching, which is judged by the squared error. A ratio of one is
-    among the candidates, and stays where none is better by more than chance, so that
-    equal samples give a flat ratio. A sum of bumps may fall below zero, or grow beyond
-    the rows seen: it is cut off at zero, and at the largest ratio at a row that it was
-    fitted to.
+    folds for mean matching, which is judged by the squared error. Only candidates count
+    that beat a ratio of one by more than chance, and where there are none the ratio is
+    one, so that equal samples give a flat ratio. A sum of bumps may fall below zero, or
+    grow beyond the rows seen: it is cut off at zero, and at the largest ratio at a row
+    that it was fitted to.
 
     Parameters
     ----------
@@ -89,10 +89,11 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         Whether to divide columns by their standard deviation within the samples.
     cv : int, default=5
         The number of folds, for mean matching.
-    flat_within : float, default=1.5
-        The ratio is one, with a `FlatRatioWarning`, unless the smallest loss lies this
-        many of its standard errors below that of one. 0 takes the smallest loss as it
-        is, as a classifier should: a flat ratio tells no row from another.
+    flat_within : float, default=2.0
+        Only candidates are taken whose loss lies this many of its standard errors below
+        that of one; if there are none, the ratio is one, with a `FlatRatioWarning`. 0
+        takes the smallest loss as it is, as a classifier should: a flat ratio tells no
+        row from another.
     random_state : int, RandomState, Generator or None, default=None
         For centres and folds. None draws anew at each ``fit``.
 
@@ -157,7 +158,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         max_ratio: float = 1000.0,
         scale: bool = True,
         cv: int = 5,
-        flat_within: float = 1.5,
+        flat_within: float = 2.0,
         random_state: Any = None,
     ) -> None:
         self.method = method
@@ -307,24 +308,29 @@ class _Candidate:
 
 
 def _chosen(candidates: list[_Candidate], flat_within: float) -> _Candidate:
-    """The candidate with the smallest loss, if that is below one's beyond chance.
+    """The smallest loss among candidates that beat a ratio of one beyond chance.
 
-    Between equal laws the smallest of many losses is often below that of one, and the
-    rows' terms depend on each other, which makes √2 of what looks like one error.
+    The smallest of all may say nothing: between distant samples a narrow, hardly
+    penalised ratio is huge at one row left out, and so is its loss's standard error,
+    while others beat one by ten of their errors. Between equal laws none is two errors
+    below one in 96% of samples or more, of all methods.
     """
-    best = min(candidates, key=lambda each: each.loss)
-    if best.loss < -flat_within * best.error:
-        return best
-    if best.loss < 0.0:
+    beyond = [
+        each for each in candidates if each.loss < min(-flat_within * each.error, 0.0)
+    ]
+    if beyond:
+        return min(beyond, key=lambda each: each.loss)
+    below = [-each.loss / each.error for each in candidates if each.loss < 0.0]
+    if below:
         message = Message(
-            "The ratio is one everywhere: the smallest loss lies {errors:.2g} of its "
+            "The ratio is one everywhere: losses lie at most {errors:.2g} of their "
             "standard errors below that of one, and flat_within asks for {asked:g}. "
             "The samples may come from one law, or be too small to tell.",
             remedies=(
                 "set flat_within=0 to take the smallest loss",
                 "bring more rows",
             ),
-            facts={"errors": -best.loss / best.error, "asked": flat_within},
+            facts={"errors": max(below), "asked": flat_within},
         )
         warnings.warn(FlatRatioWarning(message), stacklevel=4)
     return next(each for each in candidates if np.isinf(each.l2))

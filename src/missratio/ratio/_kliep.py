@@ -82,6 +82,10 @@ class KLIEP(JointRatio):
         Whether the optimum exists and was reached.
     effective_sample_size_ : dict from class to SampleSize
         Rows, observed rows, Kish's effective size and the paper's n(1 − ‖φ‖∞).
+    tilt_sample_size_ : float
+        Kish's effective number of denominator rows under the weights w·exp(θ̂ᵀf), whose
+        means are matched. Where it is small, classes lie far apart: a
+        `SmallSampleWarning` says so, and ``FDivergenceRatio("js")`` is the better fit.
     objective_value_ : float
         The minimised objective at the end: the negative of the above, with the penalty.
     basis_ : Basis

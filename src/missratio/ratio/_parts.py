@@ -191,6 +191,11 @@ class JointProblem:
             np.concatenate([one.n_iter for one in solutions])[self.order],
         )
 
+    def tilt_size(self, solution: JointSolution) -> float:
+        """The effective number of tilted denominator rows; the least over parts."""
+        pairs = zip(self.parts, solution.solutions, strict=True)
+        return float(min(part.problem.tilt_size(one).min() for part, one in pairs))
+
     def value(self, coef: FloatArray, intercepts: FloatArray) -> float:
         """The objective at given coefficients, and intercepts of the problems."""
         total, start = 0.0, 0

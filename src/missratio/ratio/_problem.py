@@ -364,6 +364,33 @@ class RatioProblem:
         log_mean = np.log(tilted.value / self.denominator.total)
         return log_mean + tilted.log_scale + shift
 
+    def tilt_size(self, solution: Solution) -> FloatArray:
+        """Kish's effective number of denominator rows under the weights w·exp(θᵀf).
+
+        They are what KLIEP's gradient and Hessian are means over.
+        """
+        coef = solution.theta[:, : self.centre.shape[1]]
+        log_total = self.log_mass(solution) - dot(coef, self.centre)
+        log_total += np.log(self.denominator.total)
+        sample, term_of = self.denominator, KLIEPObjective().denominator
+        at = Parameters(2.0 * coef, None if sample.centred else self.centre, None)
+        if isinstance(sample, TensorSample):
+            weights = None if sample.weights is None else sample.weights**2
+            squared = replace(sample, weights=weights)
+            (found,) = squared.sums(term_of, at, second_order=False)
+        else:
+            (found,) = sample.fold(
+                lambda features, weights: accumulate(
+                    term_of,
+                    features,
+                    None if weights is None else weights**2,
+                    at,
+                    second_order=False,
+                )
+            )
+        log_squares = np.log(found.value) + found.log_scale
+        return np.asarray(np.exp(2.0 * log_total - log_squares))
+
     def thinned(self, stride: int) -> RatioProblem:
         """The same problem on every stride-th row, in single precision."""
         numerator = self.numerator

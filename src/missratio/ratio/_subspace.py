@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any
 
@@ -12,6 +13,7 @@ from sklearn.utils import check_scalar
 from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
+from missratio.exceptions import FlatRatioWarning, Message
 from missratio.ratio._complete import CompleteRowsRatio, TwoTables, WeightedTable
 from missratio.ratio._kernel_methods import LeastSquares
 from missratio.ratio._kernel_ratio import KernelRatio
@@ -27,12 +29,16 @@ class SubspaceRatio(CallbackSupportMixin, CompleteRowsRatio):
     complete rows weighted by 1/P(complete). A ratio is fitted to these directions, on
     the half of the rows that they were not found on, and once more with the halves
     exchanged; r̂ is the mean of both. The number of directions has the best score on
-    folds held out; if none is better than a ratio of one, that is the ratio.
+    folds held out; if none is better than a ratio of one, that is the ratio, with a
+    `FlatRatioWarning`. Scores are minus the squared error of the relative ratio
+    2r/(r + 1), which is bounded: of laws that lie far apart the squared error of r
+    itself is decided by a row or two.
 
     Parameters
     ----------
     estimator : ratio estimator, default=None
-        For the directions found; it is cloned. None is ``KernelRatio(flat_within=0)``.
+        For the directions found; it is cloned. None is
+        ``KernelRatio("kliep", flat_within=0)``.
     missingness : mapping from class to Missingness, "ignore" or None, default=None
         Why values are missing, as for `KernelRatio`.
     n_directions : int or sequence of int, default=(1, 2, 3, 5)
@@ -105,6 +111,14 @@ class SubspaceRatio(CallbackSupportMixin, CompleteRowsRatio):
         self.directions_, self.estimators_ = [], []
         if self.scores_[best] > 0.0:
             self.directions_, self.estimators_ = self._halves(tables, best, rng)
+            return
+        message = Message(
+            "The ratio is one everywhere: for no number of directions it had a better "
+            "score on rows held out than a ratio of one. The samples may come from one "
+            "law, or be too small to tell.",
+            remedies=("give another estimator", "bring more rows"),
+        )
+        warnings.warn(FlatRatioWarning(message), stacklevel=3)
 
     def _counts(self, n_columns: int) -> list[int]:
         given = np.atleast_1d(np.asarray(self.n_directions))
@@ -128,7 +142,7 @@ class SubspaceRatio(CallbackSupportMixin, CompleteRowsRatio):
             inner = self.estimator
             if inner is None:
                 # Whether it is flat is decided by the folds.
-                inner = KernelRatio(flat_within=0.0)
+                inner = KernelRatio("kliep", flat_within=0.0)
             inner = clone(inner)
             if inner.get_params().get("random_state", 0) is None:
                 inner.set_params(random_state=int(rng.integers(2**31 - 1)))
@@ -146,7 +160,7 @@ class SubspaceRatio(CallbackSupportMixin, CompleteRowsRatio):
             fitted = _chosen(tables, [numbers != fold for numbers in folds])
             held = _chosen(tables, [numbers == fold for numbers in folds])
             found = (self._halves(fitted, count, rng) for count in counts)
-            return [_squared_score(*each, held) for each in found]
+            return [_relative_score(*each, held) for each in found]
 
         mean = np.mean(told(self, "fold", range(self.cv), scores, self.cv), axis=0)
         return dict(zip(counts, mean.tolist(), strict=True))
@@ -156,7 +170,7 @@ class SubspaceRatio(CallbackSupportMixin, CompleteRowsRatio):
             return np.log(_mean_ratio(self.directions_, self.estimators_, rows))
 
     def _score_tables(self, tables: TwoTables) -> float:
-        return _squared_score(self.directions_, self.estimators_, tables)
+        return _relative_score(self.directions_, self.estimators_, tables)
 
 
 def _mean_ratio(
@@ -172,13 +186,19 @@ def _mean_ratio(
     return np.asarray(np.mean(found, axis=0))
 
 
-def _squared_score(
+def _relative_score(
     directions: list[FloatArray], fitted: list[Any], tables: TwoTables
 ) -> float:
-    """Minus the squared error ½Ê₀[r²] − Ê₁[r] + ½, which is 0 for a ratio of one."""
+    """Minus the squared error of the relative ratio 2r/(r + 1); 0 for a ratio of one.
+
+    Where r̂ is infinite, it is 2.
+    """
     own, other = tables.numerator, tables.denominator
-    ratios = [_mean_ratio(directions, fitted, each.rows) for each in (own, other)]
-    return -LeastSquares().loss(ratios[0], own.weights, ratios[1], other.weights)
+    ratios = []
+    for table in (own, other):
+        ratio = _mean_ratio(directions, fitted, table.rows)
+        ratios.append(2.0 - 2.0 / (ratio + 1.0))
+    return -LeastSquares(0.5).loss(ratios[0], own.weights, ratios[1], other.weights)
 
 
 def _split(tables: TwoTables, n_parts: int, rng: np.random.Generator) -> list[IntArray]:

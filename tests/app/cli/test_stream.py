@@ -102,7 +102,7 @@ def test_coefficients_are_those_of_the_fit_in_memory(large, ratio):
 
 def test_a_certificate_from_files(run, large, out, tmp_path):
     facts = json.loads(stream(run, large, out).stdout)
-    assert facts["method"] == "kliep"
+    assert facts["method"] == "js"
     assert "read in passes" in facts["why"]
     assert facts["rows"] == {"sick": 3000, "well": 3000}
     fresh = make(40_000, seed=1)

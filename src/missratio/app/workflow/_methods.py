@@ -291,7 +291,9 @@ def said_of(comparison: PowerComparison, found: str) -> str:
 def _sensible(situation: Situation) -> tuple[str, str]:
     wanted = max(LEAST_ROWS, ROWS_PER_COLUMN * situation.n_columns)
     if situation.complete_rows >= wanted:
-        return "kliep", (
+        # Of single values KLIEP uses each that the other class has; the Jensen-Shannon
+        # fit needs complete rows of both, and is far better between distant classes.
+        return "kliep" if situation.missing == "values" else "js", (
             f"{situation.complete_rows} complete rows of the controlled class to fit "
             f"{situation.n_columns} column(s) on are enough for a joint fit"
         )

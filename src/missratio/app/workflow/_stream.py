@@ -319,7 +319,7 @@ def _method(options: FitOptions, situation: Situation) -> tuple[str, str]:
     method, why = choose_method(options.method, situation)
     if options.method != "auto":
         return method, why
-    method = method if method in STREAMED else "kliep"
+    method = method if method in STREAMED else "js"
     return method, f"{why}; rows are read in passes, so that no others were compared"
 
 

@@ -237,8 +237,10 @@ class QueryPlan:
         columns["feature"] = [self.feature_names[column] for _, column in cells]
         columns["value"] = self._known(revealed)
         columns["key"] = [
-            f"{words[whole]}-{cell_word(self.fingerprint, *cell)}"
-            for whole, cell in zip(self.rowwise.tolist(), cells, strict=True)
+            f"{words[whole]}-{cell_word(self.fingerprint, *cell, draw)}"
+            for whole, cell, draw in zip(
+                self.rowwise.tolist(), cells, self.order.tolist(), strict=True
+            )
         ]
         return columns
 

@@ -89,9 +89,12 @@ def table_word(fingerprint: str, *, rowwise: bool) -> str:
     return _word(f"{fingerprint} {'rows' if rowwise else 'cells'}")
 
 
-def cell_word(fingerprint: str, row: int, column: int) -> str:
-    """The second half of a key: which cell. It guards against slips, not forgery."""
-    return _word(f"{fingerprint} {row} {column}")
+def cell_word(fingerprint: str, row: int, column: int, draw: int) -> str:
+    """The second half of a key: which cell, and as which it was drawn.
+
+    It guards against slips, not forgery.
+    """
+    return _word(f"{fingerprint} {row} {column} {draw}")
 
 
 def stream(*names: str) -> tuple[int, ...]:

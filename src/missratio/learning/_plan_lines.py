@@ -215,12 +215,14 @@ class Answers:
                 f"{where} isn't missing: X has a value there. Take the line out."
             )
         key = str(self.lines.columns["key"][line]).strip()
-        word = cell_word(self.cells.fingerprint, row, column)
+        draw = self._position(line, "draw", "a draw")
+        word = cell_word(self.cells.fingerprint, row, column, draw)
         known = self.planned is None or self.planned[row, column]
         if not known or key.rpartition("-")[2] != word:
             raise ValueError(
-                f"{where} isn't in the plan. Only cells drawn at random may be "
-                "answered: plan more of them with the same random_state instead."
+                f"{where} isn't in the plan as draw {draw}. Only cells drawn at random "
+                "may be answered, and keep the draw that they had: put it back, or "
+                "plan more cells with the same random_state instead."
             )
 
     def _partial_rows(self) -> list[str]:

@@ -109,6 +109,7 @@ def _show(made: Reproduction, out: Path) -> None:
             continue
         headings, *rows = section.table
         table = Table(*headings, title=section.title, caption=section.text, box=None)
+        table.collapse_padding, table.pad_edge = True, False
         for cells in rows:
             table.add_row(*cells, style="red" if "apart" in cells else None)
         console.print(table)

@@ -139,8 +139,8 @@ def alpha_section(result: Result, title: str) -> list[str]:
         "Type I error on fresh class-0 rows, which must stay below α with probability "
         f"{1 - REAL_DELTA:g}: half of the rows held out choose the threshold, and the "
         "error is counted on the others. The last line is the mean error of the "
-        "binomial rule for scores without ties, by any method: (k + 1)/(n + 1) with k of n "
-        "scores above the threshold.",
+        "binomial rule for scores without ties, by any method: (k + 1)/(n + 1) "
+        "with k of n scores above the threshold.",
         table(
             result,
             [type_one(each) for each in (KNOWN, *own)],

@@ -48,12 +48,12 @@ def test_a_state_that_is_watched_on_is_the_old_or_the_new_one():
 BROKEN = """
 import sys
 sys.path.insert(0, {support!r})
-from missratio._files import whole
+from missratio._files import files
 
 def careless(draft, path, *, force):
     path.write_bytes(draft.read_bytes())
 
-whole._move = careless
+files._move = careless
 import faults
 faults.main()
 """

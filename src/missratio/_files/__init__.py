@@ -7,10 +7,15 @@ from missratio._files.cells import (
     is_text,
     whole_numbers,
 )
-from missratio._files.kinds import RegularFile, kind_of
-from missratio._files.row_groups import ParquetFile, RowGroup, find_files, in_order
+from missratio._files.files import (
+    RegularFile,
+    check_writable,
+    kind_of,
+    write_whole,
+    written_whole,
+)
+from missratio._files.parquet import ParquetFile, RowGroup, find_files, in_order
 from missratio._files.tables import TableFile, open_table
-from missratio._files.whole import check_writable, write_whole, written_whole
 
 __all__ = [
     "Cells",

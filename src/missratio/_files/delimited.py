@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-from missratio._files.kinds import RegularFile, check_not_other_kind
+from missratio._files.files import RegularFile
 from missratio._files.numbers import Mark, decimal_marks
 from missratio.exceptions import TableError
 
@@ -23,6 +23,12 @@ _START = 2**16
 _BLOCK = 2**24
 # Lines in which decimal marks are looked for.
 _LOOKED_AT = 1000
+_MAGIC = (
+    (b"PAR1", "a Parquet file: let its name end in .parquet"),
+    (b"PK\x03\x04", "a zip archive or an Excel file: let its name end in .xlsx"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel file: let its name end in .xls"),
+    (b"\x1f\x8b", "compressed: let its name end in .csv.gz"),
+)
 # A last line that no text has: a quotation mark that is left open swallows it.
 _END = "\0"
 
@@ -125,7 +131,14 @@ def _find_encoding(file: RegularFile, fallback: str | None) -> str:
         raise _damaged(file, error) from error
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
-    check_not_other_kind(file.path, start)
+    for magic, what in _MAGIC:
+        if start.startswith(magic):
+            raise TableError(f"{file.path} is no text but {what}.")
+    if b"\0" in start:
+        raise TableError(
+            f"{file.path} has bytes that are not text. Save it as CSV in UTF-8, or say "
+            "which encoding it has (--encoding)."
+        )
     if fallback is not None and _misfit(file, "utf-8") is not None:
         return fallback
     return "utf-8"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import date, time
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -13,9 +13,14 @@ from typing import Any
 
 from missratio._base.hints import listed
 from missratio._files.delimited import csv_batches, csv_lines, find_dialect
-from missratio._files.kinds import RegularFile, kind_of
+from missratio._files.files import RegularFile, kind_of
 from missratio._files.numbers import Mark
-from missratio._files.pages import PageError, check_pages
+from missratio._files.parquet import (
+    ParquetError,
+    open_parquet,
+    parquet_batches,
+    read_parquet,
+)
 from missratio._files.workbooks import formulas_without_result, read_sheet
 from missratio.exceptions import TableError
 
@@ -144,20 +149,20 @@ class ParquetTable(TableFile):
 
     @cached_property
     def _file(self) -> Any:
-        import pyarrow
-        from pyarrow import parquet
-
         # PyArrow opens the file itself, and keeps it open.
         self.file.open().close()
+        with self._sound():
+            return open_parquet(self.path, buffer_size=_BUFFER)
+
+    @contextmanager
+    def _sound(self) -> Iterator[None]:
         try:
-            return parquet.ParquetFile(
-                self.path,
-                pre_buffer=False,
-                buffer_size=_BUFFER,
-                page_checksum_verification=True,
-            )
-        except (pyarrow.ArrowException, OSError, ValueError) as error:
-            raise self._damaged(error) from error
+            yield
+        except ParquetError as error:
+            raise TableError(
+                f"{self.path} can't be read as a Parquet file: {error} Get a sound "
+                "copy."
+            ) from error
 
     @property
     def names(self) -> list[str]:
@@ -184,36 +189,15 @@ class ParquetTable(TableFile):
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Record batches of some columns, of the types that the file has."""
-        self._check_pages(columns)
-        try:
-            yield from self._file.iter_batches(
-                batch_size=BATCH_ROWS, columns=list(columns)
-            )
-        except (NotImplementedError, OSError, ValueError, KeyError) as error:
-            raise self._damaged(error) from error
+        with self._sound():
+            yield from parquet_batches(self._file, columns, BATCH_ROWS)
 
     def read(self, columns: Sequence[str]) -> Any:
         """All rows of some columns, decoded by all cores."""
         if self.n_rows == 0:
             return super().read(columns)
-        self._check_pages(columns)
-        try:
-            return self._file.read(columns=list(columns)).select(list(columns))
-        except (NotImplementedError, OSError, ValueError, KeyError) as error:
-            raise self._damaged(error) from error
-
-    def _check_pages(self, columns: Sequence[str]) -> None:
-        with self.file.open() as stream:
-            try:
-                check_pages(stream, columns)
-            except (PageError, OSError) as error:
-                raise self._damaged(error) from error
-
-    def _damaged(self, error: Exception) -> TableError:
-        return TableError(
-            f"{self.path} can't be read as a Parquet file: {str(error).strip()} Get a "
-            "sound copy."
-        )
+        with self._sound():
+            return read_parquet(self._file, columns)
 
 
 class ExcelSheet(TableFile):
@@ -232,7 +216,7 @@ class ExcelSheet(TableFile):
 
     @cached_property
     def _lines(self) -> list[tuple[int, list[Any]]]:
-        lines = read_sheet(self.file, self._sheet, self._preferred)[1]
+        lines = read_sheet(self.file, self._sheet, self._preferred)
         if self._header_row is None:
             return lines
         kept = [line for line in lines if line[0] >= self._header_row]
@@ -283,21 +267,15 @@ class ExcelSheet(TableFile):
 def _excel_column(cells: list[Any]) -> Any:
     import pyarrow
 
-    known = [cell for cell in cells if cell != ""]
-    if all(isinstance(cell, int | float) and not isinstance(cell, bool)
-           for cell in known):  # fmt: skip
+    if all(type(cell) in (int, float) for cell in cells if cell != ""):
         return pyarrow.array(
             [None if cell == "" else float(cell) for cell in cells], pyarrow.float64()
         )
-    return pyarrow.array([_as_text(cell) for cell in cells], pyarrow.string())
-
-
-def _as_text(cell: Any) -> str:
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    if isinstance(cell, date | time):
-        return cell.isoformat()
-    return str(cell)
+    whole = [isinstance(cell, float) and cell.is_integer() for cell in cells]
+    texts = [
+        str(int(c) if is_whole else c) for c, is_whole in zip(cells, whole, strict=True)
+    ]
+    return pyarrow.array(texts, pyarrow.string())
 
 
 def open_table(

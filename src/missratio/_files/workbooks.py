@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from missratio._base.hints import listed
-from missratio._files.kinds import RegularFile
+from missratio._files.files import RegularFile
 from missratio.exceptions import TableError
 
 EXCEL_LINES = 1_048_576
@@ -27,32 +28,38 @@ _CHUNK, _OVERLAP = 2**20, 2**12
 _NO_RESULT = re.compile(
     rb"(?:</f>|<f\b[^<>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
 )  # fmt: skip
-# Reads a sheet as the parent will. The library aborts the process where it can't have
-# the memory for a cell that is far away from the others.
-_PROBE = f"""
-import sys
+# Reads a sheet in a process of its own: the library aborts where it can't have the
+# memory for a cell that is far away from the others. Dates and times become texts.
+_READER = f"""
+import datetime, json, sys
 try:
     import resource
     resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))
 except (ImportError, ValueError, OSError):
     pass
 from python_calamine import CalamineWorkbook
-path, sheet, preferred = sys.argv[1:]
+def plain(cell):
+    if isinstance(cell, (str, int, float)):
+        return cell
+    return cell.isoformat() if hasattr(cell, "isoformat") else str(cell)
+path, name, preferred = sys.argv[1:]
 with CalamineWorkbook.from_path(path) as book:
-    names = book.sheet_names
-    name = sheet or (preferred if preferred in names else names[0])
+    names, start, lines = book.sheet_names, 0, []
+    name = name or (preferred if preferred in names else names[0])
     if name in names:
-        found = book.get_sheet_by_name(name)
-        if found.height * found.width > {MOST_CELLS}:
-            sys.exit("it has %d x %d cells" % (found.height, found.width))
-        found.to_python()
+        sheet = book.get_sheet_by_name(name)
+        if sheet.height * sheet.width > {MOST_CELLS}:
+            sys.exit("it has %d x %d cells" % (sheet.height, sheet.width))
+        start = (sheet.start or (0, 0))[0]
+        lines = [[plain(cell) for cell in line] for line in sheet.to_python()]
+    json.dump([names, name, start, lines], sys.stdout)
 """
 
 
 def read_sheet(
     file: RegularFile, sheet: str | None, preferred: str | None
-) -> tuple[str, list[tuple[int, list[Any]]]]:
-    """A sheet's name, and its lines that aren't empty, each with its number.
+) -> list[tuple[int, list[Any]]]:
+    """A sheet's lines that aren't empty, each with its number.
 
     Parameters
     ----------
@@ -62,33 +69,36 @@ def read_sheet(
     preferred : str or None
         The sheet to take if it is there and none was told; else the first.
     """
-    from python_calamine import CalamineError, CalamineWorkbook
-
     _check_sizes(file)
-    _probe(file, sheet, preferred)
+    words = [str(file.path.absolute()), sheet or "", preferred or ""]
     try:
-        with file.open() as stream, CalamineWorkbook.from_filelike(stream) as book:
-            names = book.sheet_names
-            name = sheet or (preferred if preferred in names else names[0])
-            if name not in names:
-                raise TableError(
-                    f"{file.path} has no sheet {name!r}. Choose one of {listed(names)}."
-                )
-            found = book.get_sheet_by_name(name)
-            lines = found.to_python()
-            start = 1 + (found.start or (0, 0))[0]
-    except (CalamineError, IndexError, ValueError) as error:
-        if isinstance(error, TableError):
-            raise
-        raise _unreadable(file, str(error)) from error
-    kept = [
+        done = subprocess.run(
+            [sys.executable, "-c", _READER, *words],
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise _unreadable(file, f"it takes more than {_SECONDS} s") from None
+    # Whether it is still the file that was looked at.
+    file.open().close()
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        reason = said[-1] if done.returncode == 1 and said else "it takes too much"
+        raise _unreadable(file, reason)
+    names, name, start, lines = json.loads(done.stdout)
+    if name not in names:
+        raise TableError(
+            f"{file.path} has no sheet {name!r}. Choose one of {listed(names)}."
+        )
+    numbered = [
         (number, line)
-        for number, line in enumerate(lines, start)
+        for number, line in enumerate(lines, start + 1)
         if any(cell != "" for cell in line)
     ]
-    if not kept:
+    if not numbered:
         raise TableError(f"{file.path}: sheet {name!r} is empty.")
-    return name, kept
+    return numbered
 
 
 def formulas_without_result(file: RegularFile) -> int:
@@ -133,24 +143,6 @@ def _check_sizes(file: RegularFile) -> None:
         )
     if any(info.compress_type not in (ZIP_STORED, ZIP_DEFLATED) for info in infos):
         raise _unreadable(file, "it is packed in a way that workbooks aren't")
-
-
-def _probe(file: RegularFile, sheet: str | None, preferred: str | None) -> None:
-    """Refuse a workbook that a process of its own fails to read."""
-    words = [str(file.path.absolute()), sheet or "", preferred or ""]
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", _PROBE, *words],
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise _unreadable(file, f"it takes more than {_SECONDS} s") from None
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        reason = said[-1] if done.returncode == 1 and said else "it takes too much"
-        raise _unreadable(file, reason)
 
 
 def _unreadable(file: RegularFile, reason: str) -> TableError:

@@ -1,4 +1,8 @@
-"""Parquet files in folders, whose row groups are read again at every pass."""
+"""Parquet files: one door for whole tables, and for row groups read at every pass.
+
+PyArrow refuses what a damaged or forged file claims of its pages, except for a single
+column with fewer values than its footer says; so rows are counted.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +21,76 @@ from missratio.exceptions import UnreadableFileError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 # What Hive, Spark and Dask name the folder of rows without a value.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan|NaN")
 
 Value = int | float | str | None
+
+
+class ParquetError(ValueError):
+    """Why a Parquet file can't be read, as a sentence."""
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """Give what PyArrow says of a damaged file one name."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except ParquetError:
+        raise
+    except (
+        pa.ArrowException, OSError, ValueError, KeyError, NotImplementedError
+    ) as error:  # fmt: skip
+        raise ParquetError(f"{str(error).strip().rstrip('.')}.") from error
+
+
+def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
+    """Open a file whose pages are read as they are needed, or raise `ParquetError`."""
+    import pyarrow.parquet as pq
+
+    with _refused():
+        return pq.ParquetFile(
+            path, pre_buffer=False, page_checksum_verification=True, **options
+        )
+
+
+def parquet_batches(
+    file: pq.ParquetFile,
+    columns: Sequence[str],
+    size: int,
+    groups: Sequence[int] | None = None,
+    *,
+    threads: bool = True,
+) -> Iterator[pa.RecordBatch]:
+    """Record batches of some columns, of all row groups or of some."""
+    count = 0
+    with _refused():
+        data = file.metadata
+        chosen = list(range(data.num_row_groups) if groups is None else groups)
+        expected = sum(data.row_group(group).num_rows for group in chosen)
+        for batch in file.iter_batches(size, chosen, list(columns), threads):
+            count += len(batch)
+            yield batch
+        check_count(count, expected)
+
+
+def read_parquet(file: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
+    """All rows of some columns, decoded by all cores."""
+    with _refused():
+        table = file.read(columns=list(columns)).select(list(columns))
+        check_count(table.num_rows, file.metadata.num_rows)
+        return table
+
+
+def check_count(count: int, expected: int) -> None:
+    """Refuse columns that have fewer values than the footer says."""
+    if count != expected:
+        raise ParquetError(f"It has {count} rows, and its footer says {expected}.")
 
 
 @dataclass(frozen=True)
@@ -99,45 +168,37 @@ class RowGroup:
         threads : bool
             Whether columns are read at the same time.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        given = [name for name in columns if name in self.file.partition]
-        own = [name for name in columns if name not in self.file.partition]
+        folder = self.file.partition
+        columns_of_file = [name for name in columns if name not in folder]
         row = 0
         try:
             self.file.check_unchanged()
             # Reading ahead would hold the row group, four times the memory.
-            with pq.ParquetFile(
-                self.file.path, pre_buffer=False, page_checksum_verification=True
-            ) as file:
-                for batch in file.iter_batches(
-                    batch_size=size,
-                    row_groups=[self.number],
-                    columns=own,
-                    use_threads=threads,
+            with open_parquet(self.file.path) as file:
+                for batch in parquet_batches(
+                    file, columns_of_file, size, [self.number], threads=threads
                 ):
-                    yield row, _with_columns(batch, given, self.file.partition)
+                    whole = batch
+                    for name in columns:
+                        if name in folder:
+                            values = _repeated(folder[name], len(batch))
+                            whole = whole.append_column(name, values)
+                    yield row, whole
                     row += len(batch)
             self.file.check_unchanged()
         except UnreadableFileError:
             raise
-        except (pa.ArrowException, OSError, NotImplementedError) as error:
+        except (ParquetError, OSError) as error:
             raise UnreadableFileError(
-                f"{self.where} can't be read: {_sentence(error)} Get a sound copy, or "
-                "leave the file out."
+                f"{self.where} can't be read: {str(error).rstrip('.')}. Get a sound "
+                "copy, or leave the file out."
             ) from error
 
 
-def _with_columns(
-    batch: pa.RecordBatch, names: Sequence[str], partition: Mapping[str, Value]
-) -> pa.RecordBatch:
-    """A batch with columns of one value, that of its folder."""
+def _repeated(value: Value, count: int) -> Any:
     import pyarrow as pa
 
-    for name in names:
-        batch = batch.append_column(name, pa.repeat(partition[name], len(batch)))
-    return batch
+    return pa.repeat(value, count)
 
 
 def find_files(paths: Any) -> list[tuple[ParquetFile, pa.Schema]]:
@@ -221,16 +282,16 @@ def _kind(values: set[str]) -> type[int] | type[float] | type[str]:
 def _opened(path: str, partition: Mapping[str, Value]) -> tuple[ParquetFile, pa.Schema]:
     """A file, and its columns with those of its folders."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        stamp = _stamp(path)
-        with pq.ParquetFile(path, pre_buffer=False) as file:
+        with _refused(), open_parquet(path) as file:
+            stamp = _stamp(path)
             schema, data = file.schema_arrow, file.metadata
-    except (pa.ArrowException, OSError, ValueError) as error:
+            rows = tuple(data.row_group(g).num_rows for g in range(data.num_row_groups))
+    except ParquetError as error:
         raise UnreadableFileError(
-            f"{path} can't be read as a Parquet file: {_sentence(error)} Get a sound "
-            "copy, or leave it out."
+            f"{path} can't be read as a Parquet file: {error} Get a sound copy, or "
+            "leave it out."
         ) from error
     names = [name for name in schema.names if name not in partition]
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -242,19 +303,12 @@ def _opened(path: str, partition: Mapping[str, Value]) -> tuple[ParquetFile, pa.
     if partition:
         folders = [(name, pa.scalar(value).type) for name, value in partition.items()]
         schema = pa.schema([*map(schema.field, names), *folders])
-    rows = tuple(data.row_group(g).num_rows for g in range(data.num_row_groups))
     return ParquetFile(path, partition, rows, stamp), schema
 
 
 def _stamp(path: str) -> tuple[int, int]:
     state = Path(path).stat()
     return state.st_size, state.st_mtime_ns
-
-
-def _sentence(error: Exception) -> str:
-    """What an error says, with a full stop."""
-    said = str(error).strip()
-    return said if said.endswith(".") else f"{said}."
 
 
 def in_order(files: Iterable[ParquetFile]) -> tuple[RowGroup, ...]:

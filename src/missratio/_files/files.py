@@ -1,20 +1,112 @@
-"""Files that are written whole or not at all."""
+"""Files: their kind, that they stay what they were, and that they are written whole."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
-from missratio.exceptions import DestinationError, Message, Remedy
+from missratio._base.hints import listed
+from missratio.exceptions import DestinationError, Message, Remedy, TableError
 
+CSV = (".csv", ".tsv", ".txt")
+PARQUET = (".parquet", ".pq")
+EXCEL = (".xlsx", ".xls", ".xlsb", ".ods")
+GZIP = ".gz"
 _MARK = "-missratio-draft"
 # A draft that nothing was written to for so long is that of a run which was killed.
 _OLD_SECONDS = 3600.0
+
+
+def kind_of(path: Path) -> str:
+    """The kind of a table, told by its name's suffix: "csv", "parquet" or "excel".
+
+    Examples
+    --------
+    >>> kind_of(Path("patients.csv.gz")), kind_of(Path("patients.XLSX"))
+    ('csv', 'excel')
+    """
+    suffix = path.suffix.lower()
+    if suffix == GZIP:
+        suffix = Path(path.stem).suffix.lower()
+        if suffix in CSV:
+            return "csv"
+    for kind, suffixes in (("csv", CSV), ("parquet", PARQUET), ("excel", EXCEL)):
+        if suffix in suffixes and path.suffix.lower() != GZIP:
+            return kind
+    raise TableError(
+        f"A table's suffix must say its kind: got {path.name!r}. Choose one of "
+        f"{listed([*CSV, '.csv.gz', *PARQUET, *EXCEL])}."
+    )
+
+
+@dataclass(frozen=True)
+class RegularFile:
+    """A file as it was when it was first looked at; what came since is refused.
+
+    Parameters
+    ----------
+    path : Path
+    identity : tuple of int
+        Device, number, size and time of the last change.
+    """
+
+    path: Path
+    identity: tuple[int, ...]
+
+    @classmethod
+    def at(cls, path: Path) -> RegularFile:
+        """Look at a file; refuse what is not one with something in it."""
+        if path.is_dir():
+            raise TableError(f"{path} is a folder: name a file in it.")
+        if not path.exists():
+            raise FileNotFoundError(f"There is no file {path}.{_near(path)}")
+        if not path.is_file():
+            raise TableError(f"{path} is not a regular file: copy it into one first.")
+        if path.stat().st_size == 0:
+            raise TableError(
+                f"{path} is empty, 0 bytes: a table has a header and rows. Was it "
+                "saved?"
+            )
+        return cls(path, _identity(path.stat()))
+
+    def open(self, *, decompress: bool = False) -> Any:
+        """Its bytes, decompressed where that is asked and its name says so."""
+        compressed = decompress and self.path.suffix.lower() == GZIP
+        stream: Any = (gzip.open if compressed else open)(self.path, "rb")
+        if _identity(os.fstat(stream.fileno())) != self.identity:
+            stream.close()
+            raise TableError(
+                f"{self.path} was changed or replaced while it was read. Run the "
+                "command again when nothing writes to it."
+            )
+        return stream
+
+    def sha256(self) -> str:
+        """The digest of its content, as `sha256sum` gives it."""
+        with self.open() as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _identity(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _near(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f" There is no folder {path.parent} either."
+    names = [file.name for file in path.parent.iterdir() if file.is_file()]
+    near = get_close_matches(path.name, names, n=1)
+    return f" Did you mean {str(path.with_name(near[0]))!r}?" if near else ""
 
 
 def check_writable(
@@ -30,7 +122,16 @@ def check_writable(
     others : sequence of Path or None
         Files that never are: what else the command reads and writes.
     """
-    _check_other(path, [each for each in others if each is not None])
+    for other in (each for each in others if each is not None):
+        both = path.exists() and other.exists()
+        if path.samefile(other) if both else path.resolve() == other.resolve():
+            raise DestinationError(
+                Message(
+                    "{file} has another use in this command, and is never overwritten. "
+                    "Choose another name.",
+                    facts={"file": path},
+                )
+            )
     _check_free(path, force=force)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} to write into.")
@@ -62,9 +163,13 @@ def written_whole(path: Path, *, force: bool) -> Iterator[Path]:
     try:
         _create(draft, mode)
         if before is not None:
-            _take_over(draft, before)
+            draft.chmod(mode)
+            if hasattr(os, "chown"):
+                with suppress(PermissionError):
+                    os.chown(draft, before.st_uid, before.st_gid)
         yield draft
-        _flush(draft)
+        with draft.open("r+b") as stream:
+            os.fsync(stream.fileno())
         _check_free(path, force=force)
         _move(draft, path, force=force)
     finally:
@@ -77,22 +182,6 @@ def write_whole(path: Path, content: bytes) -> Path:
     with written_whole(path, force=True) as draft:
         draft.write_bytes(content)
     return path
-
-
-def _check_other(path: Path, others: Sequence[Path]) -> None:
-    for other in others:
-        if path.exists() and other.exists():
-            same = path.samefile(other)
-        else:
-            same = path.resolve() == other.resolve()
-        if same:
-            raise DestinationError(
-                Message(
-                    "{file} has another use in this command, and is never overwritten. "
-                    "Choose another name.",
-                    facts={"file": path},
-                )
-            )
 
 
 def _check_free(path: Path, *, force: bool) -> None:
@@ -135,19 +224,6 @@ def _create(draft: Path, mode: int) -> None:
             f"Nothing can be written into {draft.parent}: {error.strerror}. Choose "
             "another folder."
         ) from error
-
-
-def _take_over(draft: Path, before: os.stat_result) -> None:
-    """Permissions and owner of the file that is replaced, as far as allowed."""
-    draft.chmod(stat.S_IMODE(before.st_mode))
-    if hasattr(os, "chown"):
-        with suppress(PermissionError):
-            os.chown(draft, before.st_uid, before.st_gid)
-
-
-def _flush(draft: Path) -> None:
-    with draft.open("r+b") as stream:
-        os.fsync(stream.fileno())
 
 
 def _move(draft: Path, path: Path, *, force: bool) -> None:

@@ -1,0 +1,142 @@
+"""Parquet files: sound ones are read by both doors, and forged ones are refused."""
+
+import io
+import random
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from missratio._files import find_files, in_order, open_table
+from missratio.exceptions import TableError, UnreadableFileError
+
+
+def table(n=5000, seed=0):
+    rng = np.random.default_rng(seed)
+    numbers = pa.array(np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)))
+    return pa.table(
+        {
+            "a": numbers,
+            "b.c": pa.array(rng.integers(9, size=n)),
+            "text": pa.array([f"level {i % 50}" * 20 for i in range(n)]),
+            "none": pa.nulls(n, pa.float64()),
+        }
+    )
+
+
+def by_table(path, columns):
+    return open_table(path).read(columns).num_rows
+
+
+def by_batches(path, columns):
+    return sum(len(batch) for batch in open_table(path).batches(columns))
+
+
+def by_row_groups(path, columns):
+    groups = in_order(file for file, _ in find_files(path))
+    return sum(len(batch) for g in groups for _, batch in g.batches(columns, 700))
+
+
+DOORS = [by_table, by_batches, by_row_groups]
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd", "gzip", "lz4"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_what_pyarrow_writes_is_read(tmp_path, compression, version):
+    path = tmp_path / "t.parquet"
+    pq.write_table(
+        table(), path, compression=compression, data_page_version=version,
+        row_group_size=2000, data_page_size=512, write_page_checksum=True,
+    )  # fmt: skip
+    assert [door(path, ["b.c", "none"]) for door in DOORS] == [5000] * 3
+
+
+def test_what_polars_writes_is_read(tmp_path):
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "t.parquet"
+    frame = polars.from_arrow(table())
+    frame.write_parquet(path, row_group_size=1000, data_page_size=4096)
+    assert [door(path, ["a", "text"]) for door in DOORS] == [5000] * 3
+
+
+def varint(number):
+    number <<= 1
+    data = bytearray()
+    while number > 127:
+        data.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*data, number])
+
+
+def written(compression, **columns):
+    buffer = io.BytesIO()
+    pq.write_table(
+        pa.table(columns), buffer, use_dictionary=False, compression=compression,
+        write_statistics=False, store_schema=False,
+    )  # fmt: skip
+    return bytearray(buffer.getvalue())
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("count", [500, 999, 1001, 9000])
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_a_page_with_another_number_of_values_is_refused(tmp_path, door, count, names):
+    content = written("none", **{name: np.arange(1000.0) for name in names})
+    place = content.index(varint(1000))
+    content[place : place + 2] = varint(count)[:2]
+    path = tmp_path / "t.parquet"
+    path.write_bytes(content)
+    with pytest.raises((TableError, UnreadableFileError), match=r"t\.parquet"):
+        door(path, list(names))
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_page_that_claims_a_gigabyte_is_refused_and_has_none(tmp_path, door):
+    resource = pytest.importorskip("resource")
+    content = written("snappy", a=np.arange(100.0))
+    column = pq.ParquetFile(io.BytesIO(content)).metadata.row_group(0).column(0)
+    start = column.data_page_offset
+    claimed = varint(2**30)
+    end = content.index(b"\x15", start + 3)
+    assert content[start : start + 3] == b"\x15\x00\x15"
+    longer = len(claimed) - (end - start - 3)
+    content[start + 3 : end] = claimed
+    # The footer knows of the longer header, so that nothing else is wrong.
+    size = column.total_compressed_size
+    footer = content.rindex(varint(size), 0, len(content) - 8)
+    for place in (footer, content.rindex(varint(size), 0, footer)):
+        content[place : place + len(varint(size))] = varint(size + longer)
+    path = tmp_path / "t.parquet"
+    path.write_bytes(content)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises((TableError, UnreadableFileError), match=r"t\.parquet"):
+        door(path, ["a"])
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_changed_bytes_are_noticed_or_do_no_harm(tmp_path, door):
+    """Whatever byte is changed, there are all rows, or the file is refused."""
+    chance, path, refused = random.Random(0), tmp_path / "t.parquet", 0
+    for compression in ("none", "snappy", "zstd"):
+        sound = written(compression, a=np.arange(60.0), b=[f"x{i}" for i in range(60)])
+        for _ in range(150):
+            content = bytearray(sound)
+            for _ in range(chance.choice((1, 1, 3))):
+                place = chance.randrange(4, len(content) - 8)
+                content[place] = chance.choice(
+                    (0, 127, 128, 255, chance.randrange(256))
+                )
+            path.write_bytes(content)
+            try:
+                names = pq.ParquetFile(path).schema_arrow.names
+                assert door(path, names) == pq.ParquetFile(path).metadata.num_rows
+            except (TableError, UnreadableFileError):
+                refused += 1
+            except (pa.ArrowException, OSError, ValueError):
+                # What PyArrow can't open at all.
+                with pytest.raises((TableError, UnreadableFileError)):
+                    door(path, ["a"])
+                refused += 1
+    assert refused > 100

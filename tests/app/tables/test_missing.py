@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from missratio.app.tables import varies
-from missratio.app.tables._missing import BLOCK_ROWS, MissingCounts
+from missratio.app.tables.columns import BLOCK_ROWS
+from missratio.app.tables.labelled import MissingCounts
 
 
 @pytest.mark.parametrize("n_rows", [5, 3 * BLOCK_ROWS + 1])

@@ -1,18 +1,34 @@
 """Labelled tables as numbers: which columns are numbers, and which categories."""
 
-from missratio.app.tables._classes import REST, find_label, two_classes
-from missratio.app.tables._columns import (
+from missratio.app.tables.columns import (
+    BLANK,
+    Encoder,
+    TableColumn,
+    as_arrow,
     check_names,
+    column_names,
     drop_option,
+    flat,
     named_columns,
     refused,
 )
-from missratio.app.tables._encoder import BLANK, Encoder, TableColumn, flat
-from missratio.app.tables._frames import as_arrow, column_names
-from missratio.app.tables._labelled import LabelledTable, Wanted, read_labelled
-from missratio.app.tables._large import EncodedSource, Spared, row_groups
-from missratio.app.tables._missing import varies
-from missratio.app.tables._survey import Survey, label_values, survey_columns
+from missratio.app.tables.labelled import (
+    REST,
+    LabelledTable,
+    Wanted,
+    find_label,
+    read_labelled,
+    two_classes,
+    varies,
+)
+from missratio.app.tables.passes import (
+    EncodedSource,
+    Spared,
+    Survey,
+    label_values,
+    row_groups,
+    survey_columns,
+)
 
 __all__ = [
     "BLANK",

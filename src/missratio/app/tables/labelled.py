@@ -1,8 +1,8 @@
-"""A labelled table, read whole: which columns are numbers, and which categories."""
+"""A labelled table, read whole: its rows, its classes, and what is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -10,22 +10,118 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from missratio._base.blocks import rows_with_nan
+from missratio._base.hints import did_you_mean, shown
+from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray, IntArray
 from missratio._files import Cells, TableFile, is_number, is_text, whole_numbers
-from missratio.app.tables._columns import (
+from missratio._files.numbers import canonical
+from missratio.app.tables.columns import (
+    BLOCK_ROWS,
     ColumnReader,
+    Encoder,
     Header,
     check_names,
-    named_columns,
-)
-from missratio.app.tables._encoder import (
-    Encoder,
     flat,
     level_codes,
     level_indicators,
+    named_columns,
 )
-from missratio.app.tables._missing import MissingCounts, sentinels
 from missratio.exceptions import TableError, about_file
+
+# Numbers that people write for a value that isn't there.
+_SENTINELS = [sign * (10.0**digits - 1.0) for digits in range(2, 7) for sign in (-1, 1)]
+
+
+@dataclass(frozen=True)
+class MissingCounts:
+    """What is missing of each class.
+
+    Parameters
+    ----------
+    missing : dict from label to ndarray of shape (n_columns,)
+        How many cells are missing.
+    incomplete : dict from label to int
+        How many rows have a missing cell.
+    """
+
+    missing: dict[Any, IntArray]
+    incomplete: dict[Any, int]
+
+    @classmethod
+    def of(cls, X: FloatArray, y: NDArray[Any], labels: Iterable[Any]) -> MissingCounts:
+        """Look over a table, in one reading.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_columns)
+            NaN where missing.
+        y : ndarray of shape (n_rows,)
+        labels : iterable
+        """
+
+        def lossy(start: int) -> IntArray:
+            found = rows_with_nan(X[start : start + BLOCK_ROWS])
+            return start + np.flatnonzero(found)
+
+        with one_blas_thread(X.size) as threads:
+            found = share(lossy, range(0, len(X), BLOCK_ROWS), threads)
+        rows = np.concatenate(found)
+        gaps, owner = np.isnan(X[rows]), y[rows]
+        of_label = {label: owner == label for label in labels}
+        return cls(
+            {label: gaps[mine].sum(axis=0) for label, mine in of_label.items()},
+            {label: int(mine.sum()) for label, mine in of_label.items()},
+        )
+
+
+def varies(column: FloatArray) -> bool:
+    """Whether a column has two different values, missing ones apart.
+
+    Looks no further than it has to.
+    """
+    first = np.nan
+    for start in range(0, len(column), BLOCK_ROWS):
+        block = column[start : start + BLOCK_ROWS]
+        known = block[~np.isnan(block)]
+        if not len(known):
+            continue
+        if np.isnan(first):
+            first = known[0]
+        if (known != first).any():
+            return True
+    return False
+
+
+def sentinels(X: FloatArray, names: Sequence[str]) -> list[str]:
+    """Say which columns may have a number for what is missing, such as -999.
+
+    It is at the end of the column's range, stands in several rows, and is further from
+    the other values than these are from each other.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+    names : sequence of str
+        Of the first columns, those to look at.
+    """
+    notes = []
+    ends = [np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)]
+    for end in ends:
+        for j in np.flatnonzero(np.isin(end[: len(names)], _SENTINELS)).tolist():
+            column, value = X[:, j], end[j]
+            others = column[(column != value) & ~np.isnan(column)]
+            count = int((column == value).sum())
+            if count < 2 or not len(others):
+                continue
+            gap = np.abs(others - value).min()
+            if gap > max(np.ptp(others), 10.0):
+                notes.append(
+                    f"Column {names[j]!r} is {value:g} in {count} rows, far from all "
+                    f"its other values. If that means missing, say --missing-value "
+                    f"{value:g}."
+                )
+    return notes
 
 
 @dataclass(frozen=True)
@@ -219,8 +315,17 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
     if not len(kept):
         raise TableError(f"{source.path}: no row has a label in {wanted.target!r}.")
     groups = None
-    if wanted.groups is not None:
-        groups = _groups(table, wanted.groups, kept, cells, source)
+    if (name := wanted.groups) is not None:
+        with about_file(source.path):
+            places, names = _labels(flat(table.column(name)), cells, f"--groups {name}")
+        lost = kept[places[kept] < 0]
+        if len(lost):
+            raise TableError(
+                f"{source.path}: {len(lost)} row(s) have no group in {name!r}, the "
+                f"first is {source.place(int(lost[0]))}. Write one into each, such as "
+                "'unknown', or leave these rows out."
+            )
+        groups = np.array(names, dtype=object)[places[kept]]
     sizes = np.bincount(codes, minlength=len(labels)).tolist()
     return LabelledTable(
         X,
@@ -233,22 +338,6 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
         [*reader.notes, *sentinels(X, encoder.names[: encoder.n_numeric])],
         groups=groups,
     )
-
-
-def _groups(
-    table: Any, name: str, kept: IntArray, cells: Cells, source: TableFile
-) -> NDArray[Any]:
-    """The group of each row that is kept; each must have one."""
-    with about_file(source.path):
-        codes, labels = _labels(flat(table.column(name)), cells, f"--groups {name}")
-        lost = kept[codes[kept] < 0]
-        if len(lost):
-            raise TableError(
-                f"{len(lost)} row(s) have no group in {name!r}, the first is "
-                f"{source.place(int(lost[0]))}. Write one into each, such as "
-                "'unknown', or leave these rows out."
-            )
-    return np.array(labels, dtype=object)[codes[kept]]
 
 
 def _labels(column: Any, cells: Cells, what: str) -> tuple[IntArray, list[Any]]:
@@ -306,3 +395,92 @@ def _labelled_rows(
             )
         notes.append(f"{count} row(s) without a label were left out.")
     return np.flatnonzero(codes >= 0)
+
+
+REST = "rest"
+"""What all labels but the controlled one are called together."""
+_SHOWN = 6
+
+
+def find_label(table: LabelledTable, target: str, option: str, typed: str) -> Any:
+    """The label that is meant: 1 and 1.0 are the same.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    target : str
+        The column of labels.
+    option : str
+        That it was given to, for messages.
+    typed : str
+    """
+    by_name = {canonical(label): label for label in table.counts}
+    if canonical(typed) not in by_name:
+        hint = did_you_mean(typed, map(str, table.counts))
+        raise TableError(
+            f"{option} {typed!r} is not a label in {target!r}.{hint} There are "
+            f"{_shown(table)}."
+        )
+    return by_name[canonical(typed)]
+
+
+def two_classes(
+    table: LabelledTable, target: str, controlled: str, versus: str | None = None
+) -> tuple[LabelledTable, Any]:
+    """The rows of the two classes, and the label that is controlled.
+
+    Parameters
+    ----------
+    table : LabelledTable
+        Of two labels, or of more where `versus` says what to do about them.
+    target : str
+        The column of labels.
+    controlled : str
+        As it was typed.
+    versus : str or None
+        Another label, whose rows alone are kept beside; or "rest", for all others as
+        one class.
+    """
+    label = find_label(table, target, "--controlled", controlled)
+    if versus is None:
+        if len(table.counts) != 2:
+            remedy = "Bring rows of another class"
+            if len(table.counts) > 2:
+                remedy = (
+                    "Take all others as one class (--versus rest), keep one of them "
+                    "(--versus LABEL), bound several (--alpha LABEL=SHARE for each, "
+                    "without --controlled)"
+                )
+            raise TableError(
+                f"The target {target!r} must have two labels: got {_shown(table)}. "
+                f"{remedy}, or choose another target."
+            )
+        return table, label
+    if versus == REST and REST not in map(str, table.counts):
+        others = [str(each) for each in table.counts if each != label]
+        if not others:
+            raise TableError(f"--versus rest: there is no label but {label!r}.")
+        # Both are texts then.
+        name, count = str(label), table.counts[label]
+        y = np.where(table.y == label, name, REST)
+        counts = dict(sorted({name: count, REST: len(y) - count}.items()))
+        return replace(table, y=y, counts=counts, rest=tuple(others)), name
+    other = find_label(table, target, "--versus", versus)
+    if other == label:
+        raise TableError(
+            f"--versus {versus!r} is the controlled class itself: name another label, "
+            f"or {REST!r}."
+        )
+    kept = np.flatnonzero(np.isin(table.y, [label, other]))
+    counts = {each: n for each, n in table.counts.items() if each in (label, other)}
+    groups = None if table.groups is None else table.groups[kept]
+    return replace(
+        table, X=table.X[kept], y=table.y[kept], counts=counts, rows=table.rows[kept],
+        groups=groups,
+    ), label  # fmt: skip
+
+
+def _shown(table: LabelledTable) -> str:
+    if len(table.counts) > _SHOWN:
+        return f"{len(table.counts)} labels"
+    return ", ".join(f"{shown(label)} ({n} rows)" for label, n in table.counts.items())

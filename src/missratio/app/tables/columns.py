@@ -1,0 +1,608 @@
+"""Columns of a table: which are numbers, which categories, and both as a matrix."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from missratio._base.hints import did_you_mean, listed
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import FloatArray, IntArray
+from missratio._files import Cells, NotNumbersError, is_number, is_text
+from missratio._files.numbers import Mark
+from missratio.exceptions import TableError
+
+
+def as_arrow(X: Any, columns: Sequence[str] | None = None) -> Any:
+    """Some columns of a dataframe as a PyArrow table, null where missing.
+
+    Parameters
+    ----------
+    X : dataframe
+        Of pandas, polars, PyArrow or another library that narwhals knows.
+    columns : sequence of str, optional
+        Those to take; all by default.
+    """
+    frame = _frame(X)
+    wanted = list(columns) if columns is not None else frame.columns
+    import pyarrow
+
+    arrays = {}
+    for name in wanted:
+        try:
+            arrays[name] = frame.get_column(name).to_arrow()
+        except (pyarrow.ArrowException, TypeError) as error:
+            raise TableError(
+                f"Column {name!r} holds values of several kinds: {error}. Make numbers "
+                "or texts of it."
+            ) from error
+    return pyarrow.table(arrays)
+
+
+def column_names(X: Any) -> list[str]:
+    """The names of a dataframe's columns; refuses what has none, or doubled ones."""
+    names = [str(name) for name in _frame(X).columns]
+    doubled = sorted(name for name, count in Counter(names).items() if count > 1)
+    if doubled:
+        raise TableError(f"The table has several columns named {listed(doubled)}.")
+    return names
+
+
+def _frame(X: Any) -> nw.DataFrame[Any]:
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise TypeError(
+            "The model finds columns by their names: give a dataframe of pandas, "
+            f"polars or PyArrow, got {type(X).__name__}."
+        )
+    return frame
+
+
+SHOWN = 8
+# Rows are read in blocks that fit the cache.
+BLOCK_ROWS = 2**13
+BLANK = ""
+"""The level of a missing category, where that is a level of its own."""
+
+
+def _numbered(row: int) -> str:
+    return f"row {row + 1}"
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of a table.
+
+    Parameters
+    ----------
+    name : str
+    levels : tuple of str, or None
+        Categories, the reference first; None for a column of numbers.
+    """
+
+    name: str
+    levels: tuple[str, ...] | None = None
+
+    @property
+    def width(self) -> int:
+        """How many columns of the matrix it takes."""
+        return 1 if self.levels is None else len(self.levels) - 1
+
+    @property
+    def encoded_names(self) -> list[str]:
+        """What these are called."""
+        if self.levels is None:
+            return [self.name]
+        return [f"{self.name}={level or '(blank)'}" for level in self.levels[1:]]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Rows of a table as rows of numbers.
+
+    Numbers stay as they are, NaN where missing, and come first. A category is a one in
+    the column of its level, and zeros for the first level, the reference. One that is
+    missing, or that was never seen, is NaN in all of them: such a row can't be scored.
+
+    Parameters
+    ----------
+    columns : tuple of TableColumn
+        Numbers first.
+    cells : Cells
+    """
+
+    columns: tuple[TableColumn, ...]
+    cells: Cells
+
+    @property
+    def width(self) -> int:
+        """How many columns the matrix has."""
+        return sum(column.width for column in self.columns)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the table that are used."""
+        return [column.name for column in self.columns]
+
+    @property
+    def n_numeric(self) -> int:
+        """How many of them are numbers."""
+        return sum(column.levels is None for column in self.columns)
+
+    @property
+    def encoded_names(self) -> list[str]:
+        """The columns of the matrix."""
+        return [name for column in self.columns for name in column.encoded_names]
+
+    @property
+    def indicators(self) -> dict[str, IntArray]:
+        """The columns of the matrix of each category, by its name."""
+        ends = np.cumsum([column.width for column in self.columns]).tolist()
+        return {
+            column.name: np.arange(end - column.width, end)
+            for column, end in zip(self.columns, ends, strict=True)
+            if column.levels is not None
+        }
+
+    def with_marks(self, marks: tuple[Mark, ...]) -> Encoder:
+        """The same for a file with other decimal marks."""
+        return replace(self, cells=replace(self.cells, marks=marks))
+
+    def encode(
+        self,
+        table: Any,
+        first_row: int = 0,
+        known: Mapping[str, FloatArray] = MappingProxyType({}),
+        place: Callable[[int], str] = _numbered,
+    ) -> FloatArray:
+        """The matrix of a table or record batch.
+
+        Parameters
+        ----------
+        table : PyArrow table or record batch
+            With the columns needed, in any order.
+        first_row : int
+            The place of its first row, for messages.
+        known : mapping from str to ndarray
+            Columns of numbers that were read already.
+        place : callable
+            Where a row is, from its number, for messages.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, width)
+        """
+        import pyarrow
+
+        parts: list[FloatArray] = []
+        for column in self.columns:
+            if column.name in known:
+                parts.append(known[column.name])
+                continue
+            cells = flat(table.column(column.name))
+            try:
+                if column.levels is None:
+                    parts.append(self.cells.numbers(cells))
+                else:
+                    parts.extend(self._indicators(column.levels, cells))
+            except NotNumbersError as error:
+                doubt = f" {error.doubt}" if error.doubt else ""
+                raise TableError(
+                    f"Column {column.name!r} holds numbers: {error.text!r} in "
+                    f"{place(first_row + error.row)} is not one.{doubt} Correct it, or "
+                    "leave it blank if it is missing."
+                ) from error
+            except pyarrow.ArrowException as error:
+                kind = "numbers" if column.levels is None else "texts"
+                raise TableError(
+                    f"Column {column.name!r} holds {kind}: it is of type {cells.type}. "
+                    f"Make {kind} of it, as they were when the model was fitted."
+                ) from error
+        X, infinite = stacked(parts, len(table))
+        if infinite:
+            start = infinite[0]
+            row, j = (np.argwhere(np.isinf(X[start:]))[0] + (start, 0)).tolist()
+            raise TableError(
+                f"Column {self.encoded_names[j]!r} must be finite: got {X[row, j]} in "
+                f"{place(first_row + row)}. Correct it, or leave it blank if it is "
+                "missing."
+            )
+        return X
+
+    def _indicators(self, levels: tuple[str, ...], cells: Any) -> list[FloatArray]:
+        import pyarrow
+        from pyarrow import compute
+
+        texts = self.cells.texts(cells)
+        if pyarrow.types.is_boolean(cells.type):
+            # Files spell them as they like: True, TRUE or true.
+            levels = tuple(level.lower() for level in levels)
+        if BLANK in levels:
+            texts = compute.fill_null(texts, BLANK)
+        found = compute.index_in(texts, value_set=pyarrow.array(levels))
+        codes = compute.fill_null(found, -1).to_numpy(zero_copy_only=False)
+        unknown = codes < 0
+        return [
+            np.where(unknown, np.nan, codes == place) for place in range(1, len(levels))
+        ]
+
+    def check_columns(
+        self,
+        found: Sequence[str],
+        allowed: Sequence[str],
+        remedy: str = "Copy them to the output (--keep), or leave them out (--drop).",
+    ) -> None:
+        """Refuse a table that lacks columns, or has others.
+
+        Parameters
+        ----------
+        found : sequence of str
+            The columns of the table.
+        allowed : sequence of str
+            Those that may be there as well.
+        remedy : str
+            What to do about others.
+        """
+        absent = [name for name in self.names if name not in found]
+        if absent:
+            free = [name for name in found if name not in self.names]
+            hint = did_you_mean(absent[0], free) if len(absent) == 1 else ""
+            raise TableError(
+                f"The model needs {len(self.names)} columns, and the table lacks "
+                f"{listed(absent, SHOWN)}.{hint} Add what is absent, or rename columns."
+            )
+        extra = [name for name in found if name not in {*self.names, *allowed}]
+        if extra:
+            raise TableError(
+                "The table has columns that the model doesn't know: "
+                f"{listed(extra, SHOWN)}. {remedy}"
+            )
+
+
+def level_codes(indicators: FloatArray) -> FloatArray:
+    """The places of levels, by indicators of all but the first; NaN where missing.
+
+    Parameters
+    ----------
+    indicators : ndarray of shape (n_rows, n_levels - 1)
+    """
+    codes: FloatArray = indicators @ np.arange(1.0, indicators.shape[1] + 1.0)
+    return codes
+
+
+def level_indicators(codes: FloatArray, width: int) -> FloatArray:
+    """Indicators of all levels but the first, by places; NaN where missing.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows,)
+    width : int
+        How many indicators.
+    """
+    found = np.asarray(codes[:, None] == np.arange(1.0, width + 1.0), dtype=np.float64)
+    found[np.isnan(codes)] = np.nan
+    return found
+
+
+def flat(column: Any) -> Any:
+    """A column without chunks."""
+    import pyarrow
+
+    return (
+        column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    )
+
+
+def stacked(parts: Sequence[FloatArray], n_rows: int) -> tuple[FloatArray, list[int]]:
+    """Columns side by side, and where blocks of rows begin that have an infinity."""
+    X = np.empty((n_rows, len(parts)))
+
+    def fill(start: int) -> bool:
+        block = X[start : start + BLOCK_ROWS]
+        for place, part in enumerate(parts):
+            block[:, place] = part[start : start + BLOCK_ROWS]
+        with np.errstate(over="ignore", invalid="ignore"):
+            return not np.isfinite(block.sum()) and bool(np.isinf(block).any())
+
+    starts = range(0, n_rows, BLOCK_ROWS)
+    with one_blas_thread(X.size) as threads:
+        found = share(fill, starts, threads)
+    return X, [start for start, infinite in zip(starts, found, strict=True) if infinite]
+
+
+MOST_LEVELS = 100
+# Where more than this share of a column are numbers, the rest are taken for slips.
+_MOSTLY = 0.5
+_SHOWN = 12
+_PANDAS_NAME = re.compile(r"__index_level_\d+__|Unnamed: \d+")
+
+
+class Header(Protocol):
+    """Where a table is, and what its columns are called."""
+
+    path: Path
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns, in their order."""
+
+
+def check_names(source: Header, option: str, names: Sequence[str]) -> None:
+    """Refuse columns that a table doesn't have, all of them at once."""
+    absent = [name for name in names if name not in source.names]
+    if not absent:
+        return
+    has = f" It has {listed(source.names, _SHOWN)}"
+    if len(absent) == 1:
+        hint = did_you_mean(absent[0], source.names)
+        titled = ""
+        if len(source.names) == 1 and source.path.suffix != ".parquet":
+            titled = (
+                " If lines come before the column names, say in which line these are: "
+                "--header-row 4"
+            )
+        raise TableError(
+            f"{option} {absent[0]!r} is not a column of {source.path}.{hint}{has}."
+            + f"{titled}." * bool(titled)
+        )
+    hints = "".join(
+        f" {name!r}:{hint}"
+        for name in absent
+        if (hint := did_you_mean(name, source.names))
+    )
+    raise TableError(
+        f"{option} {listed(absent)} are not columns of {source.path}.{hints}{has}."
+    )
+
+
+def named_columns(source: Header, given: Iterable[str]) -> list[str]:
+    """Names as they were given to an option, several of them with commas between.
+
+    Parameters
+    ----------
+    source : Header
+        A column of it may have a comma in its name.
+    given : iterable of str
+    """
+    found: list[str] = []
+    for words in given:
+        if words in source.names or "," not in words:
+            found.append(words)
+        else:
+            found += [word.strip() for word in words.split(",") if word.strip()]
+    return list(dict.fromkeys(found))
+
+
+def drop_option(name: str) -> str:
+    """The option that leaves a column out, to be pasted into a shell."""
+    return f"--drop {shlex.quote(name)}"
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """Cells of a column that aren't numbers.
+
+    Parameters
+    ----------
+    doubt : str or None
+        Why one of them could be two numbers.
+    row : int
+        Where the first is.
+    text : str
+        What it says.
+    n_wrong : int
+        How many there are.
+    """
+
+    doubt: str | None
+    row: int
+    text: str
+    n_wrong: int
+
+
+@dataclass
+class ColumnReader:
+    """Finds out what columns hold; what is wrong with them is said at once.
+
+    Parameters
+    ----------
+    path : Path
+        Of the table.
+    place : callable
+        Where a row is, from its number.
+    cells : Cells
+    categorical : sequence of str
+        Columns that are categories though they look like numbers.
+    blank_level : bool
+        Whether a missing category is a level of its own.
+    known : dict from str to ndarray
+        Numbers that had to be read to find out.
+    notes : list of str
+        What may not be as it was meant.
+    """
+
+    path: Path
+    place: Callable[[int], str]
+    cells: Cells
+    categorical: Sequence[str]
+    blank_level: bool
+    known: dict[str, FloatArray] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def read(self, table: Any, names: Sequence[str]) -> list[TableColumn]:
+        """The columns of a table, numbers first.
+
+        Parameters
+        ----------
+        table : PyArrow table
+        names : sequence of str
+        """
+        return self.judged(names, lambda name: self._column(table.column(name), name))
+
+    def judged(
+        self, names: Sequence[str], judge: Callable[[str], TableColumn]
+    ) -> list[TableColumn]:
+        """Columns by a judgement of each; what is wrong with any, in one message.
+
+        Parameters
+        ----------
+        names : sequence of str
+        judge : callable
+            From a name to a column, or an error.
+        """
+        found, problems = [], {}
+        for name in names:
+            try:
+                if _PANDAS_NAME.fullmatch(name):
+                    raise TableError(
+                        f"column {name!r} had no name when pandas wrote the table: "
+                        "that is how it writes its row numbers. They say nothing "
+                        f"about new rows. Leave it out ({drop_option(name)}), or give "
+                        "it a name."
+                    )
+                found.append(judge(name))
+            except TableError as error:
+                problems[name] = str(error)
+        if len(problems) == 1:
+            raise TableError(f"{self.path}, {next(iter(problems.values()))}")
+        if problems:
+            raise refused(f"{self.path}: ", problems)
+        return sorted(found, key=lambda column: column.levels is not None)
+
+    def _column(self, column: Any, name: str) -> TableColumn:
+        """Whether a column holds numbers or categories, and which."""
+        from pyarrow import compute
+
+        forced = name in self.categorical
+        self.check_kind(column.type, name)
+        if is_number(column.type) and not forced:
+            blank = compute.is_null(column, nan_is_null=True)
+            if compute.all(blank).as_py():
+                raise self.without_values(name)
+            return TableColumn(name)
+        column = flat(column)
+        if not forced:
+            try:
+                numbers = self.cells.numbers(column)
+            except NotNumbersError as error:
+                misfit = Misfit(error.doubt, error.row, error.text, error.n_wrong)
+                self.check_misfit(name, misfit, error.n_known)
+            else:
+                if np.isnan(numbers).all():
+                    raise self.without_values(name)
+                self.known[name] = numbers
+                return TableColumn(name)
+        texts = self.cells.texts(column)
+        if texts.null_count == len(texts):
+            raise self.without_values(name)
+        counts = Counter(
+            {item["values"]: item["counts"]
+             for item in texts.value_counts().to_pylist()}
+        )  # fmt: skip
+        n_missing = counts.pop(None, 0)
+        return TableColumn(name, self.levels(counts, n_missing, name))
+
+    def check_kind(self, kind: Any, name: str) -> None:
+        """Refuse a column that holds neither numbers nor texts."""
+        if is_number(kind) or is_text(kind):
+            return
+        if str(kind) == "null":
+            raise self.without_values(name)
+        raise TableError(
+            f"column {name!r} is of type {kind}: numbers and texts can be used. Leave "
+            f"it out ({drop_option(name)}), or make numbers of it."
+        )
+
+    def check_misfit(self, name: str, found: Misfit, n_known: int) -> None:
+        """Refuse a column of numbers with a few slips; note one that is half of each.
+
+        Parameters
+        ----------
+        name : str
+        found : Misfit
+        n_known : int
+            How many cells aren't missing.
+        """
+        if found.doubt is not None:
+            raise TableError(f"column {name!r} has numbers in doubt: {found.doubt}")
+        if found.n_wrong < _MOSTLY * n_known:
+            raise TableError(
+                f"column {name!r} has {n_known - found.n_wrong} numbers and "
+                f"{found.n_wrong} cell(s) that are not: {found.text!r} in "
+                f"{self.place(found.row)} is the first. Correct them; or "
+                f"--missing-value {found.text!r} if that means missing; or "
+                f"--categorical {shlex.quote(name)} if the numbers are names."
+            )
+        if found.n_wrong < n_known:
+            self.notes.append(
+                f"Column {name!r} is taken for one of categories: {found.n_wrong} of "
+                f"its {n_known} values, such as {found.text!r}, aren't numbers."
+            )
+
+    def levels(
+        self, counts: Counter[str], n_missing: int, name: str
+    ) -> tuple[str, ...]:
+        """The categories of a column, the most frequent first.
+
+        Parameters
+        ----------
+        counts : Counter
+            How often each text was found.
+        n_missing : int
+            Cells that have none.
+        name : str
+        """
+        levels = sorted(counts, key=lambda level: (-counts[level], level))
+        if len(levels) > MOST_LEVELS:
+            raise TableError(
+                f"column {name!r} has {len(levels)} different texts, such as "
+                f"{listed(levels[:3])}, and a column of categories may have "
+                f"{MOST_LEVELS}. Is it a name or a date? Leave it out "
+                f"({drop_option(name)})."
+            )
+        if n_missing and self.blank_level:
+            levels.append(BLANK)
+        if len(levels) < 2:
+            raise self.constant(name, repr(levels[0]))
+        return tuple(levels)
+
+    def constant(self, name: str, value: str) -> TableError:
+        """The complaint about a column with only one value."""
+        return TableError(
+            f"column {name!r} is {value} in every row: nothing can be learned from it. "
+            f"Leave it out ({drop_option(name)})."
+        )
+
+    def without_values(self, name: str) -> TableError:
+        """The complaint about a column without any value."""
+        return TableError(
+            f"column {name!r} has no value in any row. Leave it out "
+            f"({drop_option(name)})."
+        )
+
+
+def refused(where: str, problems: dict[str, str]) -> TableError:
+    """Several columns that can't be used, each with what is wrong.
+
+    Parameters
+    ----------
+    where : str
+        What they are columns of, to begin with.
+    problems : dict from str to str
+        By the column's name.
+    """
+    drop = " ".join(map(drop_option, problems))
+    return TableError(
+        f"{where}{len(problems)} columns can't be used as they are:\n"
+        + "\n".join(f"- {problem}" for problem in problems.values())
+        + f"\nTo leave all of them out: {drop}"
+    )

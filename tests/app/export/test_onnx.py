@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import missratio as mr
 from missratio.app.export import CantExportError
-from missratio.app.export._margins import least_product
+from missratio.app.export.graph import least_product
 from missratio.exceptions import DestinationError
 
 pd = optional("pandas")

@@ -1,6 +1,6 @@
 """Certified classifiers for other runtimes: ONNX."""
 
-from missratio.app.export._export import export_onnx
-from missratio.app.export._scores import CantExportError
+from missratio.app.export.graph import export_onnx
+from missratio.app.export.scores import CantExportError
 
 __all__ = ["CantExportError", "export_onnx"]

@@ -113,12 +113,8 @@ class TreeScore:
 Score = ExportedLinear | TreeScore
 
 
-@dataclass(frozen=True)
-class Scaling:
-    """(x − mean) / scale, before anything else."""
-
-    mean: FloatArray
-    scale: FloatArray
+Scaling = tuple[FloatArray, FloatArray]
+"""The mean and the scale: (x − mean) / scale, before anything else."""
 
 
 def read_estimator(estimator: Any) -> tuple[list[Scaling], Score]:
@@ -132,17 +128,13 @@ def read_estimator(estimator: Any) -> tuple[list[Scaling], Score]:
     scalings: list[Scaling] = []
     while isinstance(estimator, Pipeline):
         *before, (_, estimator) = estimator.steps
-        scalings += [_scaling(step) for _, step in before if step != "passthrough"]
+        for step in (each for _, each in before if each != "passthrough"):
+            if type(step) is not StandardScaler:
+                raise _cant(step, "it comes before the classifier in a pipeline")
+            mean = 0.0 if step.mean_ is None else step.mean_
+            scale = 1.0 if step.scale_ is None else step.scale_
+            scalings.append((np.asarray(mean), np.asarray(scale)))
     return scalings, _score(estimator)
-
-
-def _scaling(step: Any) -> Scaling:
-    if type(step) is not StandardScaler:
-        raise _cant(step, "it comes before the classifier in a pipeline")
-    width = step.n_features_in_
-    mean = np.zeros(width) if step.mean_ is None else step.mean_
-    scale = np.ones(width) if step.scale_ is None else step.scale_
-    return Scaling(mean, scale)
 
 
 def _score(estimator: Any) -> Score:

@@ -1,0 +1,455 @@
+"""A certified classifier as an ONNX file, in double precision, its threshold included.
+
+A runtime may add up the terms of a score in another order than NumPy does. Two orders
+of n terms differ by n·ε·Σ|terms| at most, ε the distance of 1 to the next double
+(Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). A graph that
+gives a row to the other class only where its score is above the threshold by that much
+never does so where `predict` doesn't: rounding only moves rows to the controlled one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import missratio
+from missratio._files import written_whole
+from missratio.app.export.scores import (
+    CantExportError,
+    ExportedLinear,
+    Scaling,
+    Score,
+    Tree,
+    TreeScore,
+    read_estimator,
+)
+from missratio.app.modelfile import (
+    GroupedTableModel,
+    MulticlassTableModel,
+    TableModel,
+)
+from missratio.classifier import (
+    GroupedNeymanPearsonClassifier,
+    MulticlassNeymanPearsonClassifier,
+    NeymanPearsonClassifier,
+)
+
+EPS = float(np.finfo(np.float64).eps)
+# What the few operations around a sum round by, in units of EPS.
+AROUND = 4
+# A sum of absolute terms below this can't overflow, in whichever order.
+LARGEST_SIZE = float(np.finfo(np.float64).max) / 4.0
+
+
+def least_product(intercept: float, threshold: float) -> float:
+    """The least p for which p + intercept, rounded, is above the threshold.
+
+    Rounding is monotone, so comparing p with this is the same as comparing the score
+    with the threshold, and what can differ is the rounding of p alone: nothing is lost
+    where an intercept is far larger than all that p varies by.
+
+    Examples
+    --------
+    >>> least_product(1.0, 1.0) == 2.0**-53 * (1 + 2.0**-52)
+    True
+    """
+    if not math.isfinite(threshold):
+        return threshold
+    above = math.nextafter(threshold, math.inf)
+    if not math.isfinite(above):
+        return math.inf
+    middle = (Fraction(threshold) + Fraction(above)) / 2
+    try:
+        found = float(middle - Fraction(intercept))
+    except OverflowError:
+        return math.inf if threshold > intercept else -math.inf
+    while found + intercept > threshold:
+        found = math.nextafter(found, -math.inf)
+    while found + intercept <= threshold:
+        found = math.nextafter(found, math.inf)
+    return found
+
+
+def trees_margin(score: TreeScore, threshold: float) -> float:
+    """By how much the sum of trees, or its log-odds, may come out lower elsewhere."""
+    n_terms = len(score.trees) + AROUND
+    if not score.is_probability:
+        size = sum(float(np.abs(t.value[t.is_leaf]).max()) for t in score.trees)
+        return n_terms * EPS * (size + abs(score.start) + abs(threshold))
+    # At the threshold neither logarithm is beyond |threshold| + log 2.
+    return 2.0 * n_terms * EPS * (1.0 + abs(threshold) + math.log(2.0))
+
+
+OPSET, TREES_OPSET = 18, 5
+# As ONNX numbers what becomes of trees' values, and how a node compares.
+SUM, LEQ = 1, 0
+NODE = (
+    "featureids",
+    "truenodeids",
+    "falsenodeids",
+    "trueleafs",
+    "falseleafs",
+    "missing_value_tracks_true",
+)
+
+
+@dataclass
+class Graph:
+    """Nodes and constants, as they are added.
+
+    Parameters
+    ----------
+    nodes, constants : list
+        Of ONNX.
+    """
+
+    nodes: list[Any] = field(default_factory=list)
+    constants: list[Any] = field(default_factory=list)
+
+    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """A node with one output, and the output's name."""
+        from onnx import helper
+
+        name = attributes.pop("output", f"v{len(self.nodes)}")
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
+        return str(name)
+
+    def constant(self, value: Any) -> str:
+        """An array that is part of the graph."""
+        from onnx import numpy_helper
+
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+
+def score_rows(
+    graph: Graph, rows: str, scalings: list[Scaling], score: Score, threshold: float
+) -> tuple[str, str]:
+    """The scores of rows, and which surely are above the threshold, as columns.
+
+    Parameters
+    ----------
+    graph : Graph
+    rows : str
+        The name of a tensor of doubles.
+    scalings : list of Scaling
+    score : ExportedLinear or TreeScore
+    threshold : float
+    """
+    for mean, scale in scalings:
+        centred = graph.add("Sub", rows, graph.constant(mean))
+        rows = graph.add("Div", centred, graph.constant(scale))
+    if isinstance(score, ExportedLinear):
+        return _linear(graph, rows, score, threshold)
+    found = _trees(graph, rows, score)
+    if np.isfinite(threshold):
+        threshold += trees_margin(score, threshold)
+    return found, graph.add("Greater", found, graph.constant(np.array([threshold])))
+
+
+def _linear(
+    graph: Graph, rows: str, score: ExportedLinear, threshold: float
+) -> tuple[str, str]:
+    """A sum that may overflow has the score −∞, however large its other terms are."""
+    product = graph.add("MatMul", rows, graph.constant(score.coef[:, None]))
+    total = graph.add("Add", product, graph.constant(np.array([score.intercept])))
+    absolute = graph.constant(np.abs(score.coef)[:, None])
+    size = graph.add("MatMul", graph.add("Abs", rows), absolute)
+    # False for NaN too.
+    is_sound = graph.add("Less", size, graph.constant(np.array([LARGEST_SIZE])))
+    lowest = graph.constant(np.array([-np.inf]))
+    found = graph.add("Where", is_sound, total, lowest)
+    # By how much the product may come out lower elsewhere.
+    n_columns = len(score.coef)
+    share = graph.constant(np.array([(n_columns + AROUND) * EPS]))
+    least = graph.constant(np.array([2.0 * n_columns * math.ulp(0.0)]))
+    margin = graph.add("Add", graph.add("Mul", size, share), least)
+    surely = graph.add("Sub", product, margin)
+    limit = least_product(score.intercept, threshold)
+    above = graph.add("GreaterOrEqual", surely, graph.constant(np.array([limit])))
+    return found, graph.add("And", above, is_sound)
+
+
+def _trees(graph: Graph, rows: str, score: TreeScore) -> str:
+    from onnx import TensorProto
+
+    if score.in_single:
+        single = graph.add("Cast", rows, to=TensorProto.FLOAT)
+        rows = graph.add("Cast", single, to=TensorProto.DOUBLE)
+
+    def total(what: str) -> str:
+        attributes = _ensemble(score.trees, what)
+        return graph.add("TreeEnsemble", rows, domain="ai.onnx.ml", **attributes)
+
+    if not score.is_probability:
+        return graph.add("Add", total("value"), graph.constant(np.array([score.start])))
+    count = graph.constant(np.array([float(len(score.trees))]))
+    logs = [
+        graph.add("Log", graph.add("Div", total(what), count))
+        for what in ("value", "rest")
+    ]
+    return graph.add("Sub", *logs)
+
+
+def _ensemble(trees: tuple[Tree, ...], what: str) -> dict[str, Any]:
+    """The trees as attributes of a node; what leaves hold as its targets.
+
+    Nodes are numbered through all trees, and leaves by themselves. A tree that is one
+    leaf gets a node whose branches both end there.
+    """
+    from onnx import TensorProto, helper
+
+    def tensor(name: str, values: Any, kind: int = TensorProto.DOUBLE) -> Any:
+        return helper.make_tensor(name, kind, [len(values)], values)
+
+    columns: dict[str, list[Any]] = {name: [] for name in (*NODE, "limit", "value")}
+    roots = []
+    for tree in trees:
+        roots.append(len(columns["limit"]))
+        places = np.where(
+            tree.is_leaf,
+            len(columns["value"]) + np.cumsum(tree.is_leaf) - 1,
+            len(columns["limit"]) + np.cumsum(~tree.is_leaf) - 1,
+        )
+        inner = np.flatnonzero(~tree.is_leaf)
+        left, right = tree.left[inner], tree.right[inner]
+        if tree.is_leaf[0]:
+            inner = left = right = np.zeros(1, dtype=np.intp)
+        columns["value"] += getattr(tree, what)[tree.is_leaf].tolist()
+        columns["limit"] += np.where(tree.is_leaf, 0.0, tree.limit)[inner].tolist()
+        for name, values in zip(
+            NODE,
+            (
+                np.where(tree.is_leaf, 0, tree.feature)[inner],
+                places[left],
+                places[right],
+                tree.is_leaf[left],
+                tree.is_leaf[right],
+                tree.missing_left[inner],
+            ),
+            strict=True,
+        ):
+            columns[name] += [int(x) for x in values]
+    return {
+        "n_targets": 1,
+        "aggregate_function": SUM,
+        "tree_roots": roots,
+        **{f"nodes_{name}": columns[name] for name in NODE},
+        "nodes_modes": tensor(
+            "modes", [LEQ] * len(columns["limit"]), TensorProto.UINT8
+        ),
+        "nodes_splits": tensor("limits", columns["limit"]),
+        "leaf_targetids": [0] * len(columns["value"]),
+        "leaf_weights": tensor("values", columns["value"]),
+    }
+
+
+def decide(
+    graph: Graph, score: str, above: str, unscored: str | None, labels: Any
+) -> None:
+    """Labels of rows, and their scores as predictions have them.
+
+    Parameters
+    ----------
+    graph : Graph
+    score, above : str
+        Columns: the scores, and which of them are above the threshold.
+    unscored : str or None
+        Which rows get the controlled class whatever their score.
+    labels : ndarray of shape (2,)
+        The controlled class, and the other.
+    """
+    from onnx import TensorProto
+
+    never = graph.add("IsNaN", score)
+    if unscored is not None:
+        never = graph.add("Or", never, unscored)
+    lowest = graph.constant(np.array([-np.inf]))
+    kept = graph.add("Where", never, lowest, score)
+    flat = graph.constant(np.array([-1], dtype=np.int64))
+    graph.add("Reshape", kept, flat, output="score")
+    chosen = graph.add("And", above, graph.add("Not", never))
+    place = graph.add("Cast", chosen, to=TensorProto.INT64)
+    places = graph.add("Reshape", place, flat)
+    graph.add("Gather", graph.constant(labels), places, output="label")
+
+
+def any_missing(graph: Graph, rows: str, first: int) -> str:
+    """Which rows have NaN in a column from `first` on, as a column."""
+    from onnx import TensorProto
+
+    if first:
+        start = graph.constant(np.array([first], dtype=np.int64))
+        end = graph.constant(np.array([np.iinfo(np.int64).max]))
+        axis = graph.constant(np.array([1], dtype=np.int64))
+        rows = graph.add("Slice", rows, start, end, axis)
+    missing = graph.add("Cast", graph.add("IsNaN", rows), to=TensorProto.INT32)
+    axes = graph.constant(np.array([1], dtype=np.int64))
+    most = graph.add("ReduceMax", missing, axes, keepdims=1)
+    return graph.add("Cast", most, to=TensorProto.BOOL)
+
+
+def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
+    """Write a certified classifier as ONNX: the same labels, in any ONNX runtime.
+
+    The graph takes a tensor `X` of doubles, a row for each row, NaN where a value is
+    missing, and gives `label` and `score`. All of it is computed in double precision;
+    the threshold is part of it, and so is what becomes of a row that can't be scored.
+    Where rounding decides, or a score overflows, a row gets the controlled class: the
+    graph never gives a row to the other class that `predict` doesn't.
+    The columns' names and the certificate are among the file's metadata.
+
+    Parameters
+    ----------
+    model : NeymanPearsonClassifier or TableModel
+        Fitted, or as `load_model` gives it. A model of a table takes the columns that
+        its encoder makes of the table, in their order.
+    path : str or Path
+    force : bool, default=False
+        Whether a file that is there is overwritten.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    CantExportError
+        Where a part of the classifier can't be exported; it is named.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 500)
+    >>> X = rng.normal(size=(1000, 2)) + y[:, None]
+    >>> clf = mr.NeymanPearsonClassifier(LogisticRegression(), random_state=0)
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = mr.export_onnx(clf.fit(X, y), pathlib.Path(folder) / "model.onnx")
+    ...     file.stat().st_size < 5000
+    True
+    """
+    made = _checked_model(model)
+    path = Path(path)
+    with written_whole(path, force=force) as draft:
+        draft.write_bytes(made.SerializeToString())
+    return path
+
+
+def _checked_model(model: Any) -> Any:
+    """The ONNX model, after ONNX's own check."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError(
+            "Export needs the package onnx: pip install 'missratio[onnx]'."
+        ) from error
+    classifier, encoder = model, None
+    if isinstance(model, TableModel):
+        classifier, encoder = model.classifier, model.encoder
+    if isinstance(model, MulticlassTableModel | MulticlassNeymanPearsonClassifier):
+        raise CantExportError(
+            "A model of several classes (MulticlassNeymanPearsonClassifier) can't be "
+            "exported to ONNX: only one of two classes can. Serve it from Python, by "
+            "load_model(path).predict(frame)."
+        )
+    if isinstance(model, GroupedTableModel | GroupedNeymanPearsonClassifier):
+        raise CantExportError(
+            "A model with promises to groups (GroupedNeymanPearsonClassifier) can't be "
+            "exported to ONNX: only one with a single threshold for all rows can. "
+            "Serve it from Python, by load_model(path).predict(frame)."
+        )
+    if not isinstance(classifier, NeymanPearsonClassifier):
+        raise CantExportError(
+            f"{type(model).__name__} can't be exported to ONNX: a fitted "
+            "NeymanPearsonClassifier can, or a model that missratio fit wrote."
+        )
+    check_is_fitted(classifier, "threshold_")
+    graph = _build(classifier, None if encoder is None else encoder.n_numeric)
+    made = _model(classifier, graph, model)
+    onnx.checker.check_model(made, full_check=True)
+    return made
+
+
+def _build(classifier: NeymanPearsonClassifier, n_numeric: int | None) -> Graph:
+    if classifier.calibration_.trust.cap is not None:
+        raise CantExportError(
+            "The certificate's cap can't be exported to ONNX: rows that go missing "
+            "too often get the controlled class, and that takes the model of "
+            "missingness. Calibrate with a rule that needs no cap, such as "
+            "rule='flipped-betting'."
+        )
+    if classifier._sign < 0.0:
+        raise CantExportError(
+            "An estimator whose second class is the controlled one can't be exported "
+            "to ONNX. Use fit, which fits the estimator itself, instead of calibrate."
+        )
+    graph = Graph()
+    scalings, read = read_estimator(classifier.estimator_)
+    threshold = float(classifier.threshold_)
+    score, above = score_rows(graph, "X", scalings, read, threshold)
+    unscored = None
+    if classifier.deployment == "complete":
+        unscored = any_missing(graph, "X", 0)
+    elif n_numeric is not None and n_numeric < classifier.n_features_in_:
+        # A category that was never seen can't be scored.
+        unscored = any_missing(graph, "X", n_numeric)
+    certificate = classifier.certificate_
+    labels = np.array([certificate.controlled_class, certificate.other_class])
+    if labels.dtype.kind == "U":
+        labels = labels.astype(object)
+    decide(graph, score, above, unscored, labels)
+    return graph
+
+
+def _model(classifier: NeymanPearsonClassifier, graph: Graph, model: Any) -> Any:
+    from onnx import TensorProto, helper
+
+    width = classifier.n_features_in_
+    kind = {"U": TensorProto.STRING, "O": TensorProto.STRING}.get(
+        classifier.classes_.dtype.kind
+    )
+    if kind is None:
+        kind = helper.np_dtype_to_tensor_dtype(classifier.classes_.dtype)
+    rows = helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["rows", width])
+    outputs = [
+        helper.make_tensor_value_info("label", kind, ["rows"]),
+        helper.make_tensor_value_info("score", TensorProto.DOUBLE, ["rows"]),
+    ]
+    made = helper.make_model(
+        helper.make_graph(graph.nodes, "missratio", [rows], outputs, graph.constants),
+        producer_name="missratio",
+        producer_version=missratio.__version__,
+        opset_imports=[
+            helper.make_opsetid("", OPSET),
+            helper.make_opsetid("ai.onnx.ml", TREES_OPSET),
+        ],
+        ir_version=10,
+    )
+    columns = getattr(classifier, "feature_names_in_", None)
+    if isinstance(model, TableModel):
+        columns = model.encoder.encoded_names
+    if columns is None:
+        columns = [f"x{j}" for j in range(width)]
+    certificate = classifier.certificate_
+    facts = {
+        "columns": json.dumps([str(name) for name in columns]),
+        "certificate": str(certificate),
+        "alpha": repr(float(certificate.alpha)),
+        "delta": repr(float(certificate.delta)),
+        "threshold": repr(float(classifier.threshold_)),
+        "deployment": classifier.deployment,
+    }
+    helper.set_model_props(made, facts)
+    return made

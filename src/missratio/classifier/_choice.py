@@ -186,21 +186,23 @@ def _promised_power(
     n_rows: int,
     delta: float,
 ) -> float:
-    """The power that training rows promise, if they were the calibration rows.
+    """The power that training rows promise.
 
-    At the threshold that they certify, and where the rule can tell, on average with
-    that at the error which so many calibration rows should certify.
+    At the error that so many calibration rows should certify, no certificate being no
+    power. Where the rule can't tell, at the threshold that the training rows themselves
+    certify; on average with that where every φ that a model leaves possible has a say.
     """
     plain = replace(training, coin=1.0)
     likely = calibrate(promise, trust, how, plain, plain, delta, COARSE)
     sample, rule = likely.sample, likely.rule
-    found = likely.select([promise.alpha])[0].threshold
-    thresholds = [found]
     root = rule.expected_root(n_rows, sample.bound, promise.alpha, delta)
+    scores, powers = trust.score(other), []
     if root is not None:
-        expected = sample.threshold(sample.tail_of(root**2))
-        thresholds.append(expected if root > 0.0 and sample.n_scored else None)
-    scores = trust.score(other)
-    powers = [-1.0 if t is None else float(np.mean(scores > t)) for t in thresholds]
+        possible = root > 0.0 and sample.n_scored
+        expected = sample.threshold(sample.tail_of(root**2)) if possible else np.inf
+        powers.append(float(np.mean(scores > expected)))
+    if root is None or is_searched(trust):
+        found = likely.select([promise.alpha])[0].threshold
+        powers.append(-1.0 if found is None else float(np.mean(scores > found)))
     # Of caps that promise the same power, the one that certifies the larger error.
     return float(np.mean(powers)) + TIE * (root or 0.0)

@@ -185,8 +185,10 @@ def tune_bet(
     bet = Bet(on_tail, ratio * on_tail)
     # 2. The error by the training rows' own capital: less steady, but exact where few
     # rows decide. The mean of both is spread over draws as the capital is.
+    # Where not even an empty tail should pass, they have nothing to add.
+    expected = float(errors[best])
     own = min(_own_error(training, bet, alpha, needed, n_rows / total), alpha)
-    centre = (max(float(errors[best]), 0.0) + own) / 2
+    centre = (expected + own) / 2 if own > 0.0 else min(expected, 0.0)
     spread = math.sqrt(float(variances[best]) / n_rows)
     draws = centre + spread * ndtri((np.arange(41) + 0.5) / 41)
     return bet, float(np.sqrt(np.maximum(draws, 0.0)).mean())

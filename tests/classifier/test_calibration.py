@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
@@ -74,6 +75,59 @@ def test_the_coin_is_drawn_by_the_seed_and_decides(rule):
     )
     assert lucky.threshold < unlucky.threshold
     assert lucky.error_bound == 0.1 > unlucky.error_bound
+
+
+def down(X):
+    return 0.8 * (X[:, 0] < 0)
+
+
+def powers(estimator, rule, n=300, seeds=6):
+    """Of classifiers where low rows go missing, so that a cap on weights pays."""
+    phi = mr.FunctionMissingness(down, maximum=0.8)
+    found = []
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        X0 = mr.corrupt(rng.normal(size=(2 * n, 3)), phi, rng)
+        X1, fresh = (rng.normal([1.4, 0.5, 0], 1, (size, 3)) for size in (n, 2000))
+        model = mr.NeymanPearsonClassifier(
+            estimator, 0.1, missingness={0: phi}, rule=rule, random_state=seed
+        ).fit(np.concatenate([X0, X1]), np.repeat([0, 1], [2 * n, n]))
+        found.append((model.predict(fresh) == 1).mean())
+    return np.mean(found)
+
+
+def test_rules_and_caps_are_judged_by_scores_of_rows_not_fitted_on():
+    # In-sample, a forest tells the classes apart perfectly: power .33 by such scores.
+    forest = RandomForestClassifier(25, random_state=0)
+    auto = powers(forest, "auto")
+    assert auto > 0.38
+    assert auto > powers(forest, "counting") - 0.02
+
+
+class Counted(LogisticRegression):
+    """Says how often one was fitted."""
+
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        Counted.fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(("n", "expected"), [(1000, 1), (30, 4)])
+@pytest.mark.filterwarnings("ignore")
+def test_few_coefficients_need_no_other_fits(n, expected):
+    X, y = rows(n, STEP)
+    Counted.fits = 0
+    mr.NeymanPearsonClassifier(
+        Counted(),
+        0.3,
+        0.2,
+        missingness={0: STEP},
+        random_state=0,
+        on_infeasible="reject_all",
+    ).fit(X, y)
+    assert Counted.fits == expected
 
 
 def test_thresholds_fall_as_the_level_rises():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -126,9 +127,15 @@ class CalibratedClassifier(CertifiedClassifier):
     def _scored(self, X: Any) -> ScoredRows:
         return ScoredRows(X, self._score(X))
 
-    def _score(self, X: Any) -> FloatArray:
+    def _score(self, X: Any, estimator: Any = None) -> FloatArray:
         rows = scorable(X, self.deployment)
-        return score_rows(self.estimator_, X, rows, self._sign)
+        fitted = self.estimator_ if estimator is None else estimator
+        return score_rows(fitted, X, rows, self._sign)
+
+    def _weighs(self, missingness: Mapping[Any, Missingness] | None) -> bool:
+        """Whether calibration rows count by weights, so that rules are to be judged."""
+        modelled = self._controlled() in (missingness or {})
+        return self.target_ is not None or (modelled and self.deployment == "complete")
 
     def _read_inclusion(
         self,
@@ -181,10 +188,14 @@ class CalibratedClassifier(CertifiedClassifier):
         missingness: Mapping[Any, Missingness] | None,
         rng: np.random.Generator | None = None,
         drawn: RowInclusion | None = None,
+        unseen: FloatArray | None = None,
     ) -> None:
-        """Choose the threshold on the calibration rows of the table fitted on."""
+        """Choose the threshold on the calibration rows of the table fitted on.
+
+        Rules and caps are judged by unseen scores of the other rows, where given.
+        """
         chosen, fitted = self.calibration_index_, self.training_index_
-        others = fitted[~is_other[fitted]]
+        others, detected = fitted[~is_other[fitted]], fitted[is_other[fitted]]
         rows, training = take_rows(X, chosen), take_rows(X, others)
         own = None
         if drawn is not None:
@@ -199,10 +210,11 @@ class CalibratedClassifier(CertifiedClassifier):
         self._calibrate(
             rows,
             training,
-            lambda: take_rows(X, fitted[is_other[fitted]]),
+            lambda: take_rows(X, detected),
             missingness,
             rng or generator(self.random_state),
             own,
+            None if unseen is None else (unseen[others], unseen[detected]),
         )
 
     def _calibrate(
@@ -213,6 +225,7 @@ class CalibratedClassifier(CertifiedClassifier):
         missingness: Mapping[Any, Missingness] | None,
         rng: np.random.Generator,
         drawn: RowInclusion | None = None,
+        unseen: tuple[FloatArray, FloatArray] | None = None,
     ) -> None:
         """Choose the threshold on rows of the controlled class."""
         # 1. Why rows are missing, and whether they contradict it. Where the class has
@@ -237,6 +250,9 @@ class CalibratedClassifier(CertifiedClassifier):
         if weighted and training_rows is not None:
             training = self._scored(training_rows)
         other = None if other_rows is None else lambda: self._scored(other_rows())
+        if unseen is not None and training is not None and other_rows is not None:
+            training = replace(training, scores=unseen[0])
+            other = partial(ScoredRows, other_rows(), unseen[1])
         scored = self._scored(X0)
         if model is not None:
             scored = scored.drawn(rng)

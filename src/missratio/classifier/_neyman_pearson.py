@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._base.blocks import take_rows
 from missratio._base.callbacks import handed_down
 from missratio._base.seeds import generator
-from missratio._base.typing import FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._calibrated import CalibratedClassifier
 from missratio.classifier._groups import one_of_each, read_units
 from missratio.classifier._reading import read_labelled, read_rows
@@ -23,9 +24,11 @@ from missratio.classifier._streamed import hold_out, refuse_in_memory
 from missratio.classifier._training import (
     fit_estimator,
     fit_source_estimator,
+    overfits,
     relabelled,
     split_rows,
     takes_groups,
+    unseen_scores,
     users_labels,
 )
 from missratio.missingness import Missingness
@@ -224,24 +227,27 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         self.calibration_index_, self.training_index_ = held, fitted
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
-        with users_labels(self.classes_, self._controlled()):
-            self.estimator_ = fit_estimator(
-                handed_down(self, self.estimator),
-                X,
-                is_other.astype(int),
-                fitted,
-                relabelled(missingness, self._controlled()),
-                self._controlled(),
-                params,
-                None if inclusion is None else np.asarray(inclusion, dtype=np.float64),
-                drawn,
+        labels, controlled = is_other.astype(int), self._controlled()
+        models = relabelled(missingness, controlled)
+        given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
+
+        def fit_on(estimator: Any, rows: IntArray) -> Any:
+            return fit_estimator(
+                estimator, X, labels, rows, models, controlled, params, given, drawn
             )
+
+        with users_labels(self.classes_, controlled):
+            self.estimator_ = fit_on(handed_down(self, self.estimator), fitted)
         # The estimator has seen the controlled class as 0, its first.
         self._sign = 1.0
         self.target_ = None
         if target is not None:
             self.target_ = self._learn_target(target, X, y, missingness, drawn)
-        self._recalibrate(X, is_other, missingness, rng, drawn)
+        unseen = None
+        if self._weighs(missingness) and overfits(self.estimator_, labels[fitted]):
+            fit = partial(fit_on, self.estimator)
+            unseen = unseen_scores(fit, self._score, X, labels, fitted, units)
+        self._recalibrate(X, is_other, missingness, rng, drawn, unseen)
         return self
 
     def _fit_source(self, source: LabelledSource) -> Self:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
@@ -25,6 +27,11 @@ from missratio.ratio import JointRatio, NaiveBayesRatio, weight_parameter
 from missratio.weights import inverse_probability_weights
 
 Models = Mapping[Any, Missingness]
+
+# Parts of the training rows, each scored by an estimator fitted on the others.
+FOLDS = 3
+# Rows of either class a coefficient, with which in-sample scores are as good.
+FEW_ROWS = 10
 
 
 def split_rows(
@@ -158,6 +165,61 @@ def fit_estimator(
         given = chosen.pop("sample_weight", 1.0)
         chosen[name] = weights * np.asarray(chosen.get(name, given))
     return estimator.fit(take_rows(X, rows), labels[rows], **chosen)
+
+
+def overfits(estimator: Any, labels: IntArray) -> bool:
+    """Whether an estimator may score the rows that it was fitted on unlike others.
+
+    It does unless it has few coefficients for so many rows of each class.
+    """
+    last = getattr(estimator, "best_estimator_", estimator)
+    last = last[-1] if isinstance(last, Pipeline) else last
+    coef = getattr(last, "coef_", None)
+    return coef is None or np.size(coef) * FEW_ROWS > np.bincount(labels).min()
+
+
+def unseen_scores(
+    fit: Callable[[IntArray], Any],
+    score: Callable[[Any, Any], FloatArray],
+    X: Any,
+    labels: IntArray,
+    rows: IntArray,
+    units: IntArray | None = None,
+) -> FloatArray | None:
+    """Scores of training rows by estimators that were not fitted on them.
+
+    Parameters
+    ----------
+    fit : callable
+        Fits a clone on some rows.
+    score : callable
+        Gives the scores of rows by a fitted estimator.
+    X : array or dataframe of shape (n_rows, n_columns)
+    labels : ndarray of int of shape (n_rows,)
+    rows : ndarray of int
+        Those fitted on.
+    units : ndarray of int of shape (n_rows,), optional
+        Rows of one unit stay together.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), or None
+        NaN for other rows; None where a part of the rows is too few to fit on.
+    """
+    scores = np.full(len(labels), np.nan)
+    splitter = StratifiedKFold if units is None else StratifiedGroupKFold
+    parts = splitter(FOLDS, shuffle=True, random_state=0)
+    with warnings.catch_warnings():
+        # What there is to say was said of the fit to all of these rows.
+        warnings.simplefilter("ignore")
+        try:
+            own = None if units is None else units[rows]
+            for rest, part in parts.split(rows, labels[rows], own):
+                fitted = fit(rows[rest])
+                scores[rows[part]] = score(take_rows(X, rows[part]), fitted)
+        except ValueError:
+            return None
+    return scores
 
 
 def _informed(

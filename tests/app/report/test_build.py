@@ -44,42 +44,29 @@ def classifier(estimator, **parameters):
     )
 
 
+def fitted(estimator, model=None, classes=(0,), n=800, **parameters):
+    """A classifier of rows of which some classes lose values, and the rows."""
+    X, y = two_samples(n) if model is None else lossy(model, n, classes)
+    if model is not None and "deployment" not in parameters:
+        parameters.setdefault("missingness", dict.fromkeys(classes, model))
+    return classifier(estimator, **parameters).fit(X, y), X, y
+
+
 def complete_kliep():
-    X, y = two_samples()
-    return classifier(mr.KLIEP()).fit(X, y), X, y
+    return fitted(mr.KLIEP())
 
 
 def whole_rows():
-    X, y = lossy(STEP)
-    return classifier(mr.KLIEP(), missingness={0: STEP}).fit(X, y), X, y
-
-
-def rows_of_the_other_class():
-    X, y = lossy(STEP, classes=(1,))
-    return classifier(mr.KLIEP(), missingness={1: STEP}).fit(X, y), X, y
+    return fitted(mr.KLIEP(), STEP)
 
 
 def single_values():
-    X, y = lossy(ENTRIES, classes=(0, 1))
-    models = {0: ENTRIES, 1: ENTRIES}
-    return classifier(mr.KLIEP(), missingness=models).fit(X, y), X, y
-
-
-def models_within_the_estimator():
-    X, y = lossy(STEP)
-    return classifier(mr.KLIEP(missingness={0: STEP})).fit(X, y), X, y
-
-
-def product_of_ratios():
-    X, y = lossy(ENTRIES)
-    ratio = mr.NaiveBayesRatio(mr.KLIEP(basis="polynomial"))
-    return classifier(ratio, missingness={0: ENTRIES}).fit(X, y), X, y
+    return fitted(mr.KLIEP(), ENTRIES, (0, 1))
 
 
 def as_observed():
-    X, y = lossy(ENTRIES)
     tree = DecisionTreeClassifier(max_depth=4, random_state=0)
-    return classifier(tree, deployment="as-observed").fit(X, y), X, y
+    return fitted(tree, ENTRIES, deployment="as-observed")
 
 
 def weighted_pipeline():
@@ -90,9 +77,7 @@ def weighted_pipeline():
 
 
 def reject_all():
-    X, y = two_samples(60)
-    few = classifier(mr.KLIEP(l2=0.1), alpha=0.01, on_infeasible="reject_all")
-    return few.fit(X, y), X, y
+    return fitted(mr.KLIEP(l2=0.1), n=60, alpha=0.01, on_infeasible="reject_all")
 
 
 def calibrated():
@@ -100,12 +85,6 @@ def calibrated():
     model = LogisticRegression().fit(*two_samples(seed=1))
     rows = classifier(model, missingness={0: STEP}).calibrate(X[y == 0])
     return rows, X, y
-
-
-def unbounded():
-    phi = mr.LogisticMissingness(-1.0, [1.0, 1.0], rowwise=True)
-    X, y = lossy(phi, n=2000)
-    return classifier(mr.KLIEP(), missingness={0: phi}).fit(X, y), X, y
 
 
 def sparse_table():
@@ -124,14 +103,6 @@ def words_among_numbers():
     return classifier(model).fit(frame, y), frame, y
 
 
-def second_label_controlled():
-    X, y = lossy(STEP, classes=(1,))
-    model = classifier(
-        mr.KLIEP(), missingness={1: STEP}, controlled_class=1, random_state=None
-    )
-    return model.fit(X, y), X, y
-
-
 def no_finite_optimum():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.uniform(0, 1, (300, 1)), rng.uniform(2, 3, (300, 1))])
@@ -140,105 +111,65 @@ def no_finite_optimum():
         return classifier(mr.KLIEP()).fit(X, y), X, y
 
 
-def chosen_penalty():
-    X, y = lossy(STEP)
-    return classifier(mr.KLIEPCV(), missingness={0: STEP}).fit(X, y), X, y
+LOGISTIC = mr.LogisticMissingness(-1.0, [1.0, 1.0], rowwise=True)
+CASES = {
+    "complete": complete_kliep,
+    "whole rows": whole_rows,
+    "rows of the other class": lambda: fitted(mr.KLIEP(), STEP, (1,)),
+    "single values": single_values,
+    "models within the estimator": lambda: fitted(
+        mr.KLIEP(missingness={0: STEP}), STEP, missingness=None
+    ),
+    "product of ratios": lambda: fitted(
+        mr.NaiveBayesRatio(mr.KLIEP(basis="polynomial")), ENTRIES
+    ),
+    "as observed": as_observed,
+    "weighted pipeline": weighted_pipeline,
+    "reject all": reject_all,
+    "calibrated": calibrated,
+    "unbounded": lambda: fitted(mr.KLIEP(), LOGISTIC, n=2000),
+    "sparse": sparse_table,
+    "words among numbers": words_among_numbers,
+    "second label": lambda: fitted(
+        mr.KLIEP(), STEP, (1,), controlled_class=1, random_state=None
+    ),
+}
 
 
-CASES = [
-    complete_kliep,
-    whole_rows,
-    rows_of_the_other_class,
-    single_values,
-    models_within_the_estimator,
-    product_of_ratios,
-    as_observed,
-    weighted_pipeline,
-    reject_all,
-    calibrated,
-    unbounded,
-    sparse_table,
-    words_among_numbers,
-    second_label_controlled,
-    chosen_penalty,
-]
-
-
-@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.__name__)
-def case(request):
-    fitted, X, y = request.param()
-    return fitted, X, y, mr.build_report(fitted, X, y, folds=3).data
-
-
-def test_data_is_plain(case):
-    data = case[-1]
+@pytest.mark.parametrize("name", CASES)
+def test_a_report_agrees_with_its_certificate_and_its_rows(name):
+    model, X, y = CASES[name]()
+    report = mr.build_report(model, X, y, folds=3)
+    data, certificate = report.data, model.certificate_
     assert json.loads(json.dumps(data, allow_nan=False)) == data
-
-
-def test_the_classifiers_own_level_is_its_certificate(case):
-    fitted, _, _, data = case
-    curve, certificate = data["curve"], fitted.certificate_
+    assert report.markdown().startswith("# Certified classifier")
+    # At the classifier's own level the curve is its certificate.
+    curve = data["curve"]
     own = curve["own"]
-    assert curve["alpha"][own] == fitted.alpha
+    assert curve["alpha"][own] == model.alpha
     assert curve["rule"][own] == certificate.rule
     if certificate.certified:
-        assert curve["threshold"][own] == pytest.approx(fitted.threshold_, rel=1e-6)
-        assert curve["error_bound"][own] <= fitted.alpha
+        assert curve["threshold"][own] == pytest.approx(model.threshold_, rel=1e-6)
     else:
         assert curve["threshold"][own] is None
-        assert curve["power"][own] == 0.0
-
-
-def test_without_a_threshold_nothing_is_recognised(case):
-    curve = case[-1]["curve"]
-    for threshold, high in zip(curve["threshold"], curve["power_high"], strict=True):
-        assert threshold is not None or high == 0.0
-
-
-def test_no_bound_exceeds_its_level_and_intervals_hold_their_estimates(case):
-    curve = case[-1]["curve"]
-    for alpha, bound in zip(curve["alpha"], curve["error_bound"], strict=True):
-        assert bound <= alpha + 1e-9
-    for low, power, high in zip(
-        curve["power_low"], curve["power"], curve["power_high"], strict=True
-    ):
+    for i, alpha in enumerate(curve["alpha"]):
+        low, power, high = (curve[k][i] for k in ("power_low", "power", "power_high"))
         assert 0.0 <= low <= power <= high <= 1.0
-
-
-def test_missing_values_are_counted(case):
-    _, X, y, data = case
-    if not isinstance(X, np.ndarray):
-        return
-    for feature in data["missingness"]["features"]:
-        j = int(feature["name"][1:])
-        for label, count in zip(
-            data["missingness"]["classes"], feature["missing"], strict=True
-        ):
-            assert count == np.isnan(X[y == int(label["label"]), j]).sum()
-
-
-def test_a_profile_holds_phi_within_its_band(case):
-    for profile in case[-1]["missingness"]["profiles"]:
-        for low, phi, high in zip(
-            profile["low"], profile["phi"], profile["high"], strict=True
-        ):
-            assert 0.0 <= low <= phi + 1e-6
-            assert phi <= high + 1e-6
+        assert curve["error_bound"][i] <= alpha + 1e-9
+        assert curve["threshold"][i] is not None or high == 0.0
+    for profile in data["missingness"]["profiles"]:
+        low, phi, high = (np.array(profile[k]) for k in ("low", "phi", "high"))
+        assert ((low >= 0.0) & (low <= phi + 1e-6) & (phi <= high + 1e-6)).all()
         assert sum(profile["observed"]) == pytest.approx(1.0, abs=0.03)
-
-
-def test_weights_are_those_of_the_certificates_rows(case):
-    fitted, _, _, data = case
     entry = data["weights"][0]
-    assert entry["kish"] <= entry["observed"] <= entry["rows"]
-    if hasattr(fitted, "calibration_index_"):
-        assert entry["observed"] >= fitted.certificate_.observed
-
-
-def test_every_report_can_be_read_as_text(case):
-    assert (
-        mr.app.report.Report(case[-1]).markdown().startswith("# Certified classifier")
-    )
+    assert certificate.observed <= entry["observed"] <= entry["rows"]
+    assert entry["kish"] <= entry["observed"]
+    if isinstance(X, np.ndarray):
+        labels = [int(entry["label"]) for entry in data["missingness"]["classes"]]
+        for feature in data["missingness"]["features"]:
+            j = int(feature["name"][1:])
+            lost = [np.isnan(X[y == label, j]).sum() for label in labels]
+            assert feature["missing"] == lost
 
 
 @pytest.mark.parametrize("make", [as_observed, reject_all, calibrated, sparse_table])
@@ -303,11 +234,6 @@ def test_intervals_of_coefficients_are_those_of_the_fits_own_rows():
     assert found["high"] == pytest.approx(told["upper"].to_numpy() * spread, rel=1e-5)
 
 
-def test_without_an_optimum_coefficients_have_no_intervals():
-    data = mr.build_report(*no_finite_optimum(), folds=0).data
-    assert data["coefficients"]["low"] is None
-
-
 def test_a_tree_has_no_coefficients():
     assert mr.build_report(*as_observed(), folds=0).data["coefficients"] is None
 
@@ -331,9 +257,10 @@ def test_concentrated_weights_are_a_caution():
     assert "Concentrated weights" in titles(mr.build_report(fitted, X, y, folds=0).data)
 
 
-def test_no_finite_optimum_is_a_caution():
+def test_no_finite_optimum_is_a_caution_and_leaves_no_intervals():
     data = mr.build_report(*no_finite_optimum(), folds=0).data
     assert "No finite optimum" in titles(data)
+    assert data["coefficients"]["low"] is None
 
 
 def test_values_beyond_all_that_were_looked_up_are_a_caution():
@@ -367,20 +294,14 @@ def test_many_columns_are_cut_to_those_that_miss_most():
 
 
 def test_other_rows_than_the_certificates_are_refused():
-    fitted, X, y = whole_rows()
+    model, X, y = whole_rows()
     for wrong in (slice(None, None, -1), slice(10, None), slice(0, 500)):
         with pytest.raises(ValueError, match="not the rows"):
-            mr.build_report(fitted, X[wrong], y[wrong])
-
-
-def test_half_of_a_test_set_is_refused():
+            mr.build_report(model, X[wrong], y[wrong])
     with pytest.raises(ValueError, match="go together"):
-        mr.build_report(*complete_kliep(), X_test=np.zeros((3, 2)))
-
-
-def test_unknown_labels_are_refused():
+        mr.build_report(model, X, y, X_test=np.zeros((3, 2)))
     with pytest.raises(ValueError, match=r"labels \['7'\]"):
-        mr.build_report(*complete_kliep(), X_test=np.zeros((1, 2)), y_test=[7])
+        mr.build_report(model, X, y, X_test=np.zeros((1, 2)), y_test=[7])
 
 
 @pytest.fixture(scope="module")

@@ -187,7 +187,7 @@ def scoring(model_file: Path, repeats: int) -> None:
     from threadpoolctl import threadpool_limits
 
     from missratio.app.modelfile import load_model
-    from missratio.app.workflow._predict import _output
+    from missratio.app.workflow.predict import _output
 
     model = load_model(model_file)
     rng = np.random.default_rng(1)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import missratio as mr
-from missratio.app.workflow._methods import Situation, candidates
+from missratio.app.workflow.methods import Situation, candidates
 from missratio.classifier import PowerSearch
 
 pytestmark = pytest.mark.validity

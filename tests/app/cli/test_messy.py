@@ -11,7 +11,7 @@ from python_calamine import CalamineWorkbook
 from xlsxwriter import Workbook
 
 import missratio as mr
-from missratio.app.workflow._reasons import reasons
+from missratio.app.workflow.predict import reasons
 
 TREATED = ["--target", "y", "--controlled", "0", "--alpha", "0.2"]
 AT_ONCE = ["--method", "kliep", "-q"]

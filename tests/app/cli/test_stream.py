@@ -20,7 +20,8 @@ from missratio.app.tables import (
     row_groups,
     survey_columns,
 )
-from missratio.app.workflow import _memory, is_large
+from missratio.app.workflow import is_large
+from missratio.app.workflow import stream as _memory
 
 LEVELS = ["east", "west", "north"]
 BASE = ["--target", "y", "--controlled", "well", "--alpha", "10%"]

@@ -9,7 +9,7 @@ from sound_models import grouped_table
 
 import missratio as mr
 from missratio.app.modelfile import MulticlassTableModel
-from missratio.app.workflow._measured import MeasuredClasses, MeasuredGroups
+from missratio.app.workflow.predict import MeasuredClasses, MeasuredGroups
 
 
 @pytest.fixture(scope="module")

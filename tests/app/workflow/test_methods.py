@@ -2,7 +2,7 @@
 
 import pytest
 
-from missratio.app.workflow._methods import (
+from missratio.app.workflow.methods import (
     METHODS,
     Situation,
     candidates,

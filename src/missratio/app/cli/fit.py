@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from missratio.app.workflow import (
         Bounds,
         FitOptions,
-        FittedSeveral,
         FittedTable,
         GroupBounds,
     )
@@ -134,18 +133,14 @@ def _wanted(
     )  # fmt: skip
 
 
-def _save(
-    fitted: FittedTable | FittedSeveral, out: Path, progress: Progress, **how: Any
-) -> None:
+def _save(fitted: FittedTable, out: Path, progress: Progress, **how: Any) -> None:
     from missratio.app.modelfile import save_model
 
     progress.step(f"Writing {out}")
     save_model(fitted.model, out, **how)
 
 
-def _tell(
-    fitted: FittedTable | FittedSeveral, out: Path, *, as_json: bool, quiet: bool
-) -> None:
+def _tell(fitted: FittedTable, out: Path, *, as_json: bool, quiet: bool) -> None:
     if as_json:
         say_json(_facts(fitted, out))
     elif not quiet:
@@ -161,7 +156,7 @@ def _fitted(
     stream: bool,
     dask: str | None,
     file: dict[str, Any],
-) -> FittedTable | FittedSeveral:
+) -> FittedTable:
     """Fit a table in memory, or in passes where that is asked for or it is large."""
     from missratio.app.workflow import is_large
 
@@ -177,24 +172,18 @@ def _in_memory(
     progress: Progress,
     trade_off: Path | None,
     file: dict[str, Any],
-) -> FittedTable | FittedSeveral:
+) -> FittedTable:
     """Fit a table that is read whole."""
     from missratio._files import open_table
     from missratio.app.tables import read_labelled
-    from missratio.app.workflow import fit_classes, fit_groups, fit_table
+    from missratio.app.workflow import Heard, fit_table
 
     progress.step(f"Reading {data}")
     source = open_table(data, **file)
     wanted = wanted.found_in(source)
     table = read_labelled(source, wanted)
-    if asked.several is not None:
-        return fit_classes(
-            table, source, wanted, asked, progress.step, _command(), trade_off
-        )
-    fit_rows = fit_table if asked.groups is None else fit_groups
-    return fit_rows(
-        table, source, wanted, asked, progress.step, _command(), progress.tick
-    )
+    heard = Heard(progress.step, progress.tick)
+    return fit_table(table, source, wanted, asked, heard, _command(), trade_off)
 
 
 def _in_passes(
@@ -207,7 +196,7 @@ def _in_passes(
 ) -> FittedTable:
     """Fit Parquet files that are read in passes, here or on a cluster."""
     from missratio._files import RegularFile, kind_of
-    from missratio.app.workflow import Passes, fit_streamed, read_streamed
+    from missratio.app.workflow import Heard, fit_streamed, read_streamed
     from missratio.exceptions import TableError
 
     if asked.several is not None or asked.groups is not None:
@@ -228,12 +217,12 @@ def _in_passes(
         if value is not None:
             option = f"--{name.replace('_', '-')}"
             raise TableError(f"{option} is not for Parquet files: leave it out.")
-    passes = Passes(progress.step, progress.tick)
-    table = read_streamed(data, wanted, asked, passes)
+    heard = Heard(progress.step, progress.tick)
+    table = read_streamed(data, wanted, asked, heard)
     if dask is None:
-        return fit_streamed(table, asked, passes, command=_command())
+        return fit_streamed(table, wanted, asked, heard, command=_command())
     with _cluster(dask) as client:
-        return fit_streamed(table, asked, passes, client, _command())
+        return fit_streamed(table, wanted, asked, heard, client, _command())
 
 
 def _command() -> str:
@@ -323,11 +312,10 @@ def _groups(column: str | None, levels: list[str], shared: bool) -> GroupBounds 
     return GroupBounds(column, named, shared)
 
 
-def _facts(fitted: FittedTable | FittedSeveral, out: Path) -> dict[str, Any]:
+def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
     from missratio.app.modelfile import plain
-    from missratio.app.workflow import FittedSeveral
 
-    model, comparison = fitted.model, fitted.model.comparison
+    model, comparison, budget = fitted.model, fitted.model.comparison, fitted.budget
     facts = {
         "model": str(out),
         "method": model.method,
@@ -341,53 +329,32 @@ def _facts(fitted: FittedTable | FittedSeveral, out: Path) -> dict[str, Any]:
         "training_sha256": model.training.sha256,
         "comparison": None if comparison is None else plain(asdict(comparison)),
         "warnings": _warnings(fitted),
+        **fitted.measured,
     }
-    if isinstance(fitted, FittedSeveral):
-        return {**facts, "findings": fitted.findings, "errors": fitted.errors}
-    budget = fitted.budget
-    return {
-        **facts,
-        "finding": fitted.finding.sentence,
-        "power": _power(fitted),
-        "query_budget": None
-        if budget is None
-        else plain(budget.to_frame("pyarrow").to_pydict()),
-    }
+    if "errors" in fitted.measured:
+        return {**facts, "findings": fitted.findings}
+    bought = None if budget is None else budget.to_frame("pyarrow").to_pydict()
+    return {**facts, "finding": fitted.findings[0], "query_budget": plain(bought)}
 
 
-def _power(fitted: FittedTable) -> dict[str, Any]:
-    found = fitted.finding
-    return {
-        "estimate": found.power,
-        "low": found.low,
-        "high": found.high,
-        "confidence": found.confidence,
-        "rows": found.rows,
-        "source": found.source,
-    }
-
-
-def _warnings(fitted: FittedTable | FittedSeveral) -> list[str]:
+def _warnings(fitted: FittedTable) -> list[str]:
     return list(dict.fromkeys(phrased(message) for message in fitted.warnings))
 
 
-def _show(fitted: FittedTable | FittedSeveral, out: Path) -> None:
-    from missratio.app.workflow import FittedSeveral, budget_words
+def _show(fitted: FittedTable, out: Path) -> None:
+    from missratio.app.workflow import budget_words
 
     model = fitted.model
     rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
-    say(f"Rows: {rows}. Columns: {len(model.encoder.columns)}.")
-    say(fitted.account.sentence)
-    say(f"Method: {model.method}, {fitted.why}.")
-    if isinstance(fitted, FittedSeveral):
-        for sentence in fitted.findings:
-            say(sentence)
-        say(str(model.certificate))
-    else:
-        say(fitted.finding.sentence)
-        say(str(model.certificate))
-        if fitted.budget is not None:
-            say(budget_words(fitted.budget))
-    for warning in _warnings(fitted):
-        say(f"Warning: {warning}")
-    say(f"Written: {out}")
+    said = [
+        f"Rows: {rows}. Columns: {len(model.encoder.columns)}.",
+        fitted.account.sentence,
+        f"Method: {model.method}, {fitted.why}.",
+        *fitted.findings,
+        str(model.certificate),
+    ]
+    if fitted.budget is not None:
+        said.append(budget_words(fitted.budget))
+    said += [f"Warning: {warning}" for warning in _warnings(fitted)]
+    for line in [*said, f"Written: {out}"]:
+        say(line)

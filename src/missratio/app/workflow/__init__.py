@@ -1,27 +1,21 @@
 """What the command line does with a table, without the command line."""
 
-from missratio.app.workflow._budget import budget_words
-from missratio.app.workflow._fit import FittedTable, fit_table
-from missratio.app.workflow._fit_classes import FittedSeveral, fit_classes
-from missratio.app.workflow._fit_groups import fit_groups
-from missratio.app.workflow._memory import is_large
-from missratio.app.workflow._options import Bounds, FitOptions, GroupBounds
-from missratio.app.workflow._phi_file import EXAMPLE, PhiFileError, read_missingness
-from missratio.app.workflow._plan import PlanOptions, plan_table
-from missratio.app.workflow._predict import Predicted, PredictOptions, predict_table
-from missratio.app.workflow._stream import Passes, fit_streamed, read_streamed
-from missratio.app.workflow._watch import Watched, facts_of, watch_table
-from missratio.app.workflow._watch_rows import LabelDraw
+from missratio.app.workflow.account import PlanOptions, plan_table
+from missratio.app.workflow.fit import FittedTable, Heard, budget_words, fit_table
+from missratio.app.workflow.options import Bounds, FitOptions, GroupBounds
+from missratio.app.workflow.phi_file import EXAMPLE, PhiFileError, read_missingness
+from missratio.app.workflow.predict import Predicted, PredictOptions, predict_table
+from missratio.app.workflow.stream import fit_streamed, is_large, read_streamed
+from missratio.app.workflow.watch import LabelDraw, Watched, facts_of, watch_table
 
 __all__ = [
     "EXAMPLE",
     "Bounds",
     "FitOptions",
-    "FittedSeveral",
     "FittedTable",
     "GroupBounds",
+    "Heard",
     "LabelDraw",
-    "Passes",
     "PhiFileError",
     "PlanOptions",
     "PredictOptions",
@@ -29,8 +23,6 @@ __all__ = [
     "Watched",
     "budget_words",
     "facts_of",
-    "fit_classes",
-    "fit_groups",
     "fit_streamed",
     "fit_table",
     "is_large",

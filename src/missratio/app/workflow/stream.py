@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 
 from missratio._base.hints import did_you_mean, listed, shown
+from missratio._files import kind_of
 from missratio._files.numbers import canonical
-from missratio.app.modelfile import TableModel, TrainingData
-from missratio.app.report import LabelledRows, Origin, Report, describe
+from missratio.app.modelfile import TrainingData
+from missratio.app.report import LabelledRows
 from missratio.app.tables import (
     REST,
     EncodedSource,
@@ -26,7 +28,7 @@ from missratio.app.tables import (
     row_groups,
     survey_columns,
 )
-from missratio.app.workflow._account import (
+from missratio.app.workflow.account import (
     Account,
     check_models,
     complete_account,
@@ -34,38 +36,74 @@ from missratio.app.workflow._account import (
     observed_account,
     written_account,
 )
-from missratio.app.workflow._classifiers import make_classifier
-from missratio.app.workflow._finding import Finding
-from missratio.app.workflow._fit import FittedTable, feature_names
-from missratio.app.workflow._methods import METHODS, Situation, choose_method
-from missratio.app.workflow._options import FitOptions
-from missratio.app.workflow._phi_file import read_missingness
-from missratio.app.workflow._train import situation_of, worded
-from missratio.classifier import NeymanPearsonClassifier
+from missratio.app.workflow.fit import (
+    FittedTable,
+    Heard,
+    described,
+    make_classifier,
+    situation_of,
+    worded,
+)
+from missratio.app.workflow.methods import METHODS, choose_method
+from missratio.app.workflow.options import FitOptions
+from missratio.app.workflow.phi_file import read_missingness
 from missratio.exceptions import DataError, Message, NoCertificateError, TableError
 from missratio.missingness import Missingness
 from missratio.rows import of_files
+
+# Bytes that a cell takes where a table is read whole: as in the file, as a number,
+# and in the copies that a fit makes.
+CELL_BYTES = 32
+# Of the memory that is free, a table read whole may take this share.
+SHARE = 0.5
+
+
+def is_large(path: Path) -> bool:
+    """Whether a Parquet file, or a folder of them, is to be read in passes."""
+    if path.is_dir():
+        return True
+    if not path.is_file() or kind_of(path) != "parquet":
+        return False
+    from pyarrow import ArrowException, parquet
+
+    try:
+        meta = parquet.read_metadata(path)
+    except (ArrowException, OSError):
+        # Whoever reads it says what is wrong.
+        return False
+    size = meta.num_rows * meta.num_columns * CELL_BYTES
+    free = free_memory()
+    return free is not None and size > SHARE * free
+
+
+def free_memory() -> int | None:
+    """Bytes that a process may still take; None where that can't be told."""
+    found = [value for value in (_of_machine(), _of_group()) if value is not None]
+    return min(found, default=None)
+
+
+def _of_machine() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        line = next(line for line in lines if line.startswith("MemAvailable:"))
+        return int(line.split()[1]) * 1024
+    except (OSError, StopIteration, ValueError):
+        return None
+
+
+def _of_group(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """What a container's limit leaves."""
+    try:
+        limit = int((folder / "memory.max").read_text(encoding="ascii"))
+        return max(limit - int((folder / "memory.current").read_text("ascii")), 0)
+    except (OSError, ValueError):
+        return None
+
 
 # Methods whose fits are sums over rows.
 STREAMED = ("kliep", "js", "naive-bayes")
 # Rows of each class that take no part in the fit, to measure it on; a share at most.
 SPARED_ROWS, SPARED_SHARE = 20_000, 0.1
-
-
-@dataclass(frozen=True)
-class Passes:
-    """Who is told how far passes are.
-
-    Parameters
-    ----------
-    step : callable
-        Told what is done next, and of how many parts it is.
-    tick : callable
-        Told that so many parts are done.
-    """
-
-    step: Callable[[str, int | None], None] = lambda _what, _total: None
-    tick: Callable[[int], None] = lambda _parts: None
 
 
 @dataclass
@@ -113,7 +151,7 @@ class StreamedTable:
 
 
 def read_streamed(
-    path: Path, wanted: Wanted, options: FitOptions, passes: Passes
+    path: Path, wanted: Wanted, options: FitOptions, heard: Heard
 ) -> StreamedTable:
     """Read Parquet files once: columns, categories, labels and what is missing.
 
@@ -123,13 +161,13 @@ def read_streamed(
         A file, or a folder of them.
     wanted : Wanted
     options : FitOptions
-    passes : Passes
+    heard : Heard
     """
     _check_options(options)
     groups, schema = row_groups(path)
     asked = wanted.found_in(_Schema(path, schema.names))
-    passes.step(f"First pass over {path}", len(groups))
-    survey = survey_columns(path, groups, schema, asked, lambda: passes.tick(1))
+    heard.step(f"First pass over {path}", len(groups))
+    survey = survey_columns(path, groups, schema, asked, lambda: heard.tick(1))
     if survey.n_unlabelled and not asked.skip_unlabelled:
         raise TableError(
             f"{path}: {survey.n_unlabelled} row(s) have no label in {asked.target!r}. "
@@ -148,8 +186,8 @@ def read_streamed(
         sum(group.rows for group in groups),
         Spared(options.seed, {label: min(SPARED_SHARE, SPARED_ROWS / count)
                               for label, count in counts.items()}),
-        lambda total: passes.step(f"Pass {next(numbers)} of the fit", total),
-        lambda: passes.tick(1),
+        lambda total: heard.step(f"Pass {next(numbers)} of the fit", total),
+        lambda: heard.tick(1),
     )  # fmt: skip
     notes = list(survey.notes)
     if survey.n_unlabelled:
@@ -202,8 +240,9 @@ def _meaning(
 
 def fit_streamed(
     table: StreamedTable,
+    wanted: Wanted,
     options: FitOptions,
-    passes: Passes,
+    heard: Heard,
     client: Any = None,
     command: str | None = None,
 ) -> FittedTable:
@@ -212,8 +251,9 @@ def fit_streamed(
     Parameters
     ----------
     table : StreamedTable
+    wanted : Wanted
     options : FitOptions
-    passes : Passes
+    heard : Heard
     client : distributed.Client, optional
         Of a cluster whose workers read the files themselves.
     command : str, optional
@@ -222,38 +262,19 @@ def fit_streamed(
     account = _account(table, options)
     complete = table.counts[table.controlled] - table.incomplete[table.controlled]
     situation = situation_of(table.encoder, account, complete // 2, options)
-    method, why = _method(options, situation)
-    classifier = make_classifier(
+    method, why = choose_method(options.method, situation)
+    if options.method == "auto":
+        method = method if method in STREAMED else "js"
+        why += "; rows are read in passes, so that no others were compared"
+    estimator, bounded = (
         METHODS[method].make(situation),
-        table.controlled,
-        account.models,
-        options,
+        {table.controlled: options.alpha},
     )
-    told = _fitted(classifier, table, passes, client)
-    passes.step("Describing it for a report", None)
-    model = _model(classifier, table, method)
-    report = _report(model, table, command)
-    return FittedTable(
-        replace(model, report=report.json()),
-        why,
-        account,
-        Finding.of(report.data, table.controlled, table.other),
-        None,
-        [*map(Message.plain, table.notes), *told],
-    )
-
-
-def _fitted(
-    classifier: NeymanPearsonClassifier,
-    table: StreamedTable,
-    passes: Passes,
-    client: Any,
-) -> list[Message]:
-    """Fit in passes, here or on a cluster, and what was warned of."""
+    classifier = make_classifier(estimator, bounded, None, account.models, options)
     source: Any = table.source
     names = table.encoder.encoded_names
     if client is not None:
-        passes.step("Fitting on the cluster", None)
+        heard.step("Fitting on the cluster")
         source = of_files(table.source, client)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -263,64 +284,34 @@ def _fitted(
             raise error.named(names).about(table.path) from error
         except (ValueError, OSError) as error:
             raise TableError(f"{table.path}: {error}") from error
-    return worded(caught, names)
-
-
-def _model(
-    classifier: NeymanPearsonClassifier, table: StreamedTable, method: str
-) -> TableModel:
-    """The model, without a report."""
-    training = TrainingData(
-        table.path.name, _digest(table), dict(table.counts),
-        {label: table.missing[label] for label in table.counts},
-    )  # fmt: skip
-    return TableModel(
-        classifier, table.encoder, table.source.target, table.dropped, method, training,
-        rest=table.rest,
-    )  # fmt: skip
-
-
-def _report(model: TableModel, table: StreamedTable, command: str | None) -> Report:
-    """A report on rows that took no part in the fit."""
+    heard.step("Describing it for a report")
     X, y = replace(table.source, on_pass=None, on_group=None).drawn()
-    rows = LabelledRows.read(model.classifier, model.named(X), y)
-    return describe(
-        rows,
-        rows,
-        title=f"Predicting {model.target} in {table.path.name}",
-        names=feature_names(table.encoder),
-        origin=Origin(command, table.path.name, model.training.sha256),
-        sampled=True,
-    )
+    missing = {label: table.missing[label] for label in table.counts}
+    counts = dict(table.counts)
+    training = TrainingData(table.path.name, _digest(table), counts, missing)
+    if hasattr(classifier, "feature_names_in_"):
+        X = pyarrow.table({name: X[:, j] for j, name in enumerate(names)})
+    return described(
+        LabelledRows.read(classifier, X, y),
+        table.encoder, replace(wanted, drop=list(table.dropped)), training,
+        (method, why), account, command, rest=table.rest, sampled=True,
+        warnings=[*map(Message.plain, table.notes), *worded(caught, names)],
+    )  # fmt: skip
 
 
 def _check_options(options: FitOptions) -> None:
     """Refuse what needs all rows in memory."""
-    for given, option in (
-        (options.queries is not None, "--queries"),
-        (options.missingness == "learn", "--missingness learn"),
-        (options.standard_errors, "--standard-errors"),
-        (options.target_table is not None, "--target-table"),
-        (options.query_budget is not None, "--query-budget"),
-    ):
-        if given:
-            raise TableError(
-                f"{option} needs all rows in memory, and these are read in passes "
-                "(--stream). Leave it out, or take a sample of the rows."
-            )
+    for option in options.given("queries", "learn", "standard_errors", "target_table",
+                                "query_budget"):  # fmt: skip
+        raise TableError(
+            f"{option} needs all rows in memory, and these are read in passes "
+            "(--stream). Leave it out, or take a sample of the rows."
+        )
     if options.method in METHODS and options.method not in STREAMED:
         raise TableError(
             f"--method {options.method} needs all rows in memory, and these are read "
             f"in passes (--stream). Choose one of {listed(STREAMED)}."
         )
-
-
-def _method(options: FitOptions, situation: Situation) -> tuple[str, str]:
-    method, why = choose_method(options.method, situation)
-    if options.method != "auto":
-        return method, why
-    method = method if method in STREAMED else "js"
-    return method, f"{why}; rows are read in passes, so that no others were compared"
 
 
 def _account(table: StreamedTable, options: FitOptions) -> Account:

@@ -13,7 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from missratio._base.hints import did_you_mean, listed
-from missratio.classifier import PowerComparison
+from missratio.classifier import (
+    PowerComparison,
+)
 from missratio.exceptions import TableError
 from missratio.imputation import ImputationEnsemble, TiltedImputer
 from missratio.ratio import (

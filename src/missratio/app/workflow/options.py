@@ -13,8 +13,50 @@ IGNORE = "ignore"
 LEARN = "learn"
 # No table is long enough to certify a lower one.
 LEAST_LEVEL = 1e-12
-DEPLOYMENTS = ("complete", "as-observed")
-INFEASIBLE = ("raise", "reject_all")
+CHOICES = {
+    "--deployment": ("complete", "as-observed"),
+    "--on-infeasible": ("raise", "reject_all"),
+}
+# How options that are given can be told, and what they are called in messages.
+NAMES = {
+    "several": "--alpha LABEL=SHARE",
+    "controlled": "--controlled",
+    "versus": "--versus",
+    "queries": "--queries",
+    "learn": "--missingness learn",
+    "as_observed": "--deployment as-observed (or --missingness ignore)",
+    "target_table": "--target-table",
+    "query_budget": "--query-budget",
+    "standard_errors": "--standard-errors",
+    "reject_all": "--on-infeasible reject_all",
+}
+_DENSITY = "another population needs the density of complete rows"
+CONFLICTS = [
+    ("groups", "several",
+     "the error of one class (--controlled) is bounded in each group"),
+    ("groups", "target_table", "another population is for one threshold"),
+    ("groups", "query_budget", "it is for one threshold"),
+    ("groups", "standard_errors", "they are for models without groups"),
+    ("several", "controlled", "it is named by --alpha LABEL=SHARE already"),
+    ("several", "versus", "all labels are told apart"),
+    ("several", "queries",
+     "in Python, fill look-ups in by revealed.fill and give inclusion= to "
+     "MulticlassNeymanPearsonClassifier.fit; or take --missingness learn"),
+    ("several", "target_table",
+     "another population is for one bounded class (--controlled)"),
+    ("several", "query_budget", "it is for one bounded class"),
+    ("several", "standard_errors", "they are those of one density ratio"),
+    ("several", "reject_all", "a row can't be given to several classes"),
+    ("target_table", "queries", _DENSITY),
+    ("target_table", "as_observed", _DENSITY),
+    ("target_table", "query_budget", _DENSITY),
+]  # fmt: skip
+"""What doesn't go together, and why."""
+_SUBJECTS = {
+    "groups": "--groups and {} don't go together: {}. Leave out one.",
+    "target_table": "--target-table and {} don't go together: {}. Leave out one.",
+    "several": "{} doesn't go with bounds on several classes: {}. Leave it out.",
+}
 
 
 @dataclass(frozen=True)
@@ -148,28 +190,66 @@ class FitOptions:
         """Whether rows to be classified lose values as these did."""
         return self.ignores or self.deployment == "as-observed"
 
+    @property
+    def learn(self) -> bool:
+        """Whether φ is learned from the table."""
+        return self.missingness == LEARN
+
+    @property
+    def reject_all(self) -> bool:
+        """Whether a fit that certifies nothing is a model, too."""
+        return self.on_infeasible == "reject_all"
+
+    def given(self, *names: str) -> list[str]:
+        """Of some options, those that are asked for, as messages call them."""
+        return [
+            NAMES[name] for name in names if getattr(self, name) not in (None, False)
+        ]
+
     def check(self) -> None:
         """Refuse what isn't among the choices, and what contradicts itself."""
-        for option, value, choices in (
-            ("--deployment", self.deployment, DEPLOYMENTS),
-            ("--on-infeasible", self.on_infeasible, INFEASIBLE),
-        ):
+        for option, choices in CHOICES.items():
+            value = getattr(self, option[2:].replace("-", "_"))
             if value not in choices:
                 hint = did_you_mean(value, choices)
                 raise ValueError(
                     f"{option} must be one of {listed(choices)}, got {value!r}.{hint}"
                 )
-        self._check_classes()
-        self._check_target()
-        self._check_groups()
-        levels = [("--alpha", self.alpha), ("--delta", self.delta)]
+        if self.several is None and self.controlled is None:
+            raise ValueError(
+                "Say which error to bound: --controlled LABEL for one class, or "
+                "--alpha LABEL=SHARE for each of several."
+            )
+        for subject, other, reason in CONFLICTS:
+            if getattr(self, subject) is not None and self.given(other):
+                raise ValueError(_SUBJECTS[subject].format(NAMES[other], reason))
+        if self.groups is not None and self.groups.shared and not self.groups.levels:
+            raise ValueError(
+                "--shared-threshold makes a promise to the groups that --group-alpha "
+                "GROUP=SHARE names, and to all rows: name some, or leave it out."
+            )
+        if self.missingness not in (None, LEARN) and self.queries is not None:
+            raise ValueError(
+                "--missingness and --queries both say why values are missing: give "
+                "one, or --missingness learn beside --queries."
+            )
+        told = self.missingness is not None or self.queries is not None
+        if self.deployment == "as-observed" and told and not self.ignores:
+            raise ValueError(
+                "--deployment as-observed needs no model of missingness, and has no "
+                "use for one: leave out --missingness and --queries."
+            )
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        levels = {"--alpha": self.alpha, "--delta": self.delta}
         if self.groups is not None:
             named = self.groups.levels.items()
-            levels += [(f"--group-alpha {group}", level) for group, level in named]
+            levels |= {f"--group-alpha {group}": level for group, level in named}
         if self.several is not None:
             named = self.several.levels.items()
-            levels += [(f"--alpha {label}", level) for label, level in named]
-        for option, number in levels:
+            levels |= {f"--alpha {label}": level for label, level in named}
+        for option, number in levels.items():
             if not LEAST_LEVEL <= number < 1.0:
                 meant = f" Did you mean {number:g}%?" if 1.0 <= number < 100.0 else ""
                 raise ValueError(
@@ -187,82 +267,3 @@ class FitOptions:
                 "--compare-seconds must be a time in seconds, 0 for no comparison: got "
                 f"{self.compare_seconds}."
             )
-        if self.missingness not in (None, LEARN) and self.queries is not None:
-            raise ValueError(
-                "--missingness and --queries both say why values are missing: give "
-                "one, or --missingness learn beside --queries."
-            )
-        told = self.missingness is not None or self.queries is not None
-        if self.deployment == "as-observed" and told and not self.ignores:
-            raise ValueError(
-                "--deployment as-observed needs no model of missingness, and has no "
-                "use for one: leave out --missingness and --queries."
-            )
-
-    def _check_target(self) -> None:
-        """Refuse what a certificate for another population can't be had with."""
-        for given, option in (
-            (self.queries is not None, "--queries"),
-            (self.as_observed, "--deployment as-observed (or --missingness ignore)"),
-            (self.query_budget is not None, "--query-budget"),
-        ):
-            if self.target_table is not None and given:
-                raise ValueError(
-                    f"--target-table and {option} don't go together: another "
-                    "population needs the density of complete rows. Leave out one."
-                )
-
-    def _check_groups(self) -> None:
-        """Refuse what promises to groups can't be had with."""
-        if self.groups is None:
-            return
-        for given, option, remedy in (
-            (self.several is not None, "--alpha LABEL=SHARE",
-             "the error of one class (--controlled) is bounded in each group"),
-            (self.target_table is not None, "--target-table",
-             "another population is for one threshold"),
-            (self.query_budget is not None, "--query-budget",
-             "it is for one threshold"),
-            (self.standard_errors, "--standard-errors",
-             "they are for models without groups"),
-        ):  # fmt: skip
-            if given:
-                raise ValueError(
-                    f"--groups and {option} don't go together: {remedy}. Leave out one."
-                )
-        if self.groups.shared and not self.groups.levels:
-            raise ValueError(
-                "--shared-threshold makes a promise to the groups that --group-alpha "
-                "GROUP=SHARE names, and to all rows: name some, or leave it out."
-            )
-
-    def _check_classes(self) -> None:
-        """Refuse what one class has and several don't, and the other way round."""
-        if self.several is None:
-            if self.controlled is None:
-                raise ValueError(
-                    "Say which error to bound: --controlled LABEL for one class, or "
-                    "--alpha LABEL=SHARE for each of several."
-                )
-            return
-        for given, option, remedy in (
-            (self.controlled is not None, "--controlled",
-             "it is named by --alpha LABEL=SHARE already"),
-            (self.versus is not None, "--versus", "all labels are told apart"),
-            (self.queries is not None, "--queries",
-             "in Python, fill look-ups in by revealed.fill and give inclusion= to "
-             "MulticlassNeymanPearsonClassifier.fit; or take --missingness learn"),
-            (self.target_table is not None, "--target-table",
-             "another population is for one bounded class (--controlled)"),
-            (self.query_budget is not None, "--query-budget",
-             "it is for one bounded class"),
-            (self.standard_errors, "--standard-errors",
-             "they are those of one density ratio"),
-            (self.on_infeasible != "raise", "--on-infeasible reject_all",
-             "a row can't be given to several classes"),
-        ):  # fmt: skip
-            if given:
-                raise ValueError(
-                    f"{option} doesn't go with bounds on several classes: {remedy}. "
-                    "Leave it out."
-                )

@@ -106,7 +106,6 @@ def test_imports_point_along_the_path_of_the_data(file):
 REACHED = {
     ("reproduce", "ratio"),
     ("reproduce", "learning"),
-    ("reproduce", "datasets"),
     ("app", "reproduce"),
 }
 

@@ -14,7 +14,7 @@ from scipy.optimize.elementwise import find_root
 from missratio import datasets
 from missratio._base.typing import FloatArray, IntArray
 from missratio.datasets import Simulation
-from missratio.datasets._simulation import spread_points
+from missratio.datasets.laws import spread_points
 from missratio.missingness import LogisticMissingness, corrupt
 from missratio.reproduce.methods import (
     METHODS,

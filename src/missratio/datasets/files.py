@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import logging
 import os
+import tempfile
+import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +15,11 @@ from typing import Literal
 
 from missratio._base.hints import did_you_mean, listed
 from missratio._files import write_whole
-from missratio.datasets._download import download
 
+# The environment variable that names the data folder.
 ENVIRONMENT = "MISSRATIO_DATA"
-"""The environment variable that names the data folder."""
+_TIMEOUT = 30
+_LARGEST = 2**28
 
 DigestStatus = Literal["matches", "differs", "unknown", "absent"]
 DataHome = str | os.PathLike[str] | None
@@ -25,18 +29,9 @@ DataHome = str | os.PathLike[str] | None
 class PublishedFile:
     """A data set's file and its publisher.
 
-    Parameters
-    ----------
-    name : str
-    files : tuple of str
-        Names under which the file may lie in the data folder, the first preferred.
-    publisher, page : str
-        Who publishes it, and the page where it is described.
-    urls : tuple of str
-        From where it can be downloaded, the first preferred: the file itself, or a zip
-        archive that holds it. Empty where the publisher wants an account.
-    sha256 : str or None
-        Of the content, uncompressed; None where no copy was at hand to take it from.
+    The file has one of `files` as its name, the first preferred, and comes from one of
+    `urls`, by itself or in a zip archive; there are none where the publisher wants an
+    account. The digest is that of the content, uncompressed.
     """
 
     name: str
@@ -148,30 +143,28 @@ def available(data_home: DataHome = None) -> list[DataFile]:
     >>> [(entry.name, entry.account_needed) for entry in available()]
     [('ctg', False), ('fire', True), ('weather', True)]
     """
-    return [_entry(source, data_folder(data_home)) for source in SOURCES.values()]
-
-
-def _entry(source: PublishedFile, folder: Path) -> DataFile:
-    path = _find(source, folder)
-    return DataFile(
-        source.name,
-        source.files[0] if path is None else path.name,
-        path,
-        source.publisher,
-        source.page,
-        not source.urls,
-        "absent" if path is None else _status(source, path),
-    )
-
-
-def _status(source: PublishedFile, path: Path) -> DigestStatus:
-    if source.sha256 is None:
-        return "unknown"
-    try:
-        content = _content(path)
-    except ValueError:
-        return "differs"
-    return "matches" if _digest(content) == source.sha256 else "differs"
+    folder, entries = data_folder(data_home), []
+    for source in SOURCES.values():
+        path = _find(source, folder)
+        digest: DigestStatus = "absent" if path is None else "unknown"
+        if path is not None and source.sha256 is not None:
+            try:
+                matches = _digest(_content(path)) == source.sha256
+            except ValueError:
+                matches = False
+            digest = "matches" if matches else "differs"
+        entries.append(
+            DataFile(
+                source.name,
+                source.files[0] if path is None else path.name,
+                path,
+                source.publisher,
+                source.page,
+                not source.urls,
+                digest,
+            )
+        )
+    return entries
 
 
 def fetch(name: str, *, data_home: DataHome = None, verify: bool = True) -> Path:
@@ -206,7 +199,12 @@ def fetch(name: str, *, data_home: DataHome = None, verify: bool = True) -> Path
 
 def read_file(name: str, data_home: DataHome, verify: bool) -> tuple[Path, bytes]:
     """The path of a data set's file and its content, uncompressed and checked."""
-    source = _source(name)
+    if name not in SOURCES:
+        raise ValueError(
+            f"The data sets are {listed(SOURCES)}: got {name!r}."
+            f"{did_you_mean(str(name), SOURCES)}"
+        )
+    source = SOURCES[name]
     folder = data_folder(data_home)
     path = _find(source, folder)
     if path is None:
@@ -220,15 +218,6 @@ def read_file(name: str, data_home: DataHome, verify: bool) -> tuple[Path, bytes
             "to read it as it is."
         )
     return path, content
-
-
-def _source(name: str) -> PublishedFile:
-    if name not in SOURCES:
-        raise ValueError(
-            f"The data sets are {listed(SOURCES)}: got {name!r}."
-            f"{did_you_mean(str(name), SOURCES)}"
-        )
-    return SOURCES[name]
 
 
 def _find(source: PublishedFile, folder: Path) -> Path | None:
@@ -267,7 +256,7 @@ def _download(source: PublishedFile, folder: Path) -> Path:
     reasons = []
     for url in source.urls:
         try:
-            content = download(url, file)
+            content = _from_web(url, file)
         except (OSError, ValueError) as error:
             reasons.append(f"{url}: {error}")
             continue
@@ -281,3 +270,43 @@ def _download(source: PublishedFile, folder: Path) -> Path:
         f"{file} is not in {folder}, and could not be downloaded ("
         f"{'; '.join(reasons)}). {by_hand}"
     )
+
+
+def _from_web(url: str, file: str) -> bytes:
+    """The content of a file at an address, or of the file in a zip archive there."""
+    import pooch
+
+    logger = pooch.get_logger()
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            # The digest is checked by the caller: that of the file, not of an archive.
+            path = pooch.retrieve(
+                url,
+                known_hash=None,
+                fname="download",
+                path=folder,
+                downloader=pooch.HTTPDownloader(timeout=_TIMEOUT),
+            )
+            if zipfile.is_zipfile(path) and not file.endswith(".zip"):
+                return _member(path, file, url)
+            return Path(path).read_bytes()
+    finally:
+        logger.setLevel(level)
+
+
+def _member(path: str, file: str, url: str) -> bytes:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            held = [info for info in archive.infolist() if info.filename == file]
+            if not held:
+                raise ValueError(f"there is no {file} in the archive at {url}")
+            if held[0].file_size > _LARGEST:
+                raise ValueError(
+                    f"{file} in the archive at {url} claims {held[0].file_size} bytes, "
+                    f"more than {_LARGEST}"
+                )
+            return archive.read(held[0])
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"the archive at {url} is damaged: {error}") from error

@@ -1,0 +1,391 @@
+"""Known laws: mixtures of normal ones, and two of them as a simulated experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri
+
+from missratio._base.threads import one_blas_thread
+from missratio._base.typing import FloatArray, IntArray
+from missratio.missingness import Missingness
+
+Rng = np.random.Generator | np.random.RandomState
+
+_LOG_2_PI = float(np.log(2 * np.pi))
+_LOG2_POINTS = 17
+_SEED = 20230425
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class GaussianMixture:
+    """The law p(z) = Σₖ wₖ N(z; μₖ, Σₖ).
+
+    Parameters
+    ----------
+    weights : array-like of shape (k,)
+        Non-negative, of sum one.
+    means : array-like of shape (k, d)
+    covariances : array-like of shape (k, d, d)
+        Symmetric and positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.datasets import GaussianMixture
+    >>> law = GaussianMixture([0.5, 0.5], [[0.0], [4.0]], [[[1.0]], [[1.0]]])
+    >>> law.sample(3, np.random.default_rng(0)).shape
+    (3, 1)
+    >>> law.tail([[1.0], [1.0]], [2.0, 4.0]).round(3)
+    array([0.5 , 0.25])
+    """
+
+    weights: FloatArray
+    means: FloatArray
+    covariances: FloatArray
+
+    def __init__(
+        self, weights: ArrayLike, means: ArrayLike, covariances: ArrayLike
+    ) -> None:
+        given = {"weights": weights, "means": means, "covariances": covariances}
+        for ndim, (name, values) in enumerate(given.items(), 1):
+            value = np.array(values, dtype=np.float64)
+            if value.ndim != ndim or not np.isfinite(value).all():
+                raise ValueError(
+                    f"{name} must be finite and have {ndim} dimension(s): got shape "
+                    f"{value.shape}. For k components in d dimensions the shapes are "
+                    "(k,), (k, d) and (k, d, d)."
+                )
+            value.flags.writeable = False
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        weights, covariances, (k, d) = self.weights, self.covariances, self.means.shape
+        if d == 0 or weights.shape != (k,) or covariances.shape != (k, d, d):
+            raise ValueError(
+                "weights, means and covariances must have shapes (k,), (k, d) and (k, "
+                f"d, d), d above 0: got {weights.shape}, {self.means.shape} and "
+                f"{covariances.shape}."
+            )
+        if (weights < 0).any() or not np.isclose(weights.sum(), 1.0, rtol=0, atol=1e-9):
+            raise ValueError(
+                "weights must be non-negative and have the sum 1: got "
+                f"{weights.tolist()}."
+            )
+        symmetric = np.allclose(covariances, covariances.transpose(0, 2, 1))
+        if not symmetric or (np.linalg.eigvalsh(covariances) <= 0).any():
+            raise ValueError(
+                "covariances must be symmetric and positive definite: got "
+                f"{covariances.tolist()}."
+            )
+
+    @cached_property
+    def _roots(self) -> FloatArray:
+        return np.asarray(np.linalg.cholesky(self.covariances), dtype=np.float64)
+
+    @property
+    def n_features(self) -> int:
+        """The dimension d."""
+        return int(self.means.shape[1])
+
+    @property
+    def mean(self) -> FloatArray:
+        """E Z, of shape (d,)."""
+        return np.asarray(self.weights @ self.means)
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Cov Z, of shape (d, d): within the components, and between their means."""
+        apart = self.means - self.mean
+        between = np.einsum("k,ki,kj->ij", self.weights, apart, apart)
+        within = np.einsum("k,kij->ij", self.weights, self.covariances)
+        return np.asarray(within + between)
+
+    def sample(self, n: int, rng: Rng) -> FloatArray:
+        """Draw independent rows.
+
+        How many come from each component is multinomial; which of the rows do is
+        random too, so that any part of the sample is a sample.
+
+        Parameters
+        ----------
+        n : int
+        rng : numpy Generator or RandomState
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+        """
+        weights, means = self.weights, self.means
+        rows: FloatArray = rng.standard_normal((n, self.n_features))
+        with one_blas_thread(rows.size):
+            if len(weights) == 1:
+                return np.asarray(rows @ self._roots[0].T + means[0])
+            counts = rng.multinomial(n, weights / weights.sum())
+            component = rng.permutation(np.repeat(np.arange(len(weights)), counts))
+            for k, (root, mean) in enumerate(zip(self._roots, means, strict=True)):
+                own = component == k
+                rows[own] = rows[own] @ root.T + mean
+        return rows
+
+    def log_density(self, X: ArrayLike) -> FloatArray:
+        """The logarithm of p at the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        rows = np.asarray(X, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+            raise ValueError(
+                f"X must have shape (n, {self.n_features}): got {rows.shape}."
+            )
+        weights, means = self.weights, self.means
+        terms = []
+        with one_blas_thread(rows.size):
+            for weight, mean, root in zip(weights, means, self._roots, strict=True):
+                if weight > 0:
+                    standard = (rows - mean) @ np.linalg.inv(root).T
+                    volume = np.log(np.diag(root)).sum() + 0.5 * len(mean) * _LOG_2_PI
+                    squares = np.einsum("ij,ij->i", standard, standard)
+                    terms.append(np.log(weight) - volume - 0.5 * squares)
+        return reduce(np.logaddexp, terms)
+
+    def tail(self, direction: ArrayLike, cut: ArrayLike) -> FloatArray:
+        """P(direction·Z > cut), exactly, for any number of half-spaces at once.
+
+        The power, or the error, of a classifier with a linear score. For a direction
+        of zero it is 1 where 0 > cut, else 0.
+
+        Parameters
+        ----------
+        direction : array-like of shape (..., d)
+        cut : array-like of shape (...)
+            Broadcast against the leading dimensions of `direction`; may be infinite.
+
+        Returns
+        -------
+        ndarray of the broadcast shape (...)
+        """
+        along = np.asarray(direction, dtype=np.float64)
+        beyond = np.asarray(cut, dtype=np.float64)
+        if along.ndim == 0 or along.shape[-1] != self.n_features:
+            raise ValueError(
+                f"direction must have shape (..., {self.n_features}): got "
+                f"{along.shape}."
+            )
+        weights, means = self.weights, self.means
+        total = np.zeros(np.broadcast_shapes(along.shape[:-1], beyond.shape))
+        for weight, mean, root in zip(weights, means, self._roots, strict=True):
+            spread = np.sqrt(np.square(along @ root).sum(axis=-1))
+            distance = along @ mean - beyond
+            with np.errstate(divide="ignore", invalid="ignore"):
+                standard = np.where(
+                    spread > 0,
+                    distance / spread,
+                    np.where(distance > 0, np.inf, -np.inf),
+                )
+            total += weight * ndtr(standard)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """Two laws with the ratio r = p₁/p₀, and the missingness of their samples.
+
+    Parameters
+    ----------
+    name : str
+        The experiment's.
+    numerator, denominator : GaussianMixture
+        The laws of class 1, on which the power is measured, and of class 0, whose
+        error is controlled.
+    missingness : mapping from class to Missingness
+        A class left out is complete.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.datasets import simulations
+    >>> simulation = simulations.msd_5dim()
+    >>> simulation.coef
+    array([-0.1, -0.1, -0.1, -0.1, -0.1])
+    >>> X, y = simulation.draw(3, 2, np.random.default_rng(0))
+    >>> X.shape, y
+    ((5, 5), array([1, 1, 1, 0, 0]))
+    >>> round(simulation.oracle_power(0.1), 4)
+    0.1450
+    """
+
+    name: str
+    numerator: GaussianMixture
+    denominator: GaussianMixture
+    missingness: Mapping[int, Missingness]
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return self.numerator.n_features
+
+    def law(self, label: int) -> GaussianMixture:
+        """The law of a class, 1 or 0."""
+        if label not in (0, 1):
+            raise ValueError(f"label must be 1 or 0: got {label!r}.")
+        return self.numerator if label == 1 else self.denominator
+
+    def draw(self, n1: int, n0: int, rng: Rng) -> tuple[FloatArray, IntArray]:
+        """Complete rows with their labels, those of class 1 before those of class 0.
+
+        Parameters
+        ----------
+        n1, n0 : int
+            Rows of class 1 and of class 0.
+        rng : numpy Generator or RandomState
+
+        Returns
+        -------
+        X : ndarray of shape (n1 + n0, d)
+        y : ndarray of shape (n1 + n0,)
+        """
+        rows = [self.numerator.sample(n1, rng), self.denominator.sample(n0, rng)]
+        return np.concatenate(rows), np.repeat([1, 0], [n1, n0])
+
+    def log_ratio(self, X: ArrayLike) -> FloatArray:
+        """The logarithm of p₁/p₀ at the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        if self._linear is not None:
+            coef, intercept = self._linear
+            return np.asarray(X, dtype=np.float64) @ coef + intercept
+        return self.numerator.log_density(X) - self.denominator.log_density(X)
+
+    @property
+    def coef(self) -> FloatArray | None:
+        """θ where the log ratio is intercept + θᵀz; None where it is not linear.
+
+        It is for two normal laws of one covariance Σ: θ = Σ⁻¹(μ₁ − μ₀).
+        """
+        return None if self._linear is None else self._linear[0]
+
+    @property
+    def intercept(self) -> float | None:
+        """The constant of a linear log ratio, −θᵀ(μ₁ + μ₀)/2; None elsewhere."""
+        return None if self._linear is None else self._linear[1]
+
+    @cached_property
+    def _linear(self) -> tuple[FloatArray, float] | None:
+        within = self.numerator.covariances[self.numerator.weights > 0]
+        other = self.denominator.covariances[self.denominator.weights > 0]
+        if len(within) > 1 or not np.array_equal(within, other):
+            return None
+        mean_1, mean_0 = self.numerator.mean, self.denominator.mean
+        coef = np.asarray(np.linalg.solve(within[0], mean_1 - mean_0))
+        coef.flags.writeable = False
+        return coef, float(-0.5 * coef @ (mean_1 + mean_0))
+
+    def ratio_tail(self, cut: ArrayLike, label: int = 1) -> FloatArray:
+        """P(log r(Z) > cut) for Z of a class: the true ratio's power, or its error.
+
+        Exact where the log ratio is linear. Elsewhere from 2¹⁷ points of a scrambled
+        Sobol sequence for each component, the same every time. Over scramblings the
+        standard deviation was at most 8e-5 at a given cut, and 3e-4 for the oracle's
+        power, whose cut is a quantile; 1,000,000 draws have one of up to 5e-4 at a
+        given cut.
+
+        Parameters
+        ----------
+        cut : array-like
+            One or many.
+        label : {1, 0}, default=1
+
+        Returns
+        -------
+        ndarray of the shape of `cut`
+        """
+        law = self.law(label)
+        if self._linear is not None:
+            coef, intercept = self._linear
+            return law.tail(coef, np.asarray(cut) - intercept)
+        values, beyond = self._scores[label]
+        return np.asarray(beyond[np.searchsorted(values, cut, side="right")])
+
+    @cached_property
+    def _scores(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Of class 0 and class 1, sorted log ratios and the mass beyond each."""
+        scores = []
+        for law in (self.denominator, self.numerator):
+            rows, masses = spread_points(law)
+            values = self.log_ratio(rows)
+            order = np.argsort(values)
+            beyond = np.cumsum(masses[order][::-1])[::-1]
+            scores.append((values[order], np.append(beyond / beyond[0], 0.0)))
+        return scores
+
+    def oracle_threshold(self, alpha: float) -> float:
+        """C* with P(log r(Z⁰) > C*) = α, that of the Neyman–Pearson test.
+
+        Parameters
+        ----------
+        alpha : float
+
+        Returns
+        -------
+        float
+            Of the log ratio; exact or nearly so as in `ratio_tail`.
+        """
+        if not 0.0 < alpha < 1.0:
+            raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}.")
+        if self._linear is None:
+            values, beyond = self._scores[0]
+            return float(values[np.argmax(beyond[1:] <= alpha)])
+        coef, intercept = self._linear
+        spread = np.sqrt(coef @ self.denominator.covariance @ coef)
+        return float(intercept + coef @ self.denominator.mean - spread * ndtri(alpha))
+
+    def oracle_power(self, alpha: float) -> float:
+        """The largest power of any test of level α (Neyman and Pearson's lemma).
+
+        Parameters
+        ----------
+        alpha : float
+
+        Returns
+        -------
+        float
+            P(log r(Z¹) > C*), exact or nearly so as in `ratio_tail`.
+        """
+        return float(self.ratio_tail(self.oracle_threshold(alpha), label=1))
+
+
+def spread_points(
+    law: GaussianMixture, log2_points: int = _LOG2_POINTS
+) -> tuple[FloatArray, FloatArray]:
+    """Points that stand for a law, the same every time, and the mass of each."""
+    from scipy.stats.qmc import Sobol
+
+    rows, masses = [], []
+    for weight, mean, root in zip(law.weights, law.means, law._roots, strict=True):
+        if weight > 0:
+            cube = Sobol(law.n_features, rng=_SEED).random_base2(log2_points)
+            # The sequence may hold an exact 0, whose quantile is infinite.
+            inner = np.clip(cube, 2.0**-33, 1 - 2.0**-33)
+            with one_blas_thread(inner.size):
+                rows.append(ndtri(inner) @ root.T + mean)
+            masses.append(np.full(len(cube), weight / len(cube)))
+    return np.concatenate(rows), np.concatenate(masses)

@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from missratio._base.typing import FloatArray, IntArray
-from missratio.classifier import NeymanPearsonClassifier
+from missratio.classifier import NeymanPearsonClassifier, RepeatedRowsWarning
 from missratio.learning import MissingnessWarning, learn_missingness, plan_queries
 from missratio.missingness import (
     LogisticMissingness,
@@ -415,7 +415,10 @@ def run_certificates(
             left = corrupt(complete, phi, rng)
             drawn = Drawn(ratio, complete, left, lossy[malignant], law)
             for calibration, result in zip(CALIBRATIONS, results, strict=True):
-                threshold = calibration.threshold(drawn)
+                with warnings.catch_warnings():
+                    # The law has no more than these tumours: draws from it repeat.
+                    warnings.simplefilter("ignore", RepeatedRowsWarning)
+                    threshold = calibration.threshold(drawn)
                 result[0, repeat, draw] = np.mean(law > threshold)
                 result[1, repeat, draw] = np.mean(benign > threshold)
         tick()

@@ -28,10 +28,9 @@ from missratio.objective import (
     as_divergence_objective,
 )
 from missratio.ratio import _build, _solve
-from missratio.ratio._curvature import Curvature
 from missratio.ratio._problem import RatioProblem, WeightedMean
 from missratio.ratio._solve import solve
-from missratio.solver import Status, _first_order, _pilot
+from missratio.solver import Status, _pilot
 
 
 class Hellinger(Divergence):
@@ -140,30 +139,6 @@ def test_gradient_and_hessian_are_the_numerical_derivatives(
         np.testing.assert_allclose(at.gradient[:, j], slope, rtol=1e-6, atol=1e-7)
         np.testing.assert_allclose(at.hessian[:, j], bend, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(at.hessian, at.hessian.swapaxes(1, 2), atol=1e-12)
-
-
-@pytest.mark.parametrize(("weighted", "penalised"), [(False, False), (True, True)])
-@pytest.mark.parametrize("name", OBJECTIVES)
-def test_products_with_the_hessian_need_no_matrix(name, weighted, penalised):
-    problem = random_problem(OBJECTIVES[name], weighted, True, penalised, n_problems=1)
-    theta = problem.start()
-    theta[:, :2] += 0.05
-    if "identity" in name:
-        theta[:, -1] += 1.0
-    hessian = problem(theta, second_order=True).hessian[0]
-    multiply = Curvature.at(problem, theta[0])
-    found = np.array([multiply(unit) for unit in np.eye(problem.n_parameters)])
-    np.testing.assert_allclose(found, hessian, rtol=1e-10, atol=1e-12)
-
-
-def test_products_leave_out_rows_with_no_part_in_the_hessian():
-    problem = random_problem(OBJECTIVES["KLIEP"], False, True, True, n_problems=1)
-    theta = np.array([40.0, 0.0, 0.0])
-    multiply = Curvature.at(problem, theta)
-    assert multiply.samples[0].n_rows < 10
-    hessian = problem(theta[None], second_order=True).hessian[0]
-    found = np.array([multiply(unit) for unit in np.eye(3)])
-    np.testing.assert_allclose(found, hessian, atol=1e-2 * np.abs(hessian).max())
 
 
 # Three kinds of rows, two indicators: the model is saturated, and the optimum of every
@@ -507,57 +482,15 @@ def test_lbfgs_reaches_its_tolerance_under_a_penalty():
         density_ratio(X1, X0, KLIEP(l2=0.1, solver="lbfgs"))
 
 
-@pytest.mark.parametrize("correlated", [False, True])
-def test_many_columns_at_a_coarse_tolerance_take_no_hessian(monkeypatch, correlated):
-    rng = np.random.default_rng(5)
-    X1, X0 = rng.normal(0.03, 1, (500, 260)), rng.normal(size=(5300, 260))
-    if correlated:
-        X1, X0 = (X + 2.0 * X[:, :1] for X in (X1, X0))
-    exact = density_ratio(X1, X0, KLIEP(solver="newton", l2=0.01))
-    orders = []
-    evaluate = RatioProblem.__call__
-
-    def watched(self, theta, *, second_order):
-        orders.append(second_order)
-        return evaluate(self, theta, second_order=second_order)
-
-    monkeypatch.setattr(RatioProblem, "__call__", watched)
-    coarse = density_ratio(X1, X0, KLIEP(tol=1e-6, l2=0.01))
-    assert coarse.converged_
-    assert len(orders) > 0
-    assert not any(orders)
-    np.testing.assert_allclose(coarse.coef_, exact.coef_, atol=1e-4)
-    # A finer one, as by default, takes Newton's steps.
-    density_ratio(X1, X0, KLIEP(l2=0.01))
-    assert any(orders)
-
-
-@pytest.mark.parametrize(
-    ("name", "n_rows"), [("KLIEP", 500), ("KLIEP", 900), ("JS", 500)]
-)
-def test_many_columns_under_a_weak_penalty_take_newtons_steps(
-    monkeypatch, name, n_rows
-):
+@pytest.mark.parametrize("name", ["KLIEP", "JS"])
+def test_nearly_as_many_columns_as_rows_under_a_weak_penalty_are_solved(name):
     rng = np.random.default_rng(6)
-    X1, X0 = rng.normal(0.1, 1, (600, 300)), rng.normal(size=(n_rows, 300))
+    X1, X0 = rng.normal(0.1, 1, (600, 300)), rng.normal(size=(500, 300))
     X0[:, 1:5] += X0[:, :1]
-    monkeypatch.setattr(_first_order, "LONG_WAY", 20)
-    products = []
-    multiply = Curvature.__call__
-
-    def watched(self, vector):
-        products.append(self.samples[-1].n_rows)
-        return multiply(self, vector)
-
-    monkeypatch.setattr(Curvature, "__call__", watched)
     first = density_ratio(X1, X0, made(name, l2=0.01, solver="lbfgs", tol=1e-6))
-    assert first.converged_
-    assert products
     second = density_ratio(X1, X0, made(name, l2=0.01, solver="newton"))
+    assert first.converged_
     np.testing.assert_allclose(first.coef_, second.coef_, atol=1e-3)
-    if name == "KLIEP":
-        # Few rows carry the weight, and only those are multiplied.
-        assert products[-1] < 0.7 * n_rows
 
 
 def test_lbfgs_is_not_misled_by_features_of_no_spread():

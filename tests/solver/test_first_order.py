@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_spd_matrix
 
-from missratio.solver import Evaluation, Status, _first_order, lbfgs, newton
+from missratio.solver import Evaluation, Status, lbfgs, newton
 
 
 def log_sum(matrix, target, proof=lambda theta: False):
@@ -85,50 +85,3 @@ def test_a_factor_of_the_hessian_makes_up_for_correlated_parameters():
     assert plain.status[0] == factored.status[0] == Status.CONVERGED
     np.testing.assert_allclose(factored.theta[0], target, atol=1e-4)
     assert 2 * factored.n_iter[0] < plain.n_iter[0]
-
-
-@pytest.mark.parametrize("noise", [0.0, 1e-7, 1e-3])
-def test_a_coarse_function_shows_the_way_and_the_fine_one_decides(curved, noise):
-    matrix, target = curved
-    fine, rng = log_sum(matrix, target), np.random.default_rng(1)
-    calls = []
-
-    def coarse(theta, *, second_order):
-        calls.append(theta)
-        exact = fine(theta, second_order=second_order)
-        wrong = exact.gradient + noise * rng.normal(size=exact.gradient.shape)
-        return Evaluation(exact.value, wrong, exact.hessian, exact.no_optimum)
-
-    solution = lbfgs(fine, np.zeros((1, 4)), scale=np.ones(4), coarse=coarse)
-    assert calls
-    assert solution.status[0] == Status.CONVERGED
-    np.testing.assert_allclose(solution.theta[0], target, atol=1e-5)
-
-
-def long_way(curved, monkeypatch, multiplied):
-    monkeypatch.setattr(_first_order, "LONG_WAY", 1)
-    monkeypatch.setattr(_first_order, "SERVED_TOL", 0.5)
-    fine, places = log_sum(*curved), []
-
-    def hessian_at(theta):
-        places.append(theta)
-        matrix = fine(theta[None], second_order=True).hessian[0]
-        return lambda vector: multiplied(matrix, vector)
-
-    solution = lbfgs(
-        fine, np.zeros((1, 4)), scale=np.ones(4), coarse=fine, hessian_at=hessian_at
-    )
-    assert places
-    assert solution.status[0] == Status.CONVERGED
-    np.testing.assert_allclose(solution.theta[0], curved[1], atol=1e-6)
-    return solution
-
-
-def test_after_a_long_way_newtons_steps_take_over(curved, monkeypatch):
-    long_way(curved, monkeypatch, lambda matrix, vector: matrix @ vector)
-
-
-def test_where_newtons_steps_fail_lbfgs_goes_on(curved, monkeypatch):
-    # Products that are far too small make steps far too long.
-    with np.errstate(over="ignore"):
-        long_way(curved, monkeypatch, lambda matrix, vector: 1e-12 * vector)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
-from missratio.engine import RowSample, Sample
-from missratio.ratio._curvature import Curvature
-from missratio.ratio._penalty_path import solve_along_penalties
+from missratio.engine import Sample
 from missratio.ratio._problem import RatioProblem
 from missratio.ratio._recession import far_out
 from missratio.solver import (
@@ -28,29 +25,14 @@ from missratio.solver import (
 
 # Above this many parameters a Hessian costs more than it saves.
 NEWTON_PARAMETERS = 500
-# And above this many where the tolerance is one that L-BFGS reaches, and rows are many
-# for each parameter and in memory: half the time at 500.
-GRADIENT_PARAMETERS = 250
-GRADIENT_ROWS = 20
-GRADIENT_TOL = 1e-6
-# With fewer rows for each parameter than these, and a penalty, Newton's steps under
-# falling penalties take two thirds of the time or less.
-FEW_ROWS = 2
 # Up to this many one Hessian at the end is worth knowing that there is an optimum.
 CONFIRMED_PARAMETERS = 1000
 NEWTON_TOL = 1e-8
-# L-BFGS scales features by their spread over so many rows.
+# L-BFGS scales features by their spread over so many rows, or by a covariance from so
+# many for each feature, where more than this part of their correlations isn't noise.
 SCALE_ROWS = 2000
-# Whether they are correlated is seen in about so many columns: where more than this
-# part of their correlations' squares isn't noise.
-SCALE_COLUMNS = 200
-CORRELATED = 0.5
-# A covariance is estimated from so many rows for each feature.
 COVARIANCE_ROWS = 5
-COVARIANCE_PARTS = 16
-# Rows of up to so many numbers are copied in single precision for L-BFGS's first steps.
-COPIED_ELEMENTS = 100_000_000
-SINGLE_PRECISION = float(np.finfo(np.float32).eps)
+CORRELATED = 0.5
 # Small problems are solved together up to this many numbers, which fit the cache.
 CHUNK_ELEMENTS = 262_144
 
@@ -69,22 +51,20 @@ def solve(
     ----------
     problem : RatioProblem
     solver : {"auto", "newton", "lbfgs"}
-        "auto" takes Newton's method up to 500 parameters, or 250 where tol is 1e-6 or
-        more and rows are many. With an L1 penalty it is the proximal Newton method,
-        whichever is chosen.
+        "auto" takes Newton's method up to 500 parameters, and L-BFGS above. With an L1
+        penalty it is the proximal Newton method, whichever is chosen.
     tol, max_iter
         As for the solvers.
     start : ndarray of shape (n_problems, n_parameters), optional
         Where to begin.
     """
-    by_size = solver == "auto" and problem.n_parameters > NEWTON_PARAMETERS
     one, length = _solve_newton, problem.n_problems
     if problem.l1 is not None:
         one, length = _solve_proximal, 1
-    elif solver == "lbfgs" or by_size:
+    elif solver == "lbfgs" or (
+        solver == "auto" and problem.n_parameters > NEWTON_PARAMETERS
+    ):
         one, length = _solve_first_order, 1
-    elif solver == "auto" and _gradients_do(problem, tol):
-        one, length = _solve_either, 1
     elif isinstance(problem.denominator, Sample):
         per_problem = problem.denominator.size // problem.n_problems
         length = max(1, CHUNK_ELEMENTS // max(per_problem, 1))
@@ -98,18 +78,6 @@ def solve(
             return one(problem.problems(which), begin, tol=tol, max_iter=max_iter)
 
         return Solution.concatenate(share(part, chunks, threads))
-
-
-def _gradients_do(problem: RatioProblem, tol: float) -> bool:
-    """Whether L-BFGS is likely to end sooner than Newton's method."""
-    return (
-        tol >= GRADIENT_TOL
-        and problem.n_parameters > GRADIENT_PARAMETERS
-        and problem.n_problems == 1
-        and isinstance(problem.denominator, Sample | RowSample)
-        and not problem.rereads
-        and problem.n_rows >= GRADIENT_ROWS * problem.n_parameters
-    )
 
 
 def _solve_newton(
@@ -131,36 +99,18 @@ def _solve_proximal(
 def _solve_first_order(
     problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
 ) -> Solution:
-    """L-BFGS on features scaled by what some denominator rows show of them."""
-    coarse = problem.thinned(1) if _is_copied(problem) else None
+    """L-BFGS on features scaled by what some denominator rows show of them.
+
+    Where it ends short of an optimum that a penalty vouches for, Newton's method goes
+    on: it takes a weak one with nearly as many parameters as rows.
+    """
     start = problem.start() if begin is None else begin
-    few_rows = problem.n_rows < FEW_ROWS * problem.n_parameters
-    if coarse is not None and problem.bounded and few_rows:
-        solution = solve_along_penalties(
-            problem,
-            coarse,
-            start,
-            _spread_scale(coarse)[0],
-            tol=max(tol, GRADIENT_TOL),
-            max_iter=max_iter,
-        )
-        if solution.status[0] == Status.CONVERGED:
-            return solution
-        start = solution.theta
-    scale = _scale(coarse or problem)
-    hessian_at = None
-    if coarse is not None and problem.bounded:
-        # Without a penalty a long way may have no end, and its Hessian no inverse.
-        hessian_at = partial(Curvature.at, coarse)
     solution = lbfgs(
-        problem,
-        start,
-        scale=scale,
-        coarse=coarse,
-        hessian_at=hessian_at,
-        tol=tol,
-        max_iter=10 * max_iter,
+        problem, start, scale=_scale(problem), tol=tol, max_iter=10 * max_iter
     )
+    unsolved = solution.status[0] in (Status.STALLED, Status.OUT_OF_ITERATIONS)
+    if unsolved and problem.bounded:
+        return _solve_newton(problem, solution.theta, tol=tol, max_iter=max_iter)
     if problem.n_parameters > CONFIRMED_PARAMETERS:
         return solution
     checked = problem.confirmed(solution)
@@ -170,68 +120,26 @@ def _solve_first_order(
     return _confirmed(problem, solution, max_iter)
 
 
-def _is_copied(problem: RatioProblem) -> bool:
-    """Whether first steps are taken on a copy of all rows in single precision."""
-    sample = problem.denominator
-    return (
-        problem.n_parameters > GRADIENT_PARAMETERS
-        and isinstance(sample, Sample | RowSample)
-        and not problem.rereads
-        and sample.precision < SINGLE_PRECISION
-        and sample.size <= COPIED_ELEMENTS
-    )
-
-
-def _solve_either(
-    problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
-) -> Solution:
-    """L-BFGS, and Newton's method from where it ends if that isn't the optimum."""
-    solution = _solve_first_order(problem, begin, tol=tol, max_iter=max_iter)
-    if solution.status[0] not in (Status.STALLED, Status.OUT_OF_ITERATIONS):
-        return solution
-    return _solve_newton(problem, solution.theta, tol=tol, max_iter=max_iter)
-
-
 def _scale(problem: RatioProblem) -> FloatArray:
     """What L-BFGS is preconditioned by: the features' spread, or their covariance.
 
     The covariance where features are correlated: 1,000 of them with correlations of 0.9
     then take a fifth of the passes. Where they aren't it wouldn't pay.
     """
-    scale, rows, all_visible = _spread_scale(problem)
-    few = rows[:, :: 1 + rows.shape[1] // SCALE_COLUMNS]
-    if not all_visible or few.shape[1] < 2:
-        return scale
-    if correlation_kept(np.cov(few.T), len(few)) < CORRELATED:
-        return scale
-    return _covariance_root(problem, scale)
-
-
-def _spread_scale(problem: RatioProblem) -> tuple[FloatArray, FloatArray, bool]:
-    """1/sd of each feature, the rows it is seen in, and whether all features vary."""
     rows = _some_rows(problem, SCALE_ROWS)
     spread = rows.std(axis=0, dtype=np.float64)
     visible = spread > 1e-8 * np.abs(rows).max(axis=0)
     scale = np.ones(problem.n_parameters)
     scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
-    return scale, rows, bool(visible.all())
-
-
-def _covariance_root(problem: RatioProblem, scale: FloatArray) -> FloatArray:
-    """L with LLᵀ the features' covariance, shrunk and penalised; threads share it."""
+    few = rows[:, :: 1 + rows.shape[1] // 200]
+    if not visible.all() or few.shape[1] < 2:
+        return scale
+    if correlation_kept(np.cov(few.T), len(few)) < CORRELATED:
+        return scale
+    # L with LLᵀ the features' covariance, shrunk and penalised.
     rows = _some_rows(problem, COVARIANCE_ROWS * len(scale))
-    rows = rows - rows.mean(axis=0)
     hessian, n_features = np.diag(scale**-2.0), rows.shape[1]
-    width = -(-n_features // COVARIANCE_PARTS)
-
-    def below(left: int) -> None:
-        own = slice(left, min(left + width, n_features))
-        product = rows[:, left:].T @ rows[:, own] / len(rows)
-        hessian[left:n_features, own] = product
-        hessian[own, left:n_features] = product.T
-
-    with one_blas_thread(rows.size) as threads:
-        share(below, range(0, n_features, width), threads)
+    hessian[:n_features, :n_features] = np.cov(rows.T, bias=True)
     hessian = shrunk(hessian[None], len(rows))[0]
     if problem.l2 is not None:
         pull = problem.l2[0]
@@ -239,7 +147,7 @@ def _covariance_root(problem: RatioProblem, scale: FloatArray) -> FloatArray:
     try:
         return np.asarray(cholesky(hessian, lower=True))
     except LinAlgError:
-        return np.diag(1.0 / scale)
+        return scale
 
 
 def _some_rows(problem: RatioProblem, n_rows: int) -> FloatArray:

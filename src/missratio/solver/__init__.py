@@ -16,7 +16,6 @@ from missratio.solver._quadratic import (
     quadratic_program,
 )
 from missratio.solver._result import Evaluation, Solution, Status
-from missratio.solver._truncated import truncated_newton
 
 __all__ = [
     "Evaluation",
@@ -35,5 +34,4 @@ __all__ = [
     "proximal_newton",
     "quadratic_program",
     "shrunk",
-    "truncated_newton",
 ]

@@ -25,8 +25,8 @@ from threadpoolctl import threadpool_limits
 
 import uninstalled  # noqa: F401  isort: skip
 import missratio as mr
-from missratio.rows._cluster import of_collection
-from missratio.rows._labelled import LabelledBlock
+from missratio.rows.cluster import of_collection
+from missratio.rows.labelled import LabelledBlock
 
 N_ROWS, N_COLUMNS, N_FILES = 20_000_000, 20, 20
 PARTITIONS, PASSES = 1000, 5

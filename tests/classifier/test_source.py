@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 import missratio as mr
 from missratio import engine
 from missratio.classifier import _streamed as split
-from missratio.ratio import _build
-from missratio.rows import _parquet, _streamed
+from missratio.ratio import fit
+from missratio.rows import parquet, streamed
 
 pd = optional("pandas")
 
@@ -20,10 +20,10 @@ NAMES = ["a", "b"]
 
 @pytest.fixture(autouse=True)
 def blockwise(monkeypatch):
-    for module in (engine, _build):
+    for module in (engine, fit):
         monkeypatch.setattr(module, "HELD_ELEMENTS", 100)
-    monkeypatch.setattr(_streamed, "DRAWN_NUMBERS", 2000)
-    monkeypatch.setattr(_parquet, "BATCH_NUMBERS", 800)
+    monkeypatch.setattr(streamed, "DRAWN_NUMBERS", 2000)
+    monkeypatch.setattr(parquet, "BATCH_NUMBERS", 800)
 
 
 def labelled(rng, n_rows):

@@ -11,8 +11,8 @@ from missratio import (
     StepMissingness,
     corrupt,
 )
-from missratio.ratio._adjusted import adjust
-from missratio.ratio._build import weighted_means
+from missratio.ratio.adjusted import adjust
+from missratio.ratio.fit import weighted_means
 from missratio.rows import ClassRows, MemorySource, as_weighing, only_columns
 
 PHI = FunctionMissingness(lambda z: 0.7 * (z > 0.2), rowwise=False, maximum=0.7)

@@ -20,11 +20,17 @@ from missratio import (
     density_ratio,
 )
 from missratio.exceptions import FlatRatioWarning
-from missratio.ratio._bumps import Bumps, NarrowingBumps, gaussian, squaring_grid
-from missratio.ratio._complete import TwoTables, WeightedTable
-from missratio.ratio._kernel_likelihood import LogLikelihood
-from missratio.ratio._kernel_matching import MeanMatching
-from missratio.ratio._kernel_methods import BumpRows, LeastSquares
+from missratio.ratio.complete import TwoTables, WeightedTable
+from missratio.ratio.kernel import (
+    BumpRows,
+    Bumps,
+    LeastSquares,
+    LogLikelihood,
+    MeanMatching,
+    NarrowingBumps,
+    gaussian,
+    squaring_grid,
+)
 
 METHODS = ["ulsif", "rulsif", "kliep", "kmm"]
 QUICK = [m for m in METHODS if m != "kmm"]

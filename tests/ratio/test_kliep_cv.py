@@ -20,7 +20,7 @@ from missratio import (
 )
 from missratio.basis import ColumnwiseBasis
 from missratio.exceptions import WeightConcentrationWarning
-from missratio.ratio._kliep_cv import fold_numbers
+from missratio.ratio.cv import fold_numbers
 from missratio.rows import ClassRows, MemorySource, as_weighing
 
 ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])

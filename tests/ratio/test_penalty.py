@@ -19,9 +19,8 @@ from missratio import (
     fit_batch,
 )
 from missratio.exceptions import NoFiniteOptimumWarning
-from missratio.ratio._adjusted import adjust
-from missratio.ratio._build import weighted_means
-from missratio.ratio._penalty import mean_covariance
+from missratio.ratio.adjusted import adjust
+from missratio.ratio.fit import mean_covariance, weighted_means
 from missratio.rows import ClassRows, MemorySource, as_weighing, only_columns
 from missratio.weights import inverse_probability_weights
 

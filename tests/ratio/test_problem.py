@@ -27,10 +27,11 @@ from missratio.objective import (
     Term,
     as_divergence_objective,
 )
-from missratio.ratio import _build, _solve
-from missratio.ratio._problem import RatioProblem, WeightedMean
-from missratio.ratio._solve import solve
-from missratio.solver import Status, _pilot
+from missratio.ratio import fit
+from missratio.ratio import solve as solving
+from missratio.ratio.problem import RatioProblem, WeightedMean
+from missratio.ratio.solve import solve
+from missratio.solver import Status, pilot
 
 
 class Hellinger(Divergence):
@@ -223,7 +224,7 @@ def test_frozen_hessians_and_a_pilot_change_nothing(name, monkeypatch):
     rng = np.random.default_rng(0)
     X1, X0 = rng.normal(0.2, 1, (60_000, 5)), rng.gamma(4.0, 0.5, (60_000, 5)) - 2.0
     quick = density_ratio(X1, X0, ESTIMATORS[name])
-    monkeypatch.setattr(_pilot, "PILOT_ROWS", 10**9)
+    monkeypatch.setattr(pilot, "PILOT_ROWS", 10**9)
     plain = density_ratio(X1, X0, ESTIMATORS[name])
     assert quick.converged_
     assert plain.converged_
@@ -240,7 +241,7 @@ def test_a_pilot_for_many_features_changes_nothing(l2, unit, monkeypatch):
     X0[:, 0] *= unit
     estimator = KLIEP(l2=l2)
     quick = density_ratio(X1, X0, estimator)
-    monkeypatch.setattr(_pilot, "PILOT_ROWS", 10**9)
+    monkeypatch.setattr(pilot, "PILOT_ROWS", 10**9)
     plain = density_ratio(X1, X0, estimator)
     assert quick.converged_
     assert plain.converged_
@@ -355,7 +356,7 @@ def test_what_a_sketch_does_not_see_is_found_all_the_same():
 def test_single_precision_holds_in_place_about_zero_and_far_from_it(
     offset, monkeypatch
 ):
-    monkeypatch.setattr(_build, "HELD_ELEMENTS", 0)
+    monkeypatch.setattr(fit, "HELD_ELEMENTS", 0)
     rng = np.random.default_rng(0)
     X = rng.normal(offset, 1, (2, 20_000, 4)).astype(np.float32)
     X[0] += np.float32(0.3)
@@ -657,7 +658,7 @@ def test_solving_in_chunks_equals_solving_one_by_one(monkeypatch):
         return RatioProblem(KLIEPObjective(), numerator, denominator, np.zeros((7, 2)))
 
     together = solve(batch(), tol=1e-8, max_iter=100)
-    monkeypatch.setattr(_solve, "CHUNK_ELEMENTS", 300)
+    monkeypatch.setattr(solving, "CHUNK_ELEMENTS", 300)
     chunks = solve(batch(), tol=1e-8, max_iter=100)
     assert (chunks.status == Status.CONVERGED).all()
     np.testing.assert_allclose(chunks.theta, together.theta, atol=1e-9)

@@ -13,8 +13,8 @@ from missratio import (
     density_ratio,
 )
 from missratio.exceptions import FlatRatioWarning
-from missratio.ratio._complete import TwoTables, WeightedTable
-from missratio.ratio._subspace import differing_directions
+from missratio.ratio.complete import TwoTables, WeightedTable
+from missratio.ratio.subspace import differing_directions
 
 SMALL = KernelRatio(centers=30, sigma_grid=3, l2_grid=4, random_state=0)
 

@@ -9,9 +9,10 @@ import pytest
 
 import missratio as mr
 from missratio import engine
-from missratio.ratio import _build
-from missratio.rows import LabelledBlock, _cluster, _streamed
-from missratio.rows._cluster import ClusterSource, held, of_collection
+from missratio.ratio import fit
+from missratio.rows import LabelledBlock, streamed
+from missratio.rows import cluster as cluster_rows
+from missratio.rows.cluster import ClusterSource, held, of_collection
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -33,9 +34,9 @@ def cluster():
 @pytest.fixture
 def blockwise(monkeypatch):
     """Let tables of this size be read block by block, and few rows be drawn."""
-    for module in (engine, _build):
+    for module in (engine, fit):
         monkeypatch.setattr(module, "HELD_ELEMENTS", 100)
-    monkeypatch.setattr(_streamed, "DRAWN_NUMBERS", 6000)
+    monkeypatch.setattr(streamed, "DRAWN_NUMBERS", 6000)
 
 
 def labelled(n_rows=6000):
@@ -192,7 +193,7 @@ def test_a_cluster_that_is_closed_says_so(tmp_path):
         with pytest.raises(RuntimeError, match="client or the cluster was closed"):
             mr.KLIEP().fit(source)
     with pytest.raises(TypeError, match=r"must be a distributed\.Client, got None"):
-        _cluster.held(None, [])
+        cluster_rows.held(None, [])
 
 
 def test_empty_partitions_have_predictions_of_the_same_type(cluster):
@@ -273,16 +274,18 @@ def test_rows_that_are_lost_for_good_are_a_clear_error(cluster):
 @pytest.mark.parametrize("n_workers", [1, 2, 3, 7])
 def test_groups_have_the_same_digits_whichever_worker_holds_their_parts(n_workers):
     rng = np.random.default_rng(n_workers)
-    values = 10.0 ** rng.uniform(-8, 8, 3 * _cluster.GROUP + 5)
+    values = 10.0 ** rng.uniform(-8, 8, 3 * cluster_rows.GROUP + 5)
     parts = [LabelledBlock(v.reshape(1, 1), np.zeros(1), 0, "") for v in values]
     held = rng.integers(0, n_workers, len(parts))
     found = []
     for worker in range(n_workers):
         own = [(i, part) for i, part in enumerate(parts) if held[i] == worker]
-        found += _cluster._fold_parts(_first, sum, len(parts), own)
-    alone = _cluster._fold_parts(_first, sum, len(parts), list(enumerate(parts)))
+        found += cluster_rows._fold_parts(_first, sum, len(parts), own)
+    alone = cluster_rows._fold_parts(_first, sum, len(parts), list(enumerate(parts)))
     assert len(alone) == 4
-    assert sum(_cluster._by_group(sum, found)) == sum(_cluster._by_group(sum, alone))
+    assert sum(cluster_rows._by_group(sum, found)) == sum(
+        cluster_rows._by_group(sum, alone)
+    )
 
 
 def _first(block):

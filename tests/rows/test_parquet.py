@@ -13,8 +13,8 @@ import missratio as mr
 from missratio import engine
 from missratio.basis import PolynomialBasis
 from missratio.exceptions import UnreadableFileError
-from missratio.ratio import _build
-from missratio.rows import _parquet, _streamed
+from missratio.ratio import fit
+from missratio.rows import parquet, streamed
 
 N_COLUMNS = 4
 NAMES = [f"x{j}" for j in range(N_COLUMNS)]
@@ -23,10 +23,10 @@ NAMES = [f"x{j}" for j in range(N_COLUMNS)]
 @pytest.fixture
 def blockwise(monkeypatch):
     """Let tables of this size be read block by block, and few rows be drawn."""
-    for module in (engine, _build):
+    for module in (engine, fit):
         monkeypatch.setattr(module, "HELD_ELEMENTS", 100)
-    monkeypatch.setattr(_streamed, "DRAWN_NUMBERS", 8000)
-    monkeypatch.setattr(_parquet, "BATCH_NUMBERS", 2000)
+    monkeypatch.setattr(streamed, "DRAWN_NUMBERS", 8000)
+    monkeypatch.setattr(parquet, "BATCH_NUMBERS", 2000)
 
 
 def labelled(seed=0, n_rows=6000):
@@ -335,7 +335,7 @@ class TestErrors:
             if change != "gone":
                 pq.write_table(table, path, row_group_size=100)
 
-        whole = _parquet.ParquetSource.fold
+        whole = parquet.ParquetSource.fold
 
         def fold(self, work, merge):
             found = whole(self, work, merge)
@@ -344,7 +344,7 @@ class TestErrors:
                 alter()
             return found
 
-        monkeypatch.setattr(_parquet.ParquetSource, "fold", fold)
+        monkeypatch.setattr(parquet.ParquetSource, "fold", fold)
         if not passes:
             alter()
         said = "can't be read" if change == "gone" else "written again"

@@ -14,7 +14,7 @@ from missratio import (
     corrupt,
     density_ratio,
 )
-from missratio.ratio import _build
+from missratio.ratio import fit
 from missratio.rows import ClassRows, MemorySource, as_weighing, weighted_sums
 from missratio.weights import inverse_probability_weights
 
@@ -95,7 +95,7 @@ def test_single_precision_gives_the_coefficients_of_double(
         X1 = corrupt(X1.astype(np.float64), phi[1], seed).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
         if not held:
-            patch.setattr(_build, "HELD_ELEMENTS", 0)
+            patch.setattr(fit, "HELD_ELEMENTS", 0)
         single = density_ratio(X1, X0, estimator, missingness=phi)
         double = density_ratio(
             X1.astype(np.float64), X0.astype(np.float64), estimator, missingness=phi

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
-from missratio.solver import _pilot
+from missratio.solver import pilot
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def both_ways(monkeypatch):
     def fit(estimator, X, y):
         quick = estimator.fit(X, y).coef_.copy()
         with monkeypatch.context() as patch:
-            patch.setattr(_pilot, "PILOT_ROWS", 10**9)
+            patch.setattr(pilot, "PILOT_ROWS", 10**9)
             return quick, estimator.fit(X, y).coef_
 
     return fit

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from missratio.solver import Evaluation, Status, newton, proximal_newton
-from missratio.solver._proximal import minimise_quadratic, shortest_subgradient
+from missratio.solver.proximal import minimise_quadratic, shortest_subgradient
 
 
 def quadratic(matrix, target):

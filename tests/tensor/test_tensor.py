@@ -9,11 +9,10 @@ import pytest
 
 import missratio as mr
 from missratio.missingness import Block, BlockMissingness
-from missratio.ratio import _streamed
+from missratio.ratio import fit
 from missratio.rows import ModelWeighing
-from missratio.tensor import _arrays
-from missratio.tensor._sample import _exponential_curvature
-from missratio.tensor._source import device_weights
+from missratio.tensor import arrays
+from missratio.tensor.rows import _exponential_curvature, device_weights
 
 torch = pytest.importorskip("torch")
 N_COLUMNS = 5
@@ -24,10 +23,10 @@ def as_device(monkeypatch):
     """Take tensors of the CPU for those of a device."""
 
     def taken(X):
-        return X if _arrays.is_tensor(X) else None
+        return X if arrays.is_tensor(X) else None
 
-    monkeypatch.setattr(_streamed, "on_device", taken)
-    monkeypatch.setattr("missratio.ratio._joint.on_device", taken)
+    monkeypatch.setattr(fit, "on_device", taken)
+    monkeypatch.setattr("missratio.ratio.fit.on_device", taken)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -259,20 +258,20 @@ def test_a_device_s_memory_says_how_many_rows_fit(monkeypatch):
         def element_size(self):
             return 4
 
-    monkeypatch.setattr(_arrays, "on_device", lambda X: X)
+    monkeypatch.setattr(arrays, "on_device", lambda X: X)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (0, 80_000))
     with (
         pytest.raises(MemoryError, match=r"cuda:0 .* about 2000 rows fit.*scan_parq"),
-        _arrays.within_memory(Tensor()),
+        arrays.within_memory(Tensor()),
     ):
         raise torch.OutOfMemoryError
-    with pytest.raises(KeyError), _arrays.within_memory(Tensor()):
+    with pytest.raises(KeyError), arrays.within_memory(Tensor()):
         raise KeyError
 
 
 KERNEL = """
 import numpy as np, torch
-from missratio.tensor._fused import tilted_sums
+from missratio.tensor.fused import tilted_sums
 
 generator = torch.Generator().manual_seed(0)
 for n_rows, n_columns, dtype, within in (

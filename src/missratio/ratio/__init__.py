@@ -1,25 +1,22 @@
 """Density-ratio estimators: missingness × basis × objective × solver, composed."""
 
 from missratio.exceptions import NoFiniteOptimumWarning
-from missratio.ratio._base import (
+from missratio.ratio.base import (
     BaseRatio,
+    MissingnessParameter,
     check_choice,
     check_no_infinity,
     two_classes,
 )
-from missratio.ratio._batch import BatchFit, fit_batch
-from missratio.ratio._bumps import Bumps, gaussian
-from missratio.ratio._checks import check_columns, stack_samples
-from missratio.ratio._classifier_ratio import ClassifierRatio, weight_parameter
-from missratio.ratio._complete import TwoTables, WeightedTable
-from missratio.ratio._joint import JointRatio
-from missratio.ratio._kernel_ratio import KernelName, KernelRatio
-from missratio.ratio._kliep import KLIEP
-from missratio.ratio._kliep_cv import KLIEPCV
-from missratio.ratio._l1_path import L1Path, l1_path
-from missratio.ratio._naive_bayes import NaiveBayesRatio
-from missratio.ratio._objective_ratio import FDivergenceRatio, ObjectiveRatio
-from missratio.ratio._optimum import (
+from missratio.ratio.batch import BatchFit, fit_batch
+from missratio.ratio.complete import (
+    ClassifierRatio,
+    TwoTables,
+    WeightedTable,
+    weight_parameter,
+)
+from missratio.ratio.cv import KLIEPCV, L1Path, l1_path
+from missratio.ratio.factors import (
     Factor,
     Optimum,
     basis_features,
@@ -28,10 +25,12 @@ from missratio.ratio._optimum import (
     missingness_of,
     optimum,
 )
-from missratio.ratio._problem import RatioProblem, WeightedMean
-from missratio.ratio._reading import MissingnessParameter
-from missratio.ratio._subspace import SubspaceRatio
-from missratio.ratio._two_samples import density_ratio
+from missratio.ratio.fit import JointRatio, check_columns, stack_samples
+from missratio.ratio.kernel import Bumps, KernelName, KernelRatio, gaussian
+from missratio.ratio.kliep import KLIEP, FDivergenceRatio, ObjectiveRatio, density_ratio
+from missratio.ratio.naive_bayes import NaiveBayesRatio
+from missratio.ratio.problem import RatioProblem, WeightedMean
+from missratio.ratio.subspace import SubspaceRatio
 
 __all__ = [
     "KLIEP",

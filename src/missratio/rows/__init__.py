@@ -1,29 +1,36 @@
 """Where rows come from, and what they weigh."""
 
-from missratio.rows._class import ClassRows, Normalization
-from missratio.rows._cluster import of_files
-from missratio.rows._contradiction import warn_if_contradicted
-from missratio.rows._found import effective_size, single_sums, warn_of_concentration
-from missratio.rows._labelled import (
+from missratio.rows.classes import (
+    ClassRows,
+    Normalization,
+    effective_size,
+    single_sums,
+    warn_if_contradicted,
+    warn_of_concentration,
+)
+from missratio.rows.cluster import of_files
+from missratio.rows.labelled import (
     LabelledBlock,
     LabelledSource,
     as_source,
+    by_partition,
     check_label_types,
     refuse_source,
 )
-from missratio.rows._merging import merge_sums
-from missratio.rows._parquet import ParquetSource, scan_parquet
-from missratio.rows._partitions import by_partition
-from missratio.rows._refusals import weighed_twice
-from missratio.rows._source import (
+from missratio.rows.parquet import ParquetSource, scan_parquet
+from missratio.rows.source import (
     MemorySource,
     RowBlock,
     Source,
+    WeightCheck,
+    WeightSums,
     block_count,
+    merge_sums,
+    weighed_twice,
+    weighted_sums,
 )
-from missratio.rows._streamed import PartlyDrawn, class_rows, survey, with_features
-from missratio.rows._summary import WeightCheck, WeightSums, weighted_sums
-from missratio.rows._weighing import (
+from missratio.rows.streamed import PartlyDrawn, class_rows, survey, with_features
+from missratio.rows.weighing import (
     ClassModel,
     KnownWeights,
     ModelWeighing,

@@ -1,21 +1,21 @@
 """Solvers: they minimise functions and know no statistics."""
 
-from missratio.solver._first_order import lbfgs
-from missratio.solver._large import frozen_newton
-from missratio.solver._mixture import MixtureSolution, mixture_proportions
-from missratio.solver._newton import newton, newton_direction
-from missratio.solver._pilot import (
+from missratio.solver.first_order import lbfgs
+from missratio.solver.pilot import (
     correlation_kept,
     minimise,
     minimise_with_l1,
     shrunk,
 )
-from missratio.solver._proximal import proximal_newton
-from missratio.solver._quadratic import (
+from missratio.solver.proximal import proximal_newton
+from missratio.solver.result import Evaluation, Solution, Status
+from missratio.solver.second_order import frozen_newton, newton, newton_direction
+from missratio.solver.simplex import (
+    MixtureSolution,
     least_on_simplex,
+    mixture_proportions,
     quadratic_program,
 )
-from missratio.solver._result import Evaluation, Solution, Status
 
 __all__ = [
     "Evaluation",

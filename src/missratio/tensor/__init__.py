@@ -3,7 +3,7 @@
 Nothing here imports PyTorch or Triton before a tensor comes.
 """
 
-from missratio.tensor._arrays import (
+from missratio.tensor.arrays import (
     as_numpy,
     check_rows,
     is_tensor,
@@ -12,8 +12,12 @@ from missratio.tensor._arrays import (
     on_host,
     within_memory,
 )
-from missratio.tensor._sample import TensorSample
-from missratio.tensor._source import TensorSource, labelled_tensor, tensor_classes
+from missratio.tensor.rows import (
+    TensorSample,
+    TensorSource,
+    labelled_tensor,
+    tensor_classes,
+)
 
 __all__ = [
     "TensorSample",

@@ -1,0 +1,459 @@
+"""KLIEP's penalties chosen by cross-validation, and the path of the L1 penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils import check_random_state, check_scalar
+
+from missratio._base.callbacks import CallbackSupportMixin, told
+from missratio._base.threads import one_blas_thread
+from missratio._base.typing import FloatArray, IntArray
+from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
+from missratio.ratio.base import MissingnessParameter, SolverName, given
+from missratio.ratio.fit import (
+    Backend,
+    Fallback,
+    JointProblem,
+    JointRatio,
+    PenaltyUnits,
+    PenaltyWeights,
+    Strength,
+    check_parameters,
+)
+from missratio.ratio.kliep import KLIEP
+from missratio.rows import ClassRows, Normalization
+from missratio.solver import Status
+
+# A fold's fits are compared, not kept: what this leaves is far below what folds differ
+# by.
+PATH_TOL = 1e-3
+# Ridge strengths tried by default, beside that which curves as much as the rows do.
+L2_SPAN = (10.0, 1e-3)
+# L1 strengths tried by default, beside the least that leaves nothing but zeros.
+L1_SPAN = (1.0, 1e-3)
+
+Classes = tuple[ClassRows, ClassRows]
+
+
+class KLIEPCV(CallbackSupportMixin, JointRatio):
+    """KLIEP whose penalties are chosen by weighted cross-validation.
+
+    For every strength on a grid the ratio is fitted to all folds but one and scored
+    on that one by Ê[log r̂(Z¹)] − Ê[r̂(Z⁰)] + 1, with the weights for missing values
+    included and each basis feature's numerator mean taken over all rows in which it is
+    observed. In expectation this is largest at the true ratio, and its mean over
+    folds decides. The normaliser of r̂ comes from the rows that were fitted. The log of
+    a mean over the few rows of one fold would be too small on average, most of all with
+    a weak penalty, and so would favour penalties that are too weak.
+
+    Parameters
+    ----------
+    basis, missingness, fallback, solver, tol, max_iter
+        As for `KLIEP`.
+    normalize : {"hajek", "horvitz-thompson", "regression"}, default="regression"
+        As for `KLIEP`. The regressions are made once, on all rows.
+    l2_grid : int or array-like, default=9
+        Ridge strengths, or how many to try: from 10 to 10⁻³ times the one at which the
+        penalty curves the objective as much as the denominator's rows do, for the
+        median feature.
+    l1_grid : int or array-like, default=(0.0,)
+        L1 strengths, or how many to try: from the least at which all coefficients are
+        zero down to a thousandth of it. With more than one strength of each kind all
+        pairs are tried.
+    penalty_weights : {"uniform", "standard-error", "covariance"}, default="covariance"
+        As for `KLIEP`.
+    cv : int, default=5
+        The number of folds, drawn within each class.
+    random_state : int, RandomState or None, default=None
+        For the folds. None draws anew at each ``fit``.
+
+    Attributes
+    ----------
+    l1_, l2_ : float
+        The strengths chosen.
+    cv_results_ : dict of ndarray
+        For each pair of strengths: ``param_l1``, ``param_l2``, ``split0_test_score``
+        and so on, ``mean_test_score``, ``std_test_score`` and ``rank_test_score``. A
+        score is −inf where a fold's fit has no finite optimum.
+    coef_, log_normalizer_, intercept_, classes_, n_iter_, converged_
+        As for `KLIEP`, fitted to all rows under the strengths chosen.
+    effective_sample_size_, objective_value_, basis_, fallback_used_, standard_error_
+        As for `KLIEP`.
+
+    Examples
+    --------
+    Twenty columns, of which one differs between the classes:
+
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> Z1, Z0 = rng.normal(0, 1, (300, 20)), rng.normal(0, 1, (300, 20))
+    >>> Z1[:, 0] += 1
+    >>> phi = mr.LogisticMissingness(intercept=0.0, coef=np.ones(20))
+    >>> X = np.concatenate([mr.corrupt(Z1, phi, random_state=0), Z0])
+    >>> y = np.repeat([1, 0], 300)
+    >>> sparse = mr.KLIEPCV(
+    ...     l1_grid=10, l2_grid=[0.0], missingness={1: phi}, random_state=0
+    ... )
+    >>> coef = sparse.fit(X, y).coef_
+    >>> np.abs(coef).argmax(), int((coef == 0).sum()) >= 10
+    (np.int64(0), True)
+    """
+
+    l1_: float
+    l2_: float
+    cv_results_: dict[str, Any]
+
+    _needs_memory = True
+
+    def __init__(
+        self,
+        basis: Any = "linear",
+        missingness: MissingnessParameter = None,
+        normalize: Normalization = "regression",
+        l2_grid: Any = 9,
+        l1_grid: Any = (0.0,),
+        penalty_weights: PenaltyWeights = "covariance",
+        cv: int = 5,
+        fallback: Fallback = "raise",
+        solver: SolverName = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 100,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.basis = basis
+        self.missingness = missingness
+        self.normalize = normalize
+        self.l2_grid = l2_grid
+        self.l1_grid = l1_grid
+        self.penalty_weights = penalty_weights
+        self.cv = cv
+        self.fallback = fallback
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _objective(self) -> Objective:
+        return KLIEPObjective()
+
+    def _strength(
+        self,
+        problem: JointProblem,
+        units: PenaltyUnits,
+        numerator: ClassRows,
+        denominator: ClassRows,
+    ) -> Strength:
+        """Score all pairs of strengths, and take the best."""
+        grid = Grid.of(self.l1_grid, self.l2_grid, problem, units)
+        folds = self._folds(numerator.known(), denominator.known())
+        scores = np.array(
+            told(
+                self,
+                "fold",
+                folds,
+                lambda fold: self._fold_scores(*fold, grid),
+                self.cv,
+            )
+        )
+        mean = scores.mean(axis=0)
+        if not np.isfinite(mean).any():
+            raise ValueError(
+                f"No pair of strengths gives a finite score in all {self.cv} folds: "
+                "fits have no optimum, or rows held out lie far outside of those "
+                "fitted. Use fewer or smoother basis features, or larger strengths."
+            )
+        best = int(mean.argmax())
+        self.l1_, self.l2_ = float(grid.l1[best]), float(grid.l2[best])
+        self.cv_results_ = _results(grid, scores)
+        return grid.strength(best, problem.n_features)
+
+    def _folds(
+        self, numerator: ClassRows, denominator: ClassRows
+    ) -> Iterator[tuple[Classes, Classes]]:
+        """The rows fitted and the rows held out, of both classes, fold by fold."""
+        check_scalar(self.cv, "cv", Integral, min_val=2)
+        random = check_random_state(self.random_state)
+        own = fold_numbers(numerator, self.cv, random)
+        other = fold_numbers(denominator, self.cv, random)
+        for fold in range(self.cv):
+            fitted = numerator.take(own != fold), denominator.take(other != fold)
+            held = numerator.take(own == fold), denominator.take(other == fold)
+            yield fitted, held
+
+    def _fold_scores(self, fitted: Classes, held: Classes, grid: Grid) -> list[float]:
+        """Held-out scores of all pairs of strengths, each fit begun at the last."""
+        try:
+            problem = self._build(self._objective(), *fitted)
+            judge = self._build(KullbackLeiblerObjective(), *held)
+        except ValueError as error:
+            raise ValueError(
+                f"In one of the cv={self.cv} folds. {error} Or lower cv."
+            ) from error
+        units = self._units(problem, fitted[0])
+        tol = max(self.tol, PATH_TOL)
+        scores, last = [], None
+        for i in range(len(grid.l1)):
+            penalised = problem.penalised(units, grid.strength(i, problem.n_features))
+            solution = penalised.solve(
+                solver=self.solver, tol=tol, max_iter=self.max_iter, start=last
+            )
+            if solution.worst[0] == Status.NO_OPTIMUM:
+                scores.append(-np.inf)
+                continue
+            last = solution
+            with np.errstate(over="ignore"):
+                loss = judge.value(solution.coef, solution.intercepts)
+            scores.append(len(solution.intercepts) - loss)
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Pairs of strengths, from strong to weak.
+
+    Parameters
+    ----------
+    l1, l2 : ndarray of shape (n_pairs,)
+    """
+
+    l1: FloatArray
+    l2: FloatArray
+
+    @classmethod
+    def of(
+        cls, l1_grid: Any, l2_grid: Any, problem: JointProblem, units: PenaltyUnits
+    ) -> Grid:
+        """All pairs, of strengths as given or on the data's own scale."""
+        l1, l2 = _given("l1_grid", l1_grid), _given("l2_grid", l2_grid)
+        if isinstance(l1, int):
+            unit = 1.0 if units.l1 is None else units.l1
+            largest = float((np.abs(problem.start_gradient()) / unit).max())
+            l1 = np.geomspace(*L1_SPAN, l1) * (largest or 1.0)
+        if isinstance(l2, int):
+            curvature = problem.denominator_variance()
+            if units.l2 is not None:
+                unit = np.diagonal(units.l2) if units.l2.ndim == 2 else units.l2
+                curvature = curvature / unit
+            l2 = np.geomspace(*L2_SPAN, l2) * (float(np.median(curvature)) or 1.0)
+        pairs = np.array([(a, b) for a in _falling(l1) for b in _falling(l2)])
+        return cls(pairs[:, 0], pairs[:, 1])
+
+    def strength(self, i: int, n_features: int) -> Strength:
+        """One pair, for every feature."""
+        return Strength(
+            np.full(n_features, self.l1[i]), np.full(n_features, self.l2[i])
+        )
+
+
+def _given(name: str, grid: Any) -> int | FloatArray:
+    """How many strengths to try, or the strengths."""
+    if isinstance(grid, Integral):
+        return int(check_scalar(grid, name, Integral, min_val=1))
+    strengths = np.asarray(grid, dtype=np.float64)
+    if strengths.ndim != 1 or not len(strengths):
+        raise ValueError(
+            f"{name} must be a number of strengths to try, or a list of them; got "
+            f"{grid!r}."
+        )
+    if not (np.isfinite(strengths) & (strengths >= 0.0)).all():
+        raise ValueError(f"{name} must be finite and not negative, got {grid!r}.")
+    return strengths
+
+
+def _falling(strengths: FloatArray) -> FloatArray:
+    return np.unique(strengths)[::-1]
+
+
+def fold_numbers(
+    rows: ClassRows, n_folds: int, random: np.random.RandomState
+) -> IntArray:
+    """The fold of each row: at random, with as many observed rows in every fold."""
+    if rows.n_rows < n_folds:
+        raise ValueError(
+            f"cv={n_folds} folds need as many rows of each class; class "
+            f"{rows.label!r} has {rows.n_rows}. Lower cv, or bring more rows."
+        )
+    order = random.permutation(rows.n_rows)
+    weights = rows.all_weights()
+    if weights is not None:
+        observed = np.asarray(weights.reshape(rows.n_rows, -1).all(axis=1))
+        order = order[np.argsort(~observed[order], kind="stable")]
+    numbers = np.empty(rows.n_rows, dtype=np.intp)
+    numbers[order] = np.arange(rows.n_rows) % n_folds
+    return numbers
+
+
+def _results(grid: Grid, scores: FloatArray) -> dict[str, Any]:
+    """Scores under the names that scikit-learn's searches give them."""
+    mean = scores.mean(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = scores.std(axis=0)
+    return {
+        "param_l1": grid.l1,
+        "param_l2": grid.l2,
+        **{f"split{i}_test_score": split for i, split in enumerate(scores)},
+        "mean_test_score": mean,
+        "std_test_score": spread,
+        "rank_test_score": 1 + (mean[None, :] > mean[:, None]).sum(axis=1),
+    }
+
+
+@dataclass(frozen=True)
+class L1Path:
+    """KLIEP's coefficients for every strength of the L1 penalty.
+
+    Parameters
+    ----------
+    l1 : ndarray of shape (n_strengths,)
+        From the least at which all coefficients are zero, downwards.
+    coef : ndarray of shape (n_strengths, n_basis_features)
+    score : ndarray of shape (n_strengths,)
+        The mean cross-validation score; the larger the better.
+    chosen : int
+        The place of the strength with the best score.
+    feature_names : tuple of str
+    """
+
+    l1: FloatArray
+    coef: FloatArray
+    score: FloatArray
+    chosen: int
+    feature_names: tuple[str, ...]
+
+    def table(self, backend: Backend = "pandas") -> Any:
+        """The features in the order in which they enter, a row for each.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}
+            The kind of dataframe.
+
+        Returns
+        -------
+        dataframe
+            Columns: `feature`, `enters_at` (the largest strength at which its
+            coefficient isn't zero, NaN for none), `selected` (whether it isn't zero at
+            the strength chosen), `coefficient` (there) and `last_coefficient` (at the
+            weakest penalty).
+        """
+        active = self.coef != 0.0
+        enters = np.where(active.any(axis=0), self.l1[active.argmax(axis=0)], np.nan)
+        order = np.lexsort((-np.abs(self.coef[-1]), -np.nan_to_num(enters, nan=-1.0)))
+        columns = {
+            "feature": [self.feature_names[j] for j in order],
+            "enters_at": enters[order].tolist(),
+            "selected": active[self.chosen, order].tolist(),
+            "coefficient": self.coef[self.chosen, order].tolist(),
+            "last_coefficient": self.coef[-1, order].tolist(),
+        }
+        return nw.from_dict(columns, backend=backend).to_native()
+
+
+def l1_path(
+    X: Any,
+    y: ArrayLike,
+    estimator: KLIEP | None = None,
+    *,
+    n_strengths: int = 30,
+    cv: int = 5,
+    sample_weight: ArrayLike | None = None,
+    inclusion: ArrayLike | None = None,
+    random_state: Any = None,
+) -> L1Path:
+    """Fit KLIEP with a sequence of L1 strengths, and score each by cross-validation.
+
+    Each fit maximises Ê[θᵀf(Z¹)] − log Ê[exp θᵀf(Z⁰)] − l1‖θ‖₁ with weights
+    1/(1 − φ), from the least strength at which nothing is selected down to a
+    thousandth of it, each begun at the one before. Scores are those of `KLIEPCV`.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n_rows, n_columns)
+        NaN where a value is missing.
+    y : array-like of shape (n_rows,)
+        Two labels; the one sorted last is the numerator.
+    estimator : KLIEP, optional
+        With its basis, missingness, normalisation, ridge and the penalty's units. None
+        is ``KLIEP(penalty_weights="standard-error")``, for which the scale of a column
+        doesn't matter.
+    n_strengths : int, default=30
+    cv : int, default=5
+        The number of folds.
+    sample_weight, inclusion : array-like, optional
+        As for ``KLIEP.fit``.
+    random_state : int, RandomState or None, default=None
+        For the folds.
+
+    Returns
+    -------
+    L1Path
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 20))
+    >>> X[:300, 3] += 1.0
+    >>> path = mr.l1_path(X, np.repeat([1, 0], 300), random_state=0)
+    >>> path.table()["feature"][0]
+    'x3'
+    """
+    check_scalar(n_strengths, "n_strengths", Integral, min_val=2)
+    plain = KLIEP(penalty_weights="standard-error") if estimator is None else estimator
+    if type(plain) is not KLIEP:
+        raise TypeError(f"estimator must be a KLIEP, got {estimator!r}.")
+    read = X, given(y), sample_weight, inclusion
+    fitted, strengths, coef = _fits(plain, read, n_strengths)
+    search = _search(plain, strengths, cv, random_state).fit(*read)
+    scores = search.cv_results_["mean_test_score"]
+    names = tuple(str(name) for name in fitted.basis_.get_feature_names_out())
+    return L1Path(strengths, coef, scores, int(scores.argmax()), names)
+
+
+def _search(plain: KLIEP, strengths: FloatArray, cv: int, random_state: Any) -> KLIEPCV:
+    """Cross-validation of the strengths, all else as the estimator has it."""
+    parameters = plain.get_params(deep=False)
+    for name in ("l1", "l2"):
+        del parameters[name]
+    ridge = [_ridge(plain)]
+    grids: dict[str, Any] = {"l1_grid": strengths, "l2_grid": ridge}
+    return KLIEPCV(**parameters, **grids, cv=cv, random_state=random_state)
+
+
+def _fits(
+    plain: KLIEP, read: tuple[Any, ...], n_strengths: int
+) -> tuple[KLIEP, FloatArray, FloatArray]:
+    """An estimator that has read the rows, the strengths, and coefficients for each."""
+    inner = clone(plain)
+    classes = inner._both_classes(inner._read(*read, reset=True), fit=True)
+    check_parameters(inner, inner._objective())
+    with one_blas_thread(classes[1].source.size):
+        problem = inner._choose_problem(*classes)
+        units = inner._units(problem, classes[0])
+        # 1. The strengths are multiples of the largest pull on a coefficient.
+        grid = Grid.of(n_strengths, [_ridge(plain)], problem, units)
+        # 2. Each fit begins at the one before.
+        coef, last = [], None
+        for i in range(len(grid.l1)):
+            strength = grid.strength(i, problem.n_features)
+            last = problem.penalised(units, strength).solve(
+                solver=plain.solver, tol=plain.tol, max_iter=plain.max_iter, start=last
+            )
+            coef.append(last.coef)
+    return inner, grid.l1, np.array(coef)
+
+
+def _ridge(plain: KLIEP) -> float:
+    if np.ndim(plain.l2):
+        raise ValueError("l1_path takes one l2 for all features, got several.")
+    return float(plain.l2)

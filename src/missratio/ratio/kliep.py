@@ -1,0 +1,316 @@
+"""Ratios by an objective: KLIEP, f-divergences, and the paper's general form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from missratio.objective import (
+    Divergence,
+    KLIEPObjective,
+    Link,
+    Objective,
+    as_divergence_objective,
+)
+from missratio.ratio.base import BaseRatio, MissingnessParameter, SolverName
+from missratio.ratio.fit import Fallback, JointRatio, PenaltyWeights, stack_samples
+from missratio.rows import Normalization
+
+
+class KLIEP(JointRatio):
+    """Density ratio r̂ = exp(θ̂ᵀf)/N̂ by the KL importance estimation procedure.
+
+    Maximises Ê[θᵀf(Z¹)] − log Ê[exp θᵀf(Z⁰)] − ½ Σ l2 θ² − l1‖θ‖₁, where every Ê is a
+    mean over observed rows weighted by 1/(1 − φ): the paper's M-KLIEP. Without a
+    missingness model it is plain KLIEP, and with ``missingness="ignore"`` the
+    complete-case CC-KLIEP, which is biased where values are missing not at random.
+
+    Under per-feature missingness in the numerator class each basis feature uses every
+    row in which the columns that it needs are observed; no independence between
+    features is assumed. In the denominator class only complete rows count, with the
+    product of their entries' weights.
+
+    Parameters
+    ----------
+    basis : {"linear", "polynomial", "gaussian"}, Basis or transformer, default="linear"
+        The features f.
+    missingness : mapping from class to Missingness, "ignore" or None, default=None
+        Why values are missing; a class left out is complete. NaN in a class without a
+        model is an error. "ignore" drops what is missing.
+    normalize : {"hajek", "horvitz-thompson", "regression"}, default="hajek"
+        Whether weighted sums are divided by the sum of the weights, or, as printed in
+        the paper, by the number of rows with the missing ones included. Hájek's
+        doesn't change when f is shifted. "regression" is Hájek's, but for single
+        values missing in the numerator: there the means are adjusted by what is known
+        of the other columns and of the weights, which makes them less noisy.
+    l2 : float or array-like of shape (n_basis_features,), default=0.0
+        Ridge penalty ½ Σ l2 θ², in the units that `penalty_weights` says.
+    l1 : float or array-like of shape (n_basis_features,), default=0.0
+        Penalty l1‖θ‖₁, likewise: it leaves coefficients at zero. At the optimum the
+        denominator's tilted mean of each feature is within ±l1 of the numerator's
+        weighted mean (and of a ridge's pull, where there is one).
+    penalty_weights : {"uniform", "standard-error", "covariance"}, default="uniform"
+        What penalties are measured in. "uniform": the coefficients as they are.
+        "standard-error": l1 in units of se_j, and l2 of se_j², with se_j the standard
+        error of the feature's weighted mean over the numerator class. Noisy features
+        are then penalised most, and the scale of a column doesn't matter.
+        "covariance": the same l1, and the ridge ½ l2 θᵀΣ̂θ with Σ̂ the sampling
+        covariance of all these means, so that the penalty is on the variance of the
+        estimated mean score. It is the best of the three for a basis with many
+        features. `KLIEPCV` chooses the strength.
+    fallback : {"raise", "naive-bayes"}, default="raise"
+        What to do if the denominator class loses single values and the effective
+        sample size (Kish) of its complete rows is no larger than the number of columns.
+        "naive-bayes" treats the denominator's columns as independent, each fitted on
+        all rows in which it is observed.
+    solver : {"auto", "newton", "lbfgs"}, default="auto"
+        "auto" is Newton's method up to 500 basis features, L-BFGS above; with
+        l1 it is a proximal Newton method in any case.
+    tol : float, default=1e-8
+        The Newton decrement √(gᵀH⁻¹g) at which to stop: the gradient's length in units
+        of the objective's own curvature; with l1, the shortest subgradient's.
+    max_iter : int, default=100
+        Steps of the solver at most (for L-BFGS ten times as many).
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_basis_features,)
+        θ̂.
+    log_normalizer_ : float
+        log N̂, where N̂ = Ê[exp θ̂ᵀf(Z⁰)].
+    intercept_ : float
+        −log N̂.
+    classes_ : ndarray of shape (2,)
+        The denominator's and the numerator's label.
+    n_iter_ : int
+    converged_ : bool
+        Whether the optimum exists and was reached.
+    effective_sample_size_ : dict from class to SampleSize
+        Rows, observed rows, Kish's effective size and the paper's n(1 − ‖φ‖∞).
+    tilt_sample_size_ : float
+        Kish's effective number of denominator rows under the weights w·exp(θ̂ᵀf), whose
+        means are matched. Where it is small, classes lie far apart: a
+        `SmallSampleWarning` says so, and ``FDivergenceRatio("js")`` is the better fit.
+    objective_value_ : float
+        The minimised objective at the end: the negative of the above, with the penalty.
+    basis_ : Basis
+        The fitted basis.
+    fallback_used_ : bool
+        Whether the fallback took the place of the joint fit.
+    standard_error_ : ndarray of shape (n_basis_features,), or None
+        Standard error of each feature's weighted mean over the numerator class, the
+        unit of the penalties; None for "uniform".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_columns,)
+
+    Examples
+    --------
+    Class 1 loses four in five of its rows above zero. Complete cases pull its mean
+    down, the weights put it back: the true coefficient is 0.5.
+
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> Z1, Z0 = rng.normal(0.5, 1, (2000, 1)), rng.normal(0, 1, (2000, 1))
+    >>> phi = mr.StepMissingness(direction=[1.0], threshold=0.0, probability=0.8)
+    >>> X = np.concatenate([mr.corrupt(Z1, phi, random_state=0), Z0])
+    >>> y = np.repeat([1, 0], 2000)
+    >>> mr.KLIEP(missingness={1: phi}).fit(X, y).coef_.round(1)
+    array([0.5])
+    >>> mr.KLIEP(missingness="ignore").fit(X, y).coef_.round(1)
+    array([-0.1])
+    """
+
+    def __init__(
+        self,
+        basis: Any = "linear",
+        missingness: MissingnessParameter = None,
+        normalize: Normalization = "hajek",
+        l2: Any = 0.0,
+        l1: Any = 0.0,
+        penalty_weights: PenaltyWeights = "uniform",
+        fallback: Fallback = "raise",
+        solver: SolverName = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 100,
+    ) -> None:
+        self.basis = basis
+        self.missingness = missingness
+        self.normalize = normalize
+        self.l2 = l2
+        self.l1 = l1
+        self.penalty_weights = penalty_weights
+        self.fallback = fallback
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _objective(self) -> Objective:
+        return KLIEPObjective()
+
+
+class FDivergenceRatio(JointRatio):
+    """Density ratio by an f-divergence, for complete and for missing data.
+
+    Maximises Ê[f'(r(Z¹))] − Ê[f*(f'(r(Z⁰)))], every Ê weighted by 1{observed}/(1 − φ)
+    (the paper's appendix on f-divergences), with log r = θᵀf + b, or r = θᵀf + b under
+    the identity link. With the log link "js" is logistic regression that balances the
+    two classes, and "kl" has KLIEP's optimum under Hájek's normalisation; with the
+    identity link "pearson" is (u)LSIF. Under per-feature missingness complete rows
+    count, except for the numerator of "kl", which like KLIEP's enters through means
+    alone.
+
+    Parameters
+    ----------
+    divergence : {"kl", "js", "pearson"} or Divergence, default="js"
+        A name, or your own f as a `Divergence`.
+    link : {"log", "identity"}, default="log"
+        Whether the model is linear in log r or in r. Under the log link "pearson" is
+        not convex: its optimum may be local only, and there may be none if a numerator
+        row lies outside the convex hull of the denominator's. Use the identity link and
+        a basis of bumps instead.
+    basis, missingness, normalize, l2, solver, tol, max_iter
+        As for `KLIEP`. The intercept is not penalised.
+
+    Attributes
+    ----------
+    coef_, log_normalizer_, intercept_, classes_, n_iter_, converged_
+        As for `KLIEP`; `log_normalizer_` is minus the intercept under the log link, and
+        0 under the identity link.
+    effective_sample_size_, objective_value_, basis_
+        As for `KLIEP`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.r_[rng.normal(0, 1, (500, 2)), rng.normal(1, 1, (500, 2))]
+    >>> y = np.repeat([0, 1], 500)
+    >>> mr.FDivergenceRatio("js").fit(X, y).coef_.round(1)
+    array([1.1, 1. ])
+    """
+
+    def __init__(
+        self,
+        divergence: str | Divergence = "js",
+        link: Link = "log",
+        basis: Any = "linear",
+        missingness: MissingnessParameter = None,
+        normalize: Normalization = "hajek",
+        l2: Any = 0.0,
+        solver: SolverName = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 100,
+    ) -> None:
+        self.divergence = divergence
+        self.link = link
+        self.basis = basis
+        self.missingness = missingness
+        self.normalize = normalize
+        self.l2 = l2
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _objective(self) -> Objective:
+        return as_divergence_objective(self.divergence, self.link)
+
+    def _is_log_linear(self) -> bool:
+        return self.link == "log"
+
+
+class ObjectiveRatio(JointRatio):
+    """Density ratio by any objective h(E g1(Z¹), E g0(Z⁰)): the paper's general form.
+
+    Parameters
+    ----------
+    objective : Objective
+        g1, g0 and h, as functions of the score log r = θᵀf + b.
+    basis, missingness, normalize, l2, solver, tol, max_iter
+        As for `KLIEP`. The intercept, where the objective has one, is not penalised.
+
+    Attributes
+    ----------
+    coef_, log_normalizer_, intercept_, classes_, n_iter_, converged_
+        As for `KLIEP`.
+    effective_sample_size_, objective_value_, basis_
+        As for `KLIEP`.
+
+    See Also
+    --------
+    Objective : How to write one, with an example.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        basis: Any = "linear",
+        missingness: MissingnessParameter = None,
+        normalize: Normalization = "hajek",
+        l2: Any = 0.0,
+        solver: SolverName = "auto",
+        tol: float = 1e-8,
+        max_iter: int = 100,
+    ) -> None:
+        self.objective = objective
+        self.basis = basis
+        self.missingness = missingness
+        self.normalize = normalize
+        self.l2 = l2
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _objective(self) -> Objective:
+        if not isinstance(self.objective, Objective):
+            raise TypeError(
+                "objective must be an instance of missratio.Objective, got "
+                f"{self.objective!r}."
+            )
+        return self.objective
+
+
+def density_ratio(
+    X1: Any,
+    X0: Any,
+    estimator: BaseRatio | None = None,
+    *,
+    missingness: MissingnessParameter = None,
+) -> Any:
+    """Estimate p1/p0 from a sample of each.
+
+    Parameters
+    ----------
+    X1 : array-like or dataframe of shape (n_numerator_rows, n_columns)
+        Rows from p1, NaN where a value is missing.
+    X0 : array-like or dataframe of shape (n_denominator_rows, n_columns)
+        Rows from p0. Large arrays are used where they lie, without a copy.
+    estimator : ratio estimator, optional
+        How to estimate, such as `KernelRatio`; it is cloned. ``KLIEP()`` by default.
+    missingness : mapping from {1, 0} to Missingness, "ignore" or None
+        Why values are missing, in the numerator (1) and the denominator (0); None
+        leaves the estimator's own.
+
+    Returns
+    -------
+    estimator
+        The fitted clone, with classes 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> X1, X0 = rng.normal(1, 1, (1000, 1)), rng.normal(0, 1, (1000, 1))
+    >>> ratio = mr.density_ratio(X1, X0)
+    >>> ratio.predict_ratio([[0.5], [2.0]]).round(1)
+    array([1. , 4.4])
+    """
+    estimator = KLIEP() if estimator is None else clone(estimator)
+    if missingness is not None:
+        estimator.set_params(missingness=missingness)
+    if isinstance(estimator, JointRatio):
+        return estimator._fit_two_samples(X1, X0)
+    return estimator.fit(*stack_samples(X1, X0))

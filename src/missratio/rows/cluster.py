@@ -1,0 +1,359 @@
+"""Rows that lie on a cluster: partitions of a Dask collection, or files of workers.
+
+One task a worker and pass: parameters travel to the workers, each sums up the parts
+that it holds, and only sums come back. They are merged in the parts' order, so that
+digits don't depend on how many workers there are, nor on which part lies where.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, groupby
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.utils import check_array
+
+from missratio._base.typing import FloatArray
+from missratio.exceptions import UnreadableFileError
+from missratio.rows.labelled import LabelledBlock, LabelledSource
+
+_Result = TypeVar("_Result")
+# For each worker, its address, and the parts that it holds with their numbers.
+Holdings = Sequence[tuple[str, Any]]
+
+# How often a pass is tried again where a worker fails in it.
+RETRIES = 2
+# Sums of so many consecutive parts are merged into one, by the worker that holds them
+# all or else here: the digits are the same, and fewer sums travel.
+GROUP = 32
+# Characters of what Dask says, which may list every task.
+SHOWN = 300
+
+
+@dataclass(frozen=True)
+class ClusterSource(LabelledSource):
+    """Labelled rows in parts that lie with the workers of a cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    holdings : sequence of (str, distributed.Future)
+        For each worker, its address, and the parts that it holds with their numbers.
+    names : tuple of str
+    n_rows : int
+    n_parts : int
+    """
+
+    client: Any
+    holdings: Holdings
+    names: tuple[str, ...]
+    n_rows: int
+    n_parts: int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # On a worker it is only a name.
+        return type(self), (None, (), self.names, self.n_rows, self.n_parts)
+
+    def fold(
+        self,
+        work: Callable[[LabelledBlock], _Result],
+        merge: Callable[[Sequence[_Result]], _Result],
+    ) -> _Result:
+        """One task a worker; results by group, merged here in the parts' order."""
+        fold_parts = partial(_packed_fold, work, merge, self.n_parts)
+        with _explained():
+            packed = self.client.gather(
+                _on_each(self.client, fold_parts, self.holdings)
+            )
+        found = [each for part in packed for each in pickle.loads(part)]
+        return merge(_by_group(merge, found))
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Say what to do where a cluster fails; what is wrong with rows says so itself."""
+    try:
+        yield
+    except (ValueError, UnreadableFileError):
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"[:SHOWN].rstrip(". ")
+        raise RuntimeError(
+            f"The cluster couldn't work on its rows: {said}. "
+            "The client or the cluster was closed, a worker was lost with rows that "
+            "can't be computed again, or it ran out of memory. Bring the collection "
+            "from where it was read (persist() keeps the recipe, scatter() doesn't), "
+            "or in smaller partitions, and fit again."
+        ) from error
+
+
+def held(client: Any, parts: Sequence[Any]) -> Holdings:
+    """Parts where they lie: for each worker that has some, those as one value.
+
+    So a pass has one task a worker. Where a worker is lost, the cluster computes its
+    parts again on another.
+    """
+    from distributed import wait
+
+    wait(parts)
+    workers = _workers(client)
+    holders = client.who_has(parts)
+    own: dict[str, list[int]] = {worker: [] for worker in workers}
+    for i, part in enumerate(parts):
+        at = [worker for worker in holders.get(part.key, ()) if worker in own]
+        least = min(own, key=lambda worker: len(own[worker]))
+        own[min(at) if at else least].append(i)
+    given = [
+        (worker, [(i, parts[i]) for i in numbers])
+        for worker, numbers in own.items()
+        if numbers
+    ]
+    return _replaced(given, _on_each(client, _itself, given))
+
+
+def _workers(client: Any) -> list[str]:
+    """The workers' addresses."""
+    if not hasattr(client, "scheduler_info"):
+        raise TypeError(
+            f"client must be a distributed.Client, got {client!r}. Make one by "
+            "distributed.Client(address)."
+        )
+    workers = list(client.scheduler_info(-1)["workers"])
+    if not workers:
+        raise RuntimeError("The cluster has no worker: start some, and fit again.")
+    return workers
+
+
+def _on_each(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> list[Any]:
+    """One task a worker, on what it holds."""
+    # Without a worker's address the scheduler may move its parts to another one.
+    return [
+        client.submit(
+            work,
+            holding,
+            workers=[worker],
+            allow_other_workers=True,
+            pure=False,
+            retries=RETRIES,
+        )
+        for worker, holding in holdings
+    ]
+
+
+def _replaced(holdings: Holdings, found: Sequence[Any]) -> Holdings:
+    """The same workers with something else to hold."""
+    return [(worker, each) for (worker, _), each in zip(holdings, found, strict=True)]
+
+
+def _fold_parts(
+    work: Any, merge: Any, n_parts: int, parts: list[tuple[int, Any]]
+) -> list[tuple[int, bool, Any]]:
+    """The sums of each part, on a worker, or of a group where it holds all of it.
+
+    Each with the number of the first part, and whether it is a whole group; empty
+    parts are left out.
+    """
+    found: list[tuple[int, bool, Any]] = []
+    for first, members in groupby(parts, lambda part: part[0] - part[0] % GROUP):
+        own = [(number, _fold_part(work, merge, part)) for number, part in members]
+        whole = len(own) == min(GROUP, n_parts - first)
+        some = [(number, False, sums) for number, sums in own if sums is not None]
+        if whole and some:
+            some = [(first, True, merge([sums for _, _, sums in some]))]
+        found += some
+    return found
+
+
+def _packed_fold(*given: Any) -> bytes:
+    """The same as one pickle: Dask would take a list of hundreds apart.
+
+    For 1,000 parts that takes longer than all else of a pass.
+    """
+    return pickle.dumps(_fold_parts(*given), pickle.HIGHEST_PROTOCOL)
+
+
+def _by_group(merge: Any, found: list[tuple[int, bool, Any]]) -> list[Any]:
+    """The sums of groups in their order; those of parts that lie apart are merged."""
+    groups = []
+    in_order = sorted(found, key=lambda part: part[0])
+    for _, members in groupby(in_order, lambda part: part[0] // GROUP):
+        own = list(members)
+        sums = [each for _, _, each in own]
+        groups.append(sums[0] if own[0][1] else merge(sums))
+    return groups
+
+
+def _fold_part(work: Any, merge: Any, part: Any) -> Any:
+    if isinstance(part, LabelledSource):
+        return part.fold(work, merge)
+    return merge([work(part)]) if len(part.labels) else None
+
+
+def of_collection(X: Any, y: Any) -> ClusterSource:
+    """A Dask array or dataframe and its labels as a source, on the current client.
+
+    Parameters
+    ----------
+    X : dask.array.Array or dask.dataframe.DataFrame
+    y : dask.array.Array, dask.dataframe.Series, or array-like
+        Labels, in partitions of the same rows.
+    """
+    client = _current_client()
+    names = [str(name) for name in getattr(X, "columns", ())]
+    if not names:
+        if len(X.shape) != 2 or X.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"X must have two dimensions, rows and columns; got shape {X.shape}."
+            )
+        names = [f"x{j}" for j in range(int(X.shape[1]))]
+    rows, labels = _partitions(X), _partitions(y)
+    if len(rows) != len(labels):
+        raise ValueError(
+            f"X has {len(rows)} partitions and y has {len(labels)}: cut both alike, as "
+            "by y = frame['label'], or y.rechunk(...)."
+        )
+    parts = client.compute(
+        [
+            _block_of(names, i, *pair)
+            for i, pair in enumerate(zip(rows, labels, strict=True))
+        ]
+    )
+    # Rows are counted, and each part told where it begins, by one task a worker.
+    with _explained():
+        holdings = held(client, parts)
+        counts = dict(chain(*client.gather(_on_each(client, _counts, holdings))))
+    ends = np.cumsum([counts[i] for i in range(len(parts))])
+    starts = [0, *ends.tolist()]
+    holdings = _replaced(holdings, _on_each(client, partial(_placed, starts), holdings))
+    return ClusterSource(client, holdings, tuple(names), starts[-1], len(parts))
+
+
+def of_files(source: LabelledSource, client: Any) -> ClusterSource:
+    """A source of files that workers read themselves, a part for each file.
+
+    They lie with nobody, so that each worker gets neighbours with as many rows.
+    """
+    parts, workers = source.split(), _workers(client)
+    middles = np.cumsum([part.n_rows for part in parts]) - [
+        part.n_rows / 2.0 for part in parts
+    ]
+    share = source.n_rows / len(workers)
+    given = [
+        (
+            worker,
+            [(i, parts[i]) for i in np.flatnonzero(middles // share == k).tolist()],
+        )
+        for k, worker in enumerate(workers)
+    ]
+    given = [(worker, own) for worker, own in given if own]
+    holdings = _replaced(given, _on_each(client, _itself, given))
+    return ClusterSource(client, holdings, source.names, source.n_rows, len(parts))
+
+
+def _current_client() -> Any:
+    try:
+        from distributed import default_client
+
+        return default_client()
+    except (ImportError, ValueError) as error:
+        raise RuntimeError(
+            "A Dask collection is fitted on a cluster, and there is no client. Install "
+            "missratio[dask], and make one first: distributed.Client() starts workers "
+            "on this machine."
+        ) from error
+
+
+def _partitions(collection: Any) -> list[Any]:
+    """The partitions by rows, as delayed values."""
+    if not hasattr(collection, "to_delayed"):
+        raise TypeError(
+            "y must be a Dask collection, as X is, with partitions of the same rows; "
+            f"got {type(collection).__name__}."
+        )
+    if hasattr(collection, "numblocks") and len(collection.numblocks) == 2:
+        # A block must hold whole rows.
+        collection = collection.rechunk({1: -1})
+    return list(np.ravel(collection.to_delayed()))
+
+
+def _block_of(names: list[str], number: int, rows: Any, labels: Any) -> Any:
+    from dask.delayed import delayed
+
+    return delayed(_as_block, pure=True)(names, number, rows, labels)
+
+
+def _as_block(names: list[str], number: int, rows: Any, labels: Any) -> LabelledBlock:
+    """One partition, on the worker that holds it."""
+    where = f"partition {number}"
+    found = [str(name) for name in getattr(rows, "columns", names)]
+    if found != names:
+        raise ValueError(f"The columns of {where} are {found}, not {names}.")
+    table, marks = _as_floats(rows, where), _as_labels(labels, where)
+    if table.shape != (len(marks), len(names)):
+        raise ValueError(
+            f"X and y differ in {where}: {table.shape} and {marks.shape}. Cut both "
+            "into the same rows."
+        )
+    return LabelledBlock(table, marks, 0, where)
+
+
+def _as_floats(rows: Any, where: str) -> FloatArray:
+    """A partition's numbers, read as a table in memory is."""
+    try:
+        dtypes = list(getattr(rows, "dtypes", [getattr(rows, "dtype", None)]))
+        if any(getattr(dtype, "kind", "") in ("m", "M", "c") for dtype in dtypes):
+            raise TypeError("there are dates, times or complex numbers")
+        return np.asarray(
+            check_array(
+                rows,
+                dtype=[np.float64, np.float32],
+                order="C",
+                ensure_all_finite=False,
+                ensure_min_samples=0,
+            )
+        )
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{where} holds values that aren't numbers: {error}. Leave such columns "
+            "out, or encode them."
+        ) from error
+
+
+def _as_labels(labels: Any, where: str) -> Any:
+    """A partition's labels: numbers, or text."""
+    marks = np.asarray(labels)
+    if marks.ndim != 1:
+        raise ValueError(
+            f"y must have one dimension; got shape {marks.shape} in {where}. Name the "
+            "column of labels."
+        )
+    if marks.dtype.kind == "f" and np.isnan(marks).any():
+        raise ValueError(f"{where} lacks a label. Every row needs one.")
+    if marks.dtype.kind != "O":
+        return marks
+    kinds = sorted({type(mark).__name__ for mark in marks})
+    if kinds not in ([], ["str"]):
+        raise ValueError(
+            f"The labels in {where} are objects of type {' and '.join(kinds)}. Every "
+            "row needs a label, and all need one type: text, or a type of numbers."
+        )
+    return marks.astype(str)
+
+
+def _counts(parts: list[tuple[int, LabelledBlock]]) -> list[tuple[int, int]]:
+    return [(number, len(block.rows)) for number, block in parts]
+
+
+def _placed(
+    starts: list[int], parts: list[tuple[int, LabelledBlock]]
+) -> list[tuple[int, LabelledBlock]]:
+    return [(number, replace(block, start=starts[number])) for number, block in parts]
+
+
+def _itself(part: Any) -> Any:
+    return part

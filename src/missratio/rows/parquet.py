@@ -1,0 +1,288 @@
+"""Rows in Parquet files, read again at every pass, a batch at a time."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from missratio._base.hints import listed
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import FloatArray
+from missratio._files import ParquetFile, RowGroup, find_files, in_order
+from missratio.rows.labelled import (
+    BlockColumns,
+    LabelledBlock,
+    LabelledSource,
+    check_label_count,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_Result = TypeVar("_Result")
+
+# A batch has this many numbers at most: 10 MB once it is a table of float64. More would
+# take more memory, and with fewer threads wait more for the interpreter.
+BATCH_NUMBERS = 1_310_720
+SHOWN = 10
+
+
+@dataclass(frozen=True)
+class ParquetSource(LabelledSource):
+    """Labelled rows of Parquet files, which may be larger than memory.
+
+    Made by `scan_parquet`. Iterating over it gives blocks of rows, in the files' order,
+    as often as one likes; no more than a few batches are held at a time.
+
+    Parameters
+    ----------
+    files : tuple of ParquetFile
+    target : str
+        The column of labels.
+    names : tuple of str
+        The columns of numbers, in order.
+    single : bool
+        Whether all of them are of single precision, in all files.
+    only : tuple, optional
+        The row groups to read; all by default.
+    """
+
+    files: tuple[ParquetFile, ...]
+    target: str
+    names: tuple[str, ...]
+    single: bool = False
+    only: tuple[RowGroup, ...] | None = None
+
+    @cached_property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """How many rows the files have, as their footers say."""
+        return sum(group.rows for group in self._groups)
+
+    @cached_property
+    def _groups(self) -> tuple[RowGroup, ...]:
+        return in_order(self.files) if self.only is None else self.only
+
+    def split(self) -> Sequence[ParquetSource]:
+        """A source for each row group, which know where their rows begin."""
+        return [replace(self, only=(group,)) for group in self._groups]
+
+    def on(self, client: Any) -> LabelledSource:
+        """The same rows, read by the workers of a cluster.
+
+        Parameters
+        ----------
+        client : distributed.Client
+            Its workers must see the files under the same paths.
+        """
+        from missratio.rows.cluster import of_files
+
+        return of_files(self, client)
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        for group in self._groups:
+            yield from self._read(group, threads=True)
+
+    def fold(
+        self,
+        work: Callable[[LabelledBlock], _Result],
+        merge: Callable[[Sequence[_Result]], _Result],
+    ) -> _Result:
+        """Map work over blocks, threads sharing row groups, and merge in their order.
+
+        How rows are cut depends on the files alone, and so do the digits.
+        """
+
+        def fold_group(group: RowGroup) -> _Result:
+            return merge([work(block) for block in self._read(group, threads=False)])
+
+        with one_blas_thread(self.n_rows * len(self.names)) as threads:
+            return merge(share(fold_group, self._groups, threads))
+
+    def _read(self, group: RowGroup, *, threads: bool) -> Iterator[LabelledBlock]:
+        """The blocks of a row group."""
+        wanted = (*self.names, self.target)
+        size = max(1, BATCH_NUMBERS // len(self.names))
+        for row, batch in group.batches(wanted, size, threads=threads):
+            arrays = [_numbers(batch.column(name)) for name in self.names]
+            labels = _labels(batch.column(self.target), self.target, group.where)
+            columns = BlockColumns(arrays, np.float32 if self.single else np.float64)
+            yield LabelledBlock(columns, labels, group.start + row, group.where)
+
+
+def scan_parquet(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    target: str,
+    columns: Sequence[str] | None = None,
+) -> ParquetSource:
+    """Labelled rows of Parquet files for fits in bounded memory.
+
+    The files' footers are read now, their rows at every pass of a fit.
+
+    Parameters
+    ----------
+    paths : path or iterable of paths
+        Files, or folders, which are searched for files that end in ``.parquet``.
+        Folders named ``column=value`` (hive partitions) add a column.
+    target : str
+        The column of labels.
+    columns : sequence of str, optional
+        The columns to fit; by default all but the target.
+
+    Returns
+    -------
+    ParquetSource
+        To be given to ``fit`` in the place of X, without y.
+
+    Raises
+    ------
+    ValueError
+        Where there is no file, or files differ in their columns or types.
+    """
+    found = find_files(paths)
+    files = tuple(file for file, _ in found)
+    # A file without rows may have any types: writers can't tell them.
+    schemas = [(file.path, schema) for file, schema in found if any(file.group_rows)]
+    if not schemas:
+        raise ValueError(f"The {len(files)} Parquet file(s) have no row.")
+    first, schema = schemas[0]
+    if target not in schema.names:
+        raise ValueError(
+            f"There is no target column {target!r} in {first}; its columns are "
+            f"{listed(schema.names, SHOWN)}. Where folders are named for it, as "
+            f"{target}=value, name the folder that holds them."
+        )
+    names = _columns(columns, schema.names, target, first)
+    for path, schema in schemas:
+        _check_schema(path, schema, names, target, schemas[0])
+    singles = ({str(s.field(name).type) for name in names} for _, s in schemas)
+    return ParquetSource(files, target, names, set().union(*singles) == {"float"})
+
+
+def _columns(
+    columns: Sequence[str] | None, known: Sequence[str], target: str, path: str
+) -> tuple[str, ...]:
+    """The columns to fit: those asked for, or all but the target."""
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, got {columns!r}.")
+    given = known if columns is None else columns
+    names = tuple(name for name in given if name != target)
+    if not names:
+        raise ValueError(f"{path} has no column besides {target!r} to fit.")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"columns names {listed(twice, SHOWN)} twice, and nothing tells a column "
+            "from itself. Name each once."
+        )
+    return names
+
+
+def _kind(type_: pa.DataType) -> str:
+    """What a column holds: one of `LABELS`, "nothing", or its type."""
+    import pyarrow.types as t
+
+    if t.is_dictionary(type_):
+        type_ = type_.value_type
+    if t.is_integer(type_):
+        return "integers"
+    if t.is_floating(type_) or t.is_decimal(type_):
+        return "floats"
+    if t.is_boolean(type_):
+        return "truth values"
+    if t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_):
+        return "text"
+    return "nothing" if t.is_null(type_) else str(type_)
+
+
+NUMERIC = ("integers", "floats", "truth values", "nothing")
+LABELS = ("integers", "floats", "truth values", "text")
+
+
+def _check_schema(
+    path: str,
+    schema: pa.Schema,
+    names: tuple[str, ...],
+    target: str,
+    reference: tuple[str, pa.Schema],
+) -> None:
+    """Refuse a file that lacks columns, or has others in their place."""
+    own = set(schema.names)
+    lacking = [name for name in (*names, target) if name not in own]
+    if lacking:
+        raise ValueError(
+            f"{path} lacks column(s) {listed(lacking, SHOWN)}; it has "
+            f"{listed(schema.names, SHOWN)}. Name the columns that all files have by "
+            "columns=[…]."
+        )
+    for name in names:
+        kind = _kind(schema.field(name).type)
+        if kind not in NUMERIC:
+            raise ValueError(
+                f"Column {name!r} of {path} holds {kind}, and a fit needs "
+                "numbers. Leave it out by columns=[…], or encode it."
+            )
+    first, known = reference
+    expected, labels = (_kind(s.field(target).type) for s in (known, schema))
+    if labels == "nothing":
+        raise _without_label(target, path)
+    if labels not in LABELS:
+        raise ValueError(
+            f"The labels in column {target!r} are {labels} in {path}. Write them as "
+            f"one of these: {', '.join(LABELS)}."
+        )
+    if labels != expected:
+        raise ValueError(
+            f"The labels in column {target!r} are {labels} in {path} and {expected} "
+            f"in {first}. Write them as one type."
+        )
+
+
+def _numbers(array: pa.Array) -> FloatArray:
+    """A column as floats, NaN where it is null."""
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    if t.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if not t.is_floating(array.type) or t.is_float16(array.type):
+        array = array.cast(pa.float64(), safe=False)
+    if not array.null_count and len(array):
+        # As `to_numpy`, which would let go of the interpreter for every column.
+        dtype = np.dtype(array.type.to_pandas_dtype())
+        start = array.offset * dtype.itemsize
+        return np.frombuffer(array.buffers()[1], dtype, len(array), start)
+    numbers: FloatArray = array.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _labels(array: pa.Array, target: str, where: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    if t.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if array.null_count:
+        raise _without_label(target, where)
+    if _kind(array.type) == "text":
+        # A text for each row would take much memory where texts are long.
+        coded = array.dictionary_encode()
+        check_label_count(len(coded.dictionary), where)
+        return np.array(coded.dictionary.to_pylist(), dtype=str)[coded.indices]
+    if t.is_decimal(array.type):
+        array = array.cast(pa.float64())
+    labels = array.to_numpy(zero_copy_only=False)
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise _without_label(target, where)
+    return labels
+
+
+def _without_label(target: str, where: str) -> ValueError:
+    return ValueError(
+        f"Column {target!r} lacks a label in {where}. Every row needs one."
+    )

@@ -1,0 +1,230 @@
+"""A proximal Newton method: a smooth convex function plus Σ l1 |θ|."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg.lapack import dposv as posv
+
+from missratio._base.typing import BoolArray, FloatArray
+from missratio.solver.result import Evaluate, Evaluation, Solution, Status, ending
+
+SUFFICIENT_DECREASE = 1e-4
+RELATIVE_FLOOR = 1e-10
+# How many units of rounding an objective's value may be off.
+ROUNDING = 256.0
+SHORTEST_STEP = 2.0**-40
+# Of the quadratic model's own optimality, beside that of the point it is built at.
+MODEL_TOL = 1e-3
+MODEL_SWEEPS = 1000
+
+
+def proximal_newton(
+    evaluate: Evaluate,
+    start: FloatArray,
+    l1: FloatArray,
+    *,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+) -> Solution:
+    """Minimise one smooth convex function plus Σ l1 |θ|.
+
+    Parameters
+    ----------
+    evaluate : callable
+        The smooth part alone.
+    start : ndarray of shape (1, n_parameters)
+    l1 : ndarray of shape (n_parameters,)
+        Not negative; 0 where a parameter is free.
+    tol : float
+        Converged when the decrement √(vᵀH⁻¹v) is at most this, with v the shortest
+        subgradient, both on parameters that are not zero or shouldn't be.
+    max_iter : int
+
+    Returns
+    -------
+    Solution
+        `value` is that of the sum, `gradient` that of the smooth part: at an optimum
+        its entries are within ±l1, and at their bound where θ is not zero.
+    """
+    theta = np.array(start[0])
+    here = evaluate(theta[None], second_order=True)
+    value, floor = float(here.value[0] + l1 @ np.abs(theta)), _floor(here)
+    n_iter, sunk = 0, False
+    while True:
+        # 1. Measure how far this point is from an optimum; a fall that drowned in the
+        #    rounding error of the value is as good as none.
+        assert here.hessian is not None
+        gradient, true_hessian = here.gradient[0], here.hessian[0]
+        hessian = true_hessian + floor
+        slope = shortest_subgradient(theta, gradient, l1)
+        step, decrement = _face_step(hessian, slope, (theta != 0.0) | (slope != 0.0))
+        solved = decrement <= tol or sunk
+        hopeless = not solved and bool(here.no_optimum[0])
+        status = ending(hopeless, solved, n_iter >= max_iter)
+        if status != Status.RUNNING:
+            break
+        if math.isinf(decrement):
+            status = Status.STALLED
+            break
+
+        # 2. Aim at the optimum of the quadratic model plus the penalty, and go there,
+        #    or as far as the sum falls enough.
+        aim, fall = _aim(theta, gradient, hessian, l1, MODEL_TOL * decrement)
+        noise = ROUNDING * math.ulp(1.0) * max(1.0, abs(value))
+        found = _search(evaluate, theta, aim, l1, value + noise, fall)
+        if found is None:
+            status = Status.STALLED
+            break
+        sunk, n_iter = fall <= noise and decrement**2 <= noise, n_iter + 1
+        theta, value, here = found
+
+    return Solution.of_one(
+        theta, value, gradient, true_hessian, step, decrement, n_iter, status
+    )
+
+
+def _aim(
+    theta: FloatArray,
+    gradient: FloatArray,
+    hessian: FloatArray,
+    l1: FloatArray,
+    tol: float,
+) -> tuple[FloatArray, float]:
+    """The optimum of the quadratic model plus the penalty, and the fall to expect."""
+    aim = minimise_quadratic(hessian, hessian @ theta - gradient, l1, theta, tol)
+    growth = l1 @ (np.abs(aim) - np.abs(theta))
+    return aim, -float(gradient @ (aim - theta) + growth)
+
+
+def _floor(here: Evaluation) -> FloatArray:
+    """A diagonal that makes a singular Hessian definite, tiny beside it."""
+    assert here.hessian is not None
+    scale = np.abs(np.diagonal(here.hessian[0]))
+    return np.diag(RELATIVE_FLOOR * np.where(scale > 0.0, scale, 1.0))
+
+
+def _search(
+    evaluate: Evaluate,
+    theta: FloatArray,
+    aim: FloatArray,
+    l1: FloatArray,
+    value: float,
+    fall: float,
+) -> tuple[FloatArray, float, Evaluation] | None:
+    """Halve a step until the sum falls enough; None where it never does."""
+    length = 1.0
+    while length > SHORTEST_STEP:
+        trial = aim if length == 1.0 else theta + length * (aim - theta)
+        there = evaluate(trial[None], second_order=length == 1.0)
+        reached = float(there.value[0] + l1 @ np.abs(trial))
+        if reached <= value - SUFFICIENT_DECREASE * length * fall:
+            if there.hessian is None:
+                there = evaluate(trial[None], second_order=True)
+            return trial, reached, there
+        length *= 0.5
+    return None
+
+
+def shortest_subgradient(
+    theta: FloatArray, gradient: FloatArray, l1: FloatArray
+) -> FloatArray:
+    """The subgradient of smallest size of a smooth function plus Σ l1 |θ|.
+
+    Zero exactly at an optimum.
+    """
+    at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - l1, 0.0)
+    return np.where(theta != 0.0, gradient + l1 * np.sign(theta), at_zero)
+
+
+def _face_step(
+    hessian: FloatArray, slope: FloatArray, free: BoolArray
+) -> tuple[FloatArray, float]:
+    """Newton's step and decrement with the parameters that are not free held.
+
+    The decrement is infinite where rounding left a Hessian that isn't convex.
+    """
+    step = np.zeros_like(slope)
+    step[free] = _solve(hessian[np.ix_(free, free)], -slope[free])
+    fall = -float(slope @ step)
+    return step, math.sqrt(fall) if fall >= 0.0 else math.inf
+
+
+def minimise_quadratic(
+    hessian: FloatArray,
+    target: FloatArray,
+    l1: FloatArray,
+    start: FloatArray,
+    tol: float,
+) -> FloatArray:
+    """Minimise ½ βᵀHβ − targetᵀβ + Σ l1 |β|, for H positive definite.
+
+    Sweeps over the coordinates find which are zero and the signs of the others; on
+    that face the optimum is a linear system's solution. Both only go down, so that a
+    face can't return and the search ends.
+
+    Parameters
+    ----------
+    hessian : ndarray of shape (n_parameters, n_parameters)
+    target, l1, start : ndarray of shape (n_parameters,)
+    tol : float
+        On the decrement, as for `proximal_newton`.
+    """
+    beta = start.copy()
+    for _ in range(MODEL_SWEEPS):
+        _sweep(hessian, target, l1, beta)
+        _solve_face(hessian, target, l1, beta)
+        slope = shortest_subgradient(beta, hessian @ beta - target, l1)
+        if math.sqrt(float((slope**2 / np.diagonal(hessian)).sum())) <= tol:
+            break
+    return beta
+
+
+def _sweep(
+    hessian: FloatArray, target: FloatArray, l1: FloatArray, beta: FloatArray
+) -> None:
+    """Minimise over each coordinate in turn, in place."""
+    residual = target - hessian @ beta
+    curvature = np.diagonal(hessian).tolist()
+    bounds = l1.tolist()
+    for j, old in enumerate(beta.tolist()):
+        centre = float(residual[j]) + curvature[j] * old
+        shrunk = max(abs(centre) - bounds[j], 0.0)
+        new = math.copysign(shrunk, centre) / curvature[j]
+        if new != old:
+            beta[j] = new
+            residual += hessian[j] * (old - new)
+
+
+def _solve_face(
+    hessian: FloatArray, target: FloatArray, l1: FloatArray, beta: FloatArray
+) -> None:
+    """Go to the optimum among points of the same signs, in place.
+
+    Where the way there crosses zero in some coordinate, that one is left at zero and
+    the rest go on.
+    """
+    while (beta != 0.0).any():
+        free = np.flatnonzero(beta)
+        here, sign = beta[free], np.sign(beta[free])
+        pull = target[free] - l1[free] * sign
+        there = _solve(hessian[np.ix_(free, free)], pull)
+        crosses = (there * sign < 0.0) & (l1[free] > 0.0)
+        if not crosses.any():
+            beta[free] = there
+            return
+        share = np.full(len(free), np.inf)
+        share[crosses] = here[crosses] / (here[crosses] - there[crosses])
+        beta[free] = here + share.min() * (there - here)
+        beta[free[share == share.min()]] = 0.0
+
+
+def _solve(matrix: FloatArray, target: FloatArray) -> FloatArray:
+    """Solve a symmetric system, by least squares where it is singular."""
+    if not len(target):
+        return target
+    _, solution, info = posv(matrix, target)
+    if info:
+        solution = np.linalg.lstsq(matrix, target, rcond=None)[0]
+    return np.asarray(solution, dtype=np.float64)

@@ -425,3 +425,72 @@ def test_several_classes_refuse_it_too():
     )
     with pytest.raises(mr.missingness.MissingnessContradictionError):
         several.fit(X, y)
+
+
+@pytest.fixture
+def few_blanks(two_normals):
+    """A table with a single blank in each of some classes."""
+
+    def draw(*lossy, n=600):
+        X, y = two_normals(n, 2, seed=0, shift=1.2)
+        for label in lossy:
+            X[np.flatnonzero(y == label)[0], 0] = np.nan
+        return X, y
+
+    return draw
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [KLIEP(missingness="ignore"), HistGradientBoostingClassifier(max_iter=2)],
+    ids=["ratio", "trees"],
+)
+def test_no_seed_decides_whether_blanks_of_the_controlled_class_are_refused(
+    few_blanks, estimator
+):
+    X, y = few_blanks(0)
+    said = set()
+    for seed in range(12):
+        classifier = NeymanPearsonClassifier(estimator, 0.1, random_state=seed)
+        with pytest.raises(ValueError, match="certificate for complete rows") as info:
+            classifier.fit(X, y)
+        said.add(str(info.value))
+        assert not hasattr(classifier, "estimator_")
+    (words,) = said
+    for remedy in ("missingness={0: model}", "inclusion", "as-observed"):
+        assert remedy in words
+
+
+def test_no_seed_decides_whether_blanks_of_the_other_class_are_left_out(few_blanks):
+    X, y = few_blanks(1)
+    for seed in range(12):
+        classifier = NeymanPearsonClassifier(
+            KLIEP(missingness="ignore"), 0.1, random_state=seed
+        ).fit(X, y)
+        assert classifier.certificate_.certified
+        assert classifier.certificate_.rows == classifier.certificate_.observed
+
+
+def test_no_seed_decides_for_a_source_several_classes_or_groups(few_blanks, tmp_path):
+    X, y = few_blanks(0)
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
+    frame.to_parquet(tmp_path / "t.parquet")
+    source = mr.scan_parquet(tmp_path / "t.parquet", target="y")
+    ratio, members = KLIEP(missingness="ignore"), np.arange(len(y)) % 2
+    units = np.where(np.arange(len(y)) < 12, 0, np.arange(len(y)))
+    fitted = LogisticRegression().fit(*few_blanks())
+    for seed in range(6):
+        alone = NeymanPearsonClassifier(ratio, 0.1, random_state=seed)
+        several = mr.MulticlassNeymanPearsonClassifier(
+            ratio, {0: 0.1}, random_state=seed
+        )
+        grouped = mr.GroupedNeymanPearsonClassifier(ratio, 0.1, random_state=seed)
+        known = NeymanPearsonClassifier(fitted, 0.1, random_state=seed)
+        for fit in (
+            lambda alone=alone: alone.fit(source),
+            lambda several=several: several.fit(X, y),
+            lambda grouped=grouped: grouped.fit(X, y, members),
+            lambda known=known: known.calibrate(X[y == 0], groups=units[y == 0]),
+        ):
+            with pytest.raises(ValueError, match="certificate for complete rows"):
+                fit()

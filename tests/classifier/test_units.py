@@ -54,6 +54,17 @@ def test_units_are_split_as_a_whole(patients):
         certified(calibration_size=300).fit(X, y, groups=units)
 
 
+def test_the_certificate_says_whose_error_it_bounds(patients):
+    X, y, units = patients
+    model = certified().fit(X, y, groups=units)
+    assert "random row of a random unit" in model.certificate_.assumptions[-1]
+    assert "random row of a random unit" in str(model.certificate_)
+    fitted = LogisticRegression().fit(X, y)
+    again = certified(fitted).calibrate(X[y == 0], groups=units[y == 0])
+    assert again.certificate_.assumptions == model.certificate_.assumptions
+    assert "unit" not in str(certified().fit(X, y).certificate_)
+
+
 def test_every_row_its_own_unit_is_as_many_rows(patients):
     X, y, _ = patients
     model = certified().fit(X, y, groups=np.arange(len(y)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from missratio._base.summary import Summary, figure
@@ -268,6 +268,15 @@ def tested(
         return tuple(each.sentence.rstrip(".") for each in model.checks if each.failed)
     closest = sorted(checks, key=lambda check: check.p_value)[:SHOWN_CHECKS]
     return tuple(f"{check.sentence} (p = {check.p_value:.2g})" for check in closest)
+
+
+def by_unit(certificate: Certificate) -> Certificate:
+    """The certificate where one row of each unit calibrates."""
+    unit = (
+        "one row of each unit calibrates, drawn at random: the error is that of a "
+        "random row of a random unit, so a unit counts once, however many rows it has"
+    )
+    return replace(certificate, assumptions=(*certificate.assumptions, unit))
 
 
 def assumptions(

@@ -104,6 +104,10 @@ class ClassTable:
                 )
         if len(self.labels) == 2 and len(bounded) == 1:
             choice_size = 0.0
+        # Whether a class's losses are explained is a matter of all its rows, so that
+        # no seed decides it.
+        for position in range(len(self.labels)) if choice_size else bounded:
+            self.model(position, np.flatnonzero(self.codes == position))
         parts: tuple[list[IntArray], ...] = ([], [], [])
         for position in range(len(self.labels)):
             own = rng.permutation(np.flatnonzero(self.codes == position))

@@ -57,28 +57,42 @@ def find_models(
 def calibration_model(
     X0: Any, missingness: Models | None, label: Any
 ) -> Missingness | None:
-    """Why calibration rows are missing; None where none is.
+    """Why rows of a class are missing; None where none is.
 
     Parameters
     ----------
     X0 : array, sparse matrix or dataframe of shape (n_rows, n_columns)
-        Of the controlled class.
+        Of that class: all of them before a split, so that no seed decides.
     missingness : mapping from class to Missingness, or None
     label : object
-        The controlled class.
+
+    Raises
+    ------
+    UnexplainedMissingError
+        Where some are missing and nothing says why.
     """
     model = class_model(missingness, label)
     if model is None and not issparse(X0) and not complete_mask(X0).all():
-        raise UnexplainedMissingError(
-            Message(
-                "Calibration rows of class {label!r} have missing values (NaN) and no "
-                "missingness model.",
-                label=label,
-                remedies=(Remedy.MODEL, Remedy.AS_OBSERVED),
-            )
-        )
+        raise unexplained(label)
     assert not isinstance(model, str)
     return model
+
+
+def unexplained(label: Any) -> UnexplainedMissingError:
+    """A class has lost values, nothing says why, and complete rows are meant."""
+    return UnexplainedMissingError(
+        Message(
+            "Rows of class {label!r} have missing values (NaN) and no missingness "
+            "model, and a certificate for complete rows can't ignore that: the rows "
+            "that are complete don't stand for the others.",
+            label=label,
+            remedies=(
+                Remedy.MODEL,
+                "give inclusion probabilities where values were looked up",
+                Remedy.AS_OBSERVED,
+            ),
+        )
+    )
 
 
 def complete_weights(

@@ -18,7 +18,9 @@ from missratio._base.callbacks import handed_down
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._calibrated import CalibratedClassifier
+from missratio.classifier._certificate import by_unit
 from missratio.classifier._groups import one_of_each, read_units
+from missratio.classifier._models import calibration_model, unexplained
 from missratio.classifier._reading import read_labelled, read_rows
 from missratio.classifier._streamed import hold_out, refuse_in_memory
 from missratio.classifier._training import (
@@ -220,6 +222,9 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         is_other = y != self._controlled()
         rng = generator(self.random_state)
         drawn = self._read_inclusion(inclusion, X, y, missingness)
+        if self.deployment == "complete" and drawn is None:
+            own = take_rows(X, np.flatnonzero(~is_other))
+            calibration_model(own, missingness, self._controlled())
         units = None if groups is None else read_units(groups, X)
         if units is not None and takes_groups(self.estimator):
             params = {**params, "groups": groups}
@@ -248,6 +253,8 @@ class NeymanPearsonClassifier(CalibratedClassifier):
             fit = partial(fit_on, self.estimator)
             unseen = unseen_scores(fit, self._score, X, labels, fitted, units)
         self._recalibrate(X, is_other, missingness, rng, drawn, unseen)
+        if units is not None:
+            self.certificate_ = by_unit(self.certificate_)
         return self
 
     def _fit_source(self, source: LabelledSource) -> Self:
@@ -259,6 +266,9 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         )
         self.classes_ = two_classes(np.array(drawn.labels))
         missingness = self._resolve_missingness()
+        explained = self._controlled() in (missingness or {})
+        if self.deployment == "complete" and drawn.incomplete and not explained:
+            raise unexplained(self._controlled())
         held, training, other = (
             read_rows(self, table, reset=position == 0)
             for position, table in enumerate(drawn.tables(source.names))
@@ -325,11 +335,15 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         labels = np.full(X0.shape[0], self._controlled())
         drawn = self._read_inclusion(inclusion, X0, labels, missingness)
         if groups is not None:
+            if self.deployment == "complete" and drawn is None:
+                calibration_model(X0, missingness, self._controlled())
             units = read_units(groups, X0)
             chosen = one_of_each(units, np.arange(len(units)), rng)
             X0 = take_rows(X0, chosen)
             drawn = None if drawn is None else drawn.take(chosen)
         self._calibrate(X0, X0_training, None, missingness, rng, drawn)
+        if groups is not None:
+            self.certificate_ = by_unit(self.certificate_)
         return self
 
     @by_partition

@@ -84,12 +84,15 @@ class HeldRows:
         Rows of the controlled class to calibrate on.
     training, other : ndarray
         Some of its other rows, and some of the other class.
+    incomplete : bool
+        Whether any row of the controlled class misses a value, drawn or not.
     """
 
     labels: tuple[Any, ...]
     held: FloatArray
     training: FloatArray
     other: FloatArray
+    incomplete: bool
 
     def tables(self, names: Sequence[str]) -> list[Any]:
         """The three as tables that have the columns' names."""
@@ -113,15 +116,17 @@ class _RowDraw:
         own = block.labels == self.lot.controlled
         parts = (held, shown & own & ~held, shown & ~own)
         labels = tuple(np.unique(block.labels).tolist())
-        return labels, tuple([block.rows[part]] for part in parts)
+        incomplete = bool(np.isnan(block.rows[own]).any())
+        return labels, incomplete, tuple([block.rows[part]] for part in parts)
 
 
 def _merge(parts: Sequence[Any]) -> Any:
-    labels = {label for own, _ in parts for label in own}
+    labels = {label for own, _, _ in parts for label in own}
     check_label_types(labels)
-    rows = zip(*(own for _, own in parts), strict=True)
+    incomplete = any(own for _, own, _ in parts)
+    rows = zip(*(own for _, _, own in parts), strict=True)
     joined = tuple([each for part in kind for each in part] for kind in rows)
-    return tuple(sorted(labels)), joined
+    return tuple(sorted(labels)), incomplete, joined
 
 
 def hold_out(
@@ -149,7 +154,7 @@ def hold_out(
     lot = Lot(controlled, min(size, most / max(source.n_rows, 1)), seed)
     shown = min(1.0, SHOWN_ROWS / max(source.n_rows, 1))
     draw = _RowDraw(lot, shown, source.names)
-    labels, rows = source.fold(draw, _merge)
+    labels, incomplete, rows = source.fold(draw, _merge)
     held, training, other = (np.concatenate(each) for each in rows)
     if not len(held):
         raise ValueError(
@@ -158,7 +163,7 @@ def hold_out(
             "more rows."
         )
     rest = TrainingSource(source, lot, source.names, source.n_rows)
-    return rest, HeldRows(labels, held, training, other)
+    return rest, HeldRows(labels, held, training, other, incomplete)
 
 
 def _least_label(block: LabelledBlock) -> Any:

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
+from missratio._base.reading import FloatArray
 from missratio.missingness import LogisticMissingness
-from missratio.missingness.arrays import FloatArray
 
 
 def normal(shape: tuple[int, int], seed: int = 0) -> FloatArray:

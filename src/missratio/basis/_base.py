@@ -7,9 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
 
-from missratio._base.blocks import unmasked
+from missratio._base.reading import read_table
 from missratio._base.typing import BoolArray, FloatArray, Names
 
 # A block of rows with its features fits the processor's cache: 4 MiB of float64.
@@ -116,13 +115,7 @@ class Basis(TransformerMixin, BaseEstimator, ABC):
 
     def _validated(self, X: Any, *, reset: bool = False) -> FloatArray:
         """Return X as an array of floats, not copied where it is one already."""
-        validated: FloatArray = validate_data(
-            self,
-            unmasked(X),
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-        )
+        validated: FloatArray = read_table(self, X, reset=reset, finite="allow-nan")
         return validated
 
     def _input_names(self, input_features: ArrayLike | None) -> Names:

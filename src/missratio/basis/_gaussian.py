@@ -4,17 +4,16 @@ from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.utils import (
     check_array,
-    check_consistent_length,
     check_scalar,
-    column_or_1d,
 )
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.hints import did_you_mean
+from missratio._base.reading import read_labels
 from missratio._base.seeds import generator
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, Names
@@ -197,8 +196,7 @@ def _numerator_rows(y: ArrayLike | None, X: FloatArray) -> BoolArray:
     everything = np.ones(len(X), dtype=bool)
     if y is None:
         return everything
-    labels: NDArray[Any] = column_or_1d(y)
-    check_consistent_length(X, labels)
+    labels = read_labels(y, X)
     classes = np.unique(labels)
     return np.asarray(labels == classes[-1]) if len(classes) == 2 else everything
 

@@ -10,8 +10,8 @@ from scipy.sparse import issparse
 from scipy.spatial import KDTree
 from scipy.special import gammaln
 
+from missratio._base.reading import as_numeric_array
 from missratio._base.typing import FloatArray, IntArray
-from missratio.missingness.arrays import as_numeric_array
 
 # So many rows of the other class tell whether any is recognised.
 MOST_ROWS = 1000

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from missratio._base.reading import as_numeric_array
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.missingness import RowInclusion
-from missratio.missingness.arrays import as_numeric_array
 
 # Of the rows set aside as low, so many looked-up ones are expected above.
 EXPECTED_ABOVE = 0.3

@@ -6,16 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from sklearn.utils import get_tags
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.blocks import take_rows, unmasked
+from missratio._base.blocks import take_rows
+from missratio._base.reading import read_labels, read_table
 from missratio.ratio import check_no_infinity
 from missratio.tensor import on_host
 
@@ -38,38 +33,7 @@ def read_labelled(owner: Any, X: Any, y: ArrayLike | None) -> tuple[Any, Any]:
             "target y is None."
         )
     X = read_rows(owner, X, reset=True)
-    labels = np.asarray(column_or_1d(on_host(y), warn=True))
-    if labels.dtype.kind == "O":
-        labels = _of_one_type(labels)
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("Input y contains NaN or infinity: labels must be finite.")
-    check_consistent_length(X, labels)
-    return X, labels
-
-
-def _of_one_type(objects: Any) -> Any:
-    """Labels that came as objects; refuse missing ones, and texts among others."""
-    labels = objects.tolist()
-    missing = [
-        row
-        for row, label in enumerate(labels)
-        if label is None or (isinstance(label, float) and np.isnan(label))
-    ]
-    if missing:
-        raise ValueError(
-            f"Every row needs a label: y has none for row {missing[0]} ({len(missing)} "
-            "such). Leave out rows whose class is not known."
-        )
-    texts = [label for label in labels if isinstance(label, str)]
-    others = [label for label in labels if not isinstance(label, str)]
-    if texts and others:
-        raise ValueError(
-            f"The labels of y must be of one type: got {others[0]!r}, of type "
-            f"{type(others[0]).__name__}, and the string {texts[0]!r}. Convert them, "
-            "such as by y.astype(str)."
-        )
-    # Numbers as such, so that they sort and compare as numbers.
-    return np.asarray(labels) if others and not np.ndim(others[0]) else objects
+    return X, read_labels(on_host(y), X)
 
 
 def read_rows(owner: Any, X: Any, *, reset: bool) -> Any:
@@ -83,20 +47,16 @@ def read_rows(owner: Any, X: Any, *, reset: bool) -> Any:
     reset : bool
         Whether to note names and width, rather than to check them.
     """
-    if hasattr(X, "columns"):
-        validate_data(owner, X, reset=reset, skip_check_array=True)
-        return X
-    X = on_host(X)
-    takes_sparse = get_tags(owner.estimator).input_tags.sparse
-    table = validate_data(
+    sparse = hasattr(X, "columns") or get_tags(owner.estimator).input_tags.sparse
+    table = read_table(
         owner,
-        unmasked(X),
+        X if hasattr(X, "columns") else on_host(X),
         reset=reset,
+        keep_frame=True,
         dtype=None,
-        accept_sparse=["csr", "csc"] if takes_sparse else False,
-        ensure_all_finite=False,
+        accept_sparse=["csr", "csc"] if sparse else False,
     )
-    if not issparse(table) and table.dtype.kind == "f":
+    if isinstance(table, np.ndarray) and table.dtype.kind == "f":
         check_no_infinity(table)
     return table
 
@@ -112,8 +72,8 @@ def check_same_rows(classifier: Any, X: Any, y: ArrayLike) -> None:
         the controlled class are the ones that it was calibrated with, in their order.
     """
     check_is_fitted(classifier, "threshold_")
-    X, labels = read_rows(classifier, X, reset=False), np.asarray(column_or_1d(y))
-    check_consistent_length(X, labels)
+    X = read_rows(classifier, X, reset=False)
+    labels = read_labels(y, X)
     held = np.flatnonzero(labels == classifier.certificate_.controlled_class)
     held = getattr(classifier, "calibration_index_", held)
     kept, same = classifier.calibration_.sample, len(held) and held.max() < len(labels)

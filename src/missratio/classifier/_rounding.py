@@ -22,8 +22,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from missratio._base.blocks import take_rows
+from missratio._base.reading import as_frame
 from missratio._base.typing import FloatArray, IntArray
-from missratio.missingness.arrays import as_frame
 
 # How many calibration rows are scored again: near the threshold, and all over.
 NEAR, ALL_OVER, ALONE = 32, 16, 3

@@ -24,13 +24,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from missratio._base.reading import as_numeric_array
 from missratio._base.typing import FloatArray
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._promise import Promise
 from missratio.classifier._trust import ScoredRows, Trust
 from missratio.learning import LearnedMissingness
 from missratio.missingness import LogisticMissingness
-from missratio.missingness.arrays import as_numeric_array
 from missratio.threshold import Rule
 
 # Columns that lose values beyond which the band stands for the region.

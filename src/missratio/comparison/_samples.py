@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._base.blocks import inverse_where_positive, take_rows, unmasked
+from missratio._base.blocks import inverse_where_positive, take_rows
+from missratio._base.reading import column_names, read_floats
 from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness import Missingness, row_probability
-from missratio.missingness.arrays import column_names
 from missratio.ratio import check_columns
 from missratio.rows import (
     ClassModel,
@@ -78,13 +78,12 @@ def read_samples(
 def _read(
     X: Any, label: int, model: ClassModel, inclusion: ArrayLike | None
 ) -> ComparedSample:
-    table = np.asarray(unmasked(X), dtype=np.float64)
-    if table.ndim != 2 or not len(table):
-        raise ValueError(
-            f"X{label} must be a table of rows and columns, got shape {table.shape}."
-        )
-    if np.isinf(table).any():
-        raise ValueError(f"X{label} has infinities: drop them, or mark them NaN.")
+    try:
+        table = read_floats(X)
+    except ValueError as error:
+        raise ValueError(str(error).replace("X must", f"X{label} must", 1)) from error
+    if not len(table):
+        raise ValueError(f"X{label} has no rows.")
     if inclusion is None:
         weights = complete_row_weights(table, model)
         known = None

@@ -7,10 +7,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from missratio._base.blocks import any_by_row
 from missratio._base.hints import listed
+from missratio._base.reading import read_labels
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.imputation._columns import SHOWN
 from missratio.missingness import Missingness
@@ -59,9 +59,7 @@ def incomplete_classes(
     inclusion : ndarray of shape (n,) or (n, d), or None
         As `check_inclusion` gives it.
     """
-    labels = None if y is None else np.asarray(column_or_1d(y, warn=True))
-    if labels is not None:
-        check_consistent_length(missing, labels)
+    labels = None if y is None else read_labels(y, missing)
     if isinstance(missingness, Missingness):
         missingness = missingness.bound(names)
     ignored = isinstance(missingness, str) and missingness == "ignore"

@@ -10,8 +10,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from missratio._base.hints import did_you_mean, listed
+from missratio._base.reading import as_frame, as_numeric_array
 from missratio._base.typing import BoolArray, FloatArray
-from missratio.missingness.arrays import as_frame, as_numeric_array
 
 Categories = tuple[Any, ...]
 SHOWN = 5

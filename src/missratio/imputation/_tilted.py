@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import (
     check_is_fitted,
     has_fit_parameter,
-    validate_data,
 )
 
-from missratio._base.blocks import any_by_row, unmasked
+from missratio._base.blocks import any_by_row
 from missratio._base.callbacks import CallbackSupportMixin, listens, told
+from missratio._base.reading import read_table
 from missratio._base.seeds import entropy
 from missratio._base.typing import FloatArray, IntArray
 from missratio.imputation._chain import Chain, ChainOptions, impute_chains, redraw_chain
@@ -306,19 +306,10 @@ class TiltedImputer(
                 )
 
     def _read(self, X: Any, *, reset: bool) -> Any:
-        if hasattr(X, "columns"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return X
-        X = unmasked(X)
-        given = not isinstance(self.categorical_features, str)
-        keep = given and np.asarray(X).dtype.kind == "O"
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=None if keep else "numeric",
-            ensure_all_finite=False,
-        )
+        named = not isinstance(self.categorical_features, str)
+        texts = named and not hasattr(X, "columns") and np.asarray(X).dtype.kind == "O"
+        dtype = None if texts else "numeric"
+        return read_table(self, X, reset=reset, keep_frame=True, dtype=dtype)
 
     def _encode(self, X: Any) -> FloatArray:
         table = self._columns.encode(X)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
+from missratio._base.reading import joined
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.learning._categories import FEWEST_SHARED
 from missratio.learning._checks import (
@@ -32,7 +33,6 @@ from missratio.learning._lookup_functions import LookupFunctions
 from missratio.learning._lookup_tests import carrying_share, form_test, others_test
 from missratio.learning._overidentified import Overidentification, least_factor
 from missratio.learning._precision import lookup_covariance
-from missratio.missingness.arrays import joined
 
 TEACHES_NOTHING = 5.0
 TEACHES_LITTLE = 20.0

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from missratio._base.hints import did_you_mean
+from missratio._base.reading import as_numeric_array
 from missratio._base.typing import FloatArray
 from missratio.learning._learned import LearnedMissingness
 from missratio.missingness import Missingness
-from missratio.missingness.arrays import as_numeric_array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

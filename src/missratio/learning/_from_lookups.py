@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from missratio._base.blocks import any_by_row
+from missratio._base.reading import joined
 from missratio._base.typing import FloatArray
 from missratio.learning._evidence import Evidence, Fits, fit_evidence
-from missratio.missingness.arrays import check_no_partial_row, joined
+from missratio.missingness.base import check_no_partial_row
 
 Fitted = dict[int, tuple[FloatArray, Evidence]]
 """Parameters by place, intercepts not yet corrected, and what they were fitted to."""

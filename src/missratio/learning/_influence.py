@@ -17,11 +17,11 @@ import numpy as np
 from scipy.special import expit
 
 from missratio._base.blocks import any_by_row
+from missratio._base.reading import as_numeric_array, float_blocks
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.learning._evidence import KEPT_ROWS, Evidence
 from missratio.learning._learned import LearnedMissingness
 from missratio.learning._precision import inverse_information
-from missratio.missingness.arrays import as_numeric_array, float_blocks
 
 # Sums over the same values in another order differ by no more than this, relatively.
 SAME = 1e-9

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from missratio._base.callbacks import task
 from missratio._base.hints import did_you_mean
+from missratio._base.reading import as_numeric_array, joined, names_or_numbers
 from missratio._base.typing import FloatArray, IntArray
 from missratio.learning._assess import (
     assess_features,
@@ -49,7 +50,6 @@ from missratio.learning._learned import LearnedMissingness
 from missratio.learning._scores import ScoredTable
 from missratio.learning._shadow import ShadowEvidence
 from missratio.missingness import Block, BlockMissingness
-from missratio.missingness.arrays import as_numeric_array, joined, names_or_numbers
 
 METHODS = ("firth", "ml")
 

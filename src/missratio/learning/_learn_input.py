@@ -9,13 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missratio._base.hints import did_you_mean
+from missratio._base.reading import as_frame, column_name, float_blocks, joined
 from missratio._base.typing import FloatArray, IntArray
-from missratio.missingness.arrays import (
-    as_frame,
-    column_name,
-    float_blocks,
-    joined,
-)
 
 
 def places_of(

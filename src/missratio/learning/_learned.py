@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit
 
+from missratio._base.reading import as_numeric_array, row_blocks
 from missratio._base.typing import FloatArray
 from missratio.learning._checks import Check
 from missratio.learning._evidence import Evidence
@@ -22,7 +23,6 @@ from missratio.learning._precision import (
 from missratio.learning._region import LookupCriterion, TableCriterion, boundary
 from missratio.learning._shadow import ShadowEvidence
 from missratio.missingness import LogisticMissingness
-from missratio.missingness.arrays import as_numeric_array, row_blocks
 
 
 @dataclass(frozen=True, eq=False, repr=False)

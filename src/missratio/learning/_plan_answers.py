@@ -10,12 +10,12 @@ import numpy as np
 
 from missratio._base.blocks import any_by_row
 from missratio._base.hints import did_you_mean, listed
+from missratio._base.reading import as_numeric_array, with_values
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import TableError
 from missratio.learning._plan_cells import MissingCells
 from missratio.learning._plan_lines import Answers, Levels, check_table
 from missratio.learning._plan_table import Columns, read_table
-from missratio.missingness.arrays import as_numeric_array, with_values
 
 REQUIRED = ("draw", "feature", "value", "key")
 BACKENDS = ("pandas", "polars", "pyarrow")

@@ -8,16 +8,17 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length
 
 from missratio._base.hints import listed
-from missratio._base.typing import BoolArray, IntArray
-from missratio._files.numbers import canonical, is_null
-from missratio.missingness.arrays import (
+from missratio._base.reading import (
     as_numeric_array,
     float_blocks,
     names_or_numbers,
+    read_labels,
 )
+from missratio._base.typing import BoolArray, IntArray
+from missratio._files.numbers import canonical
 
 # Consonants only: no spreadsheet takes such a word for a number, a date or a boolean.
 _LETTERS = "bcdfghjkmnpqrstvwxz"
@@ -114,19 +115,7 @@ def _word(text: str) -> str:
 
 
 def _read_labels(y: Any) -> tuple[list[Any], IntArray]:
-    labels = np.asarray(column_or_1d(y, warn=True))
-    unlabelled = np.zeros(0, dtype=np.intp)
-    if labels.dtype.kind in "fO":
-        unlabelled = np.flatnonzero([is_null(label) for label in labels])
-    if len(unlabelled):
-        raise ValueError(
-            f"Every row needs a label: y has none for row {unlabelled[0]}. Leave out "
-            "rows whose class is not known."
-        )
-    try:
-        classes, codes = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        raise ValueError(f"Labels must be all text or all numbers: {error}.") from error
+    classes, codes = np.unique(read_labels(y), return_inverse=True)
     _check_distinct(classes.tolist(), "Classes")
     return classes.tolist(), codes
 

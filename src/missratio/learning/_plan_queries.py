@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from missratio._base.hints import did_you_mean, listed
+from missratio._base.reading import as_frame, as_numeric_array
 from missratio._base.typing import IntArray
 from missratio.learning._plan import QueryPlan
 from missratio.learning._plan_cells import (
@@ -34,7 +35,6 @@ from missratio.learning._plan_power import (
     PlanningTask,
     plan_power,
 )
-from missratio.missingness.arrays import as_frame, as_numeric_array
 from missratio.missingness.corruption import RandomState
 
 GOALS = ("certificate", "ratio", "both")

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from missratio._base.hints import listed
+from missratio._base.reading import as_frame
 from missratio._files import TableFile, open_table, written_whole
 from missratio._files.delimited import ragged
 from missratio._files.numbers import Mark, is_blank, with_formula, without_formula
 from missratio._files.workbooks import EXCEL_LINES, close_workbook, write_cell
 from missratio.exceptions import DestinationError, Message, Remedy, TableError
-from missratio.missingness.arrays import as_frame
 
 Columns = dict[str, list[Any]]
 

@@ -11,13 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from missratio._base.reading import as_numeric_array, column_name, column_names
 from missratio._base.typing import FloatArray
 from missratio.missingness._evidence import WeightEvidence, log_evidence
-from missratio.missingness.arrays import (
-    as_numeric_array,
-    column_name,
-    column_names,
-)
 from missratio.missingness.base import Missingness, once
 
 LEVEL = 1e-3

@@ -9,15 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._base.blocks import rows_with_nan
-from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.missingness.arrays import (
+from missratio._base.blocks import any_by_row, rows_with_nan
+from missratio._base.reading import (
     as_numeric_array,
-    check_no_partial_row,
     column_name,
     column_names,
     float_blocks,
 )
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 _MAXIMUM_TOLERANCE = 1e-12
 _NAN_REMEDY = (
@@ -358,3 +357,49 @@ def _short(value: Any) -> str:
     if callable(value) and hasattr(value, "__qualname__"):
         return str(value.__qualname__)
     return repr(value)
+
+
+def check_no_partial_row(block: FloatArray, first_row: int) -> None:
+    """Refuse rows of which some entries are missing and some are not.
+
+    The block of rows starts at `first_row`.
+    """
+    rows = np.flatnonzero(rows_with_nan(block))
+    missing = np.isnan(block[rows])
+    partial = any_by_row(~missing)
+    if partial.any():
+        at = int(np.argmax(partial))
+        raise ValueError(
+            f"A rowwise missingness model loses whole rows: row {first_row + rows[at]} "
+            f"has {missing[at].sum()} of {missing.shape[1]} entries missing. Use a "
+            "per-feature model (rowwise=False), or set the whole row to NaN."
+        )
+
+
+def read_only_parameter(value: ArrayLike, name: str) -> FloatArray:
+    """Copy a parameter, a scalar or one per feature, into a read-only float array."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be a number or a vector of numbers: got {value!r}."
+        ) from error
+    if array.ndim > 1 or array.size == 0:
+        raise ValueError(
+            f"{name} must be a number or a vector with one entry per feature: "
+            f"got shape {array.shape}."
+        )
+    array.flags.writeable = False
+    return array
+
+
+def common_width(**parameters: FloatArray) -> int | None:
+    """Return the size that vector parameters agree on; None if all are scalars."""
+    widths = {name: value.size for name, value in parameters.items() if value.ndim}
+    if len(set(widths.values())) > 1:
+        sizes = ", ".join(f"{name} has {size}" for name, size in widths.items())
+        raise ValueError(
+            f"Parameters must have one entry per feature, or be scalar: {sizes} "
+            "entries."
+        )
+    return next(iter(widths.values()), None)

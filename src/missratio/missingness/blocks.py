@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from missratio._base.blocks import rows_with_nan
+from missratio._base.reading import as_numeric_array
 from missratio._base.typing import FloatArray, IntArray
-from missratio.missingness.arrays import as_numeric_array
 from missratio.missingness.base import Missingness
 
 

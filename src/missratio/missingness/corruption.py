@@ -6,13 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from missratio.missingness.arrays import (
-    as_numeric_array,
-    check_no_partial_row,
-    row_blocks,
-    with_values,
-)
-from missratio.missingness.base import Missingness
+from missratio._base.reading import as_numeric_array, row_blocks, with_values
+from missratio.missingness.base import Missingness, check_no_partial_row
 
 Table = TypeVar("Table")
 RandomState = int | np.random.RandomState | np.random.Generator | None

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from missratio._base.typing import FloatArray
-from missratio.missingness.arrays import read_only_parameter
-from missratio.missingness.base import Missingness
+from missratio.missingness.base import Missingness, read_only_parameter
 
 
 @dataclass(frozen=True, eq=False, repr=False)

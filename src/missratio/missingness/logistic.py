@@ -8,15 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
+from missratio._base.reading import as_numeric_array, float_blocks, row_blocks
 from missratio._base.typing import FloatArray
-from missratio.missingness.arrays import (
-    as_numeric_array,
-    common_width,
-    float_blocks,
-    read_only_parameter,
-    row_blocks,
-)
-from missratio.missingness.base import Missingness
+from missratio.missingness.base import Missingness, common_width, read_only_parameter
 
 _RELATIVE_TOLERANCE = 1e-11
 _ACCEPTED = 1e-10

@@ -10,12 +10,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.stats import chi2
 
+from missratio._base.reading import as_numeric_array, float_blocks, names_or_numbers
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.missingness.arrays import (
-    as_numeric_array,
-    float_blocks,
-    names_or_numbers,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

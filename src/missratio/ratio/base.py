@@ -21,12 +21,12 @@ from sklearn.utils.validation import (
 )
 
 from missratio._base.blocks import in_double
+from missratio._base.reading import column_names, only_numbers
 from missratio._base.summary import Summary, figure
 from missratio._base.typing import BoolArray, FloatArray, Names
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.exceptions import NoFiniteOptimumWarning, NotSolvedWarning
 from missratio.missingness import Missingness
-from missratio.missingness.arrays import column_names, only_numbers
 from missratio.rows import (
     ClassRows,
     MemorySource,

@@ -18,13 +18,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from missratio._base.blocks import unmasked
 from missratio._base.hints import listed
+from missratio._base.reading import column_names
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.engine import HELD_ELEMENTS, AnySample, RowSample
 from missratio.exceptions import DataError, Message, Remedy, SmallSampleWarning
 from missratio.missingness import Missingness
-from missratio.missingness.arrays import column_names
 from missratio.objective import KLIEPObjective, Objective
 from missratio.ratio.adjusted import adjust
 from missratio.ratio.base import (

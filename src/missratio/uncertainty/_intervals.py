@@ -9,9 +9,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.special import stdtrit
 
+from missratio._base.reading import row_blocks
 from missratio._base.summary import Summary, figure
 from missratio._base.typing import BoolArray, FloatArray
-from missratio.missingness.arrays import row_blocks
 from missratio.ratio import (
     JointRatio,
     NaiveBayesRatio,

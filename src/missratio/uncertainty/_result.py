@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.reading import joined
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray, IntArray
 from missratio.learning import LearnedMissingness, was_learned_from
 from missratio.missingness import BlockMissingness, Missingness
-from missratio.missingness.arrays import joined
 from missratio.ratio import (
     JointRatio,
     NaiveBayesRatio,

@@ -6,14 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from missratio._base.blocks import rows_with_nan
+from missratio._base.reading import as_numeric_array, column_name, float_blocks, joined
 from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness import Missingness, once
-from missratio.missingness.arrays import (
-    as_numeric_array,
-    column_name,
-    float_blocks,
-    joined,
-)
 from missratio.weights._checks import checked_weights
 
 _HEAVIEST = 1e15

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed
+from missratio._base.reading import columns_named
 from missratio._base.typing import FloatArray
 from missratio._files import TableFile, open_table, written_whole
 from missratio._files.numbers import canonical
@@ -81,7 +82,6 @@ from missratio.exceptions import (
     about_file,
 )
 from missratio.missingness import Missingness
-from missratio.missingness.arrays import columns_named
 from missratio.ratio import JointRatio, NaiveBayesRatio
 from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 

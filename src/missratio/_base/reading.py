@@ -1,0 +1,339 @@
+"""X and y as every estimator reads them: tables in, arrays of numbers and labels out.
+
+A missing entry is NaN (or a null of the table's own kind, which becomes NaN). Large
+tables are read in blocks of rows, so that no temporary as large as the table is made.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import (
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+
+from missratio._base.blocks import unmasked
+from missratio._base.hints import listed
+from missratio._base.typing import FloatArray
+
+BLOCK_ENTRIES = 2**18
+"""Entries of a block of rows: 2 MiB of float64, which fits the cache."""
+
+_LISTED = 5
+
+
+FLOATS = [np.float64, np.float32]
+"""Of single precision where the user's table is."""
+
+
+def read_table(
+    owner: Any,
+    X: Any,
+    *,
+    reset: bool,
+    keep_frame: bool = False,
+    finite: bool | str = False,
+    dtype: Any = FLOATS,
+    accept_sparse: Any = False,
+) -> Any:
+    """A table as an estimator takes it; its names and width are noted or checked.
+
+    Parameters
+    ----------
+    owner : estimator
+    X : array-like or dataframe of shape (n_rows, n_columns)
+        A masked value is missing.
+    reset : bool
+        Whether to note names and width, rather than to check them.
+    keep_frame : bool, default=False
+        Whether a dataframe stays what it is, for an estimator within.
+    finite : bool or "allow-nan", default=False
+        Whether NaN and infinities are refused here; False where they are seen to later.
+    dtype, accept_sparse
+        As of scikit-learn's `check_array`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_columns), or X itself
+    """
+    if keep_frame and hasattr(X, "columns"):
+        validate_data(owner, X, reset=reset, skip_check_array=True)
+        return X
+    with only_numbers(X) if dtype is FLOATS else nullcontext():
+        return validate_data(
+            owner,
+            unmasked(X),
+            reset=reset,
+            dtype=dtype,
+            accept_sparse=accept_sparse,
+            ensure_all_finite=finite,
+        )
+
+
+def read_labels(y: Any, X: Any = None) -> NDArray[Any]:
+    """Labels, one for each row of X: of one type, none missing, and finite.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+    X : sized, optional
+
+    Examples
+    --------
+    >>> read_labels(["sick", "well"])
+    array(['sick', 'well'], dtype='<U4')
+    """
+    labels = np.asarray(column_or_1d(y, warn=True))
+    if X is not None:
+        check_consistent_length(X, labels)
+    if labels.dtype.kind not in "fO":
+        return labels
+    if labels.dtype.kind == "f":
+        missing = np.flatnonzero(np.isnan(labels))
+    else:
+        # NaN is unequal to itself, and pandas' NA neither equal nor not.
+        missing = np.flatnonzero(
+            [each is None or str(each == each) != "True" for each in labels]
+        )
+    if len(missing):
+        raise ValueError(
+            f"Every row needs a label: y has none for row {missing[0]} ({len(missing)} "
+            "such). Leave out rows whose class is not known."
+        )
+    if labels.dtype.kind == "f":
+        if not np.isfinite(labels).all():
+            raise ValueError("Input y contains infinity: labels must be finite.")
+        return labels
+    texts = [label for label in labels if isinstance(label, str)]
+    others = [label for label in labels if not isinstance(label, str)]
+    if texts and others:
+        raise ValueError(
+            f"The labels of y must be of one type: got {others[0]!r}, of type "
+            f"{type(others[0]).__name__}, and the string {texts[0]!r}. Convert them, "
+            "such as by y.astype(str)."
+        )
+    # Numbers as such, so that they sort and compare as numbers.
+    is_scalar = bool(others) and not np.ndim(others[0])
+    return np.asarray(others) if is_scalar else labels
+
+
+def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
+    """Return X as a narwhals frame, or None where X is not an eager dataframe."""
+    if isinstance(X, np.ndarray):
+        # narwhals takes 0.2 ms to find that out, as long as a small column's draws.
+        return None
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+_USERS_NAMES: ContextVar[tuple[str, ...]] = ContextVar("_USERS_NAMES", default=())
+
+
+@contextmanager
+def columns_named(names: Sequence[str]) -> Iterator[None]:
+    """Name the columns of arrays in messages, where the user's table has names."""
+    token = _USERS_NAMES.set(tuple(names))
+    try:
+        yield
+    finally:
+        _USERS_NAMES.reset(token)
+
+
+def column_name(X: Any, column: int) -> str:
+    """Name a column for a message: its label in a dataframe, else its index."""
+    frame = as_frame(X)
+    if frame is not None:
+        return repr(frame.columns[column])
+    names = _USERS_NAMES.get()
+    return repr(names[column]) if np.shape(X)[1:] == (len(names),) else str(column)
+
+
+@contextmanager
+def only_numbers(X: Any) -> Iterator[None]:
+    """Name what can't be made numbers of, and refuse dates, which scikit-learn counts.
+
+    Parameters
+    ----------
+    X : array-like or dataframe
+        What is converted inside.
+
+    Raises
+    ------
+    ValueError
+        In place of one that names a text and not its column, and for dates and times
+        in a dataframe or an array.
+    """
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError(
+            f"X must be numeric: got values of type {X.dtype}. Make numbers of them, "
+            "such as the days since some date, NaN where one is missing."
+        )
+    frame = as_frame(X)
+    if frame is not None and any(kind.is_temporal() for kind in frame.schema.values()):
+        raise _not_numeric(frame)
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+            raise TypeError(
+                "X is a LazyFrame, and holds no rows yet: give X.collect()."
+            ) from error
+        if frame is None or all(map(_converts, frame.iter_columns())):
+            raise
+        raise _not_numeric(frame) from error
+
+
+def _not_numeric(frame: "nw.DataFrame[Any]") -> ValueError:
+    foreign = [each.name for each in frame.iter_columns() if not _converts(each)]
+    return ValueError(
+        f"X must be numeric: column(s) {listed(foreign, _LISTED)} are not. Leave them "
+        "out, or make numbers of them: of dates such as the days since some date, of "
+        "texts by pandas.get_dummies or scikit-learn's OneHotEncoder."
+    )
+
+
+def _converts(column: Any) -> bool:
+    """Whether a column is one of numbers, or of what scikit-learn makes numbers of."""
+    if _is_number(column.dtype):
+        return True
+    if column.dtype.is_temporal():
+        return False
+    try:
+        np.asarray(column.to_numpy(), dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(kind.is_numeric() or kind == nw.Boolean)
+
+
+def names_or_numbers(X: Any, width: int) -> tuple[str, ...]:
+    """The names of a dataframe's columns; "0", "1", … for what has none."""
+    frame = as_frame(X)
+    return tuple(map(str, range(width) if frame is None else frame.columns))
+
+
+def with_values(X: Any, values: NDArray[Any]) -> Any:
+    """Values as an array, or as a dataframe like X."""
+    frame = as_frame(X)
+    if frame is None:
+        return values
+    columns = [
+        nw.new_series(name, values[:, j].copy(), backend=frame.implementation)
+        for j, name in enumerate(frame.columns)
+    ]
+    return frame.with_columns(*columns).to_native()
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of a dataframe's columns; None for what has none."""
+    frame = as_frame(X)
+    return None if frame is None else list(frame.columns)
+
+
+def joined(names: Sequence[str]) -> str:
+    """Join names for a message, the first few of them where there are many."""
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def as_numeric_array(X: Any) -> NDArray[Any]:
+    """Return X as a two-dimensional real array, without a copy where X is one already.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n, d)
+        Numbers; None, a null or a masked entry is a missing value.
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+        Of X's own boolean, integer or floating type, else float64. NaN is missing.
+
+    Raises
+    ------
+    ValueError
+        Where X is not two-dimensional, has no column, or has values that are not
+        numbers.
+    """
+    frame = as_frame(X)
+    array = _array_from_frame(frame) if frame is not None else _array_from_array_like(X)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(
+            "X must be two-dimensional, (rows, features), with one feature or more: "
+            f"got shape {array.shape}. For one feature use X.reshape(-1, 1)."
+        )
+    return array
+
+
+def _array_from_frame(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
+    schema = frame.schema
+    foreign = [name for name, dtype in schema.items() if not _is_number(dtype)]
+    if foreign:
+        raise ValueError(
+            f"X must be numeric: column(s) {listed(foreign, _LISTED)} are not. Encode "
+            "or drop them."
+        )
+    if any(dtype != nw.Float64 for dtype in schema.values()):
+        frame = frame.select(nw.all().cast(nw.Float64))
+    return frame.to_numpy()
+
+
+def _array_from_array_like(X: Any) -> NDArray[Any]:
+    array = np.asarray(unmasked(X))
+    if array.dtype.kind in "biuf":
+        return array
+    try:
+        if array.dtype.kind != "O":
+            raise TypeError(f"values of type {array.dtype}")
+        return array.astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"X must be numeric: got {error}. Encode or drop what is not a number."
+        ) from error
+
+
+def read_floats(X: Any) -> FloatArray:
+    """X as an array of float64 without infinities, where no estimator owns it."""
+    table: FloatArray = as_numeric_array(X).astype(np.float64, copy=False)
+    for _ in float_blocks(table, X):
+        pass
+    return table
+
+
+def row_blocks(shape: tuple[int, int]) -> Iterator[slice]:
+    """Yield slices of consecutive rows that hold about `BLOCK_ENTRIES` entries each."""
+    n_rows, n_columns = shape
+    step = max(1, BLOCK_ENTRIES // n_columns)
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def float_blocks(
+    table: NDArray[Any], source: Any
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield the rows of a table block by block as float64, none of them infinite.
+
+    `source` is what the caller was given; it names the column in the error. The blocks
+    are read-only: they may be views of the caller's data.
+    """
+    for rows in row_blocks((table.shape[0], table.shape[1])):
+        block = table[rows].astype(np.float64, copy=False)
+        infinite = np.isinf(block)
+        if infinite.any():
+            row, column = np.argwhere(infinite)[0]
+            raise ValueError(
+                f"X must be finite or NaN: got {block[row, column]} at row "
+                f"{rows.start + row}, column {column_name(source, column)}. Correct "
+                "the entry, or set it to NaN if it is missing."
+            )
+        block.flags.writeable = False
+        yield rows, block

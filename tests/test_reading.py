@@ -1,0 +1,55 @@
+"""Every estimator reads labels alike, and refuses the same ones."""
+
+import numpy as np
+import pytest
+
+import missratio as mr
+from missratio._base.reading import read_labels
+from missratio.basis import GaussianBasis
+
+X = np.random.default_rng(0).normal(size=(40, 2))
+LABELS = ["a", "b"] * 20
+
+
+def changed(value):
+    return np.array([value, *LABELS[1:]], dtype=object)
+
+
+READERS = {
+    "classifier": lambda y: mr.NeymanPearsonClassifier(mr.KLIEP()).fit(X, y),
+    "look-ups": lambda y: mr.plan_queries(
+        np.where(X > 1, np.nan, X), y, per_feature=1, random_state=0
+    ),
+    "imputation": lambda y: mr.TiltedImputer().fit(X, y),
+    "basis": lambda y: GaussianBasis(5).fit(X, y),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (changed(None), "Every row needs a label: y has none for row 0"),
+        (changed(np.nan), "Every row needs a label: y has none for row 0"),
+        (changed(3), "labels of y must be of one type: got 3"),
+        (LABELS[1:], "inconsistent numbers of samples"),
+        (np.where(np.arange(40) < 3, np.inf, 0.0), "contains infinity"),
+        (np.where(np.arange(40) == 3, np.nan, 0.0), "y has none for row 3"),
+    ],
+    ids=["None", "NaN", "mixed", "short", "infinite", "NaN of floats"],
+)
+def test_labels_are_refused_alike(reader, y, message):
+    with pytest.raises(ValueError, match=message):
+        READERS[reader](y)
+
+
+def test_the_nulls_of_pandas_are_no_labels():
+    pd = pytest.importorskip("pandas")
+    for null in (pd.NA, pd.NaT):
+        with pytest.raises(ValueError, match="has none for row 1"):
+            read_labels(["a", null])
+
+
+def test_numbers_that_came_as_objects_are_numbers():
+    labels = read_labels(np.array([2, 10], dtype=object))
+    assert labels.dtype.kind == "i"

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import missratio as mr
 from missratio._files import Cells
 from missratio.app.modelfile import MulticlassTableModel, TableModel, TrainingData
-from missratio.app.modelfile._archive import HEADER, SCHEMA, _digest
+from missratio.app.modelfile.archive import HEADER, SCHEMA, _digest
 from missratio.app.tables import Encoder, TableColumn
 
 PHI = mr.LogisticMissingness([-2.0, -np.inf], [0.5, 0.0])

@@ -6,7 +6,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 import missratio as mr
-from missratio.app.modelfile._archive import HEADER, SCHEMA, _digest
+from missratio.app.modelfile.archive import HEADER, SCHEMA, _digest
 
 
 def members_of(path):

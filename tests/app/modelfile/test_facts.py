@@ -13,7 +13,7 @@ from sound_models import MAKERS, forged, sound
 
 import missratio as mr
 from missratio.app.modelfile import ModelFileError
-from missratio.app.modelfile._checks import check_model, header_of
+from missratio.app.modelfile.checks import check_model, header_of
 from missratio.app.tables import TableColumn
 
 

@@ -1,8 +1,12 @@
 """A model that is saved and loaded is the model that it was."""
 
+import re
+import sys
 import time
+import types
 from copy import deepcopy
 from dataclasses import replace
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -11,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.app.modelfile import ModelFileError
+from missratio.app.modelfile import ModelFileError, archive
 
 
 def test_saved_and_loaded_it_predicts_the_same(classifier, rows, tmp_path):
@@ -57,9 +61,7 @@ def test_functions_cannot_be_saved(tmp_path):
     model = mr.NeymanPearsonClassifier(
         mr.KLIEP(), alpha=0.3, missingness={0: phi}, random_state=0
     ).fit(X, y)
-    with pytest.raises(
-        mr.app.modelfile.ModelFileError, match=r"FunctionMissingness.*no code"
-    ):
+    with pytest.raises(ModelFileError, match=r"FunctionMissingness.*no code"):
         mr.save_model(model, tmp_path / "model.skops")
     assert list(tmp_path.iterdir()) == []
 
@@ -71,9 +73,7 @@ def test_other_estimators_cannot_be_saved(tmp_path):
     X[200:] += 1.0
     forest = RandomForestClassifier(5, min_samples_leaf=20, random_state=0)
     model = mr.NeymanPearsonClassifier(forest, alpha=0.3, random_state=0).fit(X, y)
-    with pytest.raises(
-        mr.app.modelfile.ModelFileError, match=r"can't hold .*RandomForest"
-    ):
+    with pytest.raises(ModelFileError, match=r"can't hold .*RandomForest"):
         mr.save_model(model, tmp_path / "model.skops")
 
 
@@ -120,3 +120,51 @@ def test_a_promise_to_a_group_that_was_changed_is_refused(tmp_path, change, matc
     mr.save_model(model, path)
     with pytest.raises(ModelFileError, match=match):
         mr.load_model(path)
+
+
+FOREST = [
+    "sklearn.ensemble._forest.RandomForestClassifier",
+    "sklearn.tree._classes.DecisionTreeClassifier",
+    "sklearn.tree._tree.Tree",
+]
+
+
+def test_types_that_both_sides_vouch_for_can_be_kept(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 300)
+    X = rng.normal(size=(600, 2)) + 1.5 * y[:, None]
+    forest = RandomForestClassifier(10, random_state=0)
+    model = mr.NeymanPearsonClassifier(forest, alpha=0.1, random_state=0).fit(X, y)
+    path = tmp_path / "model.skops"
+    with pytest.raises(ModelFileError, match=re.escape(str(FOREST))):
+        mr.save_model(model, path)
+    mr.save_model(model, path, trusted=FOREST)
+    with pytest.raises(ModelFileError, match="Nothing of it was"):
+        mr.load_model(path)
+    with pytest.raises(ModelFileError, match="Nothing of it was"):
+        mr.load_model(path, trusted=FOREST[:2])
+    again = mr.load_model(path, trusted=FOREST)
+    assert (again.predict(X) == model.predict(X)).all()
+
+
+def test_a_file_names_classes_and_not_where_they_are_defined(tmp_path, monkeypatch):
+    """A class that has moved within its room since is found again."""
+    X, y = np.random.default_rng(0).normal(size=(600, 2)), np.repeat([0, 1], 300)
+    X[y == 1] += 1.5
+    model = mr.NeymanPearsonClassifier(mr.KLIEP(l2=0.1), alpha=0.1, random_state=0)
+    path = tmp_path / "model.skops"
+    mr.save_model(model.fit(X, y), path)
+    with ZipFile(path) as members:
+        schema = members.read("schema.json").decode()
+    assert "missratio." not in schema
+    moved = types.ModuleType("missratio.ratio.elsewhere")
+    moved.KLIEP = mr.KLIEP
+    monkeypatch.setitem(sys.modules, moved.__name__, moved)
+    monkeypatch.setattr(mr.KLIEP, "__module__", moved.__name__)
+    for known in (archive._modules, archive.allowed):
+        known.cache_clear()
+    try:
+        assert (mr.load_model(path).predict(X) == model.predict(X)).all()
+    finally:
+        for known in (archive._modules, archive.allowed):
+            known.cache_clear()

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 import missratio as mr
 from missratio.app.cli import app
 from missratio.app.modelfile import ModelFileError
-from missratio.app.modelfile._archive import HEADER, MOST_MEMBERS, SCHEMA
-from missratio.app.modelfile._types import foreign_types
+from missratio.app.modelfile.archive import HEADER, MOST_MEMBERS, SCHEMA, foreign_types
 
 
 @pytest.fixture(scope="module")

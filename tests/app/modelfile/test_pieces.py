@@ -21,13 +21,13 @@ from missratio.app.modelfile import (
     TableModel,
     TrainingData,
 )
-from missratio.app.modelfile._certified import check_two
-from missratio.app.modelfile._parts import (
+from missratio.app.modelfile.checks import (
     MOST_COUNTED,
     _check_attributes,
     _check_tree,
     _parts,
     check_methods,
+    check_two,
 )
 from missratio.app.tables import Encoder, TableColumn
 from missratio.threshold import CalibrationSample

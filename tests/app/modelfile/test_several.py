@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from tampering import attribute, change_schema, members_of, refused, write
 
 import missratio as mr
-from missratio.app.modelfile._archive import HEADER
+from missratio.app.modelfile.archive import HEADER
 
 CENTRES = {"a": (0, 0), "b": (3, 0), "c": (1, 3)}
 PHI = mr.LogisticMissingness([-2.0, -2.0], [0.5, 0.5])

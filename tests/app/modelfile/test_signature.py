@@ -8,7 +8,6 @@ from shutil import which
 import pytest
 
 import missratio as mr
-from missratio.app.modelfile import _files
 
 serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
 ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
@@ -94,7 +93,7 @@ def test_a_replacement_cut_short_leaves_a_model_with_its_signature(
             raise KeyboardInterrupt
         path.write_bytes(content)
 
-    monkeypatch.setattr(_files, "_write", write)
+    monkeypatch.setattr(mr.app.modelfile.files, "_write", write)
     with suppress(KeyboardInterrupt):
         mr.save_model(model, signed, force=True, sign_with=keys[0])
     mr.load_model(signed, verify_with=keys[1])

@@ -1,17 +1,21 @@
 """Model files: a certified classifier with the columns of its table."""
 
-from missratio.app.modelfile._checks import plain
-from missratio.app.modelfile._files import (
+from missratio.app.modelfile.archive import ModelFileError
+from missratio.app.modelfile.checks import plain
+from missratio.app.modelfile.files import (
     check_outputs,
     load_model,
     load_table_model,
     save_model,
 )
-from missratio.app.modelfile._frame import FrameModel, TrainingData, TwoClassModel
-from missratio.app.modelfile._groups import GroupedTableModel
-from missratio.app.modelfile._model import TableModel
-from missratio.app.modelfile._several import MulticlassTableModel
-from missratio.app.modelfile._types import ModelFileError
+from missratio.app.modelfile.models import (
+    FrameModel,
+    GroupedTableModel,
+    MulticlassTableModel,
+    TableModel,
+    TrainingData,
+    TwoClassModel,
+)
 
 __all__ = [
     "FrameModel",

@@ -11,24 +11,25 @@ from zipfile import ZIP_STORED, ZipFile
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._files import check_writable, written_whole
-from missratio.app.modelfile._archive import SCHEMA, pack, read_bytes, unpack
-from missratio.app.modelfile._checks import check_model, header_of
-from missratio.app.modelfile._frame import FrameModel
-from missratio.app.modelfile._parts import check_arrays
-from missratio.app.modelfile._signature import (
+from missratio.app.modelfile.archive import (
+    SCHEMA,
+    ModelFileError,
+    allowed,
+    anchored,
     check_key,
+    check_types,
+    foreign_types,
+    pack,
+    python_alone,
+    read_bytes,
     sign,
     signature_path,
     signatures,
+    unpack,
     verify,
 )
-from missratio.app.modelfile._types import (
-    TRUSTED,
-    ModelFileError,
-    check_types,
-    foreign_types,
-    python_alone,
-)
+from missratio.app.modelfile.checks import check_arrays, check_model, header_of
+from missratio.app.modelfile.models import FrameModel
 from missratio.classifier import (
     GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
@@ -49,6 +50,7 @@ def save_model(
     *,
     force: bool = False,
     sign_with: str | Path | None = None,
+    trusted: Sequence[str] = (),
 ) -> None:
     """Write a fitted classifier to a file, whole or not at all.
 
@@ -68,6 +70,10 @@ def save_model(
     sign_with : str or Path, optional
         A private Ed25519 key in PEM format. The signature is written beside the model,
         as a file of its name and .sig.
+    trusted : sequence of str, default=()
+        Types beyond these that the model may hold, as ``module.Class``: your own
+        objective, rule or estimator, a forest, XGBoost or LightGBM. Whoever loads the
+        file has to name them, too (`load_model`), and missratio can't check them.
 
     Raises
     ------
@@ -85,7 +91,7 @@ def save_model(
     outputs = check_outputs(path, force=force, sign_with=sign_with)
     objects = skops_io.dumps(model)
     with ZipFile(io.BytesIO(objects)) as archive:
-        foreign = foreign_types(archive.read(SCHEMA))
+        foreign = foreign_types(archive.read(SCHEMA), trusted)
     if foreign:
         raise _not_saveable(foreign)
     content = pack(objects, header_of(model))
@@ -135,7 +141,12 @@ def check_outputs(
     return outputs
 
 
-def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> Any:
+def load_model(
+    path: str | Path,
+    *,
+    verify_with: str | Path | None = None,
+    trusted: Sequence[str] = (),
+) -> Any:
     """Read what `save_model` wrote; no code from the file is run.
 
     Sizes are checked before anything is unpacked, types before any object is made, and
@@ -148,6 +159,10 @@ def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> An
     path : str or Path
     verify_with : str or Path, optional
         The public Ed25519 key, in PEM format, of who must have signed the file.
+    trusted : sequence of str, default=()
+        Types that the file may hold beside those of missratio's own models, as
+        ``module.Class``. Name only types of files whose writer you know: making an
+        object of a type runs its code.
 
     Returns
     -------
@@ -169,9 +184,10 @@ def load_model(path: str | Path, *, verify_with: str | Path | None = None) -> An
         if verify_with is not None:
             verify(content, signature_path(path), Path(verify_with))
         header, members = unpack(content)
-        check_types(members[SCHEMA])
-        check_arrays(members)
-        model = _construct(members)
+        members[SCHEMA] = anchored(members[SCHEMA], load=True)
+        check_types(members[SCHEMA], trusted)
+        check_arrays(members, foreign=bool(trusted))
+        model = _construct(members, trusted)
         check_model(model, header)
     except ModelFileError as error:
         raise ModelFileError(f"{path} was refused. {error}") from error
@@ -190,7 +206,7 @@ def load_table_model(path: Path, verify_with: Path | None = None) -> FrameModel:
     return model
 
 
-def _construct(members: dict[str, bytes]) -> Any:
+def _construct(members: dict[str, bytes], trusted: Sequence[str]) -> Any:
     from skops import io as skops_io
 
     buffer = io.BytesIO()
@@ -198,7 +214,9 @@ def _construct(members: dict[str, bytes]) -> Any:
         for name, content in members.items():
             archive.writestr(name, content)
     try:
-        return skops_io.load(buffer, trusted=TRUSTED)
+        return skops_io.load(
+            buffer, trusted=[*set().union(*allowed().values()), *trusted]
+        )
     except (Exception, RecursionError) as error:
         raise ModelFileError(
             f"It can't be loaded: {type(error).__name__}: {error}"
@@ -214,5 +232,6 @@ def _not_saveable(foreign: list[str]) -> ModelFileError:
         )
     return ModelFileError(
         f"A model file can't hold {', '.join(foreign[:5])}. It can hold the "
-        "classifiers that save_model names."
+        "classifiers that save_model names; or give save_model and load_model "
+        f"trusted={foreign} if you vouch for these types."
     )

@@ -1,28 +1,202 @@
-"""Whether a loaded classifier is what its certificate says."""
+"""What a loaded model is made of, checked piece by piece, however deep it lies."""
 
 from __future__ import annotations
 
+import inspect
+import io
 import math
+import re
 import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
-from missratio.app.modelfile._parts import check_parts, require
+from missratio._files import Cells
+from missratio.app.modelfile.archive import SCHEMA, ModelFileError
+from missratio.app.modelfile.models import (
+    FrameModel,
+    GroupedTableModel,
+    MulticlassTableModel,
+    TableModel,
+    TrainingData,
+)
+from missratio.app.tables import Encoder, TableColumn
 from missratio.classifier import (
     Calibration,
+    CandidatePower,
     Certificate,
     ClassScores,
     GroupedCertificate,
+    GroupedNeymanPearsonClassifier,
     KeptPromise,
     MulticlassCertificate,
+    MulticlassNeymanPearsonClassifier,
+    NeymanPearsonClassifier,
     OrderedDecision,
+    PowerComparison,
     TradeOff,
     UnorderedDecision,
 )
 from missratio.missingness import Missingness
 from missratio.threshold import CalibrationSample, Rule, check_levels
+
+_KINDS = "biufU"
+_FINITE = frozenset(
+    ["coef_", "intercept_", "log_normalizer_", "column_log_normalizer_", "mean_",
+     "var_", "scale_", "_column_coef", "covariance", "_baseline_prediction",
+     "heights_", "centers_", "_origin", "_unit", "sigma_",
+     "directions_", "largest_"]
+)  # fmt: skip
+
+_COUNTS = frozenset(["n_imputations", "n_rounds", "degree"])
+MOST_COUNTED = 10_000
+# NumPy's own; one of another size would be made as large as it says.
+_SEED, _POOL_SIZE = "_redraw_seed", 4
+
+
+def check_arrays(members: Mapping[str, bytes], *, foreign: bool = False) -> None:
+    """Refuse arrays that claim more than their file holds, or hold no plain numbers.
+
+    `foreign` lets through what trusted types of the user's own store otherwise: texts
+    of bytes, and records of numbers.
+    """
+    for name, content in members.items():
+        if name == SCHEMA or (foreign and not name.endswith(".npy")):
+            continue
+        stream = io.BytesIO(content)
+        try:
+            version = np.lib.format.read_magic(stream)
+            read = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }[version]
+            shape, _, dtype = read(stream)
+        # A header is a Python literal, and whatever that can raise is no array.
+        except Exception as error:
+            reason = f"Its member {name!r} isn't an array: {error}"
+            raise ModelFileError(reason) from error
+        plain = dtype.kind in _KINDS or dtype == PREDICTOR_RECORD_DTYPE
+        plain |= foreign and not dtype.hasobject
+        length = dtype.itemsize
+        for size in shape:
+            length *= size
+        if not plain or length != len(content) - stream.tell():
+            raise ModelFileError(
+                f"Its member {name!r} is an array of {dtype} of shape {shape}, which "
+                "no model of missratio has."
+            )
+
+
+def check_methods(model: Any) -> None:
+    """Refuse values in the place of methods and properties."""
+    for part in _parts(model):
+        for name in getattr(part, "__dict__", {}):
+            own = inspect.getattr_static(type(part), name, None)
+            plain = isinstance(own, cached_property) or not hasattr(own, "__get__")
+            require(plain, f"its {name} takes a method's place")
+
+
+def check_parts(classifier: Any) -> None:
+    """Refuse what would crash, hang or mislead whatever uses it.
+
+    Trees that lead nowhere, coefficients that aren't finite numbers, and more things to
+    make than any model makes.
+    """
+    width = classifier.n_features_in_
+    for part in _parts(classifier):
+        if isinstance(part, TreePredictor):
+            _check_tree(part.nodes, width)
+        elif isinstance(part, HistGradientBoostingClassifier):
+            # With this number scikit-learn checks the rows that it is given.
+            known = getattr(part, "n_features_in_", None)
+            fitted = known is not None or hasattr(part, "_predictors")
+            require(not fitted or known == width, "its trees are for other columns")
+        _check_attributes(part)
+
+
+def require(condition: Any, otherwise: str) -> None:
+    """Refuse a model, and say why."""
+    if not condition:
+        raise ModelFileError(f"It holds no sound model: {otherwise}.")
+
+
+def _parts(root: Any) -> Iterator[Any]:
+    """Everything that an object is made of, each thing once."""
+    seen, waiting = set(), [root]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield part
+        if isinstance(part, dict):
+            waiting += [*part.keys(), *part.values()]
+        elif isinstance(part, list | tuple | set | frozenset):
+            waiting += part
+        elif isinstance(part, np.ndarray) and part.dtype == object:
+            waiting += part.ravel().tolist()
+        else:
+            waiting += _attributes(part).values()
+
+
+def _attributes(part: Any) -> dict[str, Any]:
+    slots = getattr(type(part), "__slots__", ())
+    names = [slots] if isinstance(slots, str) else slots
+    found = {name: getattr(part, name) for name in names if hasattr(part, name)}
+    return {**found, **getattr(part, "__dict__", {})}
+
+
+def _check_attributes(part: Any) -> None:
+    for name, value in _attributes(part).items():
+        if name in _FINITE and value is not None:
+            _check_finite(name, value)
+        elif name in _COUNTS:
+            whole = isinstance(value, int | np.integer)
+            counted = whole and 0 < value <= MOST_COUNTED
+            require(counted, f"its {name} is {value!r}")
+        elif name == _SEED:
+            size = value.get("pool_size") if isinstance(value, dict) else None
+            require(size == _POOL_SIZE, "its seed is none")
+
+
+def _check_finite(name: str, value: Any) -> None:
+    for each in value if isinstance(value, list | tuple) else [value]:
+        array = np.asarray(each)
+        sound = array.dtype.kind in "fiu" and bool(np.isfinite(array).all())
+        require(sound, f"its {name} aren't finite numbers")
+
+
+def _check_tree(nodes: Any, width: int) -> None:
+    """scikit-learn follows a tree's nodes without a look at where they lead."""
+    require(
+        isinstance(nodes, np.ndarray)
+        and nodes.dtype == PREDICTOR_RECORD_DTYPE
+        and nodes.ndim == 1
+        and len(nodes) > 0,
+        "a tree has no nodes",
+    )
+    places = np.arange(len(nodes))
+    inner = nodes["is_leaf"] == 0
+    for side in ("left", "right"):
+        ahead = nodes[side][inner]
+        require(
+            (ahead > places[inner]).all() and (ahead < len(nodes)).all(),
+            "a tree's branches lead nowhere",
+        )
+    asked = nodes["feature_idx"][inner]
+    require(
+        (asked >= 0).all() and (asked < width).all(),
+        "a tree asks for columns that don't exist",
+    )
+    require(not nodes["is_categorical"].any(), "a tree has categories")
+    require(np.isfinite(nodes["value"]).all(), "a tree's values aren't finite")
+
 
 _CERTIFICATE = {
     "alpha": float, "delta": float, "rule": str, "deployment": str, "rows": int,
@@ -372,3 +546,192 @@ def _finite(values: Any, *shape: int) -> bool:
         and values.shape == shape
         and bool(np.isfinite(values).all())
     )
+
+
+FRAMES: dict[type, type] = {
+    TableModel: NeymanPearsonClassifier,
+    MulticlassTableModel: MulticlassNeymanPearsonClassifier,
+    GroupedTableModel: GroupedNeymanPearsonClassifier,
+}
+"""For each model of a table, the classifier that it has."""
+
+
+def check_model(model: Any, header: dict[str, Any]) -> None:
+    """Refuse a loaded object that isn't a sound model.
+
+    Loading sets attributes without a look at them: a file made up by hand could hold
+    anything of the right types.
+
+    Parameters
+    ----------
+    model : object
+    header : dict
+        What the file says about it.
+
+    Raises
+    ------
+    ModelFileError
+    """
+    try:
+        check_methods(model)
+        classifier = model
+        if isinstance(model, FrameModel):
+            classifier = model.classifier
+            kind = FRAMES[type(model)]
+            require(isinstance(classifier, kind), "its classifier is of another type")
+            _check_frame(model)
+        if isinstance(classifier, MulticlassNeymanPearsonClassifier):
+            check_several(classifier)
+        elif isinstance(classifier, GroupedNeymanPearsonClassifier):
+            check_grouped(classifier)
+        else:
+            is_known = isinstance(classifier, NeymanPearsonClassifier)
+            require(is_known, "it is no classifier")
+            check_two(classifier)
+        _check_header(model, header)
+    except ModelFileError:
+        raise
+    except Exception as error:
+        raise ModelFileError(f"It holds no sound model: {error}") from error
+
+
+def header_of(model: Any) -> dict[str, Any]:
+    """What can be known of a model without loading it."""
+    if not isinstance(model, FrameModel):
+        return {"certificate": _facts(plain(model.certificate_.to_dict()))}
+    return {
+        "certificate": _facts(plain(model.certificate.to_dict())),
+        "method": model.method,
+        "target": model.target,
+        "columns": [
+            {"name": column.name, "levels": plain(column.levels)}
+            for column in model.encoder.columns
+        ],
+        "training": {
+            "file": model.training.file,
+            "sha256": model.training.sha256,
+            "rows": plain(model.training.rows),
+            "missing": plain(model.training.missing),
+        },
+    }
+
+
+def _facts(value: Any) -> Any:
+    """A certificate without what is said anew of it, in words that may change."""
+    if isinstance(value, dict):
+        return {k: _facts(item) for k, item in value.items() if k != "valid_while"}
+    return [_facts(item) for item in value] if isinstance(value, list) else value
+
+
+def _check_header(model: Any, header: dict[str, Any]) -> None:
+    expected = header_of(model)
+    require(
+        header.get("certificate") == expected["certificate"], "its certificates differ"
+    )
+    for name, value in expected.items():
+        require(header.get(name) == value, f"its header has another {name}")
+
+
+def plain(value: Any) -> Any:
+    """Plain data as JSON has it: tuples are lists, and scalars are Python's."""
+    if isinstance(value, dict):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _check_frame(model: FrameModel) -> None:
+    encoder = model.encoder
+    require(isinstance(encoder, Encoder), "its columns are of another type")
+    require(isinstance(encoder.cells, Cells), "its cells are of another type")
+    for column in encoder.columns:
+        named = isinstance(column, TableColumn) and isinstance(column.name, str)
+        require(named, "a column is of another type")
+        levels = column.levels
+        require(
+            levels is None
+            or (len(set(levels)) >= 2 and all(isinstance(x, str) for x in levels)),
+            f"column {column.name!r} has no levels",
+        )
+    kinds = [column.levels is None for column in encoder.columns]
+    require(kinds == sorted(kinds, reverse=True), "its columns are out of order")
+    require(len(set(encoder.names)) == len(encoder.names), "columns are doubled")
+    require(
+        encoder.width == model.classifier.n_features_in_,
+        "it has other columns than its classifier",
+    )
+    require(isinstance(model.target, str), "its target is unknown")
+    require(isinstance(model.method, str), "its method is unknown")
+    require(
+        model.report is None or isinstance(model.report, str), "its report is no text"
+    )
+    require(
+        isinstance(model.dropped, tuple)
+        and all(isinstance(name, str) for name in model.dropped),
+        "the columns that it leaves out aren't names",
+    )
+    _check_training(model)
+    _check_comparison(model)
+    if isinstance(model, TableModel | GroupedTableModel):
+        texts = isinstance(model.rest, tuple) and all(
+            isinstance(label, str) for label in model.rest
+        )
+        require(texts, "the labels that it takes together aren't texts")
+    if isinstance(model, GroupedTableModel):
+        require(model.group_column in model.dropped, "its column of groups is unknown")
+    if isinstance(model, TableModel) and model.covariance is not None:
+        size = len(model.classifier.estimator_.coef_) + 1
+        require(
+            model.covariance.shape == (size, size)
+            and bool(np.isfinite(model.covariance).all()),
+            "its covariance is of another size",
+        )
+
+
+def _check_comparison(model: FrameModel) -> None:
+    """What was compared must be figures, and lead to the method that it has."""
+    comparison = model.comparison
+    if comparison is None:
+        return
+    require(
+        isinstance(comparison, PowerComparison)
+        and all(isinstance(each, CandidatePower) for each in comparison.candidates)
+        and comparison.chosen == model.method,
+        "its comparison of methods is for another",
+    )
+    for each in comparison.candidates:
+        named = isinstance(each.name, str) and isinstance(each.note, str)
+        measured = each.power is None or 0.0 <= each.power <= 1.0
+        require(named and measured, "a compared method has no power")
+
+
+def _check_training(model: FrameModel) -> None:
+    """The table that it was fitted on must be one that it can be fitted on."""
+    training, columns = model.training, set(model.encoder.names)
+    require(isinstance(training, TrainingData), "its training data is unknown")
+    require(
+        isinstance(training.file, str)
+        and isinstance(training.sha256, str)
+        and re.fullmatch("[0-9a-f]{64}", training.sha256),
+        "its training file is unknown",
+    )
+    labels = set(model.classifier.classes_.tolist())
+    require(
+        set(training.rows) == labels and set(training.missing) == labels,
+        "its training data has other classes",
+    )
+    for label in labels:
+        rows, missing = training.rows[label], training.missing[label]
+        require(type(rows) is int and rows > 0, "its numbers of rows")
+        require(set(missing) <= columns, "columns are missing that it doesn't have")
+        sound = all(type(n) is int and 0 < n <= rows for n in missing.values())
+        require(sound, "more is missing than there is")
+    found = model.certificate
+    for certificate in (
+        (found,) if isinstance(found, Certificate) else found.certificates
+    ):
+        require(
+            certificate.rows <= training.rows[certificate.controlled_class],
+            "its certificate is for more rows than there are",
+        )

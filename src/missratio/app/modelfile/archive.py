@@ -1,0 +1,525 @@
+"""What a model file may hold: these types, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import sys
+import zlib
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from missratio._base.hints import listed
+
+STORED = {
+    "missratio._files": (
+        "Cells",
+    ),
+    "missratio.app.modelfile": (
+        "GroupedTableModel", "MulticlassTableModel", "TableModel",
+        "TrainingData",
+    ),
+    "missratio.app.tables": (
+        "Encoder", "TableColumn",
+    ),
+    "missratio.basis": (
+        "GaussianBasis", "LinearBasis", "PolynomialBasis",
+    ),
+    "missratio.classifier": (
+        "Calibration", "CandidatePower", "Certificate", "ClassScores",
+        "GroupedCertificate", "GroupedNeymanPearsonClassifier", "KeptPromise",
+        "MulticlassCertificate", "MulticlassNeymanPearsonClassifier",
+        "NeymanPearsonClassifier", "OrderedDecision", "PowerComparison",
+        "Rounding", "TargetRatio", "TradeOff", "Trust", "UnorderedDecision",
+    ),
+    "missratio.imputation": (
+        "Columns", "ImputationEnsemble", "ImputationTrace", "TiltedImputer",
+    ),
+    "missratio.learning": (
+        "Check", "Coordinates", "Evidence", "LearnedMissingness",
+        "ShadowEvidence",
+    ),
+    "missratio.missingness": (
+        "Block", "BlockMissingness", "LogisticMissingness", "NamedMissingness",
+        "StepMissingness",
+    ),
+    "missratio.ratio": (
+        "ClassifierRatio", "EachColumnBasis", "FDivergenceRatio", "KLIEP",
+        "KLIEPCV", "KernelRatio", "NaiveBayesRatio", "Strength", "SubspaceRatio",
+    ),
+    "missratio.rows": (
+        "WeightCheck",
+    ),
+    "missratio.threshold": (
+        "AutoRule", "BernsteinRule", "BettingRule", "BinomialRule",
+        "CalibrationSample", "CountingRule", "FlippedBettingRule",
+        "HoeffdingBentkusRule", "LookUpRule", "LookUps", "PaperRule",
+        "TargetRule", "ThinningRule", "TunedBettingRule",
+    ),
+    "missratio.weights": (
+        "SampleSize",
+    ),
+}  # fmt: skip
+"""The classes of missratio that a model may be made of, by their rooms.
+
+Files hold their names alone, which are unique: a class may move within its room.
+"""
+_SKLEARN = (
+    "sklearn._loss.link.Interval",
+    "sklearn._loss.link.LogitLink",
+    "sklearn._loss.link.MultinomialLogit",
+    "sklearn._loss.loss.HalfBinomialLoss",
+    "sklearn._loss.loss.HalfMultinomialLoss",
+    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
+    ".HistGradientBoostingClassifier",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.linear_model._logistic.LogisticRegression",
+    "sklearn.pipeline.Pipeline",
+    "sklearn.preprocessing._data.StandardScaler",
+    "sklearn.preprocessing._label.LabelEncoder",
+)
+_NUMPY = ("bool", "float32", "float64", "int64", "intp", "ndarray", "str_", "uint64")
+
+_LOADERS: dict[str, frozenset[str]] = {
+    "NdArrayNode": frozenset(f"numpy.{name}" for name in _NUMPY),
+    "DictNode": frozenset({"builtins.dict"}),
+    "ListNode": frozenset({"builtins.list"}),
+    "TupleNode": frozenset({"builtins.tuple"}),
+    "JsonNode": frozenset({"builtins.str"}),
+    "TypeNode": frozenset(f"builtins.{name}" for name in ("int", "str", "bool")),
+    "LossNode": frozenset(
+        f"sklearn._loss._loss.CyHalf{name}Loss" for name in ("Binomial", "Multinomial")
+    ),
+    "RandomGeneratorNode": frozenset({"numpy.random._generator.Generator"}),
+}
+_STORED_AS = "missratio"
+
+
+@cache
+def _modules() -> dict[str, str]:
+    """The module that each of missratio's classes is in now, by the class's name."""
+    found = {}
+    for room, names in STORED.items():
+        import_module(room)
+        inside = [m for m in sys.modules if m == room or m.startswith(f"{room}.")]
+        for name in names:
+            classes = [vars(sys.modules[m]).get(name) for m in inside]
+            (found[name],) = {c.__module__ for c in classes if isinstance(c, type)}
+    return found
+
+
+@cache
+def allowed() -> dict[str, frozenset[str]]:
+    """For each of skops' ways to make an object, the types that may be made by it."""
+    own = {f"{module}.{name}" for name, module in _modules().items()}
+    return {**_LOADERS, "ObjectNode": frozenset(own | set(_SKLEARN))}
+
+
+def anchored(schema: bytes, *, load: bool) -> bytes:
+    """A schema with the names of missratio's classes, or (load) with their modules."""
+    try:
+        tree = json.loads(schema)
+        for node in _nodes(tree):
+            name = node.get("__class__")
+            module = _modules().get(name) if isinstance(name, str) else None
+            if module is None:
+                continue
+            if not load and node.get("__module__") == module:
+                node["__module__"] = _STORED_AS
+            elif load:
+                # One name for one class: a path of today is none in a file.
+                known = node.get("__module__") == _STORED_AS
+                node["__module__"] = module if known else "?"
+        return json.dumps(tree).encode()
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"Its schema is damaged: {error}.") from error
+
+
+MOST_OBJECTS = 2 * 10**6
+
+
+class ModelFileError(ValueError):
+    """A model that can't be saved, or a file that can't be loaded, and why."""
+
+
+def python_alone(name: str) -> ModelFileError:
+    """What to say of a model that has no file, by the name of its class."""
+    return ModelFileError(
+        f"A model file can't hold a {name}: it holds a NeymanPearsonClassifier, "
+        "a MulticlassNeymanPearsonClassifier, a GroupedNeymanPearsonClassifier, or "
+        f"what missratio fit writes. Use the {name} from Python; pickle it if you "
+        "must, and unpickle only files that you trust."
+    )
+
+
+def foreign_types(schema: bytes, trusted: Collection[str] = ()) -> list[str]:
+    """Types in a skops schema that a model file may not hold.
+
+    skops checks types as well, but trusts all of scikit-learn and some functions; here
+    no function may be named at all.
+
+    Parameters
+    ----------
+    schema : bytes
+        The content of ``schema.json``.
+    trusted : collection of str
+        Further types that the user vouches for.
+    """
+    try:
+        tree = json.loads(schema)
+        size = _expanded(tree, {})
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"Its schema is damaged: {error}.") from error
+    if size > MOST_OBJECTS:
+        raise ModelFileError("Its parts refer to each other more often than in models.")
+    found = set()
+    for node in _nodes(tree):
+        name = f"{node.get('__module__')}.{node.get('__class__')}"
+        loader = str(node.get("__loader__"))
+        if name not in allowed().get(loader, frozenset()) and name not in trusted:
+            found.add(name)
+    return sorted(found)
+
+
+def check_types(schema: bytes, trusted: Collection[str] = ()) -> None:
+    """Refuse a schema with foreign types that nobody vouches for."""
+    foreign = foreign_types(schema, trusted)
+    if foreign:
+        raise ModelFileError(
+            f"It holds {listed(foreign[:5])}, which no model of missratio has. Nothing "
+            "of it was loaded. If you know who wrote the file and trust these types, "
+            f"load it by load_model(path, trusted={foreign[:5]})."
+        )
+
+
+def _expanded(item: Any, known: dict[Any, int]) -> int:
+    """How many values there are, each as often as something refers to it.
+
+    A part is written once and then referred to by its id. Of parts that refer to parts
+    a small file can make more than any walk through a model would come to the end of.
+    """
+    if isinstance(item, list):
+        return sum(_expanded(each, known) for each in item)
+    if not isinstance(item, dict):
+        return 1
+    size = 1 + sum(_expanded(each, known) for each in item.values())
+    name = item.get("__id__")
+    if isinstance(name, int | float | str):
+        size = known[name] = min(max(size, known.get(name, 0)), MOST_OBJECTS + 1)
+    return size
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Every object of a schema, however deep."""
+    waiting = [tree]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            if "__loader__" in item:
+                yield item
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)
+
+
+FORMAT = 2
+HEADER, SCHEMA = "missratio.json", "schema.json"
+PACKAGES = ("missratio", "scikit-learn", "numpy", "skops")
+
+MOST_BYTES = 2**28
+MOST_JSON_BYTES = 2**23
+MOST_MEMBERS = 100_000
+# Of every member, so that it doesn't matter when a model was saved.
+_WRITTEN = (1980, 1, 1, 0, 0, 0)
+# What the entry of a member in the archive's directory begins with.
+_ENTRY = b"PK\x01\x02"
+_PLAIN = (ZIP_STORED, ZIP_DEFLATED)
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages that a model depends on."""
+    return {name: version(name) for name in PACKAGES}
+
+
+def pack(objects: bytes, header: Mapping[str, Any]) -> bytes:
+    """Put a header before what skops wrote; the same model gives the same bytes.
+
+    Parameters
+    ----------
+    objects : bytes
+        An archive as skops writes it.
+    header : mapping
+        What can be known of the model without loading it.
+    """
+    buffer = io.BytesIO()
+    with (
+        ZipFile(io.BytesIO(objects)) as source,
+        ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=1) as archive,
+    ):
+        members = _numbered({name: source.read(name) for name in source.namelist()})
+        members[SCHEMA] = anchored(members[SCHEMA], load=False)
+        full = {
+            "format": FORMAT,
+            "versions": versions(),
+            **header,
+            "content_sha256": _digest(members),
+        }
+        text = json.dumps(full, indent=2, ensure_ascii=False).encode()
+        for name, content in {HEADER: text, **members}.items():
+            info = ZipInfo(name, _WRITTEN)
+            info.external_attr = 0o600 << 16
+            archive.writestr(info, content, ZIP_DEFLATED, 1)
+        # What couldn't be loaded isn't saved.
+        _check_sizes(archive)
+    return buffer.getvalue()
+
+
+def _numbered(members: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Members under numbers in the order of the schema, not under addresses.
+
+    skops names objects and their files after their places in memory.
+    """
+    schema = json.loads(members[SCHEMA])
+    numbers: dict[int, int] = {}
+    files: dict[str, bytes] = {}
+    names: dict[str, str] = {}
+    nodes = [schema]
+    for node in nodes:
+        items = node.items() if isinstance(node, dict) else enumerate(node)
+        for key, value in items:
+            if isinstance(value, dict | list):
+                nodes.append(value)
+            elif key == "__id__" and isinstance(value, int):
+                node[key] = numbers.setdefault(value, len(numbers))
+            elif key == "file" and isinstance(value, str):
+                name = f"{len(names)}{Path(value).suffix}"
+                node[key] = names.setdefault(value, name)
+                files[node[key]] = members[value]
+    return {**files, SCHEMA: json.dumps(schema).encode()}
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a regular file that isn't larger than models are."""
+    if not path.is_file():
+        raise ModelFileError("It is not a regular file: copy it into one first.")
+    with path.open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size > MOST_BYTES:
+            raise ModelFileError(
+                f"It has more than {MOST_BYTES} bytes: no model is so large."
+            )
+        return stream.read(size)
+
+
+def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The header and the members of an archive; sizes are checked before reading.
+
+    Raises
+    ------
+    ModelFileError
+        Where the file is no model, is damaged, or is larger than models are.
+    """
+    # Each entry of a directory takes memory as soon as the archive is opened.
+    if content.count(_ENTRY) > MOST_MEMBERS:
+        raise ModelFileError("Its archive has too many members.")
+    try:
+        with ZipFile(io.BytesIO(content)) as archive:
+            _check_sizes(archive)
+            members = {
+                info.filename: _member(archive, info) for info in archive.infolist()
+            }
+    except BadZipFile as error:
+        reason = f"It is damaged, or isn't a model file: {error}."
+        raise ModelFileError(reason) from error
+    except (zlib.error, EOFError, NotImplementedError, RuntimeError, OSError,
+            ValueError, OverflowError) as error:  # fmt: skip
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"It is damaged: {error}.") from error
+    for name in (HEADER, SCHEMA):
+        if name not in members:
+            raise ModelFileError(f"It has no {name}: missratio didn't write it.")
+    header = _read_header(members.pop(HEADER))
+    check_versions(header)
+    if header.get("content_sha256") != _digest(members):
+        raise ModelFileError("It was changed after it was written, or is damaged.")
+    return header, members
+
+
+def check_versions(header: Mapping[str, Any]) -> None:
+    """Refuse a model that other versions wrote."""
+    if header.get("format") != FORMAT:
+        raise ModelFileError(
+            f"It is of format {header.get('format')!r}, and this version reads "
+            f"{FORMAT}. Fit the model again."
+        )
+    written, here = header.get("versions"), versions()
+    if not isinstance(written, dict):
+        raise ModelFileError("It doesn't say which versions wrote it.")
+    for name in ("missratio", "scikit-learn"):
+        if _minor(written.get(name)) != _minor(here[name]):
+            raise ModelFileError(
+                f"It was written with {name} {written.get(name)}, and here is "
+                f"{here[name]}: what was learned may mean something else. Fit the "
+                f"model again, or install {name}=={written.get(name)}."
+            )
+
+
+def _minor(number: Any) -> list[str]:
+    return str(number).split(".")[:2]
+
+
+def _member(archive: ZipFile, info: ZipInfo) -> bytes:
+    """A member, which must be as long as it says."""
+    with archive.open(info) as stream:
+        content = stream.read(info.file_size + 1)
+    if len(content) != info.file_size:
+        raise ModelFileError(
+            f"Its member {info.filename!r} isn't as long as it says: it is damaged."
+        )
+    return content
+
+
+def _check_sizes(archive: ZipFile) -> None:
+    infos = archive.infolist()
+    if any(info.compress_type not in _PLAIN or info.flag_bits & 1 for info in infos):
+        raise ModelFileError(
+            "Its archive is packed in a way that missratio doesn't write."
+        )
+    if len(infos) > MOST_MEMBERS or len({info.filename for info in infos}) < len(infos):
+        raise ModelFileError("Its archive has too many members, or one of them twice.")
+    total = sum(info.file_size for info in infos)
+    json_size = sum(i.file_size for i in infos if i.filename in (HEADER, SCHEMA))
+    if total > MOST_BYTES or json_size > MOST_JSON_BYTES:
+        raise ModelFileError(
+            f"It would unpack to {total} bytes, {json_size} of them text: no model is "
+            "so large."
+        )
+
+
+def _read_header(content: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"Its {HEADER} is damaged: {error}.") from error
+    if not isinstance(header, dict):
+        raise ModelFileError(f"Its {HEADER} is damaged.")
+    return header
+
+
+def _digest(members: Mapping[str, bytes]) -> str:
+    """A digest of all members, to tell damage; whoever forges one can write it too."""
+    digest = hashlib.sha256()
+    for name in sorted(members):
+        digest.update(f"{name}\0{len(members[name])}\0".encode())
+        digest.update(members[name])
+    return digest.hexdigest()
+
+
+_MOST_BYTES = 2**16
+SIGNATURE_BYTES = 64
+# A file that is being replaced has its old signatures, too, until the new one is there.
+_MOST_KEPT = 8
+_MADE = "openssl genpkey -algorithm ed25519 -out key.pem"
+_PUBLIC = "openssl pkey -in key.pem -pubout -out public.pem"
+
+
+def signature_path(model: Path) -> Path:
+    """Where the signature of a model file is."""
+    return model.with_name(f"{model.name}.sig")
+
+
+def sign(content: bytes, key: Path) -> bytes:
+    """The signature of a file's content.
+
+    Parameters
+    ----------
+    content : bytes
+    key : Path
+        A private Ed25519 key in PEM format, without a password.
+    """
+    return bytes(_load(key, private=True).sign(content))
+
+
+def verify(content: bytes, signature: Path, key: Path) -> None:
+    """Refuse content that the owner of a key didn't sign.
+
+    Parameters
+    ----------
+    content : bytes
+    signature : Path
+    key : Path
+        The public Ed25519 key in PEM format.
+    """
+    from cryptography.exceptions import InvalidSignature
+
+    public = _load(key, private=False)
+    if not signature.is_file():
+        raise ModelFileError(f"It isn't signed: there is no {signature}.")
+    for each in signatures(signature):
+        try:
+            public.verify(each, content)
+        except InvalidSignature:
+            continue
+        return
+    raise ModelFileError(
+        f"The owner of {key} didn't sign it: {signature} is the signature of "
+        "another file, or by another key."
+    )
+
+
+def signatures(path: Path) -> list[bytes]:
+    """The signatures in a file: one, or several where a model was being replaced."""
+    content, size = _read(path), SIGNATURE_BYTES
+    starts = range(0, min(len(content), _MOST_KEPT * size), size)
+    return [content[i : i + size] for i in starts]
+
+
+def check_key(key: Path, *, private: bool) -> None:
+    """Refuse a file that holds no key of the kind."""
+    _load(key, private=private)
+
+
+def _load(key: Path, *, private: bool) -> Any:
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "Signatures need cryptography: pip install 'missratio[sign]'."
+        ) from error
+    if not key.is_file():
+        raise FileNotFoundError(f"There is no key file {key}. Make one by {_MADE}")
+    try:
+        if private:
+            found: Any = serialization.load_pem_private_key(_read(key), None)
+        else:
+            found = serialization.load_pem_public_key(_read(key))
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise _no_key(key, private) from error
+    kind = ed25519.Ed25519PrivateKey if private else ed25519.Ed25519PublicKey
+    if not isinstance(found, kind):
+        raise _no_key(key, private)
+    return found
+
+
+def _no_key(key: Path, private: bool) -> ModelFileError:
+    kind, make = ("private", _MADE) if private else ("public", _PUBLIC)
+    return ModelFileError(
+        f"{key} holds no {kind} Ed25519 key in PEM format without a password. Make one "
+        f"by {make}"
+    )
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(_MOST_BYTES)

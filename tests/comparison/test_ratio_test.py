@@ -131,7 +131,7 @@ def test_bad_tables_are_refused():
     X1, X0 = normals(20, 6)
     with pytest.raises(ValueError, match="NaN"):
         ratio_test(np.where(X1 > 1, np.nan, X1), X0)
-    with pytest.raises(ValueError, match="X1 must be finite or NaN: got inf"):
+    with pytest.raises(ValueError, match="Input X1 contains infinity"):
         ratio_test(np.where(X1 > 1, np.inf, X1), X0)
     with pytest.raises(ValueError, match="columns"):
         ratio_test(X1, X0[:, :1])

@@ -169,7 +169,7 @@ def test_levels_are_probabilities(model, delta):
 def test_the_width_of_the_table_and_its_values_are_checked():
     with pytest.raises(ValueError, match="for 3 feature"):
         MODELS["three"].probability_band([[0.0]])
-    with pytest.raises(ValueError, match="finite or NaN"):
+    with pytest.raises(ValueError, match="contains infinity"):
         MODELS["one"].probability_band([[np.inf]])
 
 

@@ -134,7 +134,7 @@ def test_from_proportion_makes_the_subclass():
         (([[0.0, np.nan]], 1.0, 0.5), "one observed entry in column 1 or more"),
         (([[0.0, np.nan]], [1, 1], 0.5, True), "one observed row or more"),
         (([[0.0], [1e20], [2e20]], 1.0, 0.4), "No intercept gives the proportion 0.4"),
-        (([[np.inf]], 1.0, 0.5), "finite or NaN"),
+        (([[np.inf]], 1.0, 0.5), "contains infinity"),
         (([[-1e300], [1.0]], 1e10, 0.5), "coef·x overflows"),
     ],
 )

@@ -13,7 +13,7 @@ from missratio import (
     StepMissingness,
     corrupt,
 )
-from missratio.ratio import check_no_infinity
+from missratio._base.reading import check_no_infinity
 
 pd = optional("pandas")
 pl = optional("polars")
@@ -113,7 +113,7 @@ def test_a_model_for_other_columns_is_refused(kind, two_normals):
         (np.repeat("yes", 400), "one class only"),
         (np.arange(400) % 3, "Only binary classification is supported.*3 classes"),
         (np.linspace(0, 1, 400), "Unknown label type"),
-        (np.full(400, np.nan), "NaN"),
+        (np.full(400, np.nan), "y has none for row 0"),
     ],
     ids=["one number", "one word", "three", "continuous", "nan"],
 )

@@ -10,8 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
-from missratio._base.reading import read_labels, read_table
-from missratio.ratio import check_no_infinity
+from missratio._base.reading import check_no_infinity, read_labels, read_table
 from missratio.tensor import on_host
 
 _ROUNDING = 1e-9

@@ -78,10 +78,7 @@ def read_samples(
 def _read(
     X: Any, label: int, model: ClassModel, inclusion: ArrayLike | None
 ) -> ComparedSample:
-    try:
-        table = read_floats(X)
-    except ValueError as error:
-        raise ValueError(str(error).replace("X must", f"X{label} must", 1)) from error
+    table = read_floats(X, f"X{label}")
     if not len(table):
         raise ValueError(f"X{label} has no rows.")
     if inclusion is None:

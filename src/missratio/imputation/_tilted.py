@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
 
 from missratio._base.blocks import any_by_row
 from missratio._base.callbacks import CallbackSupportMixin, listens, told
-from missratio._base.reading import read_table
+from missratio._base.reading import check_no_infinity, read_table
 from missratio._base.seeds import entropy
 from missratio._base.typing import FloatArray, IntArray
 from missratio.imputation._chain import Chain, ChainOptions, impute_chains, redraw_chain
@@ -25,7 +25,6 @@ from missratio.imputation._fitted import Fitted, fitted_for
 from missratio.imputation._noise import RowNoise
 from missratio.imputation._population import Population
 from missratio.imputation._trace import ImputationTrace
-from missratio.ratio import check_no_infinity
 from missratio.rows import check_inclusion, refuse_source
 
 

@@ -5,7 +5,6 @@ from missratio.ratio.base import (
     BaseRatio,
     MissingnessParameter,
     check_choice,
-    check_no_infinity,
     two_classes,
 )
 from missratio.ratio.batch import BatchFit, fit_batch
@@ -58,7 +57,6 @@ __all__ = [
     "basis_features",
     "check_choice",
     "check_columns",
-    "check_no_infinity",
     "density_ratio",
     "feature_names",
     "fit_batch",

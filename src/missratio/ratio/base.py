@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -15,13 +14,16 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
-    check_consistent_length,
     check_is_fitted,
-    validate_data,
 )
 
 from missratio._base.blocks import in_double
-from missratio._base.reading import column_names, only_numbers
+from missratio._base.reading import (
+    check_no_infinity,
+    column_names,
+    read_labels,
+    read_table,
+)
 from missratio._base.summary import Summary, figure
 from missratio._base.typing import BoolArray, FloatArray, Names
 from missratio.basis import Basis, LinearBasis, as_basis
@@ -31,8 +33,6 @@ from missratio.rows import (
     ClassRows,
     MemorySource,
     Normalization,
-    RowBlock,
-    Unweighted,
     as_weighing,
     by_partition,
     check_inclusion,
@@ -210,26 +210,10 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         reset: bool,
     ) -> ReadRows:
         """Validate a labelled table. NaN and infinities are seen to later."""
-        options: dict[str, Any] = {
-            "reset": reset,
-            "dtype": [np.float64, np.float32],
-            "ensure_all_finite": False,
-        }
         X, y = on_host(X), on_host(y)
         given = X
-        if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biu":
-            # Nothing can be wrong with such labels but their number.
-            if reset and _is_plain(X):
-                # Nor with such a table; a tenth of a small fit is spent to find out.
-                self.n_features_in_ = X.shape[1]
-                self.__dict__.pop("feature_names_in_", None)
-            else:
-                with only_numbers(X):
-                    X = validate_data(self, X, **options)
-            check_consistent_length(X, y)
-        else:
-            with only_numbers(X):
-                X, y = validate_data(self, X, y, **options)
+        X = read_table(self, X, reset=reset)
+        y = read_labels(y, X)
         if reset:
             self.classes_ = two_classes(y)
         is_numerator = y == self.classes_[1]
@@ -246,14 +230,8 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     def _read_rows(self, X: Any) -> Any:
         """Validate rows to be scored."""
         check_is_fitted(self)
-        with only_numbers(X):
-            return validate_data(
-                self,
-                on_host(X),
-                reset=False,
-                dtype=[np.float64, np.float32],
-                ensure_all_finite="allow-nan" if self._allows_nan() else True,
-            )
+        finite = "allow-nan" if self._allows_nan() else True
+        return read_table(self, on_host(X), reset=False, finite=finite)
 
 
 def given(y: ArrayLike | None) -> ArrayLike:
@@ -264,13 +242,6 @@ def given(y: ArrayLike | None) -> ArrayLike:
             "each row."
         )
     return y
-
-
-def _is_plain(X: Any) -> bool:
-    """Whether X is an array that scikit-learn's validation would hand back as it is."""
-    if type(X) is not np.ndarray or X.ndim != 2 or not X.size:
-        return False
-    return bool(X.dtype == np.float64 or X.dtype == np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,20 +264,6 @@ class ReadRows:
     is_numerator: BoolArray
     sample_weight: FloatArray | None
     inclusion: FloatArray | None
-
-
-def check_no_infinity(X: FloatArray) -> bool:
-    """Refuse infinities, and say whether X is free of NaN as well."""
-    rows = ClassRows(None, MemorySource.of(X, X), Unweighted(), "hajek")
-
-    def work(block: RowBlock) -> bool:
-        with np.errstate(over="ignore", invalid="ignore"):
-            if math.isfinite(block.rows.sum()):
-                return True
-        rows.check_no_infinity(block)
-        return not np.isnan(block.rows).any()
-
-    return rows.source.fold(work, all)
 
 
 def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> FloatArray:

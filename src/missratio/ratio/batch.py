@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from missratio._base.blocks import any_by_row
+from missratio._base.reading import check_no_infinity
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.engine import Sample
 from missratio.missingness import Missingness
 from missratio.objective import Objective
-from missratio.ratio.base import check_no_infinity, check_penalty
+from missratio.ratio.base import check_penalty
 from missratio.ratio.fit import (
     JointRatio,
     check_log_linear,

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import config_context, get_config
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import unmasked
 from missratio._base.hints import listed
-from missratio._base.reading import column_names
+from missratio._base.reading import column_names, read_table
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
@@ -701,19 +701,9 @@ def read_two_samples(
 ) -> tuple[FloatArray, FloatArray]:
     """Validate a numerator and a denominator table of the same columns."""
     check_columns(X1, X0)
-    tables = [
-        validate_data(
-            estimator,
-            unmasked(X),
-            reset=True,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )
-        for X in (X1, X0)
-    ]
-    validate_data(estimator, X1, reset=False, skip_check_array=True)
+    tables = [read_table(estimator, X, reset=True) for X in (X0, X1)]
     estimator.classes_ = np.array([0, 1])
-    return tables[0], tables[1]
+    return tables[1], tables[0]
 
 
 def check_columns(X1: Any, X0: Any) -> None:

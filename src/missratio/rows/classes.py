@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from missratio._base.blocks import rows_with_nan
+from missratio._base.reading import refuse_infinity
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import DataError, Message, Remedy
 from missratio.missingness import contradictions, warn_of_contradiction
@@ -19,7 +20,6 @@ from missratio.rows.source import (
     WeightSums,
     first_found,
     merge_sums,
-    refuse_infinity,
     refuse_nan,
     weighted_sums,
     weights_or_ones,
@@ -381,7 +381,9 @@ class ClassRows:
 
     def check_no_infinity(self, block: RowBlock) -> None:
         """Refuse infinities."""
-        refuse_infinity(block, self.source.row_number)
+        refuse_infinity(
+            block.rows, lambda row: self.source.row_number(block.start + row)
+        )
 
     def _look_closely(self, block: RowBlock) -> None:
         """Refuse what made a sum not finite."""

@@ -447,18 +447,6 @@ def first_found(
     return found, values
 
 
-def refuse_infinity(block: RowBlock, row_number: Callable[[int], int]) -> None:
-    """Refuse infinities, by their row (as `row_number` has it) and column."""
-    infinite = np.isinf(block.rows)
-    if infinite.any():
-        row, column = np.argwhere(infinite)[0]
-        raise ValueError(
-            f"Input X contains infinity at row {row_number(block.start + int(row))}, "
-            f"column {column}. Replace it by NaN if the value is missing, or by a "
-            "number."
-        )
-
-
 def weighed_twice(label: Any) -> ValueError:
     """A class, or all rows for None, has a model of missingness and look-ups too."""
     whose = "X" if label is None else f"Class {label!r}"

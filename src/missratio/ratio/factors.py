@@ -72,8 +72,8 @@ def optimum(
 ) -> Optimum:
     """Make the problems again that a ratio was fitted by, from the rows of the fit."""
     check_is_fitted(ratio)
-    read = ratio._read(X, y, sample_weight, inclusion, reset=False)
     joint = joint_ratio(ratio)
+    read = joint._read(X, y, sample_weight, inclusion, reset=False)
     numerator, denominator = joint._both_classes(read)
     numerator = adjust(numerator, joint.basis_.required_columns_)
     return Optimum(numerator, denominator, _factors(joint, numerator, denominator))
@@ -115,7 +115,8 @@ def _factors(
 
 def basis_features(ratio: JointRatio | NaiveBayesRatio, X: Any) -> FloatArray:
     """A fitted ratio's basis features at rows, NaN where one can't be evaluated."""
-    return joint_ratio(ratio)._evaluate_basis(X, ratio._read_rows(X))
+    joint = joint_ratio(ratio)
+    return joint._evaluate_basis(X, joint._read_rows(X))
 
 
 def feature_names(

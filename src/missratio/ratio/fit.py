@@ -23,7 +23,14 @@ from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.engine import HELD_ELEMENTS, AnySample, RowSample
-from missratio.exceptions import DataError, Message, Remedy, SmallSampleWarning
+from missratio.exceptions import (
+    DataError,
+    Message,
+    NoFiniteOptimumWarning,
+    NotSolvedWarning,
+    Remedy,
+    SmallSampleWarning,
+)
 from missratio.missingness import Missingness
 from missratio.objective import KLIEPObjective, Objective
 from missratio.ratio.adjusted import adjust
@@ -993,6 +1000,8 @@ class JointRatio(ReadingRatio):
     objective_value_: float
     fallback_used_: bool
     standard_error_: FloatArray | None
+    column_log_normalizer_: FloatArray
+    column_converged_: BoolArray
     tilt_sample_size_: float | None
     weight_check_: dict[Any, WeightCheck]
 
@@ -1031,6 +1040,12 @@ class JointRatio(ReadingRatio):
         Self
             The fitted estimator.
         """
+        return self._fit(X, y, sample_weight, inclusion, stacklevel=2)
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, inclusion: Any, stacklevel: int
+    ) -> Self:
+        stacklevel += 1
         with within_memory(X):
             classes = classes_elsewhere(
                 self, X, y, sample_weight=sample_weight, inclusion=inclusion
@@ -1039,12 +1054,28 @@ class JointRatio(ReadingRatio):
                 read = self._read(X, given(y), sample_weight, inclusion, reset=True)
                 classes = self._both_classes(read, fit=True)
             problem, solution = self._fit_rows(*classes)
-        self._warn_of_weights(problem, *classes, stacklevel=2)
-        report_status(*solution.worst, type(self).__name__, stacklevel=2)
-        self._warn_of_tilt(stacklevel=2)
-        if get_config()["array_api_dispatch"] and is_tensor(X):
+        self._report(problem, solution, *classes, stacklevel=stacklevel)
+        on_device_too = get_config()["array_api_dispatch"] and is_tensor(X)
+        if on_device_too and not self._columns_apart:
             self.coef_ = like(X, self.coef_)
         return self
+
+    def _report(
+        self,
+        problem: JointProblem,
+        solution: JointSolution,
+        numerator: ClassRows,
+        denominator: ClassRows,
+        stacklevel: int,
+    ) -> None:
+        """Warn of all that a fit may rest on, or lack."""
+        stacklevel += 1
+        if self._columns_apart:
+            self._warn_of_columns(solution.status, stacklevel)
+        self._warn_of_weights(problem, numerator, denominator, stacklevel)
+        if not self._columns_apart:
+            report_status(*solution.worst, type(self).__name__, stacklevel)
+            self._warn_of_tilt(stacklevel)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is saved: coefficients on the host, wherever they were learned."""
@@ -1065,9 +1096,7 @@ class JointRatio(ReadingRatio):
             for table, position in zip(tables, (1, 0), strict=True)
         )
         problem, solution = self._fit_rows(numerator, denominator)
-        self._warn_of_weights(problem, numerator, denominator, stacklevel=3)
-        report_status(*solution.worst, type(self).__name__, stacklevel=3)
-        self._warn_of_tilt(stacklevel=3)
+        self._report(problem, solution, numerator, denominator, stacklevel=3)
         return self
 
     def _strength(
@@ -1132,6 +1161,43 @@ class JointRatio(ReadingRatio):
             required = columns if by_feature else None
             warn_of_concentration(rows, sums, required, names, stacklevel + 1)
             warn_if_contradicted(rows, not by_feature, stacklevel + 1)
+
+    def _column_names(self) -> list[str]:
+        if hasattr(self, "feature_names_in_"):
+            return [str(name) for name in self.feature_names_in_]
+        return [f"x{j}" for j in range(self.n_features_in_)]
+
+    def _warn_of_columns(self, status: IntArray, stacklevel: int) -> None:
+        """Warn of columns without an optimum, or that weren't solved."""
+        without = status == Status.NO_OPTIMUM
+        slow = (status != Status.CONVERGED) & ~without
+        names = self._column_names()
+        lacking = (
+            "Column(s) [{columns}] have no finite optimum: the numerator's weighted "
+            "mean lies outside the range of the denominator's values, or on its border."
+        )
+        unsolved = (
+            "Column(s) [{columns}] were not solved to tol. Raise max_iter or tol, or "
+            "add a ridge penalty."
+        )
+        remedies = (
+            Remedy.COLUMN_PENALTY,
+            Remedy.DROP_COLUMNS,
+            "bring more denominator rows",
+        )
+        for chosen, claim, said, warning in (
+            (without, lacking, remedies, NoFiniteOptimumWarning),
+            (slow, unsolved, (), NotSolvedWarning),
+        ):
+            if chosen.any():
+                places = tuple(np.flatnonzero(chosen).tolist())
+                message = Message(
+                    claim,
+                    columns=places,
+                    names=tuple(names[j] for j in places),
+                    remedies=said,
+                )
+                warnings.warn(warning(message), stacklevel=stacklevel + 1)
 
     def _warn_of_tilt(self, stacklevel: int) -> None:
         """Warn where few rows of the denominator decide coefficients that are free."""
@@ -1220,6 +1286,10 @@ class JointRatio(ReadingRatio):
         self.n_iter_ = int(solution.n_iter.max())
         self.converged_ = bool((solution.status == Status.CONVERGED).all())
         self.objective_value_ = solution.value
+        if self._columns_apart:
+            self.column_log_normalizer_ = -solution.intercepts
+            self.column_converged_ = solution.status == Status.CONVERGED
+            self._column_iterations = solution.n_iter
         self.tilt_sample_size_ = None
         if isinstance(self._objective(), KLIEPObjective) and not self._columns_apart:
             self.tilt_sample_size_ = problem.tilt_size(solution)
@@ -1254,7 +1324,7 @@ class JointRatio(ReadingRatio):
         ndarray of shape (n_rows,)
             NaN for a row that has a missing value.
         """
-        if (tensor := on_device(X)) is not None:
+        if not self._columns_apart and (tensor := on_device(X)) is not None:
             found: FloatArray = predict_tensor(self, tensor)
             return found
         X = on_host(X)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
@@ -11,25 +10,15 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.basis import Basis, LinearBasis
-from missratio.exceptions import (
-    Message,
-    NoFiniteOptimumWarning,
-    NotSolvedWarning,
-    Remedy,
-)
-from missratio.ratio.base import BaseRatio, EachColumnBasis, MissingnessParameter, given
+from missratio.ratio.base import BaseRatio, EachColumnBasis, MissingnessParameter
 from missratio.ratio.fit import (
     Backend,
     JointRatio,
     check_log_linear,
-    classes_elsewhere,
 )
 from missratio.ratio.kliep import KLIEP
-from missratio.rows import by_partition
-from missratio.solver import Status
-from missratio.weights import SampleSize
 
 
 class NaiveBayesRatio(BaseRatio):
@@ -80,14 +69,7 @@ class NaiveBayesRatio(BaseRatio):
     array([0.5, 0.5])
     """
 
-    classes_: Any
-    coef_: FloatArray
-    log_normalizer_: float
-    intercept_: float
-    column_log_normalizer_: FloatArray
-    converged_: bool
-    n_iter_: int
-    effective_sample_size_: dict[Any, SampleSize]
+    _ratio: JointRatio
 
     def __init__(
         self,
@@ -143,29 +125,20 @@ class NaiveBayesRatio(BaseRatio):
             The fitted estimator.
         """
         inner = self._inner()
-        classes = classes_elsewhere(
-            inner, X, y, sample_weight=sample_weight, inclusion=inclusion
-        )
-        if classes is not None:
-            _copy_names(inner, self)
-        else:
-            read = self._read(X, given(y), sample_weight, inclusion, reset=True)
-            _copy_names(self, inner)
-            classes = inner._both_classes(read, fit=True)
-        problem, solution = inner._fit_rows(*classes)
+        inner._fit(X, y, sample_weight, inclusion, stacklevel=2)
         self._ratio = inner
-        self.coef_ = inner.coef_
-        self.column_log_normalizer_ = -solution.intercepts
-        self.log_normalizer_ = float(self.column_log_normalizer_.sum())
-        self.intercept_ = -self.log_normalizer_
-        self.column_converged_ = solution.status == Status.CONVERGED
-        self.converged_, self.n_iter_ = inner.converged_, inner.n_iter_
-        self._column_iterations = solution.n_iter
-        self.effective_sample_size_ = inner.effective_sample_size_
-        self.weight_check_ = inner.weight_check_
-        self._warn_of_columns(solution.status)
-        inner._warn_of_weights(problem, *classes, stacklevel=2)
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` has been called."""
+        return "_ratio" in self.__dict__
+
+    def __getattr__(self, name: str) -> Any:
+        """What was learned is the machine's that fits columns apart."""
+        learned = name.endswith("_") and not name.startswith("_")
+        if learned and "_ratio" in self.__dict__:
+            return getattr(self._ratio, name)
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.")
 
     @property
     def bases_(self) -> list[Basis]:
@@ -174,42 +147,6 @@ class NaiveBayesRatio(BaseRatio):
             return basis.bases_
         return [LinearBasis().fit(np.zeros((1, 1)))] * self.n_features_in_
 
-    def _column_names(self) -> list[str]:
-        if hasattr(self, "feature_names_in_"):
-            return [str(name) for name in self.feature_names_in_]
-        return [f"x{j}" for j in range(self.n_features_in_)]
-
-    def _warn_of_columns(self, status: IntArray) -> None:
-        """Warn of columns without an optimum, or that weren't solved."""
-        without = status == Status.NO_OPTIMUM
-        if without.any():
-            message = Message(
-                "Column(s) [{columns}] have no finite optimum: the numerator's "
-                "weighted mean lies outside the range of the denominator's values, or "
-                "on its border.",
-                **self._named(without),
-                remedies=(
-                    Remedy.COLUMN_PENALTY,
-                    Remedy.DROP_COLUMNS,
-                    "bring more denominator rows",
-                ),
-            )
-            warnings.warn(NoFiniteOptimumWarning(message), stacklevel=3)
-        slow = (status != Status.CONVERGED) & ~without
-        if slow.any():
-            message = Message(
-                "Column(s) [{columns}] were not solved to tol. Raise max_iter or tol, "
-                "or add a ridge penalty.",
-                **self._named(slow),
-            )
-            warnings.warn(NotSolvedWarning(message), stacklevel=3)
-
-    def _named(self, chosen: BoolArray) -> dict[str, Any]:
-        """Some columns' positions and names, for messages."""
-        names, places = self._column_names(), np.flatnonzero(chosen).tolist()
-        return {"columns": tuple(places), "names": tuple(names[j] for j in places)}
-
-    @by_partition
     def predict_log_ratio(self, X: Any) -> FloatArray:
         """The logarithm of the estimated density ratio, Σ_j log r̂_j(z_j).
 
@@ -223,9 +160,8 @@ class NaiveBayesRatio(BaseRatio):
         ndarray of shape (n_rows,)
             NaN for a row that has a missing value.
         """
-        table = self._read_rows(X)
-        log_ratio: FloatArray = self._ratio._evaluate_basis(X, table) @ self.coef_
-        return log_ratio + self.intercept_
+        check_is_fitted(self)
+        return self._ratio.predict_log_ratio(X)
 
     def score(
         self,
@@ -251,8 +187,7 @@ class NaiveBayesRatio(BaseRatio):
             The larger the better.
         """
         check_is_fitted(self)
-        read = self._read(X, y, sample_weight, inclusion, reset=False)
-        return self._ratio._score_rows(*self._ratio._both_classes(read))
+        return self._ratio.score(X, y, sample_weight, inclusion)
 
     def summary_frame(self, backend: Backend = "pandas") -> Any:
         """Coefficients and diagnostics, a row for each basis feature of each column.
@@ -269,7 +204,7 @@ class NaiveBayesRatio(BaseRatio):
             column's), `converged`, `n_iter`.
         """
         check_is_fitted(self)
-        basis, names = self._ratio.basis_, self._column_names()
+        basis, names = self._ratio.basis_, self._ratio._column_names()
         at = basis.required_columns_.argmax(axis=1)
         columns = {
             "column": [names[j] for j in at],
@@ -277,13 +212,6 @@ class NaiveBayesRatio(BaseRatio):
             "coefficient": self.coef_.tolist(),
             "log_normalizer": self.column_log_normalizer_[at].tolist(),
             "converged": self.column_converged_[at].tolist(),
-            "n_iter": self._column_iterations[at].tolist(),
+            "n_iter": self._ratio._column_iterations[at].tolist(),
         }
         return nw.from_dict(columns, backend=backend).to_native()
-
-
-def _copy_names(of: Any, to: Any) -> None:
-    """Let one estimator know the classes and columns that another has seen."""
-    for name in ("classes_", "n_features_in_", "feature_names_in_"):
-        if hasattr(of, name):
-            setattr(to, name, getattr(of, name))

@@ -95,3 +95,16 @@ def test_intervals_that_cover_too_seldom_are_called_unreliable(place):
         assert claimed[sure].mean(axis=0).min() > least
     if claimed.mean(axis=0).min() < 0.85:
         assert sure.mean() < 0.3
+
+
+@pytest.mark.parametrize("n_rows", [1000, 3000])
+@pytest.mark.parametrize("name", ratio_coverage.HEAVY)
+def test_intervals_under_heavy_tails_hold_or_are_called_unreliable(name, n_rows):
+    held, sure = ratio_coverage.gamma_tables(ratio_coverage.HEAVY[name], n_rows, 150)
+    if sure.sum() >= 20:
+        # 0.90, less three binomial deviations.
+        assert held[sure].mean() > 0.90 - 3.0 * np.sqrt(0.09 / sure.sum())
+    if name in ("logistic, slope 1.0", "logistic, slope 1.5"):
+        assert sure.mean() < 0.06
+    if name == "logistic, slope 0.3" or "0.9" in name:
+        assert sure.mean() > 0.8

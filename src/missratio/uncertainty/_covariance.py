@@ -15,6 +15,8 @@ from missratio.uncertainty._expansion import Means
 
 # A row that has all of the weight can't be left out: no row counts for more than this.
 LARGEST_LEVERAGE = 0.99
+# So many rows of a kind may be expected, and none of them seen, in a table of twenty.
+UNSEEN = 3.0
 
 
 def weights_of(
@@ -96,24 +98,39 @@ class Spread:
         return np.maximum(np.where(self.heavy > 0.0, degrees, np.inf), 2.0)
 
 
-def log_weight_sums(weights: FloatArray) -> FloatArray:
-    """Σ w, Σ w Y and Σ w Y² with Y = log w, of weights of shape (n_rows, n_means)."""
+def weight_sums(weights: FloatArray) -> FloatArray:
+    """Σ w, Σ w Y, Σ w Y² with Y = log w, Σ w² and Σ w⁴ of weights (n_rows, n_means)."""
     logs = np.log(np.where(weights > 0.0, weights, 1.0))
-    return np.array([(weights * logs**k).sum(axis=0) for k in range(3)])
+    moments = [(weights * logs**k).sum(axis=0) for k in range(3)]
+    return np.array([*moments, (weights**2).sum(axis=0), (weights**4).sum(axis=0)])
 
 
-def rates(sums: FloatArray, n_rows: int) -> FloatArray:
+def rates(sums: FloatArray, n_rows: int, largest: FloatArray) -> FloatArray:
     """One over the degrees of freedom that weights have on average.
 
     Were Y normal over complete data, n E W² = n E e^Y and n E W⁴ = n E e^{3Y} over the
     observed rows would make 2n/exp(μ + 7σ²/2) of them. Moments of the logarithm are
-    known well even where those of the weights are not.
+    known well even where those of the weights are not. Where weights have a bound, it
+    is 2 (Σ w²)²/Σ w⁴ with a few more rows as heavy as can be, if that is more.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (5, n_means)
+        Of `weight_sums`.
+    n_rows : int
+    largest : ndarray of shape (n_means,)
+        What weights are at most; inf where that is not known.
     """
     total = np.where(sums[0] > 0.0, sums[0], 1.0)
-    mean, square = sums[1:] / total
+    mean, square = sums[1:3] / total
     spread = np.maximum(square - mean**2, 0.0)
     level = mean - np.log(total / n_rows) + 3.5 * spread
-    return np.asarray(np.exp(np.minimum(level, 700.0)) / (2.0 * n_rows))
+    spread_out = np.exp(np.minimum(level, 700.0)) / (2.0 * n_rows)
+    bound = np.where(np.isfinite(largest), largest, 0.0)
+    fourth = sums[4] + UNSEEN * bound**4
+    bounded = fourth / (2.0 * (sums[3] + UNSEEN * bound**2) ** 2)
+    least = np.minimum(spread_out, bounded)
+    return np.asarray(np.where(bound > 0.0, least, spread_out))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +142,13 @@ class ClassMeans:
     rows : ClassRows
     factors : sequence of (ndarray of int, Means)
         Which features each factor has, and its means.
+    largest : ndarray of shape (1,) or (1, n_columns), or None
+        What weights are at most; None where they come from no model.
     """
 
     rows: ClassRows
     factors: Sequence[tuple[IntArray, Means]]
+    largest: FloatArray | None = None
 
     def spread(self, parts: Sequence[LearnedPart], to_result: FloatArray) -> Spread:
         """How far the results move with the rows of the class.
@@ -150,7 +170,7 @@ class ClassMeans:
             found = [
                 (moved.T @ moved).ravel(),
                 ((moved @ to_result.T) ** 4).sum(axis=0),
-                log_weight_sums(self._mean_weights(block, weights)).ravel(),
+                weight_sums(self._mean_weights(block, weights)).ravel(),
             ]
             for learning in learnings:
                 assert weights is not None
@@ -158,8 +178,8 @@ class ClassMeans:
             return np.concatenate(found)
 
         found = self.rows.source.fold(work, lambda parts: np.sum(parts, axis=0))
-        ends = np.cumsum([size * size, len(to_result), 3 * size])
-        own, fourth, logs, rest = np.split(found, ends)
+        ends = np.cumsum([size * size, len(to_result), 5 * size])
+        own, fourth, sums, rest = np.split(found, ends)
         meat = own.reshape(size, size)
         covariance = to_result @ meat @ to_result.T
         variance = np.diagonal(covariance).copy()
@@ -169,8 +189,17 @@ class ClassMeans:
             rest = learning.add(rest)
             by_phi = learning.covariance(mask)
             covariance = covariance + to_result @ by_phi @ to_result.T
-        rate = rates(logs.reshape(3, size), self.rows.n_rows)
+        rate = rates(sums.reshape(5, size), self.rows.n_rows, self._largest(size))
         return Spread(covariance, variance, fourth, through.sum(axis=1), through @ rate)
+
+    def _largest(self, size: int) -> FloatArray:
+        """What the weights of each mean are at most."""
+        if self.largest is None:
+            return np.full(size, np.inf)
+        own = self.rows.source.weights
+        own = None if own is None else own.max(keepdims=True)
+        block = RowBlock(np.ones((1, 1)), np.ones((1, 1)), own, 0)
+        return np.asarray(self._mean_weights(block, self.largest)[0])
 
     def _mean_weights(self, block: RowBlock, weights: FloatArray | None) -> FloatArray:
         """The weights that each mean has, of shape (n_rows, n_means)."""

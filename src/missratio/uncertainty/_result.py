@@ -39,7 +39,11 @@ from missratio.uncertainty._intervals import (
     RatioUncertainty,
     UnreliableIntervalWarning,
 )
-from missratio.uncertainty._tail import FEWEST_EXPECTED, expected_in_tail
+from missratio.uncertainty._tail import (
+    FEWEST_EXPECTED,
+    expected_in_tail,
+    largest_weights,
+)
 
 LEARNED_ON = ("auto", "same", "other")
 BOOTSTRAP = (
@@ -125,6 +129,7 @@ def ratio_uncertainty(
         none = np.zeros(size)
         spread = Spread(np.zeros((size, size)), none, none, none, none)
         found: dict[Any, LearnedOn] = {}
+        in_tail = np.inf
         for own in (rows.numerator, rows.denominator):
             learned = _learned(ratio, own, learned_on)
             if learned:
@@ -137,14 +142,13 @@ def ratio_uncertainty(
                 )
                 for each in expansions
             ]
-            spread += ClassMeans(own, means).spread(learned, _to_results(means, size))
+            model = class_model(missingness_of(ratio), own.label, own.names)
+            in_tail = min(in_tail, expected_in_tail(own, model))
+            # Values that were looked up have weights of their own.
+            largest = largest_weights(own, model) if inclusion is None else None
+            own_means = ClassMeans(own, means, largest)
+            spread += own_means.spread(learned, _to_results(means, size))
         undetermined = _undetermined(ratio, rows)
-        in_tail = min(
-            expected_in_tail(
-                own, class_model(missingness_of(ratio), own.label, own.names)
-            )
-            for own in (rows.numerator, rows.denominator)
-        )
     uncertainty = RatioUncertainty(
         ratio,
         _positive(spread.covariance),

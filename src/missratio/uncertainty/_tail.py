@@ -3,16 +3,21 @@
 Half of E[1/(1 − φ)], the second moment of the weights, may come from rows that nearly
 always go missing. A sample without any of them looks harmless, has short intervals, and
 is wrong by what they would have added. So it is not asked how heavy the rows are that
-were seen, but how many should have been: log-odds of φ are taken to be normal with the
-mean and variance σ² that weighted rows have, and half of the second moment then lies
-above mean + σ².
+were seen, but how many should have been, by the tail of the log-odds.
+
+Log-odds of observed rows are taken to lie exponentially above a threshold u, with rate
+a: the second moment is infinite where a ≤ 2. Two things tell 1/a. One is the mean
+excess over u. It is short in the samples that lack heavy rows, which are those whose
+intervals fail. The other is what is missing. All weights sum to n on average, so the
+rows above u must weigh what those below it leave: k (1 + e^u a/(a − 1)) for k of them.
+That is the more, the fewer heavy rows were seen. It counts twice, so that the verdict
+doesn't select the samples that are wrong.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.special import logit
 
 from missratio._base.typing import FloatArray
 from missratio.missingness import Missingness
@@ -22,8 +27,18 @@ from missratio.rows import ClassModel, ClassRows
 FEWEST_EXPECTED = 3.0
 # A weight that so many rows can have at most is no matter of a tail.
 FEWEST_WORST_CASE = 30.0
-DEVIATES = np.linspace(-8.0, 8.0, 641)
+EXCESSES = np.linspace(0.0, 30.0, 3001)
 SMALLEST = 1e-12
+
+
+def largest_weights(rows: ClassRows, model: ClassModel) -> FloatArray | None:
+    """What weights are at most, of shape (1,) or (1, n_columns); None for no model."""
+    if not isinstance(model, Missingness):
+        return None
+    maxima = model.column_maxima(rows.source.block(0, 1).rows.shape[1])
+    with np.errstate(divide="ignore"):
+        largest = 1.0 / (1.0 - maxima)
+    return largest[:1] if model.rowwise else largest[None]
 
 
 def expected_in_tail(rows: ClassRows, model: ClassModel) -> float:
@@ -48,16 +63,27 @@ def expected_in_tail(rows: ClassRows, model: ClassModel) -> float:
 
 def _expected(probability: FloatArray, n_rows: int) -> float:
     """The same of one column, or of whole rows; NaN where missing."""
-    seen = probability[~np.isnan(probability)]
-    if not len(seen) or not seen.any():
+    seen = np.sort(probability[~np.isnan(probability)])
+    can_miss = np.clip(seen[seen > 0.0], SMALLEST, 1.0 - SMALLEST)
+    if not len(can_miss) or can_miss[0] == can_miss[-1]:
         return np.inf
-    log_odds = logit(np.clip(seen, SMALLEST, 1.0 - SMALLEST))
-    weights = 1.0 / (1.0 - np.minimum(seen, 1.0 - SMALLEST))
-    mean = np.average(log_odds, weights=weights)
-    variance = np.average((log_odds - mean) ** 2, weights=weights)
-    if variance == 0.0:
-        return np.inf
-    points = mean + np.sqrt(variance) * DEVIATES
-    density = norm.pdf(DEVIATES) * (DEVIATES[1] - DEVIATES[0])
-    beyond = points > mean + variance
-    return float(n_rows * (density * expit(-points) * beyond).sum())
+    # As many as Pareto smoothing takes (Vehtari et al.).
+    k = int(min(0.2 * len(can_miss), 3.0 * np.sqrt(len(can_miss))))
+    if k < FEWEST_EXPECTED:
+        return 0.0
+    log_odds = logit(can_miss)
+    u = log_odds[-k - 1]
+    below = 1.0 / (1.0 - np.minimum(seen[: len(seen) - k], 1.0 - SMALLEST))
+    excess = (log_odds[-k:] - u).sum() / (k - 1)
+    left = ((n_rows - below.sum()) / k - 1.0) * np.exp(-u)
+    by_mass = 1.0 - 1.0 / left if left > 1.0 else 0.0
+    mean = (excess + 2.0 * by_mass) / 3.0
+    if mean <= EXCESSES[1]:
+        return float(k)
+    density = np.exp(-EXCESSES / mean) / mean
+    weights = 1.0 + np.exp(u + EXCESSES)
+    # As far as a row is expected, be it observed or not.
+    observed = np.where(k * density * weights >= 1.0, k * density * EXCESSES[1], 0.0)
+    beyond = (observed * weights**2)[::-1].cumsum()[::-1]
+    total = (below**2).sum() + beyond[0]
+    return float(observed[beyond <= total / 2.0].sum())

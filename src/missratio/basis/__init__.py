@@ -6,14 +6,15 @@ columns each feature needs, so that later stages know which rows, and which weig
 count for it.
 """
 
-from missratio.basis._base import Basis
-from missratio.basis._columnwise import ColumnwiseBasis
-from missratio.basis._gaussian import GaussianBasis
-from missratio.basis._linear import LinearBasis
-from missratio.basis._polynomial import PolynomialBasis
-from missratio.basis._resolve import as_basis
-from missratio.basis._transformer import TransformerBasis
-from missratio.basis._union import UnionBasis
+from missratio.basis.columns import LinearBasis, PolynomialBasis
+from missratio.basis.contract import Basis
+from missratio.basis.gaussian import GaussianBasis
+from missratio.basis.transformers import (
+    ColumnwiseBasis,
+    TransformerBasis,
+    UnionBasis,
+    as_basis,
+)
 
 __all__ = [
     "Basis",

@@ -1,18 +1,13 @@
-"""What every basis shares: the contract, validation and names of the columns."""
+"""The contract of a basis: features, the columns that they need, and their names."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from missratio._base.reading import read_table
 from missratio._base.typing import BoolArray, FloatArray, Names
-
-# A block of rows with its features fits the processor's cache: 4 MiB of float64.
-_BLOCK_ENTRIES = 2**19
 
 
 class Basis(TransformerMixin, BaseEstimator, ABC):
@@ -122,27 +117,3 @@ class Basis(TransformerMixin, BaseEstimator, ABC):
         """Return names of the columns: those given, those of ``fit``, or x0, x1."""
         names: Names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
         return names
-
-
-def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Cut rows into blocks that fit the processor's cache.
-
-    Examples
-    --------
-    >>> list(row_blocks(1000, 1024))
-    [slice(0, 512, None), slice(512, 1000, None)]
-    """
-    height = max(256, _BLOCK_ENTRIES // max(1, n_columns))
-    for start in range(0, n_rows, height):
-        yield slice(start, min(start + height, n_rows))
-
-
-def complete_rows(X: FloatArray) -> BoolArray:
-    """Say which rows of X have no NaN.
-
-    Examples
-    --------
-    >>> complete_rows(np.array([[1.0, 2.0], [np.nan, 3.0]]))
-    array([ True, False])
-    """
-    return np.asarray(~np.isnan(X).any(axis=1))

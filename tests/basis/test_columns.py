@@ -1,4 +1,4 @@
-"""Powers and products equal their formulas."""
+"""The linear basis is its input; powers and products equal their formulas."""
 
 import numpy as np
 import pytest
@@ -28,26 +28,18 @@ def test_a_feature_is_the_product_of_columns_to_its_exponents(X, degree, interac
     np.testing.assert_allclose(basis.transform(X), expected, 1e-12, 1e-300)
 
 
-def test_powers_come_column_by_column():
-    expected = np.column_stack([a, a**2, a**3, b, b**2, b**3, c, c**2, c**3])
-    np.testing.assert_allclose(PolynomialBasis(3).fit_transform(X), expected)
-
-
-def test_all_interactions_are_the_pairwise_products():
-    expected = np.column_stack([a, b, c, a * b, a * c, b * c])
-    basis = PolynomialBasis(1, interactions="all")
-    np.testing.assert_allclose(basis.fit_transform(X), expected)
-
-
-def test_a_repeated_column_is_a_higher_power_in_the_product():
-    basis = PolynomialBasis(1, interactions=[(0, 0, 1), (2, 1, 0)])
-    expected = np.column_stack([a, b, c, a**2 * b, a * b * c])
-    np.testing.assert_allclose(basis.fit_transform(X), expected)
-
-
-def test_degree_one_without_interactions_is_the_linear_basis():
-    linear = LinearBasis().fit_transform(X)
-    np.testing.assert_array_equal(PolynomialBasis(1).fit_transform(X), linear)
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((1,), [a, b, c]),
+        ((3,), [a, a**2, a**3, b, b**2, b**3, c, c**2, c**3]),
+        ((1, "all"), [a, b, c, a * b, a * c, b * c]),
+        ((1, [(0, 0, 1), (2, 1, 0)]), [a, b, c, a**2 * b, a * b * c]),
+    ],
+)
+def test_powers_come_column_by_column_and_then_products(options, expected):
+    features = PolynomialBasis(*options).fit_transform(X)
+    np.testing.assert_allclose(features, np.column_stack(expected))
 
 
 def test_equal_features_appear_once():
@@ -109,12 +101,25 @@ def test_interactions_that_make_no_sense_are_an_error(interactions, error, messa
         PolynomialBasis(interactions=interactions).fit(frame)
 
 
-def test_a_name_without_named_columns_is_an_error():
-    with pytest.raises(ValueError, match=r"'age', and X has no column names\. Fit on"):
-        PolynomialBasis(interactions=[("age", 0)]).fit(X)
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ((2, [("age", 0)]), ValueError, r"'age', and X has no column names\. Fit on"),
+        ((0,), ValueError, "degree"),
+        ((1.5,), TypeError, "degree"),
+    ],
+)
+def test_options_that_make_no_sense_for_an_array_are_an_error(options, error, message):
+    with pytest.raises(error, match=message):
+        PolynomialBasis(*options).fit(X)
 
 
-@pytest.mark.parametrize(("degree", "error"), [(0, ValueError), (1.5, TypeError)])
-def test_a_degree_that_makes_no_sense_is_an_error(degree, error):
-    with pytest.raises(error, match="degree"):
-        PolynomialBasis(degree).fit(X)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_output_of_the_linear_basis_is_the_input_itself(dtype, order):
+    table = np.array([[1.0, np.nan], [3.0, 4.0]], dtype=dtype, order=order)
+    basis = LinearBasis().fit(table)
+    assert basis.transform(table) is table
+    assert np.shares_memory(basis.transform(table[::2]), table)
+    assert basis.transform([[1, 2], [3, 4]]).dtype == np.float64
+    np.testing.assert_array_equal(basis.required_columns_, np.eye(2, dtype=bool))

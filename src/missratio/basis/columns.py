@@ -1,4 +1,4 @@
-"""The basis of powers and products of columns."""
+"""The columns themselves, and powers and products of them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,11 +12,46 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.hints import did_you_mean, listed
+from missratio._base.reading import row_blocks
 from missratio._base.typing import FloatArray, Names
-from missratio.basis._base import Basis, row_blocks
+from missratio.basis.contract import Basis
 
 # The factors of a product, as ascending column numbers: z0² z1 is (0, 0, 1).
 Term: TypeAlias = tuple[int, ...]
+
+
+class LinearBasis(Basis):
+    """The columns themselves: f(z) = z.
+
+    An array of floats is returned itself, not a copy of it.
+
+    Attributes
+    ----------
+    required_columns_ : ndarray of bool, shape (p, p)
+        The identity: each feature needs its own column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.basis import LinearBasis
+    >>> X = np.array([[1.0, np.nan], [3.0, 4.0]])
+    >>> LinearBasis().fit(X).transform(X) is X
+    True
+    """
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Record the columns; ``y`` is ignored."""
+        self.required_columns_ = np.eye(self._validated(X, reset=True).shape[1]) > 0
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the rows as they are: X itself where it is an array of floats."""
+        check_is_fitted(self)
+        return self._validated(X)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
+        """Name the features after their columns."""
+        return self._input_names(input_features)
 
 
 class PolynomialBasis(Basis):
@@ -67,51 +102,26 @@ class PolynomialBasis(Basis):
     exponents_: NDArray[np.int64]
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Work out the list of powers and products.
-
-        Parameters
-        ----------
-        X : array-like or dataframe, shape (n, p)
-            Rows, NaN where a value is missing.
-        y : ignored
-            For the conventions of scikit-learn.
-
-        Returns
-        -------
-        Self
-            The fitted basis.
-        """
+        """Work out the list of powers and products; ``y`` is ignored."""
         degree = check_scalar(self.degree, "degree", Integral, min_val=1)
         n_columns = self._validated(X, reset=True).shape[1]
         powers = [(j,) * d for j in range(n_columns) for d in range(1, degree + 1)]
         # A dict keeps the first of equal terms, in order.
-        terms = list(dict.fromkeys(powers + self._products(n_columns)))
-        self.exponents_ = np.zeros((len(terms), n_columns), dtype=np.int64)
-        for exponents, term in zip(self.exponents_, terms, strict=True):
-            for column, power in Counter(term).items():
-                exponents[column] = power
+        terms = dict.fromkeys(powers + self._products(n_columns))
+        columns = np.arange(n_columns)
+        self.exponents_ = np.array(
+            [(np.array(term)[:, np.newaxis] == columns).sum(axis=0) for term in terms]
+        )
         self.required_columns_ = self.exponents_ > 0
         return self
 
     def transform(self, X: Any) -> Any:
-        """Evaluate the powers and products at every row.
-
-        Parameters
-        ----------
-        X : array-like or dataframe, shape (n, p)
-            Rows, NaN where a value is missing.
-
-        Returns
-        -------
-        ndarray, shape (n, k)
-            NaN exactly where a column that the feature needs is NaN.
-        """
+        """Evaluate the powers and products at every row."""
         check_is_fitted(self)
         validated = self._validated(X)
-        n_rows, n_columns = validated.shape
-        terms = _terms(self.exponents_)
-        out = np.empty((n_rows, len(terms)), dtype=validated.dtype)
-        for rows in row_blocks(n_rows, n_columns + len(terms)):
+        terms = self._terms()
+        out = np.empty((len(validated), len(terms)), dtype=validated.dtype)
+        for rows in row_blocks((len(out), sum(self.exponents_.shape))):
             try:
                 with np.errstate(over="raise", under="ignore"):
                     _multiply_out(validated[rows], terms, out[rows])
@@ -125,29 +135,20 @@ class PolynomialBasis(Basis):
         return out
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
-        """Name the features by formula, as ``"age"``, ``"age^2"``, ``"age dose"``.
-
-        Parameters
-        ----------
-        input_features : array-like of str, shape (p,), optional
-            Names of the columns, for a basis fitted on an array.
-
-        Returns
-        -------
-        ndarray of str, shape (k,)
-            One name a feature.
-        """
+        """Name the features by formula, as ``"age"``, ``"age^2"``, ``"age dose"``."""
         names = self._input_names(input_features)
-        return np.array(
-            [
-                " ".join(
-                    names[j] if power == 1 else f"{names[j]}^{power}"
-                    for j, power in sorted(Counter(term).items())
-                )
-                for term in _terms(self.exponents_)
-            ],
-            dtype=object,
-        )
+        formulas = [
+            " ".join(
+                names[j] if power == 1 else f"{names[j]}^{power}"
+                for j, power in sorted(Counter(term).items())
+            )
+            for term in self._terms()
+        ]
+        return np.array(formulas, dtype=object)
+
+    def _terms(self) -> list[Term]:
+        columns = np.arange(self.exponents_.shape[1])
+        return [tuple(np.repeat(columns, p).tolist()) for p in self.exponents_]
 
     def _products(self, n_columns: int) -> list[Term]:
         """Resolve ``interactions`` into terms."""
@@ -162,26 +163,30 @@ class PolynomialBasis(Basis):
                 )
             return list(combinations(range(n_columns), 2))
         names = [str(name) for name in getattr(self, "feature_names_in_", [])]
+        terms = []
+        for item in self.interactions:
+            if not isinstance(item, tuple | list) or not item:
+                raise ValueError(
+                    f"Each of interactions must be a tuple of one or more columns; got "
+                    f"{item!r}. Write a single product of two columns as [(0, 1)]."
+                )
+            found = [column_number(c, n_columns, names, "interactions") for c in item]
+            terms.append(tuple(sorted(found)))
+        return terms
 
-        def number(column: int | str) -> int:
-            return column_number(column, n_columns, names, "interactions")
 
-        return [
-            tuple(sorted(number(column) for column in item))
-            for item in _checked_items(self.interactions)
-        ]
-
-
-def _checked_items(interactions: Any) -> list[tuple[int | str, ...]]:
-    """Return the products asked for, or say that they aren't tuples of columns."""
-    items = list(interactions)
-    for item in items:
-        if not isinstance(item, tuple | list) or not item:
-            raise ValueError(
-                f"Each of interactions must be a tuple of one or more columns; got "
-                f"{item!r}. Write a single product of two columns as [(0, 1)]."
-            )
-    return items
+def _multiply_out(X: FloatArray, terms: list[Term], out: FloatArray) -> None:
+    """Fill each column of ``out`` with its term, starting from a term already there."""
+    filled: dict[Term, int] = {}
+    for i, term in enumerate(terms):
+        parent = filled.get(term[:-1])
+        if parent is not None:
+            np.multiply(out[:, parent], X[:, term[-1]], out=out[:, i])
+        else:
+            out[:, i] = X[:, term[0]]
+            for column in term[1:]:
+                out[:, i] *= X[:, column]
+        filled[term] = i
 
 
 def column_number(column: Any, n_columns: int, names: list[str], parameter: str) -> int:
@@ -209,29 +214,3 @@ def column_number(column: Any, n_columns: int, names: list[str], parameter: str)
             f"columns: {listed(names)}.{did_you_mean(column, names)}"
         )
     return names.index(column)
-
-
-def _terms(exponents: NDArray[np.int64]) -> list[Term]:
-    """List the factors of each feature.
-
-    Examples
-    --------
-    >>> _terms(np.array([[2, 1], [0, 1]]))
-    [(0, 0, 1), (1,)]
-    """
-    columns = np.arange(exponents.shape[1])
-    return [tuple(np.repeat(columns, powers).tolist()) for powers in exponents]
-
-
-def _multiply_out(X: FloatArray, terms: list[Term], out: FloatArray) -> None:
-    """Fill each column of ``out`` with its term, starting from a term already there."""
-    filled: dict[Term, int] = {}
-    for i, term in enumerate(terms):
-        parent = filled.get(term[:-1])
-        if parent is not None:
-            np.multiply(out[:, parent], X[:, term[-1]], out=out[:, i])
-        else:
-            out[:, i] = X[:, term[0]]
-            for column in term[1:]:
-                out[:, i] *= X[:, column]
-        filled[term] = i

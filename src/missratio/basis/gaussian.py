@@ -1,0 +1,216 @@
+"""The basis of Gaussian bumps around centres."""
+
+from numbers import Integral, Real
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+from sklearn.utils import check_array, check_scalar
+from sklearn.utils.validation import check_is_fitted
+
+from missratio._base.blocks import rows_with_nan
+from missratio._base.hints import did_you_mean
+from missratio._base.reading import read_labels
+from missratio._base.seeds import generator
+from missratio._base.threads import one_blas_thread, share
+from missratio._base.typing import BoolArray, FloatArray, Names
+from missratio.basis.contract import Basis
+
+_BLOCK_ROWS = 1024
+# Enough rows for a median that is steady to a few per cent.
+_BANDWIDTH_ROWS = 1000
+
+
+class GaussianBasis(Basis):
+    """Gaussian bumps around centres: f_i(z) = exp(−‖z − c_i‖² / (2σ²)).
+
+    As in KLIEP and uLSIF, centres are rows of the numerator class where ``fit`` gets
+    labels. A row with a missing value has no feature at all.
+
+    Parameters
+    ----------
+    centers : int or array-like of shape (k, p), default=100
+        How many distinct complete rows to draw as centres (all of them, where there
+        are fewer), or the centres themselves.
+    bandwidth : float or "median", default="median"
+        σ, positive and finite. "median" is the median heuristic: the median of the
+        distances, other than zero, between the centres and up to 1000 complete rows.
+    random_state : int, Generator, RandomState or None, default=None
+        For the draw of centres and of the rows behind the median. None draws anew at
+        each ``fit``.
+
+    Attributes
+    ----------
+    centers_ : ndarray, shape (k, p)
+        The centres.
+    bandwidth_ : float
+        σ.
+    required_columns_ : ndarray of bool, shape (k, p)
+        All true: a distance needs every column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.basis import GaussianBasis
+    >>> basis = GaussianBasis(centers=[[0.0, 0.0]], bandwidth=1.0)
+    >>> basis.fit_transform([[0.0, 0.0], [0.0, 1.0], [np.nan, 0.0]]).round(3)
+    array([[1.   ],
+           [0.607],
+           [  nan]])
+    """
+
+    def __init__(
+        self,
+        centers: int | ArrayLike = 100,
+        bandwidth: float | Literal["median"] = "median",
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    ) -> None:
+        self.centers = centers
+        self.bandwidth = bandwidth
+        self.random_state = random_state
+
+    centers_: FloatArray
+    bandwidth_: float
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Draw the centres and set the bandwidth.
+
+        Where ``y`` has two labels, centres are drawn from the rows of the one sorted
+        last, the numerator; otherwise from all rows.
+        """
+        validated = self._validated(X, reset=True)
+        rng = generator(self.random_state)
+        complete = ~rows_with_nan(validated)
+        numerator = np.ones(len(validated), dtype=bool)
+        if y is not None and isinstance(self.centers, Integral):
+            labels = read_labels(y, validated)
+            classes = np.unique(labels)
+            if len(classes) == 2:
+                numerator = labels == classes[-1]
+        self.centers_ = self._choose_centers(validated, complete, numerator, rng)
+        self.bandwidth_ = self._choose_bandwidth(validated[complete], rng)
+        self.required_columns_ = np.ones(self.centers_.shape, dtype=bool)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Evaluate every bump at every row: in [0, 1], NaN where a row has a NaN."""
+        check_is_fitted(self)
+        validated = self._validated(X)
+        # Distances are taken in float64 even for float32 rows: the expanded square
+        # loses half the digits, and float32 has none to spare. It is taken around the
+        # mean of the centres and in units of σ: about the origin it would lose its
+        # digits for data far from there.
+        centers, bandwidth = self.centers_.astype(np.float64), self.bandwidth_
+        with np.errstate(all="ignore"):
+            origin = centers.mean(axis=0)
+            v = (centers - origin) / bandwidth
+            half_v = 0.5 * np.einsum("ij,ij->i", v, v)
+        right = np.column_stack([v, -np.ones(len(v)), -half_v]).T
+        in_range = bool(np.isfinite(half_v).all())
+        out = np.empty((len(validated), len(centers)), dtype=validated.dtype)
+
+        def fill(start: int) -> None:
+            rows = slice(start, start + _BLOCK_ROWS)
+            block = validated[rows].astype(np.float64, copy=False)
+            with np.errstate(all="ignore"):
+                # 1. −½‖u − v‖² = u·v − ½‖u‖² − ½‖v‖², which rounding can lift above 0.
+                left = np.ones((len(block), block.shape[1] + 2))
+                u, half_u = left[:, :-2], left[:, -2]
+                np.subtract(block, origin, out=u)
+                u /= bandwidth
+                np.einsum("ij,ij->i", u, u, out=half_u)
+                half_u *= 0.5
+                at = out[rows] if out.dtype == np.float64 else None
+                logarithm: FloatArray = np.matmul(left, right, out=at)
+                np.minimum(logarithm, 0.0, out=logarithm)
+                # 2. Where a square overflowed, ∞ − ∞ left NaN in a complete row.
+                near = np.isfinite(half_u)
+                if not (in_range and near.all()):
+                    lost = ~rows_with_nan(block) & ~(near & in_range)
+                    distances = cdist(block[lost], centers) / bandwidth
+                    logarithm[lost] = -0.5 * distances**2
+                np.exp(logarithm, out=out[rows], casting="same_kind")
+
+        with one_blas_thread(out.size) as threads:
+            share(fill, range(0, len(validated), _BLOCK_ROWS), threads)
+        return out
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
+        """Name the features ``gaussian0``, ``gaussian1`` and so on."""
+        self._input_names(input_features)
+        names = [f"gaussian{i}" for i in range(len(self.centers_))]
+        return np.array(names, dtype=object)
+
+    def _choose_centers(
+        self,
+        X: FloatArray,
+        complete: BoolArray,
+        numerator: BoolArray,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        centers: Any = self.centers
+        if not isinstance(centers, Integral):
+            given: FloatArray = check_array(
+                centers, dtype=X.dtype, copy=True, input_name="centers"
+            )
+            if given.shape[1] != X.shape[1]:
+                raise ValueError(
+                    f"centers must have one column for each of the {X.shape[1]} "
+                    f"columns of X; got {given.shape[1]}."
+                )
+            return given
+        count = check_scalar(centers, "centers", Integral, min_val=1)
+        rows = X[complete & numerator]
+        if not len(rows):
+            whose = "" if numerator.all() else " of the class sorted last"
+            raise ValueError(
+                f"Centres are drawn from the complete rows{whose}; got "
+                f"{numerator.sum()} rows{whose} and none is complete. Give the centres "
+                f"as an array, or use a basis that takes columns one by one: 'linear' "
+                f"or 'polynomial'."
+            )
+        # Drawn without replacement until so many of them are distinct.
+        order = rng.permutation(len(rows))
+        drawn = int(count)
+        while True:
+            candidates = rows[order[:drawn]]
+            _, first = np.unique(candidates, axis=0, return_index=True)
+            if len(first) >= count or drawn >= len(rows):
+                return np.asarray(candidates[np.sort(first)[:count]])
+            drawn *= 2
+
+    def _choose_bandwidth(
+        self, complete: FloatArray, rng: np.random.Generator
+    ) -> float:
+        bandwidth: Any = self.bandwidth
+        if isinstance(bandwidth, Real):
+            value = float(bandwidth)
+            if not 0 < value < np.inf:
+                raise ValueError(f"bandwidth must be positive and finite; got {value}.")
+            return value
+        if not isinstance(bandwidth, str) or bandwidth != "median":
+            raise ValueError(
+                f"bandwidth must be a positive number or 'median'; got {bandwidth!r}."
+                f"{did_you_mean(str(bandwidth), ['median'])}"
+            )
+        if len(complete) == 0:
+            raise ValueError(
+                "The median bandwidth needs complete rows; got none. Give bandwidth as "
+                "a number."
+            )
+        size = min(len(complete), _BANDWIDTH_ROWS)
+        sample = complete[rng.choice(len(complete), size=size, replace=False)]
+        # Pairwise differences, not the expanded square: equal rows are exactly at zero,
+        # and are left out, so that repeated rows can't make the median vanish.
+        distances = cdist(sample, self.centers_)
+        positive = distances[distances > 0]
+        median = float(np.median(positive)) if positive.size else 0.0
+        if not 0 < median < np.inf:
+            raise ValueError(
+                f"The median distance gives no bandwidth: got {median} from "
+                f"n_samples={len(complete)} complete rows and {len(self.centers_)} "
+                f"centres, which must differ and be within range. Give bandwidth as a "
+                f"number."
+            )
+        return median

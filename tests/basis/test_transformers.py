@@ -1,0 +1,227 @@
+"""Transformers as bases, bases side by side, and what ``basis`` may be."""
+
+import numpy as np
+import pytest
+from optional_packages import optional
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    SplineTransformer,
+    StandardScaler,
+)
+
+from missratio.basis import (
+    ColumnwiseBasis,
+    GaussianBasis,
+    LinearBasis,
+    PolynomialBasis,
+    TransformerBasis,
+    UnionBasis,
+    as_basis,
+)
+
+pd = optional("pandas")
+pl = optional("polars")
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(40, 3))
+MASK = rng.random(X.shape) < 0.15
+HOLED = np.where(MASK, np.nan, X)
+COMPLETE = ~MASK.any(axis=1)
+NAMES = ["age", "dose", "weight"]
+
+TRANSFORMERS = [
+    StandardScaler(),
+    SplineTransformer(n_knots=3),
+    SplineTransformer(n_knots=3, sparse_output=True),
+    KBinsDiscretizer(3, encode="onehot", quantile_method="averaged_inverted_cdf"),
+    make_pipeline(StandardScaler(), FunctionTransformer(np.tanh)),
+    StandardScaler().set_output(transform="pandas"),
+    StandardScaler().set_output(transform="polars"),
+]
+
+
+def dense(table):
+    return table.toarray() if hasattr(table, "toarray") else np.asarray(table)
+
+
+@pytest.mark.needs("pandas", "polars")
+@pytest.mark.parametrize("transformer", TRANSFORMERS, ids=repr)
+def test_complete_rows_are_mapped_as_if_the_others_were_not_there(transformer):
+    out = TransformerBasis(transformer).fit_transform(HOLED)
+    assert isinstance(out, np.ndarray)
+    expected = dense(transformer.fit_transform(HOLED[COMPLETE]))
+    np.testing.assert_allclose(out[COMPLETE], expected)
+    assert np.isnan(out[~COMPLETE]).all()
+    whole = TransformerBasis(clone(transformer)).fit(X)
+    np.testing.assert_array_equal(
+        whole.transform(X), dense(transformer.fit_transform(X))
+    )
+    assert not hasattr(whole.transformer, "n_features_in_")
+
+
+def test_a_frozen_transformer_is_not_fitted_again():
+    frozen = FrozenEstimator(StandardScaler().fit(X))
+    basis = TransformerBasis(frozen).fit(100 + X)
+    np.testing.assert_array_equal(basis.transform(X), StandardScaler().fit_transform(X))
+
+
+def test_labels_reach_the_transformer_for_the_complete_rows():
+    y = (X[:, 2] > 0).astype(int)
+    basis = TransformerBasis(SelectKBest(k=1)).fit(HOLED, y)
+    np.testing.assert_array_equal(basis.transform(X), X[:, [2]])
+    assert basis.get_feature_names_out().tolist() == ["x2"]
+
+
+@pytest.mark.parametrize("frame_of", [pd.DataFrame, pl.DataFrame])
+def test_a_transformer_of_named_columns_gets_a_dataframe(frame_of):
+    frame = frame_of(dict(zip(NAMES, HOLED.T, strict=True)))
+    by_name = make_column_transformer((StandardScaler(), ["dose", "age"]))
+    basis = TransformerBasis(by_name).fit(frame)
+    expected = StandardScaler().fit_transform(HOLED[COMPLETE][:, [1, 0]])
+    np.testing.assert_allclose(basis.transform(frame)[COMPLETE], expected)
+    names = ["standardscaler__dose", "standardscaler__age"]
+    assert basis.get_feature_names_out().tolist() == names
+
+
+def test_polars_nulls_are_missing_values():
+    frame = pl.DataFrame({"a": [1.0, None, 3.0], "b": [1, 2, None]})
+    out = TransformerBasis(StandardScaler(with_std=False)).fit_transform(frame)
+    np.testing.assert_array_equal(out, [[0, 0], [np.nan, np.nan], [np.nan, np.nan]])
+
+
+def test_integer_output_becomes_float_and_nameless_features_are_numbered():
+    as_int = FunctionTransformer(lambda table: (table > 0).astype(int))
+    basis = TransformerBasis(as_int).fit(HOLED)
+    assert basis.transform(HOLED).dtype == np.float64
+    assert basis.get_feature_names_out().tolist() == ["f0", "f1", "f2"]
+
+
+def test_rows_that_are_all_incomplete_map_to_nan():
+    basis = TransformerBasis(SplineTransformer(n_knots=3)).fit(X)
+    out = basis.transform(np.full((2, 3), np.nan))
+    assert out.shape == (2, len(basis.required_columns_))
+    assert np.isnan(out).all()
+
+
+def test_each_column_is_fitted_by_itself_on_its_observed_values():
+    lossy = np.where(np.random.default_rng(1).uniform(size=X.shape) < 0.5, np.nan, X)
+    assert np.isnan(lossy).any(axis=1).sum() > 20
+    scaled = ColumnwiseBasis(StandardScaler()).fit_transform(lossy)
+    np.testing.assert_allclose(scaled, StandardScaler().fit_transform(lossy))
+    spline = SplineTransformer(n_knots=4)
+    np.testing.assert_allclose(
+        ColumnwiseBasis(spline).fit_transform(X), spline.fit_transform(X)
+    )
+
+
+def test_sparse_output_and_counts_that_differ_between_columns_will_do():
+    table = np.column_stack([X[:, 0], np.arange(40) % 2])
+    bins = KBinsDiscretizer(3, strategy="uniform", quantile_method="linear")
+    basis = ColumnwiseBasis(bins).fit(table)
+    features = basis.transform(table)
+    np.testing.assert_allclose(features[:, :3].sum(axis=1), 1.0)
+    assert basis.required_columns_.sum(axis=0).tolist() == [3, 3]
+
+
+def test_columns_are_chosen_by_number_or_name():
+    frame = pd.DataFrame(X, columns=["age", "dose", "mass"])
+    spline = SplineTransformer(n_knots=2, degree=1)
+    by_name = ColumnwiseBasis(spline, columns=["mass", "age"]).fit(frame)
+    by_number = ColumnwiseBasis(spline, columns=[2, 0]).fit(X)
+    np.testing.assert_array_equal(
+        by_name.required_columns_, by_number.required_columns_
+    )
+    assert by_name.get_feature_names_out().tolist() == [
+        "mass_sp_0",
+        "mass_sp_1",
+        "age_sp_0",
+        "age_sp_1",
+    ]
+    with pytest.raises(ValueError, match="Did you mean 'dose'"):
+        ColumnwiseBasis(spline, columns=["does"]).fit(frame)
+
+
+def test_a_union_is_its_bases_side_by_side():
+    parts = [PolynomialBasis(1, interactions="all"), ColumnwiseBasis(StandardScaler())]
+    union = UnionBasis(parts).fit(X)
+    features = [part.fit_transform(X) for part in parts]
+    np.testing.assert_array_equal(union.transform(X), np.concatenate(features, axis=1))
+    needed = [part.fit(X).required_columns_ for part in parts]
+    np.testing.assert_array_equal(union.required_columns_, np.concatenate(needed))
+
+
+def made_of(function):
+    return FunctionTransformer(function)
+
+
+NONE_IN_1 = X * [1.0, np.nan, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("basis", "table", "message"),
+    [
+        (TransformerBasis(StandardScaler()), NONE_IN_1, "got 40 rows and none is comp"),
+        (TransformerBasis(made_of(np.sqrt)), -np.abs(X), "infinity for a complete row"),
+        (TransformerBasis(made_of(lambda x: x.sum(axis=1))), X, r"got shape \(1,\)"),
+        (
+            TransformerBasis(made_of(lambda x: np.vstack([x, x]))),
+            X,
+            r"1 rows.*got shape \(2, 3\)",
+        ),
+        (ColumnwiseBasis(made_of(np.sqrt)), -np.abs(X), "for a value of column x0"),
+        (ColumnwiseBasis(made_of(lambda x: x[:1])), X, "must map 40 rows"),
+        (ColumnwiseBasis(StandardScaler()), NONE_IN_1, "column x1 has none"),
+        (UnionBasis([]), X, "bases must be a list of bases"),
+        (UnionBasis("linear"), X, "bases must be a list of bases"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_what_makes_no_table_of_numbers_is_an_error(basis, table, message):
+    with pytest.raises(ValueError, match=message):
+        basis.fit(table).transform(table)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("linear", LinearBasis),
+        ("polynomial", PolynomialBasis),
+        ("gaussian", GaussianBasis),
+    ],
+)
+def test_a_name_gives_a_new_basis_with_its_defaults(name, kind):
+    basis = as_basis(name)
+    assert type(basis) is kind
+    assert basis.get_params() == kind().get_params()
+    assert as_basis(name) is not basis
+
+
+def test_a_basis_is_itself_and_any_other_transformer_is_wrapped():
+    basis, scaler = PolynomialBasis(3), StandardScaler()
+    assert as_basis(basis) is basis
+    assert as_basis(scaler).transformer is scaler
+
+
+@pytest.mark.parametrize(
+    ("basis", "message"),
+    [
+        ("gausian", r"'linear', 'polynomial', 'gaussian'.*mean 'gaussian'\?"),
+        ("Linear", r"got 'Linear'\. Did you mean 'linear'\?"),
+        ("tree", r"got 'tree'\.$"),
+        (LinearBasis, r"got the class LinearBasis\. Give an instance.*LinearBasis\("),
+        (StandardScaler, r"StandardScaler\(\.\.\.\)"),
+        (LinearRegression(), "has no fit and transform"),
+        (np.tanh, "'linear', 'polynomial', 'gaussian', a Basis, or a"),
+        (None, "got None of type NoneType"),
+    ],
+)
+def test_anything_else_is_an_error_that_lists_the_choices(basis, message):
+    with pytest.raises(TypeError, match=message):
+        as_basis(basis)

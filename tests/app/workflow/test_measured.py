@@ -9,7 +9,7 @@ from sound_models import grouped_table
 
 import missratio as mr
 from missratio.app.modelfile import MulticlassTableModel
-from missratio.app.workflow.predict import MeasuredClasses, MeasuredGroups
+from missratio.app.workflow.predict import MeasuredErrors
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def classes():
 
 
 def test_rows_without_a_label_or_with_another_are_told_and_count_nowhere(classes):
-    measured = MeasuredClasses(classes)
+    measured = MeasuredErrors(classes)
     measured.add(["0", "0", None, "9", "2"], np.array([0, 1, 0, 0, 2]))
     facts = measured.facts()
     assert facts["unknown_labels"] == 2
@@ -31,7 +31,7 @@ def test_rows_without_a_label_or_with_another_are_told_and_count_nowhere(classes
 
 
 def test_a_class_without_a_row_has_no_share_and_no_words(classes):
-    measured = MeasuredClasses(classes)
+    measured = MeasuredErrors(classes)
     measured.add(["0"] * 4, np.zeros(4, dtype=int))
     found = measured.facts()["classes"]
     assert found["1"] == {
@@ -43,7 +43,7 @@ def test_a_class_without_a_row_has_no_share_and_no_words(classes):
 
 
 def test_each_group_has_a_line_and_lost_labels_have_one_together():
-    measured = MeasuredGroups(grouped_table())
+    measured = MeasuredErrors(grouped_table())
     measured.add(
         ["0", "0", "1", None, "7"], np.array([0, 1, 1, 0, 1]), ["a", "a", "b", "b", "c"]
     )
@@ -61,7 +61,7 @@ def test_a_blank_label_is_no_class_called_none():
     fitted = mr.MulticlassNeymanPearsonClassifier(
         LogisticRegression(), alpha={"None": 0.4}, random_state=0
     ).fit(X, np.array(["None", "a", "b"])[codes])
-    measured = MeasuredClasses(table(MulticlassTableModel, fitted))
+    measured = MeasuredErrors(table(MulticlassTableModel, fitted))
     measured.add([None, "None"], np.array([0, 0]))
     # A batch of no row changes nothing.
     measured.add([], np.zeros(0, dtype=int))

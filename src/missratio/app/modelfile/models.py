@@ -151,7 +151,15 @@ class FrameModel(ABC):
 
 @dataclass(frozen=True, eq=False)
 class TwoClassModel(FrameModel):
-    """A model of two classes: a row that can't be scored gets the controlled one."""
+    """A model of two classes: a row that can't be scored gets the controlled one.
+
+    Parameters
+    ----------
+    rest : tuple of str
+        Labels that the other class stands for, where it is all but the controlled one.
+    """
+
+    rest: tuple[str, ...] = field(kw_only=True, default=())
 
     @property
     def fallback_words(self) -> str:
@@ -184,12 +192,9 @@ class TableModel(TwoClassModel):
         As for every model of a table; the classifier is a NeymanPearsonClassifier.
     covariance : ndarray of shape (n_coefficients + 1, n_coefficients + 1), optional
         That of the ratio's coefficients and log normaliser, for standard errors.
-    rest : tuple of str
-        Labels that the other class stands for, where it is all but the controlled one.
     """
 
     covariance: FloatArray | None = None
-    rest: tuple[str, ...] = ()
 
     @property
     def certificate(self) -> Certificate:
@@ -421,12 +426,9 @@ class GroupedTableModel(TwoClassModel):
     group_column : str
         The column that says which group each row is in; one of `dropped`, as it is not
         a feature.
-    rest : tuple of str
-        Labels that the other class stands for, where it is all but the controlled one.
     """
 
     group_column: str = field(kw_only=True)
-    rest: tuple[str, ...] = field(kw_only=True, default=())
 
     @property
     def certificate(self) -> GroupedCertificate:

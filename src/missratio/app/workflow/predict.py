@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -29,6 +28,7 @@ from missratio.app.modelfile import (
     GroupedTableModel,
     MulticlassTableModel,
     TableModel,
+    TwoClassModel,
 )
 from missratio.app.tables import Encoder, check_names, flat, named_columns
 from missratio.evaluation import exact_interval
@@ -158,291 +158,9 @@ class _ExcelWriter:
         close_workbook(self._book)
 
 
-class MeasuredErrors(ABC):
-    """How many labelled rows were classified as what they are."""
-
-    @abstractmethod
-    def add(
-        self, texts: list[Any], codes: IntArray, groups: list[Any] | None = None
-    ) -> None:
-        """Count some more rows.
-
-        Parameters
-        ----------
-        texts : list of str or None
-            Their labels.
-        codes : ndarray of int
-            What they are called, by place among the labels.
-        groups : list of str or None, optional
-            What the table has in the column of groups.
-        """
-
-    @abstractmethod
-    def facts(self) -> dict[str, Any]:
-        """The counts, and the shares with their exact 95 % intervals."""
-
-    @property
-    @abstractmethod
-    def words(self) -> str:
-        """The same in a sentence."""
-
-
-@dataclass
-class Measured(MeasuredErrors):
-    """The two errors of a model of two classes.
-
-    Parameters
-    ----------
-    model : TableModel or GroupedTableModel
-    controlled_rows, controlled_wrong : int
-        Rows of the controlled class, and those of them called the other.
-    other_rows, other_found : int
-        Rows of the other class, and those of them called so.
-    unknown : int
-        Rows with no label, or with one that the model doesn't know.
-    """
-
-    model: TableModel | GroupedTableModel
-    controlled_rows: int = 0
-    controlled_wrong: int = 0
-    other_rows: int = 0
-    other_found: int = 0
-    unknown: int = 0
-
-    def add(
-        self, texts: list[Any], codes: IntArray, groups: list[Any] | None = None
-    ) -> None:
-        """Count some more rows."""
-        model, above = self.model, codes == 1
-        controlled = canonical(model.fallback)
-        others = {canonical(label) for label in (model.other_class, *model.rest)}
-        labels = [None if text is None else canonical(text) for text in texts]
-        mine = np.array([label == controlled for label in labels], dtype=bool)
-        other = np.array([label in others for label in labels], dtype=bool)
-        self.controlled_rows += int(mine.sum())
-        self.controlled_wrong += int((mine & above).sum())
-        self.other_rows += int(other.sum())
-        self.other_found += int((other & above).sum())
-        self.unknown += int((~mine & ~other).sum())
-
-    def facts(self) -> dict[str, Any]:
-        """The counts, and the shares with their exact 95 % intervals."""
-        return {
-            "controlled": _share(
-                "called_other", self.controlled_wrong, self.controlled_rows
-            ),
-            "other": _share("called_other", self.other_found, self.other_rows),
-            "unknown_labels": self.unknown,
-        }
-
-    @property
-    def words(self) -> str:
-        """The same in a sentence."""
-        assert isinstance(self.model, TableModel)
-        parts = self.parts(self.model.certificate.alpha)
-        return _said(self.model.target, parts, self.unknown)
-
-    def parts(self, alpha: float | None) -> list[str]:
-        """The two errors in words, and what was promised of one of them.
-
-        Parameters
-        ----------
-        alpha : float or None
-            None where nothing was.
-        """
-        controlled, other = self.model.fallback, self.model.other_class
-        promised = "" if alpha is None else f"; at most {100 * alpha:.4g}% was promised"
-        parts = []
-        if self.controlled_rows:
-            parts.append(
-                f"{self.controlled_wrong} of {self.controlled_rows} {controlled!r} are "
-                f"called {other!r} "
-                f"({_percent(self.controlled_wrong, self.controlled_rows)}{promised})"
-            )
-        if self.other_rows:
-            parts.append(
-                f"{self.other_found} of {self.other_rows} {other!r} are found "
-                f"({_percent(self.other_found, self.other_rows)})"
-            )
-        return parts
-
-
-@dataclass
-class MeasuredGroups(MeasuredErrors):
-    """The two errors of each group.
-
-    Parameters
-    ----------
-    model : GroupedTableModel
-    groups : dict from group to Measured
-        Those of the model; None stands for all others together.
-    """
-
-    model: GroupedTableModel
-    groups: dict[Any, Measured] = field(init=False)
-
-    def __post_init__(self) -> None:
-        every = [*self.model.classifier.groups_, None]
-        self.groups = {group: Measured(self.model) for group in every}
-
-    def add(
-        self, texts: list[Any], codes: IntArray, groups: list[Any] | None = None
-    ) -> None:
-        """Count some more rows."""
-        given = [None] * len(texts) if groups is None else groups
-        members = self.model.members(given).tolist()
-        for group, measured in self.groups.items():
-            mine = [row for row, member in enumerate(members) if member == group]
-            measured.add([texts[row] for row in mine], codes[mine])
-
-    def facts(self) -> dict[str, Any]:
-        """The counts, and the shares with their exact 95 % intervals."""
-        found = {
-            "other groups" if group is None else str(group): measured.facts()
-            for group, measured in self.groups.items()
-            if group is not None or self._rows(measured)
-        }
-        return {"groups": found}
-
-    @property
-    def words(self) -> str:
-        """The same in a sentence for each group."""
-        promised = {each.group: each.level for each in self.model.certificate.promises}
-        lines = []
-        for group, measured in self.groups.items():
-            alpha = promised.get(group) if group is not None else None
-            parts = measured.parts(alpha)
-            if parts:
-                name = "other groups" if group is None else f"group {group!r}"
-                lines.append(f"- {name}: {'; '.join(parts)}")
-        unknown = sum(measured.unknown for measured in self.groups.values())
-        if unknown:
-            lines.append(f"- {unknown} rows have no label or another one")
-        return "\n".join([f"By the labels in {self.model.target!r}:", *lines])
-
-    def _rows(self, measured: Measured) -> int:
-        return measured.controlled_rows + measured.other_rows + measured.unknown
-
-
-@dataclass
-class MeasuredClasses(MeasuredErrors):
-    """What rows of each of several classes are called.
-
-    Parameters
-    ----------
-    model : MulticlassTableModel
-    counts : ndarray of int of shape (n_classes, n_classes)
-        Rows of each class, by what they are called.
-    unknown : int
-        Rows with no label, or with one that the model doesn't know.
-    """
-
-    model: MulticlassTableModel
-    counts: IntArray = field(init=False)
-    unknown: int = 0
-
-    def __post_init__(self) -> None:
-        n_classes = len(self.model.classes_)
-        self.counts = np.zeros((n_classes, n_classes), dtype=np.intp)
-
-    def add(
-        self, texts: list[Any], codes: IntArray, groups: list[Any] | None = None
-    ) -> None:
-        """Count some more rows."""
-        places = {
-            canonical(label): place
-            for place, label in enumerate(self.model.classes_.tolist())
-        }
-        found = [
-            -1 if text is None else places.get(canonical(text), -1) for text in texts
-        ]
-        true = np.array(found, dtype=np.intp)
-        known = true >= 0
-        np.add.at(self.counts, (true[known], codes[known]), 1)
-        self.unknown += int((~known).sum())
-
-    def facts(self) -> dict[str, Any]:
-        """The counts, and the shares with their exact 95 % intervals."""
-        labels = self.model.classes_.tolist()
-        found = {
-            str(label): {
-                "wrong": self._wrong(place),
-                "found": _share(
-                    "found", int(self.counts[place, place]), self._rows(place)
-                ),
-                "called": dict(
-                    zip(map(str, labels), self.counts[place].tolist(), strict=True)
-                ),
-            }
-            for place, label in enumerate(labels)
-        }
-        return {"classes": found, "unknown_labels": self.unknown}
-
-    @property
-    def words(self) -> str:
-        """The same in a sentence."""
-        parts = []
-        bounded = {
-            each.controlled_class for each in self.model.certificate.certificates
-        }
-        for place, label in enumerate(self.model.classes_.tolist()):
-            rows, right = self._rows(place), int(self.counts[place, place])
-            if not rows:
-                continue
-            text = f"{right} of {rows} {label!r} are found ({_percent(right, rows)})"
-            if label in bounded:
-                wrong = self._events(place)
-                text += (
-                    f", {wrong} are {self._error} ({_percent(wrong, rows)}; at most "
-                )
-                text += f"{100.0 * self.model.certificate[label].alpha:.4g}% was "
-                text += "promised)"
-            parts.append(text)
-        return _said(self.model.target, parts, self.unknown)
-
-    @property
-    def _error(self) -> str:
-        """What the bounded error is called."""
-        return "called less severe" if self.model.certificate.order else "called wrong"
-
-    def _rows(self, place: int) -> int:
-        return int(self.counts[place].sum())
-
-    def _events(self, place: int) -> int:
-        """Rows of a bounded class that got a class which they must not get."""
-        every = np.arange(len(self.counts))
-        wrong = self.model.wrong(every, self.model.classes_.tolist()[place])
-        return int(self.counts[place, wrong].sum())
-
-    def _wrong(self, place: int) -> dict[str, Any] | None:
-        """The bounded error; None for a class that has no bound."""
-        label = self.model.classes_.tolist()[place]
-        for each in self.model.certificate.certificates:
-            if each.controlled_class == label:
-                return _share("wrong", self._events(place), self._rows(place))
-        return None
-
-
-def _said(target: str, parts: list[str], unknown: int) -> str:
-    if unknown:
-        parts = [*parts, f"{unknown} rows have no label or another one"]
-    return f"By the labels in {target!r}: {'; '.join(parts)}."
-
-
-def _percent(events: int, rows: int) -> str:
-    return f"{100.0 * events / rows:.1f}%"
-
-
-def _share(name: str, events: int, rows: int) -> dict[str, Any] | None:
-    if not rows:
-        return None
-    low, high = exact_interval(events, rows)
-    return {
-        "rows": rows, name: events, "share": events / rows, "low": low, "high": high,
-    }  # fmt: skip
-
-
 SCORE = "score"
+LABEL, ERROR, REASON = "label", "standard_error", "reason"
+SUFFIXES = (".csv", ".parquet", ".xlsx")
 
 
 @dataclass(frozen=True, eq=False)
@@ -467,142 +185,216 @@ class Labelled:
     notes: dict[int, str] = field(default_factory=dict)
 
 
-class Labelling(ABC):
-    """How a model labels rows."""
-
-    @property
-    @abstractmethod
-    def labels(self) -> list[Any]:
-        """The labels that rows may get."""
-
-    @property
-    @abstractmethod
-    def columns(self) -> list[str]:
-        """The columns of scores."""
-
-    @abstractmethod
-    def of(self, X: FloatArray, groups: list[Any] | None = None) -> Labelled:
-        """What encoded rows get.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_encoded)
-        groups : list of str or None, optional
-            What the table has in the column of groups.
-        """
-
-    @abstractmethod
-    def measured(self) -> MeasuredErrors:
-        """A count of errors, empty yet."""
+def labels_of(model: FrameModel) -> list[Any]:
+    """The labels that rows may get: of two, the controlled class first."""
+    if isinstance(model, TwoClassModel):
+        return [model.fallback, model.other_class]
+    labels: list[Any] = model.classes_.tolist()
+    return labels
 
 
-@dataclass(frozen=True, eq=False)
-class TwoClasses(Labelling):
-    """The other class above a threshold, and the controlled class elsewhere."""
-
-    model: TableModel
-
-    @property
-    def labels(self) -> list[Any]:
-        """The controlled class, and the other."""
-        return [self.model.certificate.controlled_class, self.model.other_class]
-
-    @property
-    def columns(self) -> list[str]:
-        """One column."""
+def score_columns(model: FrameModel) -> list[str]:
+    """The columns of scores: one, or one for each of several classes."""
+    if isinstance(model, TwoClassModel):
         return [SCORE]
-
-    def of(self, X: FloatArray, groups: list[Any] | None = None) -> Labelled:
-        """What encoded rows get."""
-        scores, above = self.model.score(X)
-        return Labelled(above.astype(np.intp), {SCORE: scores}, scores == -np.inf)
-
-    def measured(self) -> Measured:
-        """The two errors."""
-        return Measured(self.model)
+    return [f"{SCORE}_{label}" for label in labels_of(model)]
 
 
-@dataclass(frozen=True, eq=False)
-class SeveralClasses(Labelling):
-    """One of several classes."""
+def label_rows(
+    model: FrameModel, X: FloatArray, groups: list[Any] | None = None
+) -> Labelled:
+    """What encoded rows get.
 
-    model: MulticlassTableModel
-
-    @property
-    def labels(self) -> list[Any]:
-        """The classes, sorted."""
-        classes: list[Any] = self.model.classes_.tolist()
-        return classes
-
-    @property
-    def columns(self) -> list[str]:
-        """One for each class."""
-        return [f"{SCORE}_{label}" for label in self.labels]
-
-    def of(self, X: FloatArray, groups: list[Any] | None = None) -> Labelled:
-        """What encoded rows get."""
-        codes, scores = self.model.decide(X)
-        by_class = dict(zip(self.columns, scores.T, strict=True))
+    Parameters
+    ----------
+    model : FrameModel
+    X : ndarray of shape (n_rows, n_encoded)
+    groups : list of str or None, optional
+        What the table has in the column of groups.
+    """
+    if isinstance(model, MulticlassTableModel):
+        codes, scores = model.decide(X)
+        by_class = dict(zip(score_columns(model), scores.T, strict=True))
         return Labelled(codes, by_class, np.isnan(scores[:, 0]))
-
-    def measured(self) -> MeasuredClasses:
-        """The errors of every class."""
-        return MeasuredClasses(self.model)
-
-
-@dataclass(frozen=True, eq=False)
-class Groups(Labelling):
-    """The other class above the threshold of a row's group."""
-
-    model: GroupedTableModel
-
-    @property
-    def labels(self) -> list[Any]:
-        """The controlled class, and the other."""
-        return [self.model.fallback, self.model.other_class]
-
-    @property
-    def columns(self) -> list[str]:
-        """One column."""
-        return [SCORE]
-
-    def of(self, X: FloatArray, groups: list[Any] | None = None) -> Labelled:
-        """What encoded rows get; those of a group without a threshold say so."""
-        model = self.model
+    notes: dict[int, str] = {}
+    if isinstance(model, GroupedTableModel):
         texts = [None] * len(X) if groups is None else groups
         members = model.members(texts)
         scores, above = model.score(X, members)
         lost = np.flatnonzero(np.isposinf(model.limits(len(X), members)))
-        notes = {int(row): self._note(texts[row], members[row]) for row in lost}
-        unscored = scores == -np.inf
-        return Labelled(above.astype(np.intp), {SCORE: scores}, unscored, notes)
-
-    def measured(self) -> MeasuredGroups:
-        """The two errors of each group."""
-        return MeasuredGroups(self.model)
-
-    def _note(self, text: Any, member: Any) -> str:
-        """Why a row has no threshold."""
-        column = self.model.group_column
-        if text is None:
-            return f"{column!r} is missing, and each group has its own threshold"
-        if member is None:
-            return f"group {text!r} of {column!r} is new, and has no threshold"
-        return f"group {text!r} has no certified threshold"
-
-
-def labelling_of(model: FrameModel) -> Labelling:
-    """How a model labels rows."""
-    if isinstance(model, GroupedTableModel):
-        return Groups(model)
-    if isinstance(model, MulticlassTableModel):
-        return SeveralClasses(model)
-    assert isinstance(model, TableModel)
-    return TwoClasses(model)
+        column = model.group_column
+        for row in lost.tolist():
+            notes[row] = f"group {texts[row]!r} has no certified threshold"
+            if texts[row] is None:
+                notes[row] = (
+                    f"{column!r} is missing, and each group has its own threshold"
+                )
+            elif members[row] is None:
+                notes[row] = (
+                    f"group {texts[row]!r} of {column!r} is new, and has no threshold"
+                )
+    else:
+        assert isinstance(model, TableModel)
+        scores, above = model.score(X)
+    return Labelled(above.astype(np.intp), {SCORE: scores}, scores == -np.inf, notes)
 
 
-LABEL, ERROR, REASON = "label", "standard_error", "reason"
-SUFFIXES = (".csv", ".parquet", ".xlsx")
+class MeasuredErrors:
+    """How many labelled rows, of each group where there are some, were called what.
+
+    Parameters
+    ----------
+    model : FrameModel
+    """
+
+    def __init__(self, model: FrameModel) -> None:
+        self.model = model
+        self.labels = labels_of(model)
+        grouped = isinstance(model, GroupedTableModel)
+        # None stands for all rows, or for those of other groups together.
+        groups = [*model.classifier.groups_, None] if grouped else [None]
+        shape = (len(self.labels), len(self.labels))
+        self.counts = {group: np.zeros(shape, dtype=np.intp) for group in groups}
+        self.unknown = dict.fromkeys(groups, 0)
+        rest = model.rest if isinstance(model, TwoClassModel) else ()
+        self._places = {canonical(label): 1 for label in rest}
+        for place, label in enumerate(self.labels):
+            self._places[canonical(label)] = place
+
+    def add(
+        self, texts: list[Any], codes: IntArray, groups: list[Any] | None = None
+    ) -> None:
+        """Count some more rows.
+
+        Parameters
+        ----------
+        texts : list of str or None
+            Their labels.
+        codes : ndarray of int
+            What they are called, by place among the labels.
+        groups : list of str or None, optional
+            What the table has in the column of groups.
+        """
+        members: list[Any] = [None] * len(texts)
+        if isinstance(self.model, GroupedTableModel) and groups is not None:
+            members = self.model.members(groups).tolist()
+        true = np.array(
+            [-1 if t is None else self._places.get(canonical(t), -1) for t in texts],
+            dtype=np.intp,
+        )
+        for group, counts in self.counts.items():
+            mine = np.array([member == group for member in members], dtype=bool)
+            known = mine & (true >= 0)
+            np.add.at(counts, (true[known], codes[known]), 1)
+            self.unknown[group] += int((mine & (true < 0)).sum())
+
+    def facts(self) -> dict[str, Any]:
+        """The counts, and the shares with their exact 95 % intervals."""
+        if isinstance(self.model, TwoClassModel):
+            found = {
+                "other groups" if group is None else str(group): {
+                    "controlled": _share("called_other", counts[0, 1], counts[0].sum()),
+                    "other": _share("called_other", counts[1, 1], counts[1].sum()),
+                    "unknown_labels": self.unknown[group],
+                }
+                for group, counts in self.counts.items()
+                if group is not None
+                or len(self.counts) == 1
+                or counts.sum() + self.unknown[group]
+            }
+            grouped = isinstance(self.model, GroupedTableModel)
+            return {"groups": found} if grouped else next(iter(found.values()))
+        counts = self.counts[None]
+        names = [str(label) for label in self.labels]
+        classes = {}
+        for place, (label, name) in enumerate(zip(self.labels, names, strict=True)):
+            rows, wrong = counts[place].sum(), self._wrong(label)
+            classes[name] = {
+                "wrong": None if wrong is None else _share("wrong", wrong, rows),
+                "found": _share("found", counts[place, place], rows),
+                "called": dict(zip(names, counts[place].tolist(), strict=True)),
+            }
+        return {"classes": classes, "unknown_labels": self.unknown[None]}
+
+    @property
+    def words(self) -> str:
+        """The same in a sentence, or in a line for each group."""
+        model, unknown = self.model, sum(self.unknown.values())
+        lost = [f"{unknown} rows have no label or another one"] * bool(unknown)
+        start = f"By the labels in {model.target!r}:"
+        if isinstance(model, GroupedTableModel):
+            promised = {each.group: each.level for each in model.certificate.promises}
+            lines = []
+            for group, counts in self.counts.items():
+                parts = self._two(
+                    counts, None if group is None else promised.get(group)
+                )
+                name = "other groups" if group is None else f"group {group!r}"
+                lines += [f"{name}: {'; '.join(parts)}"] * bool(parts)
+            return "\n".join([start, *(f"- {line}" for line in [*lines, *lost])])
+        counts = self.counts[None]
+        if isinstance(model, TableModel):
+            parts = self._two(counts, model.certificate.alpha)
+        else:
+            parts = [
+                self._several(place, counts[place])
+                for place in np.flatnonzero(counts.sum(axis=1)).tolist()
+            ]
+        return f"{start} {'; '.join([*parts, *lost])}."
+
+    def _two(self, counts: IntArray, alpha: float | None) -> list[str]:
+        """The two errors in words, and what was promised of one of them."""
+        controlled, other = (repr(label) for label in self.labels)
+        rows, parts = counts.sum(axis=1), []
+        if rows[0]:
+            parts.append(
+                f"{counts[0, 1]} of {rows[0]} {controlled} are called {other} "
+                f"({_percent(counts[0, 1], rows[0])}{_promised(alpha)})"
+            )
+        if rows[1]:
+            parts.append(
+                f"{counts[1, 1]} of {rows[1]} {other} are found "
+                f"({_percent(counts[1, 1], rows[1])})"
+            )
+        return parts
+
+    def _several(self, place: int, counts: IntArray) -> str:
+        """What becomes of one of several classes, in words."""
+        label, rows, right = self.labels[place], counts.sum(), counts[place]
+        text = f"{right} of {rows} {label!r} are found ({_percent(right, rows)})"
+        wrong, certificate = self._wrong(label), self.model.certificate
+        if wrong is None:
+            return text
+        called = "called less severe" if certificate.order else "called wrong"
+        level = _promised(certificate[label].alpha)
+        return f"{text}, {wrong} are {called} ({_percent(wrong, rows)}{level})"
+
+    def _wrong(self, label: Any) -> int | None:
+        """Rows that got a class which they must not get; None without a bound."""
+        model = self.model
+        assert isinstance(model, MulticlassTableModel)
+        if all(c.controlled_class != label for c in model.certificate.certificates):
+            return None
+        wrong = model.wrong(np.arange(len(self.labels)), label)
+        return int(self.counts[None][self.labels.index(label), wrong].sum())
+
+
+def _promised(alpha: float | None) -> str:
+    return "" if alpha is None else f"; at most {100.0 * alpha:.4g}% was promised"
+
+
+def _percent(events: int, rows: int) -> str:
+    return f"{100.0 * events / rows:.1f}%"
+
+
+def _share(name: str, events: int, rows: int) -> dict[str, Any] | None:
+    if not rows:
+        return None
+    events, rows = int(events), int(rows)
+    low, high = exact_interval(events, rows)
+    return {
+        "rows": rows, name: events, "share": events / rows, "low": low, "high": high,
+    }  # fmt: skip
 
 
 @dataclass
@@ -691,8 +483,7 @@ def predict_table(
     """
     keep, drop = (named_columns(source, each) for each in (options.keep, options.drop))
     check_writable(out, force=options.force, others=[source.path])
-    labelling = labelling_of(model)
-    _check_output(out, keep, labelling)
+    _check_output(out, keep, model)
     encoder = _encoder_for(model, source, keep, drop)
     if options.standard_errors:
         _check_standard_errors(model)
@@ -702,15 +493,15 @@ def predict_table(
         [*keep, *encoder.names, *[model.target] * labelled, *beside]
     )
     escapes = options.escape_formulas and kind_of(out) == "csv"
-    measured = labelling.measured() if labelled else None
-    done = Predicted(dict.fromkeys(labelling.labels, 0), measured=measured)
+    measured, every = MeasuredErrors(model) if labelled else None, labels_of(model)
+    done = Predicted(dict.fromkeys(every, 0), measured=measured)
     with written_whole(out, force=options.force) as draft, BatchWriter(draft) as writer:
         for batch in filter(len, source.batches(list(columns))):
             with about_file(source.path):
                 X = encoder.encode(batch, done.rows, place=source.place)
             groups = _texts(encoder, batch, beside[0]) if beside else None
-            found = labelling.of(X, groups)
-            output = _output(labelling.labels, batch.select(keep), found)
+            found = label_rows(model, X, groups)
+            output = _output(every, batch.select(keep), found)
             if options.standard_errors and isinstance(model, TableModel):
                 output = _with_errors(output, model.standard_errors(X))
             output = _with_reasons(output, encoder, batch, X, found)
@@ -770,12 +561,12 @@ def _check_standard_errors(model: FrameModel) -> None:
         )
 
 
-def _check_output(out: Path, keep: Sequence[str], labelling: Labelling) -> None:
+def _check_output(out: Path, keep: Sequence[str], model: FrameModel) -> None:
     if out.suffix.lower() not in SUFFIXES:
         raise TableError(
             f"Predictions are written as .csv, .parquet or .xlsx: got {out.name!r}."
         )
-    own = {LABEL, ERROR, REASON, *labelling.columns}
+    own = {LABEL, ERROR, REASON, *score_columns(model)}
     taken = [name for name in keep if name in own]
     if taken:
         raise TableError(

@@ -15,6 +15,7 @@ from missratio import (
     StepMissingness,
     corrupt,
     power,
+    sensitivity_curve,
     type_i_error,
 )
 
@@ -151,3 +152,65 @@ def test_no_rows_are_given_up_for_a_smaller_bound_where_nobody_knows_the_cost():
     clf.calibrate(X0, X0_training)
     fresh = rng.normal(size=(20_000, 1))
     assert 0.05 < np.mean(clf.predict(fresh)) <= 0.1
+
+
+# Rows that no one would give to class 1 are nearly all lost: their weight is 20.
+FAR = StepMissingness([-1.0, 0.0], 1.0, 0.95)
+
+
+def lost(n, seed, phi=FAR):
+    return corrupt(fresh(0, n, [7, seed]), phi, seed)
+
+
+def test_a_fifth_of_the_rows_chooses_a_cap_where_that_pays(table):
+    fitted, found = LogisticRegression().fit(*table), []
+    for seed in range(5):
+        model = certified(fitted, missingness={0: FAR}, random_state=seed)
+        model.calibrate(lost(300, seed))
+        certificate = model.certificate_
+        assert certificate.rows == 240
+        assert model.calibration_.trust.cap < 20.0
+        assert "that go missing with probability above" in str(certificate)
+        found.append((model.predict(fresh(1)) == 1).mean())
+    # Without a cap a third of them certify any threshold.
+    assert min(found) > 0.5
+
+
+@pytest.mark.parametrize("n", [300, 1000])
+def test_all_rows_calibrate_where_a_cap_cannot_pay(table, n):
+    fitted = LogisticRegression().fit(*table)
+    model = certified(fitted, missingness={0: STEP}).calibrate(lost(n, 0, STEP))
+    assert model.certificate_.rows == n
+    assert model.calibration_.trust.cap is None
+
+
+def test_training_rows_choose_a_cap_where_there_are_any(table):
+    fitted = LogisticRegression().fit(*table)
+    model = certified(fitted, missingness={0: FAR})
+    model.calibrate(lost(300, 0), lost(300, 1))
+    assert model.certificate_.rows == 300
+    assert model.calibration_.trust.cap < 20.0
+    assert (model.predict(fresh(1)) == 1).mean() > 0.5
+
+
+def test_a_fit_chooses_a_cap_where_phi_has_a_bound(table):
+    X = np.concatenate([lost(600, 0), fresh(1)])
+    model = certified(LogisticRegression(), missingness={0: FAR})
+    model.fit(X, np.repeat([0, 1], [600, 500]))
+    assert model.calibration_.trust.cap < 20.0
+    assert (model.predict(fresh(1)) == 1).mean() > 0.5
+
+
+def test_the_rows_that_chose_a_cap_are_known(table):
+    fitted, X0 = LogisticRegression().fit(*table), lost(300, 0)
+    first, again = (
+        certified(fitted, missingness={0: FAR}).calibrate(X0) for _ in range(2)
+    )
+    assert first.threshold_ == again.threshold_
+    X, y = np.concatenate([X0, fresh(1)]), np.repeat([0, 1], [300, 500])
+    sensitivity_curve(first, X, y, slopes=[0.0], factors=[1.0])
+    with pytest.raises(ValueError, match="not the rows that the classifier's"):
+        sensitivity_curve(first, np.roll(X, 1, axis=0), y)
+    # Another sample, from which all calibrate.
+    assert first.calibrate(X0, lost(300, 1)).certificate_.rows == 300
+    sensitivity_curve(first, X, y, slopes=[0.0], factors=[1.0])

@@ -77,6 +77,8 @@ class CalibratedClassifier(CertifiedClassifier):
     training_index_: IntArray
     certificate_: Certificate
     calibration_: Calibration
+    # Which of the rows that `calibrate` got calibrate, where some don't.
+    _calibrating: IntArray
     # Of the estimator's scores: −1 where it takes the controlled class for its second.
     _sign: float
 
@@ -269,7 +271,7 @@ class CalibratedClassifier(CertifiedClassifier):
 
     def _forget_rows(self) -> None:
         """Rows of an earlier fit are no longer those that this one is about."""
-        for name in ("calibration_index_", "training_index_"):
+        for name in ("calibration_index_", "training_index_", "_calibrating"):
             self.__dict__.pop(name, None)
 
     def _promise(self) -> Promise:

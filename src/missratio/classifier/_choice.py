@@ -23,6 +23,13 @@ CAP_LEVELS = (0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
 # Of the φ that a learned model leaves possible, caps are compared by every so many.
 COARSE = 4
 TIE = 1e-6
+# Rules that can tell what they should certify, so that caps can be judged by it.
+JUDGED = ("auto", "thinning", "counting", "tuned-betting")
+# The share of calibration rows that choose a cap where no others can, how much smaller
+# the root of the error has to be without one for that, and what a cap has to promise.
+PILOT = 0.2
+WORTHWHILE = 0.7
+CLEARLY = 0.05
 
 
 def choose_trust(
@@ -41,7 +48,8 @@ def choose_trust(
     training : ScoredRows or None
         Rows of the controlled class that take no part in calibration.
     other : callable or None
-        Gives rows of the other class, to be told from these.
+        Gives rows of the other class, to be told from these. None takes the training
+        rows for them, tilted by their scores, and a cap that promises clearly more.
     n_rows : int
         Calibration rows to come.
     """
@@ -50,7 +58,7 @@ def choose_trust(
     if training is None or (model is None and promise.target is None):
         return trust, promise.rule
     how = promise.rule if promise.target is None else promise.target_rule()
-    several = other is not None
+    several = other is not None or (how in JUDGED and not is_searched(trust))
     rules = [how]
     if several and how == "auto" and is_searched(trust):
         # One rule for all φ: each φ alone would choose as if it were the true one.
@@ -65,14 +73,40 @@ def choose_trust(
         # region have wrong.
         width = training.rows.shape[1]
         choices = [c for c in choices if c[0].bound(width)] or choices
-    if other is None or len(choices) == 1:
+    if not several or len(choices) == 1:
         return choices[0]
-    detected, left = other(), promise.delta - (delta or 0.0)
-    promised = [
-        _promised_power(promise, *choice, training, detected, n_rows, left)
-        for choice in choices
-    ]
+    detected, left = None if other is None else other(), promise.delta - (delta or 0.0)
+    promised = np.array(
+        [
+            _promised_power(promise, *choice, training, detected, n_rows, left)
+            for choice in choices
+        ]
+    )
+    if other is None:
+        promised[0] += CLEARLY
     return choices[int(np.argmax(promised))]
+
+
+def cap_may_pay(
+    promise: Promise, model: Missingness | None, n_rows: int, n_columns: int
+) -> bool:
+    """Whether a cap may be worth the calibration rows that have to choose it.
+
+    By φ, the number of rows and the levels alone: no row is looked at.
+    """
+    if model is None or promise.rule not in ("auto", "thinning", "counting"):
+        return False
+    part = promise.missingness_part(model)
+    trust, left = Trust(model, part or None, promise.odds_factor), promise.delta - part
+    bound = trust.bound(n_columns)
+    if is_searched(trust) or bound is None:
+        return not is_searched(trust)
+    rule, rest = make_rule(promise.rule), n_rows - round(PILOT * n_rows)
+    now, best = (
+        rule.expected_root(rows, most, promise.alpha, left) or 0.0
+        for rows, most in ((n_rows, bound), (rest, 1.0))
+    )
+    return now < WORTHWHILE * best
 
 
 def choose_cap(
@@ -182,7 +216,7 @@ def _promised_power(
     trust: Trust,
     how: str | Rule,
     training: ScoredRows,
-    other: ScoredRows,
+    other: ScoredRows | None,
     n_rows: int,
     delta: float,
 ) -> float:
@@ -196,6 +230,8 @@ def _promised_power(
     likely = calibrate(promise, trust, how, plain, plain, delta, COARSE)
     sample, rule = likely.sample, likely.rule
     root = rule.expected_root(n_rows, sample.bound, promise.alpha, delta)
+    if other is None:
+        return _tilted_power(training, trust, max(root or 0.0, 0.0) ** 2)
     scores, powers = trust.score(other), []
     if root is not None:
         possible = root > 0.0 and sample.n_scored
@@ -206,3 +242,21 @@ def _promised_power(
         powers.append(-1.0 if found is None else float(np.mean(scores > found)))
     # Of caps that promise the same power, the one that certifies the larger error.
     return float(np.mean(powers)) + TIE * (root or 0.0)
+
+
+def _tilted_power(training: ScoredRows, trust: Trust, error: float) -> float:
+    """The power at an error, if the other class were this one tilted by exp(score).
+
+    It is, where scores are log-ratios. Between rows the curve is taken to be straight.
+    """
+    weights, scores = trust.weights(training.rows), trust.score(training)
+    known = (weights > 0.0) & np.isfinite(training.scores)
+    if not known.any():
+        return 0.0
+    tilt = np.exp(training.scores[known] - training.scores[known].max())
+    tilt *= weights[known]
+    order = np.argsort(-scores[known])
+    reached = order[scores[known][order] > -np.inf]
+    errors = np.cumsum(weights[known][reached]) / weights[known].sum()
+    powers = np.cumsum(tilt[reached]) / tilt.sum()
+    return float(np.interp(error, np.append(0.0, errors), np.append(0.0, powers)))

@@ -19,6 +19,7 @@ from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._calibrated import CalibratedClassifier
 from missratio.classifier._certificate import by_unit
+from missratio.classifier._choice import PILOT, cap_may_pay
 from missratio.classifier._groups import one_of_each, read_units
 from missratio.classifier._models import calibration_model, unexplained
 from missratio.classifier._reading import read_labelled, read_rows
@@ -300,7 +301,8 @@ class NeymanPearsonClassifier(CalibratedClassifier):
             Rows of the controlled class that the estimator hasn't seen.
         X0_training : array-like or dataframe, optional
             Other rows of that class, such as those it was fitted on, for rules that
-            learn from them.
+            learn from them, and to choose a cap on weights by. Without them a random
+            fifth of X0 does that, where φ comes so close to 1 that it may pay.
         inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
             Where values of X0 were looked up, with which probability.
         groups : array-like of shape (n_rows,), optional
@@ -334,13 +336,22 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         rng = generator(self.random_state)
         labels = np.full(X0.shape[0], self._controlled())
         drawn = self._read_inclusion(inclusion, X0, labels, missingness)
+        chosen = np.arange(X0.shape[0])
         if groups is not None:
             if self.deployment == "complete" and drawn is None:
                 calibration_model(X0, missingness, self._controlled())
             units = read_units(groups, X0)
-            chosen = one_of_each(units, np.arange(len(units)), rng)
-            X0 = take_rows(X0, chosen)
+            chosen = one_of_each(units, chosen, rng)
             drawn = None if drawn is None else drawn.take(chosen)
+        if X0_training is None and drawn is None and self._weighs(missingness):
+            model = (missingness or {}).get(self._controlled())
+            if cap_may_pay(self._promise(), model, len(chosen), X0.shape[1]):
+                mixed = rng.permutation(chosen)
+                pilot, chosen = np.split(mixed, [round(PILOT * len(chosen))])
+                X0_training, chosen = take_rows(X0, np.sort(pilot)), np.sort(chosen)
+        if len(chosen) < X0.shape[0]:
+            self._calibrating = chosen
+            X0 = take_rows(X0, chosen)
         self._calibrate(X0, X0_training, None, missingness, rng, drawn)
         if groups is not None:
             self.certificate_ = by_unit(self.certificate_)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
 from missratio._base.reading import check_no_infinity, read_labels, read_table
+from missratio._base.typing import IntArray
 from missratio.tensor import on_host
 
 _ROUNDING = 1e-9
@@ -60,6 +61,18 @@ def read_rows(owner: Any, X: Any, *, reset: bool) -> Any:
     return table
 
 
+def calibrated_rows(classifier: Any, labels: Any) -> IntArray:
+    """The rows of a table that a classifier was calibrated with.
+
+    After `calibrate` its rows of the controlled class are those that it got.
+    """
+    held = np.flatnonzero(labels == classifier.certificate_.controlled_class)
+    among = getattr(classifier, "_calibrating", None)
+    if among is not None:
+        held = held[among[among < len(held)]]
+    return np.asarray(getattr(classifier, "calibration_index_", held))
+
+
 def check_same_rows(classifier: Any, X: Any, y: ArrayLike) -> None:
     """Refuse rows other than those that a fitted classifier was calibrated with.
 
@@ -73,8 +86,7 @@ def check_same_rows(classifier: Any, X: Any, y: ArrayLike) -> None:
     check_is_fitted(classifier, "threshold_")
     X = read_rows(classifier, X, reset=False)
     labels = read_labels(y, X)
-    held = np.flatnonzero(labels == classifier.certificate_.controlled_class)
-    held = getattr(classifier, "calibration_index_", held)
+    held = calibrated_rows(classifier, labels)
     kept, same = classifier.calibration_.sample, len(held) and held.max() < len(labels)
     if same:
         found = classifier.calibration_sample(take_rows(X, held))

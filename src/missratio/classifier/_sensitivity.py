@@ -24,7 +24,11 @@ from numpy.typing import ArrayLike
 from missratio._base.blocks import rows_with_nan, take_rows
 from missratio._base.typing import FloatArray
 from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
-from missratio.classifier._reading import check_same_rows, read_labelled
+from missratio.classifier._reading import (
+    calibrated_rows,
+    check_same_rows,
+    read_labelled,
+)
 from missratio.classifier._trust import ScoredRows, Trust
 from missratio.missingness import (
     Block,
@@ -226,9 +230,7 @@ class _Study:
         self.calibration = calibration
         X, labels = read_labelled(classifier, X, y)
         controlled = classifier._controlled()
-        held = np.flatnonzero(labels == controlled)
-        held = getattr(classifier, "calibration_index_", held)
-        self.rows = take_rows(X, held)
+        self.rows = take_rows(X, calibrated_rows(classifier, labels))
         self.detected = take_rows(X, np.flatnonzero(labels != controlled))
         self.models = classifier._resolve_missingness() or {}
         self.other_scores = self.calibration.trust.score(

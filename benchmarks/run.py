@@ -10,39 +10,30 @@ import argparse
 import sys
 from pathlib import Path
 
-import batch
 import certificates
-import columns
-import correlated
-import growth
-import imputer
+import fits
 import kernel
-import kernel_cv
-import large
-import learned
-import missing
-import naive_bayes
-import report
-import small
+import lossy
+import measure
 import streaming
 from measure import DisagreementError, Table
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 BENCHMARKS = {
-    "large": large.run,
-    "missing": missing.run,
-    "correlated": correlated.run,
-    "columns": columns.run,
+    "large": fits.large,
+    "missing": lossy.missing,
+    "correlated": fits.correlated,
+    "columns": fits.columns,
     "streaming": streaming.run,
-    "small": small.run,
-    "batch": batch.run,
-    "growth": growth.run,
-    "kernel": kernel.run,
-    "kernel_cv": kernel_cv.run,
-    "naive_bayes": naive_bayes.run,
-    "learned": learned.run,
-    "imputer": imputer.run,
+    "small": fits.small,
+    "batch": fits.batch,
+    "growth": fits.growth,
+    "kernel": kernel.kernel,
+    "kernel_cv": kernel.kernel_cv,
+    "naive_bayes": fits.naive_bayes,
+    "learned": lossy.learned,
+    "imputer": lossy.imputer,
     "rules": certificates.rules,
     "np_roc": certificates.curves,
     "controller": certificates.controller,
@@ -88,17 +79,17 @@ def main(arguments: list[str]) -> int:
                 wrong.append(str(error))
             else:
                 tables.append(table)
-                shown = report.for_terminal(table, quick=given.quick)
+                shown = measure.for_terminal(table, quick=given.quick)
                 progress.console.print(shown)
                 wrong += [each.wrong for each in table.results if each.wrong]
             progress.advance(task)
     for claim in wrong:
         console.print(f"[red]Wrong:[/] {claim}")
-    console.print(f"On {report.machine()}; {', '.join(report.versions())}.")
+    console.print(f"On {measure.machine()}; {', '.join(measure.versions())}.")
     if given.write is not None:
         command = " ".join(["python benchmarks/run.py", *arguments])
         given.write.write_text(
-            report.as_markdown(tables, command, quick=given.quick), encoding="utf-8"
+            measure.as_markdown(tables, command, quick=given.quick), encoding="utf-8"
         )
     return 1 if wrong else 0
 

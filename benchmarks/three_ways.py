@@ -18,8 +18,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from learning_table import mean_errors, powers, slope_errors
 from scipy.special import expit
-from table_simulation import mean_errors, powers, slope_errors
 
 from missratio import (
     KLIEP,

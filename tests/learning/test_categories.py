@@ -12,7 +12,7 @@ from missratio.missingness import Block, BlockMissingness
 from missratio.weights import complete_row_weights
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import table_simulation as simulation
+import learning_table as simulation
 
 
 def category_model():

@@ -19,7 +19,7 @@ from missratio.learning._shadow import ShadowEvidence, solve_moments
 from missratio.weights import inverse_probability_weights
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import table_simulation as simulation
+import learning_table as simulation
 
 pd = optional("pandas")
 

@@ -14,8 +14,8 @@ import missratio as mr
 
 # Worker processes import it by this name as well.
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import learning_simulation as learning
-import table_simulation as table
+import learning
+import learning_table as table
 
 pytestmark = pytest.mark.validity
 

@@ -36,6 +36,11 @@ class Asked:
         return self.delta / len(self.alpha)
 
     @property
+    def most(self) -> float:
+        """What part of δ a class can have at most: all, if thresholds move together."""
+        return self.delta if self.order is None else self.part
+
+    @property
     def positions(self) -> tuple[int, ...]:
         """The bounded classes, in the order in which thresholds are chosen."""
         return self.undecided().bounded

@@ -127,6 +127,10 @@ class BoundedClass:
             return self
         return replace(self, promise=replace(self.promise, cap=trust.cap))
 
+    def at(self, delta: float) -> BoundedClass:
+        """The same, certified with another probability."""
+        return replace(self, promise=replace(self.promise, delta=delta))
+
     def expected(self, score: Score) -> Callable[[float], float] | None:
         """The error that should be certified at a level, where rows are weighted.
 

@@ -7,11 +7,12 @@ can break a guarantee; what it decides is the power.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._decisions import (
@@ -23,14 +24,12 @@ from missratio.threshold import binomial_bound, binomial_tail
 from missratio.weights import effective_sample_size
 
 # Offsets that are tried for one class at a time, and how often all are gone through.
-CANDIDATES = 32
+CANDIDATES = 48
 SWEEPS = 4
 # Parts of α that an ordered class may be certified at, to leave later ones room.
 SHARES = (1.0, 0.75, 0.5, 0.25)
-# A choice without room is worse than any with it, whose cost is an error in [0, 1].
-NO_ROOM = 10.0
-# Standard errors that certifying rows may differ by from those that choose.
-CHANCE = 1.645
+# What another offset must gain: an untouched one is right for well-calibrated scores.
+GAIN = 0.01
 # Levels that are tried for classes whose rows are weighted.
 LEVELS: tuple[float, ...] = tuple(np.geomspace(0.01, 0.95, 30).tolist())
 # Rows of one class that are looked at: more make no difference to a choice.
@@ -62,6 +61,13 @@ class ChoosingRows:
         places = np.linspace(0, len(index) - 1, min(len(index), MOST_ROWS))
         return index[places.astype(np.intp)]
 
+    def joined(self, more: ChoosingRows) -> ChoosingRows:
+        """These rows and others of the class."""
+        return ChoosingRows(
+            np.concatenate([self.scores, more.scores]),
+            np.concatenate([self.weights, more.weights]),
+        )
+
     def share(self, which: Any) -> float:
         """The weighted share of rows of a kind; 1 where there is no row."""
         total = float(self.weights.sum())
@@ -78,6 +84,16 @@ class ChoosingRows:
         tail = np.cumsum(self.weights[order]) / max(float(self.weights.sum()), 1e-300)
         place = int(np.searchsorted(tail, share, side="right"))
         return float(scores[order][min(place, len(scores) - 1)]) if len(scores) else 0.0
+
+
+def mistaken(rows: Sequence[ChoosingRows]) -> tuple[float, float]:
+    """The mean share of rows whose class has not the largest score; its error."""
+    shares, variance = [], 0.0
+    for position, each in enumerate(rows):
+        scores = np.nan_to_num(each.scores, nan=-np.inf)
+        shares.append(each.share(scores.argmax(axis=1) != position))
+        variance += shares[-1] * (1.0 - shares[-1]) / max(each.effective, 1.0)
+    return float(np.mean(shares)), math.sqrt(variance) / len(rows)
 
 
 @dataclass(frozen=True)
@@ -132,26 +148,28 @@ class Choice:
         rows = self.rows[position]
         return rows.share(decision.scores(rows.scores, position) == np.inf)
 
-    def crowding(self, decision: UnorderedDecision) -> float:
-        """How far bounded classes take each other's room; above 1 there is none.
+    def certain(self, decision: UnorderedDecision) -> float:
+        """The probability that bounded classes leave each other enough room.
 
-        By how many standard errors a class's confusion is above what is allowed, the
-        worst class counts. There is room where all are `CHANCE` of them below:
-        certifying rows may be confused more often by chance.
+        Certifying rows are confused more often than these by chance; the square root
+        of a share has a variance that hardly depends on it. Borders are blurred, as few
+        rows lie near them.
         """
-        if len(decision.bounded) == 1:
-            return 0.0
-        ratios = []
-        for position in decision.bounded:
-            confused = self.confusion(decision, position)
-            measured = max(self.rows[position].effective, 1.0)
-            certifying = max(self.certifying[position], 1)
+        probability = 1.0
+        for position in decision.bounded if len(decision.bounded) > 1 else ():
+            rows = self.rows[position]
+            lead = decision.lead(rows.scores, position)
+            size = max(rows.effective, 1.0)
+            finite = lead[np.isfinite(lead)]
+            width = float(np.std(finite)) * size**-0.2 if len(finite) else 0.0
+            confused = rows.share(ndtr(lead / width) if width else lead > 0.0)
             # Never quite 0 or 1, or a few rows would be taken for certain.
-            share = (confused * measured + 0.5) / (measured + 1.0)
-            variance = share * (1.0 - share) * (1.0 / measured + 1.0 / certifying)
-            excess = (confused - self.allowed(position)) / math.sqrt(variance)
-            ratios.append(2.0 + excess / CHANCE)
-        return max(ratios)
+            share = (confused * size + 0.5) / (size + 1.0)
+            certifying = max(self.certifying[position], 1)
+            variance = 0.25 * (1.0 - share) * (1.0 / size + 1.0 / certifying)
+            room = math.sqrt(self.allowed(position)) - math.sqrt(share)
+            probability *= float(ndtr(room / math.sqrt(variance)))
+        return probability
 
     def with_thresholds(
         self, decision: Decision, levels: Mapping[int, float] | None = None
@@ -177,17 +195,15 @@ class Choice:
         )
 
     def cost(self, decision: UnorderedDecision) -> float:
-        """The mean error of the free classes, or how crowded the bounded ones are."""
-        crowding = self.crowding(decision)
-        if crowding > 1.0:
-            return NO_ROOM + crowding
-        if not decision.free:
-            return crowding
-        return self.mean_error(self.with_thresholds(decision), decision.free)
+        """The expected error of the free classes; 1 where nothing is certified."""
+        certain, error = self.certain(decision), 0.0
+        if decision.free:
+            error = self.mean_error(self.with_thresholds(decision), decision.free)
+        return 1.0 - certain + certain * error
 
 
 def choose_offsets(choice: Choice, decision: UnorderedDecision) -> UnorderedDecision:
-    """Offsets with room for all bounds, and with the least error of the free classes.
+    """Offsets with the least expected cost: room for all bounds, and little free error.
 
     One class at a time is given the best of many offsets, until none changes.
     """
@@ -196,14 +212,23 @@ def choose_offsets(choice: Choice, decision: UnorderedDecision) -> UnorderedDeci
         before = cost
         for group in (decision.bounded, decision.free):
             for position in group[1:]:
-                for offset in candidate_offsets(choice, best, group, position):
-                    tried = replace(best, offsets=best.offsets.copy())
-                    tried.offsets[position] = offset
-                    if (found := choice.cost(tried)) < cost:
-                        best, cost = tried, found
+                offsets = candidate_offsets(choice, best, group, position)
+                tried = [_with_offset(best, position, each) for each in offsets]
+                costs = [choice.cost(each) for each in tried]
+                if costs and min(costs) < cost - GAIN:
+                    cost = min(costs)
+                    best = tried[costs.index(cost)]
         if cost == before:
             break
     return best
+
+
+def _with_offset(
+    decision: UnorderedDecision, position: int, offset: float
+) -> UnorderedDecision:
+    offsets = decision.offsets.copy()
+    offsets[position] = offset
+    return replace(decision, offsets=offsets)
 
 
 def candidate_offsets(

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier._asked import Asked
-from missratio.classifier._choosing import NO_ROOM, Choice, ChoosingRows, choose
+from missratio.classifier._choosing import Choice, ChoosingRows, choose
 from missratio.classifier._class_scores import ClassScores, Training
 from missratio.classifier._class_table import ClassTable
 from missratio.classifier._comparison import PowerComparison
@@ -32,7 +32,7 @@ class ClassSearch(CandidateSearch):
     scores of rows left out, offsets and thresholds are chosen as that classifier
     chooses them; what counts then is the mean error of the classes without a bound, and
     of all classes where they are ordered or all have one. A candidate with which
-    bounded classes may leave each other no room comes after all others.
+    bounded classes may leave each other no room counts as wrong that often.
 
     Parameters
     ----------
@@ -196,9 +196,9 @@ class ClassSearch(CandidateSearch):
         if not choice.is_possible:
             return None, None, np.inf, "a class has no row to measure it on"
         decision, levels = choose(choice, asked.undecided())
-        crowding = 0.0
+        certain = 1.0
         if isinstance(decision, UnorderedDecision):
-            crowding = choice.crowding(decision)
+            certain = choice.certain(decision)
         decision = choice.with_thresholds(decision, levels)
         shares = [
             _share(choice.rows[position], decision, position)
@@ -206,9 +206,7 @@ class ClassSearch(CandidateSearch):
         ]
         mean = float(np.mean([share for share, _ in shares]))
         error = float(np.sqrt(sum(var for _, var in shares))) / len(shares)
-        if crowding > 1.0:
-            return mean, error, NO_ROOM + crowding, CROWDED
-        return mean, error, 1.0 - mean, ""
+        return mean, error, 1.0 - certain * mean, "" if certain > 0.5 else CROWDED
 
     def __sklearn_tags__(self) -> Any:
         """Several classes, by their positions; missing values are welcome."""

@@ -64,6 +64,14 @@ class UnorderedDecision:
         unscored = -np.inf if position == self.fallback else np.inf
         return np.where(np.isnan(class_scores[:, 0]), unscored, scores)
 
+    def lead(self, class_scores: FloatArray, position: int) -> FloatArray:
+        """By how much another bounded class leads one; rows above 0 are taken by it."""
+        tilted = class_scores + self.offsets
+        others = [other for other in self.bounded if other != position]
+        lead = tilted[:, others].max(axis=1) - tilted[:, position]
+        unscored = -np.inf if position == self.fallback else np.inf
+        return np.where(np.isnan(lead), unscored, lead)
+
     def contest(
         self, class_scores: FloatArray
     ) -> tuple[IntArray, IntArray, FloatArray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from missratio.classifier._asked import Asked
 from missratio.classifier._bounded import BoundedClass, Score
 from missratio.classifier._calibration import Calibration
 from missratio.classifier._certificate import Certificate
-from missratio.classifier._choosing import Choice, ChoosingRows, choose
+from missratio.classifier._choosing import Choice, ChoosingRows, choose, mistaken
 from missratio.classifier._class_scores import Training
 from missratio.classifier._class_table import ClassTable
 from missratio.classifier._decisions import Decision, UnorderedDecision
@@ -36,6 +37,8 @@ from missratio.ratio import check_choice
 from missratio.rows import refuse_source
 from missratio.threshold import Rule
 
+# With a smaller chance of a certificate at their parts of δ, classes share all of it.
+SURE = 0.95
 IN_MEMORY = "Bring some into memory, or bound one error with NeymanPearsonClassifier."
 
 
@@ -48,8 +51,12 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
 
     Rows are split in three. The first part fits an estimator. The second decides how
     scores become labels. On the third each of the m bounded classes gets one threshold,
-    from its own rows, by a rule for one threshold at its part δ/m of δ. The guarantee
-    holds for any estimator, good or bad.
+    from its own rows, by a rule for one threshold at its part δ/m of δ. Where unordered
+    classes may leave each other too little room for that, each is tested at δ, and all
+    thresholds move together along a path that was fixed beforehand, as far as all tests
+    are passed: the first place that breaks a bound is fixed, too, and passes the test
+    of that class with probability δ at most. The guarantee holds for any estimator,
+    good or bad.
 
     Parameters
     ----------
@@ -202,13 +209,25 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         self.caps_: dict[Any, Trust] = {}
         bounded = self._capped(table, fitted, asked, bounded)
         # 4. How scores become labels, chosen on the second part.
-        choice = self._choice(table, asked, bounded)
+        parts = {place: each.at(asked.part) for place, each in bounded.items()}
+        choice = self._choice(table, asked, parts, fitted)
         decision, levels = choose(choice, asked.undecided())
+        together = isinstance(decision, UnorderedDecision) and (
+            not choice.is_possible or choice.certain(decision) < SURE
+        )
+        if together:
+            choice = self._choice(table, asked, bounded, fitted)
+            decision, levels = choose(choice, asked.undecided())
         self.trade_offs_: tuple[TradeOff, ...] = ()
         if isinstance(decision, UnorderedDecision) and choice.is_possible:
             self.trade_offs_ = trade_offs(choice, decision, asked.labels)
         # 5. A threshold for each bounded class, on the third part.
-        self._certify(decision, levels, bounded, rng)
+        path = None
+        if together and choice.is_possible:
+            path = choice.with_thresholds(decision).thresholds
+        elif together:
+            path = decision.thresholds
+        self._certify(decision, levels, bounded if together else parts, path, rng)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -253,7 +272,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             label = asked.labels[position]
             promise = Promise(
                 alpha=self.alpha[label],
-                delta=asked.part,
+                delta=asked.most,
                 missingness_delta=None,
                 odds_factor=self.odds_factor,
                 rule=self.rule,
@@ -294,23 +313,40 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         return found
 
     def _choice(
-        self, table: ClassTable, asked: Asked, bounded: Mapping[int, BoundedClass]
+        self,
+        table: ClassTable,
+        asked: Asked,
+        bounded: Mapping[int, BoundedClass],
+        fitted: IntArray,
     ) -> Choice:
         """The rows to choose by, and what those to calibrate on are worth."""
-        rows, worth, expected = [], {}, {}
-        for position in range(len(asked.labels)):
-            index = table.rows_of(position, self.choice_index_)
-            few = ChoosingRows.few(index)
-            weights = table.weights(position, few)
-            scores = self._class_scores(table.take(few))
-            rows.append(ChoosingRows.of(scores, weights))
-            if position in bounded:
-                share = rows[-1].effective / max(len(few), 1)
-                worth[position] = round(share * bounded[position].n_rows)
-                error = bounded[position].expected(self._alone(asked, position))
-                if error is not None:
-                    expected[position] = error
-        return Choice(tuple(rows), asked.levels, worth, asked.part, expected)
+        worth, expected = {}, {}
+
+        def scored(index: IntArray) -> list[ChoosingRows]:
+            found = []
+            for position in range(len(asked.labels)):
+                few = ChoosingRows.few(table.rows_of(position, index))
+                scores = self._class_scores(table.take(few))
+                rows = ChoosingRows.of(scores, table.weights(position, few))
+                found.append(rows)
+                if position in bounded:
+                    share = rows.effective / max(len(few), 1)
+                    worth[position] = round(share * bounded[position].n_rows)
+            return found
+
+        training, rows = scored(fitted), scored(self.choice_index_)
+        # Rows that the estimator was fitted to tell as much, unless it knows them by
+        # heart.
+        error, margin = mistaken(rows)
+        if mistaken(training)[0] >= error - margin:
+            pairs = zip(rows, training, strict=True)
+            rows = [each.joined(more) for each, more in pairs]
+        for position in bounded:
+            level = bounded[position].expected(self._alone(asked, position))
+            if level is not None:
+                expected[position] = level
+        delta = next(iter(bounded.values())).promise.delta
+        return Choice(tuple(rows), asked.levels, worth, delta, expected)
 
     def _alone(self, asked: Asked, position: int) -> Score:
         """h_k as if no other class had a threshold yet."""
@@ -336,9 +372,14 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         decision: Decision,
         levels: Mapping[int, float],
         bounded: Mapping[int, BoundedClass],
+        path: FloatArray | None,
         rng: np.random.Generator,
     ) -> None:
-        """One threshold after the other, the most severe class's first."""
+        """One threshold after the other, the most severe class's first.
+
+        With a path, which was fixed beforehand, all thresholds move together along it,
+        as far down as each class is certified.
+        """
         certificates, self.calibrations_ = [], {}
         for position in decision.bounded:
             each, fixed = bounded[position], decision
@@ -354,6 +395,18 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             decision = decision.with_threshold(position, certificate.threshold)
             certificates.append(certificate)
             self.calibrations_[each.label] = calibration
+        if path is not None:
+            places = list(decision.bounded)
+            start = np.where(np.isfinite(path), path, 0.0)[places]
+            least = decision.thresholds[places]
+            moved = np.maximum(least, start + (least - start).max()).tolist()
+            for k, (place, threshold) in enumerate(zip(places, moved, strict=True)):
+                decision = decision.with_threshold(place, threshold)
+                sample = self.calibrations_[certificates[k].controlled_class].sample
+                error = sample.estimated_error(threshold)
+                certificates[k] = replace(
+                    certificates[k], threshold=threshold, estimated_error=error
+                )
         self.decision_ = decision
         self.certificate_ = MulticlassCertificate(
             self.delta,

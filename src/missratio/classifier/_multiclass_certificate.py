@@ -19,8 +19,10 @@ from missratio.classifier._certificate import (
 class MulticlassCertificate:
     """The guarantee P(some class's error is above its α) ≤ δ.
 
-    Each class has a certificate of its own at its part of δ; together they fail with
-    the sum of these parts at most, however they depend on each other.
+    Each class has a certificate of its own. At its part of δ, these fail together with
+    the sum of the parts at most, however they depend on each other. At all of δ, the
+    thresholds have moved together, and the first place that would break a bound is
+    certified with probability δ at most.
 
     Parameters
     ----------

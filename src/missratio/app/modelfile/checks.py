@@ -397,12 +397,17 @@ def _check_promise(
         order = list(classifier.order)
         wrong = tuple(order[order.index(label) + 1 :])
     place = labels.index(label)
+    # Unordered classes may share all of δ, their thresholds moved together.
+    parts = [classifier.delta / len(classifier.alpha)]
+    if classifier.order is None:
+        parts.append(classifier.delta)
     require(
         certificate.certified
         and certificate.other_class == wrong
         and certificate.alpha == classifier.alpha[label]
         and certificate.error_bound <= certificate.alpha
-        and certificate.delta == classifier.delta / len(classifier.alpha),
+        and certificate.delta in parts
+        and certificate.delta == classifier.certificate_.certificates[0].delta,
         "its certificate is for another promise",
     )
     # A class may be certified at less than its level, by a larger threshold.

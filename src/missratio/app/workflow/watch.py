@@ -126,8 +126,10 @@ def promises_of(model: FrameModel) -> list[WatchedPromise]:
         ]
     several = isinstance(model, MulticlassTableModel)
     every = model.certificate.certificates if several else (model.certificate,)
+    # Each promise has a monitor of its own, and so a part of δ.
+    part = model.certificate.delta / len(every)
     return [
-        WatchedPromise(each.controlled_class, None, False, each.alpha, each.delta)
+        WatchedPromise(each.controlled_class, None, False, each.alpha, part)
         for each in every
     ]
 

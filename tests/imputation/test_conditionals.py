@@ -5,14 +5,14 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from missratio.imputation._conditionals import (
+from missratio.imputation.columns import NumericLevels
+from missratio.imputation.conditionals import (
     BinaryLogistic,
+    Donors,
     Entries,
     LinearLocation,
 )
-from missratio.imputation._donors import Donors
-from missratio.imputation._levels import CategoricalLevels, NumericLevels
-from missratio.imputation._noise import DrawnNoise
+from missratio.imputation.noise import DrawnNoise
 
 
 def weighted_rows(n=20_000, width=3, seed=0):
@@ -76,16 +76,7 @@ def donors(tilt, n_nearest=None, seed=0):
 
 
 @pytest.mark.parametrize("n_nearest", [None, 50])
-@pytest.mark.parametrize(
-    "tilt",
-    [
-        np.ones(20),
-        np.linspace(0, 1, 20),
-        np.r_[np.zeros(19), 1.0],
-        np.geomspace(1e-4, 1, 20),
-    ],
-    ids=["even", "line", "one level", "steep"],
-)
+@pytest.mark.parametrize("tilt", TILTS.values(), ids=TILTS)
 def test_draws_are_tilted_exactly(tilt, n_nearest):
     law, mass, rng = donors(tilt, n_nearest)
     drawn = law.draw(np.zeros(40_000), None, DrawnNoise(rng, 40_000))
@@ -152,10 +143,3 @@ def test_scores_are_those_of_the_complete_column():
     np.testing.assert_array_equal(levels.values[places], z)
     back = levels.values[levels.nearest(levels.scores)]
     np.testing.assert_allclose(back, levels.values, atol=0.1)
-
-
-def test_categories_are_seen_as_indicators():
-    levels = CategoricalLevels(np.array([1.0, 2.0, 5.0]))
-    seen = levels.regressors(np.array([0, 1, 2]))
-    np.testing.assert_array_equal(seen, [[0, 0], [1, 0], [0, 1]])
-    np.testing.assert_array_equal(levels.encode(levels.values), seen)

@@ -7,6 +7,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from missratio import (
     ImputationEnsemble,
@@ -160,3 +161,14 @@ def test_rows_as_observed_are_scored_where_a_class_is_named(options):
         return
     assert classifier.fit(X, y).certificate_.certified
     assert np.isfinite(classifier.score_samples(X)).all()
+
+
+IMPUTERS = [TiltedImputer(), TiltedImputer("ignore", random_state=0)]
+ENSEMBLE = ImputationEnsemble(
+    TiltedImputer("ignore", n_imputations=2, random_state=0), LogisticRegression()
+)
+
+
+@parametrize_with_checks([*IMPUTERS, ENSEMBLE])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)

@@ -245,13 +245,3 @@ def test_rows_that_lose_different_columns_call_for_entries():
     X[rows == 0.0] = np.nan
     with pytest.raises(ValueError, match="no value at all"):
         TiltedImputer().fit(X, inclusion=rows)
-
-
-@pytest.mark.skipif(pd is None, reason="needs pandas")
-def test_a_dataframe_stays_one():
-    Z, lost = draw(300, 8)
-    X, inclusion = look_up(Z, lost, 40, 0)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    table = TiltedImputer(random_state=0).fit_transform(frame, inclusion=inclusion)
-    assert isinstance(table, pd.DataFrame)
-    assert not table.isna().any().any()

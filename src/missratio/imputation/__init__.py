@@ -1,7 +1,7 @@
 """Imputation that knows why values are missing, and learners on several imputations."""
 
-from missratio.imputation._ensemble import ImputationEnsemble
-from missratio.imputation._tilted import TiltedImputer
-from missratio.imputation._trace import ImputationTrace
+from missratio.imputation.chains import ImputationTrace
+from missratio.imputation.ensemble import ImputationEnsemble
+from missratio.imputation.imputer import TiltedImputer
 
 __all__ = ["ImputationEnsemble", "ImputationTrace", "TiltedImputer"]

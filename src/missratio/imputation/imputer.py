@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import (
-    check_is_fitted,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from missratio._base.blocks import any_by_row
 from missratio._base.callbacks import CallbackSupportMixin, listens, told
 from missratio._base.reading import check_no_infinity, read_table
 from missratio._base.seeds import entropy
-from missratio._base.typing import FloatArray, IntArray
-from missratio.imputation._chain import Chain, ChainOptions, impute_chains, redraw_chain
-from missratio.imputation._classes import Models, incomplete_classes
-from missratio.imputation._columns import Columns
-from missratio.imputation._fitted import Fitted, fitted_for
-from missratio.imputation._noise import RowNoise
-from missratio.imputation._population import Population
-from missratio.imputation._trace import ImputationTrace
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.imputation.chains import (
+    Chain,
+    ImputationTrace,
+    impute_chains,
+    redraw_chain,
+)
+from missratio.imputation.columns import Columns, Levels
+from missratio.imputation.conditionals import Conditional
+from missratio.imputation.noise import RowNoise
+from missratio.imputation.populations import (
+    Models,
+    Population,
+    columns_missing,
+    incomplete_classes,
+)
 from missratio.rows import check_inclusion, refuse_source
 
 
@@ -262,7 +267,7 @@ class TiltedImputer(
             inclusion = check_inclusion(inclusion, table)
         seeds = np.random.SeedSequence(entropy(self.random_state))
         self.convergence_: dict[Any, ImputationTrace] = {}
-        self._fitted: Fitted | None = None
+        self._fitted: list[tuple[Sequence[Levels], dict[int, Conditional]]] = []
         completed = [table.copy(order="F") for _ in range(self.n_imputations)]
         populations = []
         for label, rows, model, drawn in incomplete_classes(
@@ -321,8 +326,6 @@ class TiltedImputer(
         seeds: np.random.SeedSequence,
     ) -> list[list[Chain]]:
         """The chains of each population, of which callbacks are told one by one."""
-        names = ("regressor", "classifier", "n_donors", "n_rounds", "bootstrap")
-        options = ChainOptions(*(getattr(self, name) for name in names))
         done: list[list[Chain]] = []
 
         def jobs() -> Iterator[tuple[Population, list[np.random.SeedSequence]]]:
@@ -332,27 +335,25 @@ class TiltedImputer(
                 step = 1 if listens(self) else len(drawn)
                 for start in range(0, len(drawn), step):
                     yield population, drawn[start : start + step]
-                self._keep(label, population, done[-1], seeds)
+                names = tuple(column.name for column in population.incomplete)
+                self.convergence_[label] = ImputationTrace.build(names, done[-1])
+                if label is None or label == self.unlabelled:
+                    # With few enough donors to be kept.
+                    rng = np.random.default_rng(seeds.spawn(1)[0])
+                    self._fitted = [
+                        (
+                            chain.columns,
+                            {j: c.thinned(rng) for j, c in chain.laws.items()},
+                        )
+                        for chain in done[-1]
+                    ]
 
         def run(job: tuple[Population, list[np.random.SeedSequence]]) -> None:
-            done[-1] += impute_chains(job[0], options, job[1])
+            done[-1] += impute_chains(job[0], self, job[1])
 
         total = len(populations) * self.n_imputations
         told(self, "imputation", jobs(), run, total)
         return done
-
-    def _keep(
-        self,
-        label: Any,
-        population: Population,
-        chains: list[Chain],
-        seeds: np.random.SeedSequence,
-    ) -> None:
-        names = tuple(column.name for column in population.incomplete)
-        self.convergence_[label] = ImputationTrace.build(names, chains)
-        if label is None or label == self.unlabelled:
-            rng = np.random.default_rng(seeds.spawn(1)[0])
-            self._fitted = Fitted.of(chains, rng)
 
     def _redraw(self, X: Any, n_imputations: int) -> list[Any]:
         check_is_fitted(self, "convergence_")
@@ -361,25 +362,40 @@ class TiltedImputer(
         missing = np.isnan(table)
         if not missing.any():
             return [X] * n_imputations
-        # By look-ups, classes are imputed on their own without a mapping.
-        apart = isinstance(self.missingness, Mapping) or set(self.convergence_) - {None}
-        fitted = fitted_for(
-            self._fitted, missing, self._columns.names, bool(apart), self.unlabelled
-        )
+        self._check_redrawn(missing)
         rows = np.flatnonzero(any_by_row(missing))
         tables = []
-        for columns, conditionals, seed in zip(
-            fitted.columns[:n_imputations],
-            fitted.conditionals[:n_imputations],
-            np.random.SeedSequence(**self._redraw_seed).spawn(n_imputations),
-            strict=True,
-        ):
+        seeds = np.random.SeedSequence(**self._redraw_seed).spawn(n_imputations)
+        fitted = self._fitted[:n_imputations]
+        for (columns, laws), seed in zip(fitted, seeds, strict=True):
             noise = RowNoise.of(table[rows], seed)
-            chain = redraw_chain(
-                table[rows], columns, conditionals, self.n_rounds, noise
-            )
+            chain = redraw_chain(table[rows], columns, laws, self.n_rounds, noise)
             whole = table.copy(order="F")
             for j, values in chain.values.items():
                 whole[missing[:, j], j] = values
             tables.append(self._columns.complete(X, whole, missing))
         return tables
+
+    def _check_redrawn(self, missing: BoolArray) -> None:
+        """Refuse rows without labels that nothing was learned for."""
+        names, unlabelled = self._columns.names, self.unlabelled
+        # By look-ups, classes are imputed on their own without a mapping.
+        apart = isinstance(self.missingness, Mapping) or set(self.convergence_) - {None}
+        if apart and unlabelled is None:
+            raise ValueError(
+                f"X has missing values (NaN) in column(s) "
+                f"{columns_missing(missing, names)}, and which law they have depends "
+                "on the class, which is not known here. Give complete rows, use "
+                "fit_transform(X, y) for rows with labels, or say by unlabelled=... as "
+                "which class such rows are to be imputed."
+            )
+        known = [j for _, laws in self._fitted[:1] for j in laws]
+        unknown = missing & ~np.isin(np.arange(missing.shape[1]), known)
+        if unknown.any():
+            whose = f" of class {unlabelled!r}" if apart else ""
+            raise ValueError(
+                f"X has missing values (NaN) in column(s) "
+                f"{columns_missing(unknown, names)}, where the rows{whose} that were "
+                "fitted had none: no law was learned for them. Fit with rows that miss "
+                "them, or give complete rows."
+            )

@@ -3,12 +3,20 @@
 All are fitted where the column is observed, with weights 1/(1 − φ_j): these recover the
 conditional law of the complete data. Other columns may be imputed there. Entries go
 missing independently given the row, so that they call for no weights of their own.
+
+Where entries that were lost, drawn at random and looked up tell the law, nothing is
+assumed about why entries go missing. Models see beside the other columns whether an
+entry had been lost, and missing ones are drawn as lost: so a shift of the lost entries
+is learned from those that were looked up, and what both kinds have in common from all
+of them. Once there are enough looked-up entries, slopes may differ too. Residuals are
+lent by looked-up entries alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -16,10 +24,15 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.imputation._donors import Donors
-from missratio.imputation._levels import NumericLevels
-from missratio.imputation._noise import Noise
+from missratio.imputation.columns import NumericLevels
+from missratio.imputation.noise import Noise
 
+LEAST_DONORS = 100
+LOCAL_SHARE = 20
+KEPT_DONORS = 10_000
+TRIES = 100
+CANDIDATES = 500
+POOL = 4
 RIDGE = 1.0
 FOLDS = 3
 _BLOCK_ROWS = 8192
@@ -27,25 +40,152 @@ _NEWTON_STEPS, _FURTHER_STEPS = 50, 2
 _LONGEST_STEP = 5.0
 _LEAST_SPREAD = 1e-6
 _SETTLED = 0.01
+# A shift that is seen so much larger than a column of scores is hardly shrunk.
+_SHIFT = 3.0
+# Looked-up entries for each slope of their own: fewer cost more than they can bring.
+_ENTRIES_PER_SLOPE = 10
+
+
+@dataclass(frozen=True)
+class Donors:
+    """Draws from p(z_j | z_−j, missing) ∝ p(z_j | z_−j) φ_j(z_j).
+
+    A donor is an entry where column j is observed. Its residual, drawn with probability
+    ∝ 1/(1 − φ_j) and added to the location predicted for a missing entry, proposes a
+    value from p(z_j | z_−j). The proposal is accepted with probability φ_j/max φ_j, so
+    that what is accepted has exactly the tilted law. Over the entries that did go
+    missing, this takes n proposals or fewer on average, n being the number of rows.
+    """
+
+    levels: NumericLevels
+    tilt: FloatArray
+    marginal: FloatArray
+    location: FloatArray
+    residual: FloatArray
+    cumulative: FloatArray
+    n_nearest: int
+    pool: FloatArray
+
+    @classmethod
+    def build(
+        cls,
+        levels: NumericLevels,
+        tilt: FloatArray,
+        marginal: FloatArray,
+        location: FloatArray,
+        residual: FloatArray,
+        weights: FloatArray,
+        n_nearest: int | None,
+        rng: np.random.Generator,
+    ) -> Donors:
+        """Sum the donors' weights, in the order of their locations if need be.
+
+        Without `n_nearest` all are donors where the column is continuous. Where values
+        tie, residuals depend on the location, and the nearest twentieth are, 100 at
+        least.
+        """
+        n_donors = len(location)
+        if n_nearest is None and levels.ties:
+            n_nearest = max(LEAST_DONORS, n_donors // LOCAL_SHARE)
+        n_nearest = min(n_nearest or n_donors, n_donors)
+        if n_nearest < n_donors:
+            order = np.argsort(location)
+            location, residual = location[order], residual[order]
+            weights = weights[order]
+        cumulative = np.concatenate([[0.0], np.cumsum(weights)])
+        total = np.cumsum(marginal)
+        pool = np.zeros(0)
+        if n_nearest == n_donors:
+            # Residuals as frequent as donors weigh, `POOL` times as many as donors.
+            ends = POOL * n_donors * (cumulative / cumulative[-1]) + rng.random()
+            pool = np.repeat(residual, np.diff(np.floor(ends).astype(np.intp)))
+        return cls(levels, tilt, total, location, residual, cumulative, n_nearest, pool)
+
+    def draw(
+        self, location: FloatArray, spike: FloatArray | None, noise: Noise
+    ) -> IntArray:
+        """A level for each entry, or the spike with the probability given for it."""
+        first, last = self._nearest(location)
+
+        def propose(at: IntArray, noise: Noise) -> IntArray:
+            """A level for each entry, as if it were not known to be missing."""
+            if len(self.pool):
+                residual = self.pool[noise.below(len(self.pool))]
+            else:
+                low, high = first[at], last[at]
+                below, above = self.cumulative[low], self.cumulative[high]
+                mark = below + noise.uniform() * (above - below)
+                donor = np.searchsorted(self.cumulative, mark, side="right") - 1
+                residual = self.residual[np.clip(donor, low, high - 1)]
+            proposed = self.levels.nearest(location[at] + residual)
+            if spike is not None:
+                assert self.levels.spike is not None
+                proposed[noise.uniform() < spike[at]] = self.levels.spike
+            return proposed
+
+        drawn = np.empty(len(location), dtype=np.intp)
+        waiting = np.arange(len(location))
+        for _ in range(TRIES):
+            if not len(waiting):
+                return drawn
+            drawn[waiting] = proposed = propose(waiting, noise)
+            refused = np.flatnonzero(noise.uniform() >= self.tilt[proposed])
+            waiting, noise = waiting[refused], noise.chosen(refused)
+        # Where few are accepted: one of many proposals, with probability ∝ φ.
+        marks = noise.uniform()
+        for k, i in enumerate(waiting):
+            proposed = propose(np.full(CANDIDATES, i), noise.spread(k, CANDIDATES))
+            mass = np.cumsum(self.tilt[proposed])
+            if mass[-1] > 0.0:
+                drawn[i] = proposed[draw_from(mass, marks[k : k + 1])[0]]
+            else:
+                drawn[i] = draw_from(self.marginal, marks[k : k + 1])[0]
+        return drawn
+
+    def thinned(self, rng: np.random.Generator) -> Donors:
+        """The same with at most `KEPT_DONORS` donors, chosen at random."""
+        n_donors = len(self.location)
+        if n_donors <= KEPT_DONORS:
+            return self
+        kept = np.sort(rng.choice(n_donors, KEPT_DONORS, replace=False))
+        weights = np.diff(self.cumulative)[kept]
+        return replace(
+            self,
+            location=self.location[kept],
+            residual=self.residual[kept],
+            cumulative=np.concatenate([[0.0], np.cumsum(weights)]),
+            n_nearest=max(1, self.n_nearest * KEPT_DONORS // n_donors),
+            pool=rng.permutation(self.pool)[: POOL * KEPT_DONORS],
+        )
+
+    def _nearest(self, location: FloatArray) -> tuple[IntArray, IntArray]:
+        """The donors of each entry, from the first to before the last."""
+        n_donors = len(self.location)
+        if self.n_nearest == n_donors:
+            first = np.zeros(len(location), dtype=np.intp)
+            return first, np.full(len(location), n_donors)
+        rank = np.searchsorted(self.location, location)
+        first = np.clip(rank - self.n_nearest // 2, 0, n_donors - self.n_nearest)
+        last = first + self.n_nearest
+        if (self.location[1:] == self.location[:-1]).any():
+            above = np.searchsorted(self.location, location, side="right")
+            first, last = np.minimum(first, rank), np.maximum(last, above)
+        return first, last
+
+
+def draw_from(cumulative: FloatArray, uniform: FloatArray) -> IntArray:
+    """Places drawn by uniform numbers, as likely as the masses that were summed."""
+    mark = uniform * cumulative[-1]
+    place = np.searchsorted(cumulative, mark, side="right")
+    # Should rounding take a mark to the very end: the last place with any mass.
+    last = np.searchsorted(cumulative, cumulative[-1])
+    result: IntArray = np.minimum(place, last)
+    return result
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Where a column is observed: what a conditional law is fitted to.
-
-    Parameters
-    ----------
-    regressors : ndarray of shape (n, width)
-        What models see of the other columns.
-    levels : ndarray of int of shape (n,)
-        The column's values, as places among its levels.
-    weights : ndarray of shape (n,)
-        ∝ 1/(1 − φ_j); they sum to Kish's effective number of entries.
-    tilt : ndarray of shape (n_levels,)
-        φ_j/max φ_j of each level.
-    lent : ndarray of shape (n,), or None
-        What each entry weighs as a donor of its residual, where that is not `weights`.
-    """
+    """Where a column is observed: what a conditional law is fitted to."""
 
     regressors: FloatArray
     levels: IntArray
@@ -78,23 +218,6 @@ class Entries:
         mass = np.bincount(self.levels, weights, minlength=len(self.tilt))
         marginal: FloatArray = mass * self.tilt
         return marginal
-
-
-class Conditional(Protocol):
-    """Draws levels of one column where it is missing."""
-
-    def draw(self, regressors: FloatArray, noise: Noise) -> IntArray:
-        """A level for each row of what models see of the other columns."""
-
-    def thinned(self, rng: np.random.Generator) -> Conditional:
-        """What is to be kept for later rows."""
-
-
-class Location(Protocol):
-    """Predicts where a column's scores lie."""
-
-    def predict(self, regressors: FloatArray) -> FloatArray:
-        """A location for each row."""
 
 
 @dataclass(frozen=True)
@@ -193,6 +316,7 @@ class BinaryLogistic:
     """Logistic regression of one of two, with the ridge of a linear location."""
 
     log_odds: LinearLocation
+    classes_: ClassVar[IntArray] = np.arange(2)
 
     @classmethod
     def fit(
@@ -226,11 +350,6 @@ class BinaryLogistic:
                 break
         return cls(model)
 
-    @property
-    def classes_(self) -> IntArray:
-        """The two levels."""
-        return np.arange(2)
-
     def probability(self, regressors: FloatArray) -> FloatArray:
         """The probability of the second."""
         second: FloatArray = expit(self.log_odds.predict(regressors))
@@ -244,16 +363,7 @@ class BinaryLogistic:
 
 @dataclass(frozen=True)
 class NumericConditional:
-    """A predicted location and donors of residuals; beside them the spike, if any.
-
-    Parameters
-    ----------
-    location : Location
-        Of entries other than the spike.
-    donors : Donors
-    spike : BinaryLogistic or None
-        Whether an entry is the spike.
-    """
+    """A predicted location and donors of residuals; beside them the spike, if any."""
 
     location: Location
     donors: Donors
@@ -313,18 +423,7 @@ class NumericConditional:
 
 @dataclass(frozen=True)
 class CategoricalConditional:
-    """Class probabilities, times φ_j of the class.
-
-    Parameters
-    ----------
-    classifier : classifier or None
-        Fitted to levels; None where there is one only.
-    tilt : ndarray of shape (n_levels,)
-        φ_j/max φ_j of each level.
-    marginal : ndarray of shape (n_levels,)
-        The law of the missing entries as a whole, for a row where no level that the
-        classifier holds possible can go missing.
-    """
+    """Class probabilities, times φ_j of the class."""
 
     classifier: Any
     tilt: FloatArray
@@ -370,3 +469,65 @@ class CategoricalConditional:
     def thinned(self, rng: np.random.Generator) -> CategoricalConditional:
         """Itself: there are no donors."""
         return self
+
+
+@dataclass(frozen=True)
+class LookedUpConditional:
+    """Draws missing entries by a law that is told that they are lost."""
+
+    law: Conditional
+    slopes: bool
+
+    @classmethod
+    def fit(
+        cls,
+        entries: Entries,
+        probability: FloatArray,
+        share: FloatArray,
+        last: Conditional | None,
+        fit_law: Callable[[Entries, Conditional | None], Conditional],
+    ) -> LookedUpConditional:
+        """Fit to entries that were observed or looked up.
+
+        Given which of the two an entry is, all weigh the same: the draw has no part in
+        the law.
+        """
+        lost = probability > 0.0
+        enough = _ENTRIES_PER_SLOPE * entries.regressors.shape[1]
+        slopes = bool(np.count_nonzero(lost) >= enough)
+        entries = replace(
+            entries,
+            regressors=_with_status(entries.regressors, lost, slopes),
+            weights=kish_scaled(share),
+            # Of each one that was drawn, (1 − q)/q others were not.
+            lent=share * probability / (1.0 - probability),
+        )
+        before = last.law if isinstance(last, cls) else None
+        return cls(fit_law(entries, before), slopes)
+
+    def draw(self, regressors: FloatArray, noise: Noise) -> IntArray:
+        """A level for each row of what models see of the other columns."""
+        lost = np.ones(len(regressors), dtype=bool)
+        return self.law.draw(_with_status(regressors, lost, self.slopes), noise)
+
+    def thinned(self, rng: np.random.Generator) -> LookedUpConditional:
+        """With few enough donors to be kept."""
+        return replace(self, law=self.law.thinned(rng))
+
+
+def kish_scaled(weights: FloatArray) -> FloatArray:
+    """Weights that sum to Kish's effective number of entries."""
+    return np.asarray(weights * (weights.sum() / (weights**2).sum()))
+
+
+def _with_status(regressors: FloatArray, lost: BoolArray, slopes: bool) -> FloatArray:
+    """Regressors, whether an entry was lost, and their products where slopes differ."""
+    parts = [regressors.T, _SHIFT * lost[None, :]]
+    if slopes:
+        parts.append(regressors.T * lost)
+    # Column by column, in which order regressors lie.
+    return np.concatenate(parts).T
+
+
+Location = LinearLocation | EstimatorLocation
+Conditional = NumericConditional | CategoricalConditional | LookedUpConditional

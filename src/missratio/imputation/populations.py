@@ -1,17 +1,127 @@
-"""The rows of one population, ready to be imputed."""
+"""Rows that are imputed together, by which model, and what models see of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from missratio._base.typing import FloatArray, IntArray
-from missratio.imputation._columns import Columns, category_codes
-from missratio.imputation._levels import CategoricalLevels, Levels, NumericLevels
+from missratio._base.blocks import any_by_row
+from missratio._base.hints import listed
+from missratio._base.reading import read_labels
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.imputation.columns import (
+    SHOWN,
+    CategoricalLevels,
+    Columns,
+    Levels,
+    NumericLevels,
+    category_codes,
+)
 from missratio.missingness import Missingness
+from missratio.rows import check_missingness, weighed_twice
 from missratio.weights import warn_if_concentrated
+
+# Label, rows, model and inclusion of rows that are imputed together. The label is None
+# where all rows are one population; without a model what is missing is a random part of
+# each column, or some of it was looked up, with the probabilities of `inclusion`.
+IncompleteClass = tuple[Any, IntArray, Missingness | None, FloatArray | None]
+Models = Mapping[Any, Missingness | None] | Missingness | Literal["ignore"]
+
+
+def incomplete_classes(
+    missing: BoolArray,
+    y: ArrayLike | None,
+    missingness: Models | None,
+    names: Sequence[str],
+    inclusion: FloatArray | None = None,
+) -> list[IncompleteClass]:
+    """Find the classes with missing values, each with its model or its look-ups."""
+    labels = None if y is None else read_labels(y, missing)
+    if isinstance(missingness, Missingness):
+        missingness = missingness.bound(names)
+    ignored = isinstance(missingness, str) and missingness == "ignore"
+    if ignored or isinstance(missingness, Missingness):
+        model = missingness if isinstance(missingness, Missingness) else None
+        if inclusion is not None and _looked_up(inclusion).any():
+            raise weighed_twice(None)
+        rows = np.arange(len(missing))
+        return [(None, rows, model, None)] if missing.any() else []
+    check_missingness(missingness, [0, 1] if labels is None else np.unique(labels))
+    if not missing.any():
+        return []
+    if labels is None and missingness is not None:
+        raise ValueError(
+            "missingness is a mapping from class to model, and X has missing values: y "
+            "must say which class a row belongs to. Give y, or one model for all rows."
+        )
+    models = dict(missingness) if isinstance(missingness, Mapping) else {}
+    incomplete = any_by_row(missing)
+    classes: list[IncompleteClass] = []
+    for label in [None] if labels is None else np.unique(labels).tolist():
+        rows = np.arange(len(missing))
+        if labels is not None:
+            rows = np.flatnonzero(labels == label)
+        if not incomplete[rows].any():
+            continue
+        model = models.get(label)
+        if inclusion is not None and _looked_up(inclusion[rows]).any():
+            if model is not None:
+                raise weighed_twice(label)
+            entries = _by_entry(inclusion[rows], missing[rows], label)
+            classes.append((label, rows, None, entries))
+        elif model is not None:
+            classes.append((label, rows, model.bound(names), None))
+        else:
+            whose = "X" if label is None else f"Class {label!r}"
+            raise ValueError(
+                f"{whose} has missing values (NaN) in column(s) "
+                f"{columns_missing(missing[rows], names)} and no missingness model. "
+                "Say why they are missing, missingness="
+                f"{{{1 if label is None else label!r}: model}}, look some of them up "
+                "(inclusion=...), or impute whatever the reason by "
+                'missingness="ignore".'
+            )
+    return classes
+
+
+def _looked_up(inclusion: FloatArray) -> BoolArray:
+    """Which rows or entries were drawn and found."""
+    return (inclusion > 0.0) & (inclusion < 1.0)
+
+
+def _by_entry(inclusion: FloatArray, missing: BoolArray, label: Any) -> FloatArray:
+    """Inclusion probabilities of the entries of a class, by those of its rows too.
+
+    What a drawn row had lost is known where all that are missing still miss the same.
+    """
+    whose = "" if label is None else f" of class {label!r}"
+    patterns = np.unique(missing[any_by_row(missing)], axis=0)
+    if len(patterns) == 1 and patterns.all():
+        raise ValueError(
+            f"Incomplete rows{whose} have no value at all, and there is nothing to "
+            "impute them from. Leave the imputer out: weights serve instead, and any "
+            "ratio takes inclusion, and NeymanPearsonClassifier for any estimator."
+        )
+    if inclusion.ndim == 2:
+        return inclusion
+    if len(patterns) > 1:
+        raise ValueError(
+            f"inclusion of whole rows doesn't say which values{whose} were looked up, "
+            f"and incomplete rows miss {len(patterns)} different sets of columns. Give "
+            "the inclusion of entries, of shape (n_rows, n_columns), as "
+            "revealed.fill(X) does."
+        )
+    return np.where(patterns[0], inclusion[:, None], 1.0)
+
+
+def columns_missing(missing: BoolArray, names: Sequence[str]) -> str:
+    """Name the columns with missing entries, for a message."""
+    columns = np.flatnonzero(missing.any(axis=0)).tolist()
+    return listed([names[j] for j in columns], SHOWN)
 
 
 @dataclass(frozen=True)
@@ -48,17 +158,7 @@ class IncompleteColumn:
 
 @dataclass(frozen=True)
 class Population:
-    """One population's columns, and which of them are incomplete.
-
-    Parameters
-    ----------
-    n_rows : int
-    columns : tuple of Levels, of length d
-    places : tuple of ndarray of int, of length d
-        The observed entries of each column, as places among its levels.
-    incomplete : tuple of IncompleteColumn
-        With the fewest missing entries first.
-    """
+    """One population's columns, and which of them are incomplete."""
 
     n_rows: int
     columns: tuple[Levels, ...]
@@ -85,21 +185,7 @@ class Population:
         title: str,
         inclusion: FloatArray | None = None,
     ) -> Population:
-        """Weigh the observed entries of a table with missing ones.
-
-        Parameters
-        ----------
-        table : ndarray of shape (n, d)
-            As `Columns.encode` gives it.
-        columns : Columns
-        model : Missingness or None
-            Per feature. None: what is missing is a random part of each column.
-        title : str
-            Of the population, for messages.
-        inclusion : ndarray of shape (n, d), or None
-            The probabilities with which entries are there, in place of a model: 1 where
-            observed, 0 where missing, between them where looked up.
-        """
+        """Weigh the observed entries of a table with missing ones."""
         by_design = inclusion is not None
         if inclusion is None:
             probability = _probability(table, model, title)
@@ -139,12 +225,7 @@ class Population:
         return cls(len(table), tuple(levels), tuple(all_places), tuple(incomplete))
 
     def reweighted(self, weights: Mapping[int, FloatArray]) -> Population:
-        """The same population, its incomplete columns' laws by other weights.
-
-        Parameters
-        ----------
-        weights : mapping from position to ndarray of shape (n_observed,)
-        """
+        """The same population, its incomplete columns' laws by other weights."""
         columns = list(self.columns)
         for j, given in weights.items():
             levels = columns[j]

@@ -8,7 +8,7 @@ that the threshold was calibrated on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from missratio._base.typing import FloatArray, IntArray
 
 Keys = NDArray[np.uint64]
-
 # The multipliers and shifts of SplitMix64.
 _STEP = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -24,32 +23,9 @@ _WORD = 2**64
 _BLOCK = 8192
 
 
-class Noise(Protocol):
-    """Uniform numbers, one for each of some entries at a time."""
-
-    def uniform(self) -> FloatArray:
-        """The next number of each entry, in [0, 1)."""
-
-    def below(self, end: int) -> IntArray:
-        """The next number of each entry, among 0, …, end − 1."""
-
-    def chosen(self, entries: IntArray) -> Noise:
-        """The noise of some of the entries, from here on."""
-
-    def spread(self, entry: int, count: int) -> Noise:
-        """As many streams as wanted, from one entry's."""
-
-
 @dataclass(frozen=True)
 class DrawnNoise:
-    """A generator's numbers in the order in which entries come.
-
-    Parameters
-    ----------
-    rng : Generator
-    size : int
-        How many entries.
-    """
+    """A generator's numbers in the order in which entries come."""
 
     rng: np.random.Generator
     size: int
@@ -72,15 +48,7 @@ class DrawnNoise:
 
 
 class RowNoise:
-    """Numbers that are a function of the row: SplitMix64, started from its content.
-
-    Parameters
-    ----------
-    keys : ndarray of uint64
-        One for each entry.
-    turn : int, default=0
-        How many numbers each has given.
-    """
+    """Numbers that are a function of the row: SplitMix64, started from its content."""
 
     def __init__(self, keys: Keys, turn: int = 0) -> None:
         self._keys = keys
@@ -88,14 +56,7 @@ class RowNoise:
 
     @classmethod
     def of(cls, table: FloatArray, seed: Any) -> RowNoise:
-        """Noise of the rows of a table.
-
-        Parameters
-        ----------
-        table : ndarray of shape (n, d)
-            NaN where missing. All NaN count as one, and so do 0 and −0.
-        seed : SeedSequence
-        """
+        """Noise of the rows of a table."""
         start = seed.generate_state(1, np.uint64)[0]
         keys = np.full(len(table), start, dtype=np.uint64)
         for column in table.T:
@@ -148,3 +109,6 @@ def _mix(words: Keys) -> None:
         block ^= block >> np.uint64(27)
         block *= np.uint64(_SECOND)
         block ^= block >> np.uint64(31)
+
+
+Noise = DrawnNoise | RowNoise

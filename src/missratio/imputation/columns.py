@@ -1,17 +1,18 @@
-"""Numbers and categories: a table as numbers, and back again."""
+"""Columns as models see them: numbers and categories, and the levels that they take."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from scipy.special import ndtri
 
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import as_frame, as_numeric_array
-from missratio._base.typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 Categories = tuple[Any, ...]
 SHOWN = 5
@@ -24,13 +25,6 @@ class Columns:
 
     A number is itself, and so is a category that is a number. Any other category is
     its place among the sorted categories, 0, 1, …: that is what φ sees.
-
-    Parameters
-    ----------
-    names : tuple of str
-        For messages: labels in a dataframe, else positions.
-    categories : tuple of (tuple or None)
-        The sorted categories of each column; None for numbers.
     """
 
     names: tuple[str, ...]
@@ -38,14 +32,7 @@ class Columns:
 
     @classmethod
     def read(cls, X: Any, categorical: Any) -> Columns:
-        """Find the categories of a table.
-
-        Parameters
-        ----------
-        X : ndarray or dataframe of shape (n, d)
-        categorical : "auto", or array-like of names, positions or bool
-            "auto": what isn't a number in a dataframe.
-        """
+        """Find the categories of a table."""
         frame = as_frame(X)
         if frame is None:
             names = tuple(str(j) for j in range(X.shape[1]))
@@ -63,13 +50,7 @@ class Columns:
         return cls(names, tuple(categories))
 
     def encode(self, X: Any) -> FloatArray:
-        """The table as numbers, NaN where missing, column-major.
-
-        Raises
-        ------
-        ValueError
-            Where a column of numbers has others, or a category wasn't there before.
-        """
+        """The table as numbers, NaN where missing, column-major."""
         frame = as_frame(X)
         table = np.empty((X.shape[0], len(self.names)), order="F")
         numeric = [j for j, known in enumerate(self.categories) if known is None]
@@ -169,3 +150,114 @@ def _chosen(categorical: Any, names: Sequence[str], automatic: BoolArray) -> Boo
                 f"{did_you_mean(str(each), names)}"
             )
     return chosen
+
+
+_TAIL = 1e-9
+_TIED_SHARE = 0.1
+# To look up a level is several times faster than to search for it; the grid is finer
+# than 0.0002 standard deviations.
+_GRID = 2**16
+_LARGEST = 6.0
+_CELLS = _GRID / (2 * _LARGEST)
+
+
+@dataclass(frozen=True)
+class NumericLevels:
+    """Numbers, seen as normal scores Φ⁻¹(F(z)).
+
+    F is the distribution of the complete column, estimated with weights 1/(1 − φ);
+    where values tie it is taken halfway up its step. However skewed a column is, linear
+    models then suit it as they suit normal ones (a Gaussian copula). A value that makes
+    up a tenth of the column, such as zero among amounts, is a matter of its own: F is
+    the distribution of the others, and models also see whether it is that value.
+    """
+
+    values: FloatArray
+    scores: FloatArray
+    inverse: IntArray
+    spike: int | None
+    ties: bool
+
+    @classmethod
+    def build(
+        cls, observed: FloatArray, weights: FloatArray
+    ) -> tuple[NumericLevels, IntArray]:
+        """The levels of observed values, and each one's place among them."""
+        values, places = np.unique(observed, return_inverse=True)
+        mass = np.bincount(places, weights).astype(np.float64)
+        spike = None
+        if mass.max() >= _TIED_SHARE * mass.sum() and len(values) > 1:
+            spike = int(np.argmax(mass))
+            mass[spike] = 0.0
+        ties = bool(mass.max() >= _TIED_SHARE * mass.sum())
+        return cls(values, *_scores(mass, spike), spike, ties), places
+
+    def reweighted(self, places: IntArray, weights: FloatArray) -> NumericLevels:
+        """The same levels with F by other weights of the observed values."""
+        mass = np.bincount(places, weights, len(self.values)).astype(np.float64)
+        if self.spike is not None:
+            mass[self.spike] = 0.0
+        scores, inverse = _scores(mass, self.spike)
+        return replace(self, scores=scores, inverse=inverse)
+
+    @property
+    def width(self) -> int:
+        """One number, or two where there is a spike."""
+        return 1 if self.spike is None else 2
+
+    def regressors(self, places: IntArray) -> FloatArray:
+        """The scores of levels, and whether they are the spike."""
+        if self.spike is None:
+            return self.scores[places][:, None]
+        return np.column_stack([self.scores[places], places == self.spike])
+
+    def nearest(self, scores: FloatArray) -> IntArray:
+        """The levels F⁻¹(Φ(score)) of scores, as places; never the spike."""
+        cell = (scores + _LARGEST) * _CELLS
+        return self.inverse[np.clip(cell, 0, _GRID - 1).astype(np.intp)]
+
+    def encode(self, values: FloatArray) -> FloatArray:
+        """Scores, linear between levels and constant beyond them, and the spike."""
+        scores = np.interp(values, self.values, self.scores)
+        if self.spike is None:
+            return scores[:, None]
+        return np.column_stack([scores, values == self.values[self.spike]])
+
+
+def _scores(mass: FloatArray, spike: int | None) -> tuple[FloatArray, IntArray]:
+    """Normal scores of levels by their masses, and the inverse on a grid."""
+    upper = np.cumsum(mass)
+    scores = ndtri(np.clip((upper - mass / 2.0) / upper[-1], _TAIL, 1.0 - _TAIL))
+    if spike is not None:
+        others = np.delete(scores, spike)
+        scores[spike] = np.clip(scores[spike], others.min(), others.max())
+    edges = ndtri(upper[:-1] / upper[-1])
+    inverse = np.searchsorted(edges, (np.arange(_GRID) + 0.5) / _CELLS - _LARGEST)
+    return scores, inverse
+
+
+@dataclass(frozen=True)
+class CategoricalLevels:
+    """Categories, seen as indicators of all but the first."""
+
+    values: FloatArray
+
+    @property
+    def width(self) -> int:
+        """One number a category, but for the first."""
+        return len(self.values) - 1
+
+    def regressors(self, places: IntArray) -> FloatArray:
+        """Indicators of levels."""
+        seen = places[:, None] == np.arange(1, len(self.values))
+        return np.asarray(seen, dtype=np.float64)
+
+    def encode(self, values: FloatArray) -> FloatArray:
+        """Indicators of values; all zero where there is no such level."""
+        seen = values[:, None] == self.values[1:]
+        return np.asarray(seen, dtype=np.float64)
+
+
+# The distinct observed values of a column, in order. An imputed value is one of them,
+# held as its place; a model of other columns sees `width` numbers for it.
+Levels = NumericLevels | CategoricalLevels

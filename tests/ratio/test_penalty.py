@@ -176,7 +176,7 @@ def test_standard_errors_are_those_of_repeated_samples(normalize, phi):
         rows = ClassRows(1, source, as_weighing(phi, None, 1), normalize)
         rows = adjust(rows, required)
         sums = rows.feature_sums(only_columns(required))
-        mean = weighted_means(rows, sums).mean
+        mean = weighted_means(rows, sums)[0]
         means.append(mean)
         covariances.append(mean_covariance(rows, required, sums, mean, diagonal=False))
         diagonal = mean_covariance(rows, required, sums, mean, diagonal=True)

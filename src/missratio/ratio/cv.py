@@ -235,13 +235,13 @@ class Grid:
         """All pairs, of strengths as given or on the data's own scale."""
         l1, l2 = _given("l1_grid", l1_grid), _given("l2_grid", l2_grid)
         if isinstance(l1, int):
-            unit = 1.0 if units.l1 is None else units.l1
+            unit = 1.0 if units[0] is None else units[0]
             largest = float((np.abs(problem.start_gradient()) / unit).max())
             l1 = np.geomspace(*L1_SPAN, l1) * (largest or 1.0)
         if isinstance(l2, int):
             curvature = problem.denominator_variance()
-            if units.l2 is not None:
-                unit = np.diagonal(units.l2) if units.l2.ndim == 2 else units.l2
+            if units[1] is not None:
+                unit = np.diagonal(units[1]) if units[1].ndim == 2 else units[1]
                 curvature = curvature / unit
             l2 = np.geomspace(*L2_SPAN, l2) * (float(np.median(curvature)) or 1.0)
         pairs = np.array([(a, b) for a in _falling(l1) for b in _falling(l2)])
@@ -249,9 +249,7 @@ class Grid:
 
     def strength(self, i: int, n_features: int) -> Strength:
         """One pair, for every feature."""
-        return Strength(
-            np.full(n_features, self.l1[i]), np.full(n_features, self.l2[i])
-        )
+        return np.full(n_features, self.l1[i]), np.full(n_features, self.l2[i])
 
 
 def _given(name: str, grid: Any) -> int | FloatArray:

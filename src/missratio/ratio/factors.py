@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.ratio.adjusted import adjust
 from missratio.ratio.base import MissingnessParameter
-from missratio.ratio.fit import JointRatio, Strength
+from missratio.ratio.fit import JointRatio
 from missratio.ratio.naive_bayes import NaiveBayesRatio
 from missratio.ratio.problem import RatioProblem
 from missratio.rows import ClassRows
@@ -90,7 +90,7 @@ def _factors(
     required = ratio.basis_.required_columns_
     plain = ratio._build(ratio._objective(), numerator, denominator)
     units = ratio._units(plain, numerator)
-    penalised = plain.penalised(units, Strength(*ratio._fitted_strength))
+    penalised = plain.penalised(units, ratio._fitted_strength)
     intercepts = np.empty_like(ratio._part_intercepts)
     intercepts[penalised.order] = ratio._part_intercepts
     at = iter(intercepts.tolist())
@@ -100,7 +100,7 @@ def _factors(
             columns = np.ones(required.shape[1], dtype=bool)
             if apart:
                 columns = required[features[0]]
-            problem = part.problem.problems(slice(i, i + 1))
+            problem = part.problems(slice(i, i + 1))
             by_feature = numerator.weighing.by_entry and not apart
             linear = problem.objective.linear_numerator
             yield Factor(

@@ -91,57 +91,10 @@ PenaltyWeights = Literal["uniform", "standard-error", "covariance"]
 HELD = 1e8
 
 
-@dataclass(frozen=True, slots=True)
-class Strength:
-    """How strong the penalties are, in the units of `PenaltyUnits`.
-
-    Parameters
-    ----------
-    l1, l2 : ndarray of shape (n_features,)
-    """
-
-    l1: FloatArray
-    l2: FloatArray
-
-    @classmethod
-    def checked(
-        cls, l1: Any, l2: Any, penalty_weights: PenaltyWeights, widths: Sequence[int]
-    ) -> Strength:
-        """The strength that parameters ask for, checked for each problem."""
-        if penalty_weights == "covariance" and np.ndim(l2) != 0:
-            raise ValueError(
-                "l2 must be one number where penalty_weights='covariance', got "
-                f"{l2!r}. An array goes with 'uniform' or 'standard-error'."
-            )
-        return cls(
-            np.concatenate([check_penalty(l1, width, "l1") for width in widths]),
-            np.concatenate([check_penalty(l2, width, "l2") for width in widths]),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class PenaltyUnits:
-    """What a penalty of strength one is.
-
-    Parameters
-    ----------
-    l1 : ndarray of shape (n_features,), or None
-        Of |θ_j|; None stands for ones.
-    l2 : ndarray of shape (n_features,) or (n_features, n_features), or None
-        Of ½θ_j², or a matrix M of ½θᵀMθ; None stands for ones.
-    """
-
-    l1: FloatArray | None = None
-    l2: FloatArray | None = None
-
-    def times(self, strength: Strength) -> tuple[FloatArray | None, FloatArray | None]:
-        """The L1 and ridge penalties; None where there is none."""
-        l1, l2 = strength.l1, strength.l2
-        if self.l1 is not None:
-            l1 = l1 * self.l1
-        if self.l2 is not None:
-            l2 = l2 * self.l2
-        return (l1 if l1.any() else None), (l2 if l2.any() else None)
+# Strengths of the L1 and the ridge penalty for each feature, and what strength one is:
+# of |θ_j|, and of ½θ_j² or a matrix M of ½θᵀMθ; None stands for ones.
+Strength = tuple[FloatArray, FloatArray]
+PenaltyUnits = tuple[FloatArray | None, FloatArray | None]
 
 
 def penalty_units(
@@ -182,8 +135,8 @@ def penalty_units(
     trace = spread * np.where(constant, HELD, 1.0 / size**2)
     standard_error = np.sqrt(variance + trace)
     if whole:
-        return PenaltyUnits(standard_error, covariance + np.diag(trace))
-    return PenaltyUnits(standard_error, standard_error**2)
+        return standard_error, covariance + np.diag(trace)
+    return standard_error, standard_error**2
 
 
 def mean_covariance(
@@ -256,21 +209,6 @@ def _is(given: Any, value: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Problems of as many basis features each, as one batch.
-
-    Parameters
-    ----------
-    features : ndarray of int of shape (n_problems, n_features)
-        Which basis features each problem has.
-    problem : RatioProblem
-    """
-
-    features: IntArray
-    problem: RatioProblem
-
-
-@dataclass(frozen=True, slots=True)
 class JointSolution:
     """The solutions of all parts, as one.
 
@@ -317,9 +255,13 @@ class JointSolution:
 
 @dataclass(frozen=True)
 class JointProblem:
-    """Parts that share no feature, and what was found of both classes' weights."""
+    """Problems that share no feature, and what was found of both classes' weights.
 
-    parts: tuple[Part, ...]
+    All of a joint fit is one; fitted apart, columns with as many basis features each
+    are one batch.
+    """
+
+    parts: tuple[RatioProblem, ...]
     numerator: WeightSums
     denominator: WeightSums
 
@@ -344,19 +286,19 @@ class JointProblem:
         """The numerator's weighted mean of each basis feature, as it is matched."""
         means = []
         for part in self.parts:
-            assert isinstance(part.problem.numerator, WeightedMean)
-            means.append(part.problem.numerator.mean + part.problem.centre)
+            assert isinstance(part.numerator, WeightedMean)
+            means.append(part.numerator.mean + part.centre)
         return self._gather(means)
 
     def centre(self) -> FloatArray:
         """Where each basis feature is centred."""
-        return self._gather([part.problem.centre for part in self.parts])
+        return self._gather([part.centre for part in self.parts])
 
     def start_gradient(self) -> FloatArray:
         """The gradient of the objective at a ratio of one."""
         gradients = []
         for part in self.parts:
-            plain = replace(part.problem, l1=None, l2=None)
+            plain = replace(part, l1=None, l2=None)
             gradient = plain(plain.start(), second_order=False).gradient
             gradients.append(gradient[:, : part.features.shape[1]])
         return self._gather(gradients)
@@ -365,7 +307,7 @@ class JointProblem:
         """Each basis feature's variance, as in KLIEP's Hessian at a ratio of one."""
         variances = []
         for part in self.parts:
-            plain = replace(part.problem, l1=None, l2=None)
+            plain = replace(part, l1=None, l2=None)
             hessian = plain(plain.start(), second_order=True).hessian
             assert hessian is not None
             variance = np.maximum(np.diagonal(hessian, axis1=1, axis2=2), 0.0).copy()
@@ -375,7 +317,11 @@ class JointProblem:
 
     def penalised(self, units: PenaltyUnits, strength: Strength) -> JointProblem:
         """The same parts under penalties."""
-        l1, l2 = units.times(strength)
+        both = (
+            each if unit is None else each * unit
+            for each, unit in zip(strength, units, strict=True)
+        )
+        l1, l2 = (each if each.any() else None for each in both)
         parts = []
         for part in self.parts:
             own = part.features
@@ -383,8 +329,7 @@ class JointProblem:
             own_l2 = None if l2 is None else l2[own]
             if l2 is not None and l2.ndim == 2:
                 own_l2 = l2[own[:, :, None], own[:, None, :]]
-            problem = replace(part.problem, l1=own_l1, l2=own_l2)
-            parts.append(replace(part, problem=problem))
+            parts.append(replace(part, l1=own_l1, l2=own_l2))
         return replace(self, parts=tuple(parts))
 
     def solve(
@@ -399,30 +344,20 @@ class JointProblem:
         begin: list[FloatArray | None] = [None] * len(self.parts)
         if start is not None:
             begin = [solution.theta for solution in start.solutions]
-        return self._joined(
-            [
-                solve(
-                    part.problem, solver=solver, tol=tol, max_iter=max_iter, start=theta
-                )
-                for part, theta in zip(self.parts, begin, strict=True)
-            ]
-        )
-
-    def _joined(self, solutions: list[Solution]) -> JointSolution:
-        """The parts' solutions as one."""
+        options: dict[str, Any] = {"solver": solver, "tol": tol, "max_iter": max_iter}
+        solutions = [
+            solve(part, **options, start=theta)
+            for part, theta in zip(self.parts, begin, strict=True)
+        ]
         pairs = list(zip(self.parts, solutions, strict=True))
-        coef, gradient = (
-            self._gather([each[:, : part.features.shape[1]] for part, each in values])
-            for values in (
-                [(part, one.theta) for part, one in pairs],
-                [(part, one.gradient) for part, one in pairs],
-            )
-        )
-        intercepts = [part.problem.intercept(one) for part, one in pairs]
+        widths = [part.features.shape[1] for part in self.parts]
+        thetas = [one.theta[:, :w] for one, w in zip(solutions, widths, strict=True)]
+        slopes = [one.gradient[:, :w] for one, w in zip(solutions, widths, strict=True)]
+        intercepts = [part.intercept(one) for part, one in pairs]
         return JointSolution(
             tuple(solutions),
-            coef,
-            gradient,
+            self._gather(thetas),
+            self._gather(slopes),
             np.concatenate(intercepts)[self.order],
             np.concatenate([one.status for one in solutions])[self.order],
             np.concatenate([one.n_iter for one in solutions])[self.order],
@@ -431,7 +366,7 @@ class JointProblem:
     def tilt_size(self, solution: JointSolution) -> float:
         """The effective number of tilted denominator rows; the least over parts."""
         pairs = zip(self.parts, solution.solutions, strict=True)
-        return float(min(part.problem.tilt_size(one).min() for part, one in pairs))
+        return float(min(part.tilt_size(one).min() for part, one in pairs))
 
     def value(self, coef: FloatArray, intercepts: FloatArray) -> float:
         """The objective at given coefficients, and intercepts of the problems."""
@@ -440,8 +375,8 @@ class JointProblem:
         unordered[self.order] = intercepts
         for part in self.parts:
             own = unordered[start : (start := start + len(part.features))]
-            theta = part.problem.theta(coef[part.features], own)
-            total += float(part.problem(theta, second_order=False).value.sum())
+            theta = part.theta(coef[part.features], own)
+            total += float(part(theta, second_order=False).value.sum())
         return total
 
 
@@ -486,7 +421,17 @@ class CompleteRows:
         if not isinstance(rows.source, MemorySource):
             sums = rows.complete_sums()
             return cls(rows, sums, rows.divisor(sums.mass), in_passing=True)
-        weights = None if _seen_in_passing(rows) else rows.whole_row_weights()
+        source = rows.source
+        # NaN and infinities show in the scores of large tables, and no pass looks for
+        # them: that saves a tenth of a fit of complete rows.
+        in_scores = (
+            source.size > HELD_ELEMENTS
+            and source.weights is None
+            and source.features is source.table
+            and isinstance(rows.weighing, Unweighted)
+            and bool(np.isfinite(rows.peek()).all())
+        )
+        weights = None if in_scores else rows.whole_row_weights()
         sums = single_sums(weights, rows)
         return cls(rows.complete_rows(weights), sums, rows.divisor(sums.mass))
 
@@ -524,21 +469,6 @@ class CompleteRows:
         return _held(sample, centre)
 
 
-def _seen_in_passing(rows: ClassRows) -> bool:
-    """Whether NaN and infinities show in the scores, so that no pass looks for them.
-
-    That saves a tenth of a fit of complete rows.
-    """
-    source = rows.source
-    return (
-        source.size > HELD_ELEMENTS
-        and source.weights is None
-        and source.features is source.table
-        and isinstance(rows.weighing, Unweighted)
-        and bool(np.isfinite(rows.peek()).all())
-    )
-
-
 def _held(sample: RowSample, centre: FloatArray) -> AnySample:
     """Small samples as a centred copy, large ones read in place."""
     if sample.size <= HELD_ELEMENTS:
@@ -546,38 +476,26 @@ def _held(sample: RowSample, centre: FloatArray) -> AnySample:
     return sample
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedMeans:
-    """A class's weighted means, feature by feature.
+def weighted_means(
+    rows: ClassRows, sums: WeightSums
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A class's means of features, their centre, and the mean of the weights.
 
-    Parameters
-    ----------
-    mean, centre : ndarray of shape (n_features,)
-        Weighted sums, divided by the class's divisor and by the sum of the weights.
-    mass : ndarray of shape (n_features,) or (1,)
-        The mean of the weights.
+    The means are ΣWf/ΣW or ΣWf/n, as the class is divided; the centre is ΣWf/ΣW.
     """
-
-    mean: FloatArray
-    centre: FloatArray
-    mass: FloatArray
-
-
-def weighted_means(rows: ClassRows, sums: WeightSums) -> WeightedMeans:
-    """ΣWf/ΣW, or ΣWf/n: the means of a class's features, given their sums."""
     # Rounded as the features are, so that both classes are centred alike.
     dtype = rows.source.features.dtype
     if rows.adjusted is not None:
         # Terms of all rows: a fold may do without any in which one is observed.
         mean = np.average(rows.adjusted, axis=0, weights=rows.source.weights)
         centre = mean.astype(dtype).astype(np.float64)
-        return WeightedMeans(mean, centre, np.ones(len(mean)))
+        return mean, centre, np.ones(len(mean))
     totals = sums.sums
     if sums.origin is not None:
         totals = totals + sums.mass * sums.origin.astype(np.float64)
     divisor = rows.divisor(sums.mass)
     centre = (totals / sums.mass).astype(dtype).astype(np.float64)
-    return WeightedMeans(totals / divisor, centre, sums.mass / divisor)
+    return totals / divisor, centre, sums.mass / divisor
 
 
 def joint_problem(
@@ -589,19 +507,21 @@ def joint_problem(
 ) -> JointProblem:
     """One problem in all features, without penalties, on complete denominator rows."""
     sums = numerator.feature_sums(only_columns(basis.required_columns_))
-    means = weighted_means(numerator, sums)
+    mean, centre, mass = weighted_means(numerator, sums)
     complete = CompleteRows.of(denominator) if complete is None else complete
-    centre = means.centre[None]
+    centre = centre[None]
     sample: AnySample | TensorSample | WeightedMean
     if objective.linear_numerator:
-        whole = means.mass if len(means.mass) == 1 else np.ones(1)
-        sample = WeightedMean.centred(means.mean[None], whole, centre, objective)
+        whole = mass if len(mass) == 1 else np.ones(1)
+        sample = WeightedMean.centred(mean[None], whole, centre, objective)
     else:
         own = CompleteRows.of(numerator)
         sample, sums = own.sample(centre), own.sums
-    problem = RatioProblem(objective, sample, complete.sample(centre), centre)
     features = np.arange(centre.shape[1])[None]
-    return JointProblem((Part(features, problem),), sums, complete.sums)
+    problem = RatioProblem(
+        objective, sample, complete.sample(centre), centre, features=features
+    )
+    return JointProblem((problem,), sums, complete.sums)
 
 
 def separate_problem(
@@ -613,19 +533,19 @@ def separate_problem(
     """
     owner = single_columns(basis)
     sums = [rows.feature_sums(owner) for rows in (numerator, denominator)]
-    means = weighted_means(numerator, sums[0])
-    mass = np.broadcast_to(means.mass, owner.shape)
+    mean, centres, mass = weighted_means(numerator, sums[0])
+    mass = np.broadcast_to(mass, owner.shape)
     parts = []
     for features in _by_width(owner):
-        centre = means.centre[features]
+        centre = centres[features]
         own: AnySample | WeightedMean
         if objective.linear_numerator:
             share = mass[features[:, 0]]
-            own = WeightedMean.centred(means.mean[features], share, centre, objective)
+            own = WeightedMean.centred(mean[features], share, centre, objective)
         else:
             own = _column_sample(numerator, sums[0], owner, features, centre)
         other = _column_sample(denominator, sums[1], owner, features, centre)
-        parts.append(Part(features, RatioProblem(objective, own, other, centre)))
+        parts.append(RatioProblem(objective, own, other, centre, features=features))
     return JointProblem(tuple(parts), sums[0], sums[1])
 
 
@@ -742,64 +662,53 @@ def check_rank(
 ) -> None:
     """Refuse, where there is no penalty, what can't have a single optimum.
 
-    Parameters
-    ----------
-    problem : JointProblem
-    label : object
-        The denominator class, for messages.
-    names : callable
-        Gives the features' names.
-    penalty : ndarray of shape (n_features,)
+    Messages name the denominator's label, and the features by what `names` gives.
     """
-    if not penalty.all():
-        for part in problem.parts:
-            _check_part(part, label, names, penalty)
-
-
-def _check_part(
-    part: Part, label: Any, names: Callable[[], Any], penalty: FloatArray
-) -> None:
-    free = penalty[part.features] == 0.0
-    n_rows, n_features = part.problem.n_rows, int(free.sum(axis=1).max())
-    if n_rows <= n_features:
-        joint = len(part.features) == 1
-        rows = "observed rows" if joint else "rows"
-        what = "features" if joint else "basis features a column"
-        raise DataError(
-            Message(
-                "Class {label!r} has {n_rows} {rows} (n_samples = {n_rows}) for "
-                "{n_features} {what}: without a penalty there is no finite optimum.",
-                label=label,
-                remedies=(Remedy.PENALTY, Remedy.FEWER_FEATURES, Remedy.MORE_ROWS),
-                facts={
-                    "n_rows": n_rows,
-                    "rows": rows,
-                    "n_features": n_features,
-                    "what": what,
-                },
+    if penalty.all():
+        return
+    for part in problem.parts:
+        free = penalty[part.features] == 0.0
+        n_rows, n_features = part.n_rows, int(free.sum(axis=1).max())
+        if n_rows <= n_features:
+            joint = len(part.features) == 1
+            rows = "observed rows" if joint else "rows"
+            what = "features" if joint else "basis features a column"
+            raise DataError(
+                Message(
+                    "Class {label!r} has {n_rows} {rows} (n_samples = {n_rows}) for "
+                    "{n_features} {what}: without a penalty there is no finite "
+                    "optimum.",
+                    label=label,
+                    remedies=(Remedy.PENALTY, Remedy.FEWER_FEATURES, Remedy.MORE_ROWS),
+                    facts={
+                        "n_rows": n_rows,
+                        "rows": rows,
+                        "n_features": n_features,
+                        "what": what,
+                    },
+                )
             )
-        )
-    constant = part.features[constant_features(part.problem.denominator) & free]
-    if len(constant):
-        columns = np.sort(constant)
-        raise DataError(
-            Message(
-                "Feature(s) [{columns}] are constant over the observed rows of class "
-                "{label!r}: their coefficients are not determined.",
-                label=label,
-                columns=tuple(columns.tolist()),
-                names=tuple(str(name) for name in names()[columns]),
-                remedies=(Remedy.DROP_COLUMNS, Remedy.PENALTY),
+        constant = part.features[constant_features(part.denominator) & free]
+        if len(constant):
+            columns = np.sort(constant)
+            raise DataError(
+                Message(
+                    "Feature(s) [{columns}] are constant over the observed rows of "
+                    "class {label!r}: their coefficients are not determined.",
+                    label=label,
+                    columns=tuple(columns.tolist()),
+                    names=tuple(str(name) for name in names()[columns]),
+                    remedies=(Remedy.DROP_COLUMNS, Remedy.PENALTY),
+                )
             )
-        )
 
 
 def check_scale(problem: JointProblem) -> None:
     """Refuse features whose squares leave the range of floating point."""
     for part in problem.parts:
-        few = part.problem.denominator.peek().astype(np.float64, copy=False)
-        if not part.problem.denominator.centred:
-            few = few - part.problem.centre[:, None, :]
+        few = part.denominator.peek().astype(np.float64, copy=False)
+        if not part.denominator.centred:
+            few = few - part.centre[:, None, :]
         size = np.abs(few).max(axis=1)
         odd = (size > LARGEST) | ((size > 0.0) & (size < 1.0 / LARGEST))
         if odd.any():
@@ -814,16 +723,6 @@ def check_scale(problem: JointProblem) -> None:
                     facts={"size": size[odd][0]},
                 )
             )
-
-
-def check_finite(solution: JointSolution) -> None:
-    """Refuse sums that overflowed."""
-    values = (*solution.coef, *solution.intercepts)
-    if not np.isfinite(values).all():
-        raise ValueError(
-            "The features have values so large that their weighted sums overflow. "
-            "Scale the columns, to a standard deviation of about one."
-        )
 
 
 @dataclass(frozen=True)
@@ -1110,7 +1009,14 @@ class JointRatio(ReadingRatio):
         widths = [problem.n_features]
         if self._columns_apart:
             widths = self.basis_.required_columns_.sum(axis=0).tolist()
-        return Strength.checked(self.l1, self.l2, self.penalty_weights, widths)
+        if self.penalty_weights == "covariance" and np.ndim(self.l2) != 0:
+            raise ValueError(
+                "l2 must be one number where penalty_weights='covariance', got "
+                f"{self.l2!r}. An array goes with 'uniform' or 'standard-error'."
+            )
+        l1 = [check_penalty(self.l1, width, "l1") for width in widths]
+        l2 = [check_penalty(self.l2, width, "l2") for width in widths]
+        return np.concatenate(l1), np.concatenate(l2)
 
     def _fit_rows(
         self, numerator: ClassRows, denominator: ClassRows
@@ -1118,30 +1024,29 @@ class JointRatio(ReadingRatio):
         """Fit both classes' rows."""
         check_parameters(self, self._objective())
         with one_blas_thread(min(numerator.source.size, denominator.source.size)):
-            return self._fit_checked(numerator, denominator)
-
-    def _fit_checked(
-        self, numerator: ClassRows, denominator: ClassRows
-    ) -> tuple[JointProblem, JointSolution]:
-        numerator = adjust(numerator, self.basis_.required_columns_)
-        problem = self._choose_problem(numerator, denominator)
-        units = self._units(problem, numerator)
-        self.standard_error_ = units.l1
-        strength = self._strength(problem, units, numerator, denominator)
-        self._fitted_strength = (strength.l1, strength.l2)
-        penalised = problem.penalised(units, strength)
-        held, names = strength.l1 + strength.l2, self.basis_.get_feature_names_out
-        check_rank(penalised, denominator.label, names, held)
-        check_scale(problem)
-        precision = np.finfo(numerator.source.features.dtype).eps
-        solution = penalised.solve(
-            solver=self.solver,
-            tol=float(max(self.tol, 32.0 * precision)),
-            max_iter=self.max_iter,
-        )
-        check_finite(solution)
-        self._store(penalised, solution, numerator, denominator)
-        return problem, solution
+            numerator = adjust(numerator, self.basis_.required_columns_)
+            problem = self._choose_problem(numerator, denominator)
+            units = self._units(problem, numerator)
+            self.standard_error_ = units[0]
+            strength = self._strength(problem, units, numerator, denominator)
+            self._fitted_strength = strength
+            penalised = problem.penalised(units, strength)
+            held, names = strength[0] + strength[1], self.basis_.get_feature_names_out
+            check_rank(penalised, denominator.label, names, held)
+            check_scale(problem)
+            precision = np.finfo(numerator.source.features.dtype).eps
+            solution = penalised.solve(
+                solver=self.solver,
+                tol=float(max(self.tol, 32.0 * precision)),
+                max_iter=self.max_iter,
+            )
+            if not np.isfinite((*solution.coef, *solution.intercepts)).all():
+                raise ValueError(
+                    "The features have values so large that their weighted sums "
+                    "overflow. Scale the columns, to a standard deviation of about one."
+                )
+            self._store(penalised, solution, numerator, denominator)
+            return problem, solution
 
     def _warn_of_weights(
         self,
@@ -1261,7 +1166,7 @@ class JointRatio(ReadingRatio):
     def _units(self, problem: JointProblem, numerator: ClassRows) -> PenaltyUnits:
         """What a penalty of strength one is."""
         if self.penalty_weights == "uniform":
-            return PenaltyUnits()
+            return None, None
         return penalty_units(
             self.penalty_weights,
             numerator,

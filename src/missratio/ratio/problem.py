@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from missratio._base.typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.engine import BLOCK_ELEMENTS, AnySample, RowSample
 from missratio.moments import Link, Parameters, Sums, accumulate, dot
 from missratio.objective import (
@@ -138,6 +138,8 @@ class RatioProblem:
     l1 : ndarray of shape (n_problems, n_features), or None
         The penalty Σ l1_j |θ_j| is left to the solver; it counts for whether an optimum
         exists.
+    features : ndarray of int of shape (n_problems, n_features)
+        Which of a ratio's basis features each problem has, where it is part of one.
     """
 
     objective: Objective
@@ -146,6 +148,7 @@ class RatioProblem:
     centre: FloatArray
     l2: FloatArray | None = None
     l1: FloatArray | None = None
+    features: IntArray = field(default_factory=lambda: np.empty((0, 0), dtype=np.intp))
 
     @cached_property
     def _totals(self) -> FloatArray:
@@ -455,6 +458,7 @@ class RatioProblem:
             centre=self.centre[which],
             l2=None if self.l2 is None else self.l2[which],
             l1=None if self.l1 is None else self.l1[which],
+            features=self.features[which] if len(self.features) else self.features,
         )
 
 

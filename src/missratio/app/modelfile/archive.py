@@ -52,7 +52,7 @@ STORED = {
     ),
     "missratio.ratio": (
         "ClassifierRatio", "EachColumnBasis", "FDivergenceRatio", "KLIEP",
-        "KLIEPCV", "KernelRatio", "NaiveBayesRatio", "Strength", "SubspaceRatio",
+        "KLIEPCV", "KernelRatio", "NaiveBayesRatio", "SubspaceRatio",
     ),
     "missratio.rows": (
         "WeightCheck",

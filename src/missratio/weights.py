@@ -1,0 +1,415 @@
+"""Inverse-probability weights 1{observed} / (1 − φ), and what they leave of a sample.
+
+By the paper's Lemma main_prob, E g(Z) = E[1{X ≠ ∅} / (1 − φ(X)) g(X)]: weighted means
+of what is observed are unbiased for means of what was there.
+"""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from missratio._base.blocks import rows_with_nan
+from missratio._base.reading import as_numeric_array, column_name, float_blocks, joined
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.exceptions import Message, WeightConcentrationWarning
+from missratio.missingness import Missingness, once
+
+__all__ = [
+    "SampleSize",
+    "WeightConcentrationWarning",
+    "complete_row_weight_edges",
+    "complete_row_weights",
+    "effective_sample_size",
+    "inverse_probability_weights",
+    "row_weights",
+    "sample_size",
+    "warn_if_concentrated",
+    "weight_edges",
+    "worst_case_sample_size",
+]
+
+
+def checked_weights(weights: ArrayLike) -> FloatArray:
+    """An array of weights, finite and not negative."""
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.ndim == 0:
+        raise ValueError(f"weights must be an array: got {weights!r}.")
+    # One pass each, without a temporary: NaN reaches both the minimum and the maximum.
+    if checked.size and not (checked.min() >= 0 and checked.max() < np.inf):
+        bad: BoolArray = ~((checked >= 0) & (checked < np.inf))
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"weights must be finite and not negative: got {checked[at]} at index "
+            f"{at}. Missing rows or entries have weight 0."
+        )
+    return checked
+
+
+def checked_row_weights(weights: ArrayLike) -> FloatArray:
+    """Weights of rows, one for each."""
+    checked = checked_weights(weights)
+    if checked.ndim != 1:
+        raise ValueError(
+            f"weights must have shape (rows,): got {checked.shape}. Give one column, "
+            "or the rows' product by row_weights."
+        )
+    return checked
+
+
+_HEAVIEST = 1e15
+
+
+def inverse_probability_weights(
+    X: Any, missingness: Missingness | Literal["ignore"] | None
+) -> FloatArray:
+    """Return 1{observed} / (1 − φ) for every row, or for every entry, of one class.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n, d)
+        The rows of one class, NaN where missing. For a rowwise model a missing row is
+        NaN throughout.
+    missingness : Missingness, "ignore" or None
+        The class's model φ. None: X is complete, and a NaN is an error. "ignore": the
+        complete-case weights 1{observed}, entry by entry.
+
+    Returns
+    -------
+    ndarray of shape (n,) for None and for a rowwise model, else (n, d)
+        0 where missing, 1 / (1 − φ) ≥ 1 where observed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.missingness import StepMissingness
+    >>> from missratio.weights import inverse_probability_weights
+    >>> X = np.array([[-1.0], [2.0], [np.nan]])
+    >>> inverse_probability_weights(X, StepMissingness(1.0, 0.0, 0.75))
+    array([1., 4., 0.])
+    """
+    if isinstance(missingness, Missingness):
+        return missingness.weights(X)
+    if missingness is not None and missingness != "ignore":
+        raise TypeError(
+            'missingness must be one class\'s model, "ignore" or None: got '
+            f"{missingness!r}. From a mapping of classes to models take the class's "
+            "own."
+        )
+    table = as_numeric_array(X)
+    if missingness == "ignore":
+        weights = np.empty(table.shape)
+        for rows, block in float_blocks(table, X):
+            weights[rows] = ~np.isnan(block)
+        return weights
+    incomplete = np.zeros(table.shape[1], dtype=bool)
+    for _, block in float_blocks(table, X):
+        incomplete |= np.isnan(block).any(axis=0)
+    if incomplete.any():
+        names = [column_name(X, int(j)) for j in np.flatnonzero(incomplete)]
+        raise ValueError(
+            f"X has NaN in column(s) {joined(names)}, but no missingness model is "
+            'given. Give a missingness model, or missingness="ignore" for the '
+            "complete-case estimator."
+        )
+    return np.ones(len(table))
+
+
+def row_weights(entry_weights: ArrayLike, groups: IntArray | None = None) -> FloatArray:
+    """Return the weight of complete rows under per-feature missingness.
+
+    Entries are missing independently given z, so that a row is complete with
+    probability Π_j (1 − φ_j), and its weight is the product of its entries' weights: 0
+    if any is missing.
+
+    Parameters
+    ----------
+    entry_weights : array-like of shape (n, d)
+        As `inverse_probability_weights` gives for a per-feature model.
+    groups : ndarray of int of shape (d,), optional
+        Columns with equal numbers go missing together, and count once.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> from missratio.weights import row_weights
+    >>> row_weights([[2.0, 3.0], [0.0, 3.0]])
+    array([6., 0.])
+    """
+    entries = checked_weights(entry_weights)
+    if entries.ndim != 2:
+        raise ValueError(
+            f"entry_weights must have shape (rows, features): got {entries.shape}. "
+            "Weights of rows need no product."
+        )
+    if groups is not None:
+        entries = entries[:, once(groups)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights: FloatArray = entries.prod(axis=1)
+    finite = np.isfinite(weights)
+    if not finite.all():
+        # A missing entry beside huge ones is inf · 0; its row weighs nothing.
+        weights[~finite] = np.where((entries[~finite] == 0).any(axis=1), 0.0, np.inf)
+    if np.isinf(weights).any():
+        raise ValueError(
+            "The product of the entry weights overflows at row "
+            f"{int(np.argmax(weights))}: its missing probabilities are too close to "
+            "1. Use fewer features, or fit them one at a time."
+        )
+    return weights
+
+
+def complete_row_weights(
+    X: Any, missingness: Missingness | Literal["ignore"] | None
+) -> FloatArray:
+    """Return the weights of complete rows, 0 where any entry is missing.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n, d)
+        The rows of one class, NaN where missing.
+    missingness : Missingness, "ignore" or None
+        As for `inverse_probability_weights`.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.weights import complete_row_weights
+    >>> complete_row_weights(np.array([[1.0, 2.0], [np.nan, 3.0]]), "ignore")
+    array([1., 0.])
+    """
+    if isinstance(missingness, str) and missingness == "ignore":
+        table = as_numeric_array(X)
+        weights = np.empty(len(table))
+        for rows, block in float_blocks(table, X):
+            weights[rows] = ~rows_with_nan(block)
+        return weights
+    weights = inverse_probability_weights(X, missingness)
+    if weights.ndim == 1:
+        return weights
+    return row_weights(weights, None if missingness is None else missingness.groups)
+
+
+def complete_row_weight_edges(
+    X: Any, missingness: Missingness, *, delta: float | None, odds_factor: float = 1.0
+) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest weight that each complete row may have.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n, d)
+        The rows of one class, NaN where missing.
+    missingness : Missingness
+        The class's model φ.
+    delta : float or None
+        φ lies within its band at this level, everywhere; None takes it at its word.
+    odds_factor : float, default=1.0
+        By what factor the odds φ/(1 − φ) of being missing may be wrong either way,
+        beyond that.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n,)
+        0 where any entry is missing; the larger one huge where φ may be 1.
+    """
+    lower, upper = missingness.probability_band(X, delta)
+    if missingness.groups is not None:
+        kept = once(missingness.groups)
+        lower, upper = lower[:, kept], upper[:, kept]
+    return weight_edges(lower, upper, odds_factor)
+
+
+def weight_edges(
+    lower: FloatArray, upper: FloatArray, odds_factor: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest weight of rows whose φ is within bounds.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of shape (n,) or (n, d)
+        Bounds on φ, NaN where missing.
+    odds_factor : float
+        By what factor the odds φ/(1 − φ) may be beyond them.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n,)
+    """
+    edges = []
+    for probability, factor in ((lower, 1.0 / odds_factor), (upper, odds_factor)):
+        with np.errstate(divide="ignore", over="ignore"):
+            weights = 1.0 + factor * probability / (1.0 - probability)
+            if weights.ndim == 2:
+                weights = weights.prod(axis=1)
+        edges.append(np.where(np.isnan(weights), 0.0, np.minimum(weights, _HEAVIEST)))
+    return edges[0], edges[1]
+
+
+_CONCENTRATED_SHARE = 20
+
+
+def effective_sample_size(weights: ArrayLike, axis: int = -1) -> float | FloatArray:
+    """Return Kish's effective sample size (Σw)² / Σw².
+
+    At most the number of positive weights, and equal to it where they are all the same;
+    0 where all weights are 0. It doesn't depend on the scale of the weights.
+
+    Parameters
+    ----------
+    weights : array-like
+        Finite and not negative.
+    axis : int, default=-1
+        The axis along which rows run; for entry weights of shape (n, d) it is 0.
+
+    Returns
+    -------
+    float, or ndarray where more than one axis was given
+
+    Examples
+    --------
+    >>> from missratio.weights import effective_sample_size
+    >>> effective_sample_size([1.0, 1.0, 0.0]), effective_sample_size([2.0, 1.0])
+    (2.0, 1.8)
+    """
+    checked = checked_weights(weights)
+    largest = checked.max(axis=axis, keepdims=True, initial=0.0)
+    scaled = checked / np.where(largest > 0, largest, 1.0)
+    total = scaled.sum(axis=axis)
+    squares = np.square(scaled, out=scaled).sum(axis=axis)
+    size = total**2 / np.where(squares > 0, squares, 1.0)
+    # Rounding must not break the inequality.
+    size = np.minimum(size, np.count_nonzero(checked, axis=axis))
+    return float(size) if np.ndim(size) == 0 else np.asarray(size)
+
+
+def worst_case_sample_size(n_rows: int, maximum: float) -> float:
+    """Return n (1 − ‖φ‖∞), a class's share in the paper's effective sample size m_eff.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the class, missing ones included.
+    maximum : float
+        ‖φ‖∞, the supremum of the missing probability.
+    """
+    if n_rows < 0:
+        raise ValueError(f"n_rows must not be negative: got {n_rows}.")
+    if not 0 <= maximum <= 1:
+        raise ValueError(f"maximum must lie in [0, 1], a probability: got {maximum}.")
+    return float(n_rows * (1 - maximum))
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """How much of a class's sample is left.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the class, missing ones included.
+    observed : int
+        Rows with a positive weight.
+    kish : float
+        Kish's effective sample size of the weights.
+    worst_case : float
+        n (1 − ‖φ‖∞), the size that the paper's bounds hold for.
+    """
+
+    rows: int
+    observed: int
+    kish: float
+    worst_case: float
+
+
+def sample_size(weights: ArrayLike, maximum: float | None = None) -> SampleSize:
+    """Describe what weights of shape (n,) leave of a class's sample.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n,)
+        1{observed} / (1 − φ), not rescaled.
+    maximum : float, optional
+        ‖φ‖∞. None: the largest φ that the weights imply, 1 − 1 / max(w). That is a
+        plug-in: φ at the observed rows can't exceed the supremum, so the worst case
+        comes out too large.
+    """
+    checked = checked_row_weights(weights)
+    observed = int(np.count_nonzero(checked))
+    largest = maximum if maximum is not None else _largest_probability(checked)
+    return SampleSize(
+        rows=checked.size,
+        observed=observed,
+        kish=float(effective_sample_size(checked)),
+        worst_case=worst_case_sample_size(checked.size, largest),
+    )
+
+
+def warn_if_concentrated(
+    weights: ArrayLike, label: str | Message, stacklevel: int = 2
+) -> None:
+    """Warn when a twentieth of the observed rows, or one row, has half of the weight.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n,)
+        1{observed} / (1 − φ); nothing is said of two observed rows or fewer.
+    label : str or Message
+        What the weights belong to.
+    stacklevel : int, default=2
+        As for `warnings.warn`; 2 is the caller of this function.
+
+    Warns
+    -----
+    WeightConcentrationWarning
+    """
+    checked = checked_row_weights(weights)
+    positive = checked[checked > 0]
+    n_observed = positive.size
+    if n_observed <= 2:
+        return
+    few = max(1, n_observed // _CONCENTRATED_SHARE)
+    scaled = positive / positive.max()
+    half = scaled.sum() / 2
+    # Even if all of these few weighed as much as the heaviest.
+    if few < half:
+        return
+    heaviest = np.partition(scaled, n_observed - few)[n_observed - few :]
+    if heaviest.sum() < half:
+        return
+    carried = np.cumsum(np.sort(heaviest)[::-1])
+    n_carrying = min(few, 1 + int(np.searchsorted(carried, half)))
+    about = label if isinstance(label, Message) else Message.plain(label)
+    message = replace(
+        about,
+        claim=about.claim
+        + ": half of the total weight sits on {n_carrying} of {n_observed} observed "
+        "rows (Kish's effective sample size {kish:.1f}, largest missing probability "
+        "{largest:.12g}), so that the estimate hangs on them.",
+        remedies=(
+            "cap the missing probability by design",
+            "collect more rows where it is close to 1",
+        ),
+        facts={
+            **about.facts,
+            "n_carrying": n_carrying,
+            "n_observed": n_observed,
+            "kish": effective_sample_size(positive),
+            "largest": _largest_probability(positive),
+        },
+    )
+    warnings.warn(WeightConcentrationWarning(message), stacklevel=stacklevel)
+
+
+def _largest_probability(weights: FloatArray) -> float:
+    """Return 1 − 1 / max(w), the largest φ that weights imply; 1 if all are 0."""
+    largest = float(weights.max(initial=0.0))
+    return max(0.0, 1 - 1 / largest) if largest > 0 else 1.0

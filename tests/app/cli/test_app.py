@@ -1,5 +1,7 @@
 """The command line: what it prints, where, and the exit status."""
 
+import dataclasses
+import inspect
 import json
 import subprocess
 import sys
@@ -11,6 +13,8 @@ from typer.testing import CliRunner
 import missratio
 from missratio.app.cli import app
 from missratio.app.cli._panels import PANEL_OF
+from missratio.app.cli.fit import fit
+from missratio.app.workflow import FitOptions
 
 runner = CliRunner()
 
@@ -171,3 +175,9 @@ def test_data_fetch_of_an_unknown_name_is_a_usage_error(tmp_path, monkeypatch):
     result = invoke("data", "fetch", "whether")
     assert result.exit_code == 2
     assert "Did you mean 'weather'?" in result.stderr
+
+
+def test_every_option_of_a_fit_is_a_parameter_of_the_command():
+    """Parameters become options by their names; `several` is read from --alpha."""
+    asked = {field.name for field in dataclasses.fields(FitOptions)}
+    assert asked - set(inspect.signature(fit).parameters) == {"several"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import asdict
+from contextlib import nullcontext
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,42 +96,33 @@ def fit(
     example: Example = False,
 ) -> None:
     """Fit a classifier to a table, with a certificate for one or several errors."""
+    given = dict(locals())
     with failures(out):
         with Progress(quiet) as progress:
+            from missratio.app.tables import Wanted
             from missratio.app.workflow import FitOptions
 
             level, several, size = _asked(alpha, ordered, calibration_size)
+            bounds = _groups(groups, group_alpha, shared_threshold)
+            # A parameter that is called as a field of the options is that field.
+            shared = {f.name: given[f.name] for f in fields(FitOptions)
+                      if f.name in given}  # fmt: skip
             asked = FitOptions(
-                controlled, level, delta, missingness, queries, method,
-                deployment, size, rule, odds_factor, on_infeasible,
-                seed, standard_errors, compare_seconds, versus, query_budget, several,
-                target_table, _groups(groups, group_alpha, shared_threshold),
+                **{**shared, "alpha": level, "calibration_size": size,
+                   "groups": bounds}, several=several,
             )  # fmt: skip
             _check_asked(asked, data, out, trade_off, force=force, sign_with=sign)
-            columns = target, drop, categorical, missing_value
-            wanted = _wanted(asked, *columns, skip_unlabelled=skip_unlabelled)
+            wanted = Wanted(
+                target, drop, categorical, missing_value, asked.as_observed,
+                skip_unlabelled, groups,
+            )  # fmt: skip
             file = {"encoding": encoding, "sheet": sheet, "header_row": header_row}
             done = _fitted(data, wanted, asked, progress, trade_off, stream, dask, file)
             _save(done, out, progress, force=force, sign_with=sign)
-        _tell(done, out, as_json=as_json, quiet=quiet)
-
-
-def _wanted(
-    asked: FitOptions,
-    target: str,
-    drop: list[str],
-    categorical: list[str],
-    missing_value: list[str],
-    *,
-    skip_unlabelled: bool,
-) -> Wanted:
-    """What of the table is asked for."""
-    from missratio.app.tables import Wanted
-
-    return Wanted(
-        target, drop, categorical, missing_value, asked.as_observed, skip_unlabelled,
-        None if asked.groups is None else asked.groups.column,
-    )  # fmt: skip
+        if as_json:
+            say_json(_facts(done, out))
+        elif not quiet:
+            _show(done, out)
 
 
 def _save(fitted: FittedTable, out: Path, progress: Progress, **how: Any) -> None:
@@ -138,13 +130,6 @@ def _save(fitted: FittedTable, out: Path, progress: Progress, **how: Any) -> Non
 
     progress.step(f"Writing {out}")
     save_model(fitted.model, out, **how)
-
-
-def _tell(fitted: FittedTable, out: Path, *, as_json: bool, quiet: bool) -> None:
-    if as_json:
-        say_json(_facts(fitted, out))
-    elif not quiet:
-        _show(fitted, out)
 
 
 def _fitted(
@@ -157,46 +142,33 @@ def _fitted(
     dask: str | None,
     file: dict[str, Any],
 ) -> FittedTable:
-    """Fit a table in memory, or in passes where that is asked for or it is large."""
-    from missratio.app.workflow import is_large
-
-    if stream or dask is not None or is_large(data):
-        return _in_passes(data, wanted, asked, progress, dask, file)
-    return _in_memory(data, wanted, asked, progress, trade_off, file)
-
-
-def _in_memory(
-    data: Path,
-    wanted: Wanted,
-    asked: FitOptions,
-    progress: Progress,
-    trade_off: Path | None,
-    file: dict[str, Any],
-) -> FittedTable:
-    """Fit a table that is read whole."""
+    """Fit a table in memory; or in passes, where that is asked for or it is large."""
     from missratio._files import open_table
     from missratio.app.tables import read_labelled
-    from missratio.app.workflow import Heard, fit_table
+    from missratio.app.workflow import (
+        Heard,
+        fit_streamed,
+        fit_table,
+        is_large,
+        read_streamed,
+    )
 
-    progress.step(f"Reading {data}")
-    source = open_table(data, **file)
-    wanted = wanted.found_in(source)
-    table = read_labelled(source, wanted)
     heard = Heard(progress.step, progress.tick)
-    return fit_table(table, source, wanted, asked, heard, _command(), trade_off)
+    if not (stream or dask is not None or is_large(data)):
+        progress.step(f"Reading {data}")
+        source = open_table(data, **file)
+        wanted = wanted.found_in(source)
+        table = read_labelled(source, wanted)
+        return fit_table(table, source, wanted, asked, heard, _command(), trade_off)
+    _check_passes(data, asked, file)
+    passes = read_streamed(data, wanted, asked, heard)
+    with nullcontext() if dask is None else _cluster(dask) as client:
+        return fit_streamed(passes, wanted, asked, heard, client, _command())
 
 
-def _in_passes(
-    data: Path,
-    wanted: Wanted,
-    asked: FitOptions,
-    progress: Progress,
-    dask: str | None,
-    file: dict[str, Any],
-) -> FittedTable:
-    """Fit Parquet files that are read in passes, here or on a cluster."""
+def _check_passes(data: Path, asked: FitOptions, file: dict[str, Any]) -> None:
+    """Refuse what can't be read in passes."""
     from missratio._files import RegularFile, kind_of
-    from missratio.app.workflow import Heard, fit_streamed, read_streamed
     from missratio.exceptions import TableError
 
     if asked.several is not None or asked.groups is not None:
@@ -217,12 +189,6 @@ def _in_passes(
         if value is not None:
             option = f"--{name.replace('_', '-')}"
             raise TableError(f"{option} is not for Parquet files: leave it out.")
-    heard = Heard(progress.step, progress.tick)
-    table = read_streamed(data, wanted, asked, heard)
-    if dask is None:
-        return fit_streamed(table, wanted, asked, heard, command=_command())
-    with _cluster(dask) as client:
-        return fit_streamed(table, wanted, asked, heard, client, _command())
 
 
 def _command() -> str:

@@ -483,7 +483,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", type=Path, help="the page to write")
     parser.add_argument("--repeats", type=int, default=REPEATS)
-    parser.add_argument("--random", type=int, default=20, help="settings drawn")
+    parser.add_argument("--random", type=int, default=16, help="settings drawn")
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args(arguments)
     outcomes, drawn = [], []

@@ -65,6 +65,9 @@ class Remedy(StrEnum):
     WRITE_DOWN = "missingness={{label: model}}"
     AS_THEY_ARE = "deployment='as-observed'"
     CALIBRATE_MORE = "raise calibration_size"
+    LOOKED_UP = "use looked-up values as data (plan_queries and inclusion=)"
+    OTHER_FORM = "take another form of φ"
+    ODDS_FACTOR = "state an odds_factor of {factor:g} or more, to cover what was found"
     SEE_TRADE_OFF = "draw trade_offs_ (TradeOffDisplay) to see what there is room for"
 
 

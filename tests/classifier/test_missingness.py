@@ -494,3 +494,34 @@ def test_no_seed_decides_for_a_source_several_classes_or_groups(few_blanks, tmp_
         ):
             with pytest.raises(ValueError, match="certificate for complete rows"):
                 fit()
+
+
+def test_groups_refuse_it_too():
+    X, _, y = wrong_form()
+    with pytest.warns(mr.learning.MissingnessWarning):
+        phi = mr.learn_missingness(X[y == 0])
+    groups = np.where(np.arange(len(X)) % 2, "odd", "even")
+    grouped = mr.GroupedNeymanPearsonClassifier(
+        KLIEP(), alpha=0.2, missingness={0: phi}, random_state=0
+    )
+    with pytest.raises(
+        mr.missingness.MissingnessContradictionError, match=r"class 0.*inclusion="
+    ):
+        grouped.fit(X, y, groups)
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_calibration_refuses_it_too(learned):
+    X, Z, y = wrong_form()
+    phi = mr.LogisticMissingness([2.0, -np.inf, -np.inf], [-1.0, 0.0, 0.0])
+    if learned:
+        with pytest.warns(mr.learning.MissingnessWarning):
+            phi = mr.learn_missingness(X[y == 0])
+    options = {"alpha": 0.2, "missingness": {0: phi}, "random_state": 0}
+    model = mr.NeymanPearsonClassifier(LogisticRegression().fit(Z, y), **options)
+    with pytest.raises(mr.missingness.MissingnessContradictionError) as refused:
+        model.calibrate(X[y == 0])
+    assert refused.value.label == 0
+    # Rows as they come need no φ.
+    model.set_params(deployment="as-observed", estimator=KLIEP().fit(Z, y))
+    assert model.calibrate(Z[y == 0]).certificate_.certified

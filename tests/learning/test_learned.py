@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 import missratio as mr
 from missratio.learning import LearnedMissingness
+from missratio.learning._assess import _Finding, concluded
 from missratio.missingness import LogisticMissingness, StepMissingness
 
 GRID = np.linspace(-3.0, 3.0, 13)[:, None]
@@ -356,3 +357,15 @@ def test_values_may_be_far_from_the_origin():
         near.probability_band(Z - 1e9), far.probability_band(Z), strict=True
     ):
         assert there == pytest.approx(here, abs=1e-4)
+
+
+@pytest.mark.parametrize("p_value", [0.4, 0.02, 0.001])
+def test_a_doubtful_test_does_not_say_that_data_agree(p_value):
+    words = "x0: the values agree.", "x0: the values contradict it."
+    found = _Finding("form", "x0", "table", 9.0, p_value, False, *words, 1.5)
+    other = _Finding("agreement", "x0", "table", 1.0, 0.9, False, *words, 1.0)
+    check, _ = concluded([found, other])
+    assert check.failed == (p_value == 0.001)
+    assert ("agree" in check.sentence) == (p_value == 0.4)
+    assert ("doubtful" in check.sentence) == (p_value == 0.02)
+    assert ("Don't weight" in check.sentence) == check.failed

@@ -1,6 +1,7 @@
 """A table contradicts a wrong φ, and hardly ever a right one."""
 
 import math
+import pickle
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.stats import binom
 from sklearn.preprocessing import StandardScaler
 
 import missratio as mr
+from missratio.learning import Check
 from missratio.missingness._check import (
     check_weights,
     refuse_contradiction,
@@ -206,8 +208,39 @@ def test_a_doubtful_phi_is_warned_of_and_not_refused():
     X = np.where(rng.random((900, 1)) < 0.39, np.nan, rng.normal(size=(900, 1)))
     checks = mr.missingness_check(X, mr.LogisticMissingness(THREE_TENTHS, [0.0]))
     assert checks[0].verdict == "consistent"
-    with pytest.warns(mr.missingness.MissingnessContradictionWarning, match="36"):
+    with pytest.warns(
+        mr.missingness.MissingnessContradictionWarning, match=r"hardly fits.*36"
+    ):
         refuse_contradiction(checks, 1)
+
+
+def learned_tests(p_value):
+    """One test of four with a p-value, and a check that has none."""
+    facts = ("x0", "table", 9.0)
+    return [
+        Check("form", *facts, p_value, False, "x0: it was tested.", 1.5),
+        *[Check("form", *facts, 0.9, False, "x0: fine.", 1.0)] * 3,
+        Check("weights", *facts, None, True, "x0: heavy."),
+    ]
+
+
+def test_a_learned_phi_is_refused_warned_of_or_left_by_all_its_tests_together():
+    with pytest.raises(
+        mr.missingness.MissingnessContradictionError, match="contradict the φ that"
+    ) as refused:
+        refuse_contradiction((), 0, learned_tests(0.0002))
+    assert len(refused.value.checks) == 1
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert str(again) == str(refused.value)
+    for p_value in (0.0003, 0.012):
+        with pytest.warns(
+            mr.missingness.MissingnessContradictionWarning,
+            match=r"cast doubt on the φ.*x0: it was tested.*odds_factor of 1\.5 or",
+        ) as caught:
+            refuse_contradiction((), 0, learned_tests(p_value))
+        assert "No guarantee" not in str(caught[0].message)
+    refuse_contradiction((), 0, learned_tests(0.013))
+    refuse_contradiction((), 0, learned_tests(1e-9), odds_factor=1.5)
 
 
 def test_an_error_names_the_odds_factor_that_covers_what_was_found():

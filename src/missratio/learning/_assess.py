@@ -33,12 +33,19 @@ from missratio.learning._lookup_functions import LookupFunctions
 from missratio.learning._lookup_tests import carrying_share, form_test, others_test
 from missratio.learning._overidentified import Overidentification, least_factor
 from missratio.learning._precision import lookup_covariance
+from missratio.missingness import DOUBT
 
 TEACHES_NOTHING = 5.0
 TEACHES_LITTLE = 20.0
 # Half of all weight on a smaller share of the observed rows hangs on a handful.
 CARRYING = 0.05
 FEWEST_ROWS = 40
+# What a test says that doesn't fail, and makes a guarantee doubtful.
+DOUBTS: dict[Kind, str] = {
+    "form": "log-odds linear in the value are doubtful",
+    "other columns": "another column may tell more about what is missing",
+    "agreement": "looked-up values and the other columns may contradict each other",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +69,13 @@ def concluded(findings: Sequence[_Finding]) -> tuple[Check, ...]:
     checks = []
     for found in findings:
         failed, p_value = found.fails, found.p_value
+        sentence = found.good
         if p_value is not None:
             failed = p_value * n_tests <= LEVEL
-        sentence = found.bad if failed else found.good
+            if p_value * n_tests < DOUBT:
+                sentence = f"{found.feature}: {DOUBTS[found.kind]}."
+        if failed:
+            sentence = found.bad
         if p_value is not None:
             sentence = f"{sentence[:-1]} (p = {p_value:.2g})."
             sentence += f" {REMEDY}" * failed

@@ -1,6 +1,7 @@
 """Why values are missing: models of φ(z) = P(missing | z) for one class."""
 
 from missratio.missingness._check import (
+    DOUBT,
     MissingnessCheck,
     MissingnessContradictionError,
     MissingnessContradictionWarning,
@@ -30,6 +31,7 @@ from missratio.missingness.patterns import (
 from missratio.missingness.step import StepMissingness
 
 __all__ = [
+    "DOUBT",
     "Block",
     "BlockMissingness",
     "FunctionMissingness",

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -224,6 +225,22 @@ def test_mistakes_have_a_status_and_a_remedy(run, patients, mistake, monkeypatch
         assert message in " ".join(result.stderr.split())
     assert not patients.with_name("m.skops").exists()
     assert patients.read_bytes() == before
+
+
+def test_a_phi_that_the_table_refutes_is_refused(run, fit, patients):
+    phi = patients.with_name("wrong.toml")
+    right = patients.with_name("phi.toml").read_text()
+    phi.write_text(right.replace("-9.0", "-7.5"))
+    out = patients.with_name("m.skops")
+    words = ["fit", patients, *OPTIONS, "--missingness", phi, "--out", out, *AT_ONCE]
+    said = " ".join(run(*words, status=3).stderr.split())
+    assert "contradicts φ of class 'well': φ expects 65% of column 'pulse'" in said
+    assert "(missratio query, then fit with --queries)" in said
+    assert "take --deployment as-observed" in said
+    factor = re.search(r"take --odds-factor (\S+) or more", said)[1]
+    assert not out.exists()
+    options = ("--odds-factor", factor, "--on-infeasible", "reject_all")
+    fit("--missingness", phi, *options)
 
 
 def test_without_a_certificate_everything_is_controlled(fit):

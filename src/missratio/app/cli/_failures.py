@@ -147,6 +147,10 @@ def phrased(message: Message) -> str:
             Remedy.WRITE_DOWN: "fit with --missingness FILE (missratio fit --example)",
             Remedy.AS_THEY_ARE: "fit with --missingness ignore",
             Remedy.CALIBRATE_MORE: "raise --calibration-size",
+            Remedy.LOOKED_UP: "use looked-up values as data (missratio query, then fit "
+            "with --queries)",
+            Remedy.ODDS_FACTOR: "take --odds-factor {factor:g} or more, to cover what "
+            "was found",
             Remedy.SEE_TRADE_OFF: "see what there is room for (--trade-off PNG)",
         }
     )

@@ -674,6 +674,8 @@ def _fitted(
                 _draw(classifier, trade_off)
             raise error.named(names).about(file) from error
         except ValueError as error:
+            if isinstance(error, Explained):
+                raise TableError(error.message) from error
             doubts = "".join(f" {message}" for message in account.warnings)
             raise TableError(f"{error}{doubts}") from error
     _draw(classifier, trade_off)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio.learning import _plan_power, _plan_queries
@@ -38,8 +40,9 @@ def test_more_look_ups_promise_more_power():
     power = plan.power
     assert (np.diff(power.rows) > 0).all()
     assert power.power[-1] > power.power[0]
-    assert f"{power.rows[0]} rows: power {power.power[0]:.2f}; " in str(power)
-    assert list(power.to_frame().columns) == ["values", "rows", "power"]
+    assert f"{power.rows[0]} rows: power {power.power[0]:.2f} (" in str(power)
+    columns = ["values", "rows", "power", "lower", "upper"]
+    assert list(power.to_frame().columns) == columns
 
 
 def answered(plan, full):
@@ -225,3 +228,51 @@ def test_what_is_refused(options, match):
     X, y, _ = problem()
     with pytest.raises(ValueError, match=match):
         mr.plan_queries(X, y, **{"budget": 50, "random_state": 0, **options})
+
+
+def after_looking_up(plan, X, y, full, fresh, seed):
+    """The power that comes, once the plan's values have been looked up."""
+    filled, inclusion = mr.QueryPlan.read(answered(plan, full), X, y).fill(X)
+    classifier = mr.NeymanPearsonClassifier(
+        LogisticRegression(), 0.1, on_infeasible="reject_all", random_state=seed
+    )
+    return classifier.fit(filled, y, inclusion=inclusion).predict(fresh).mean()
+
+
+@pytest.mark.parametrize("slope", [1.0, -1.0])
+def test_the_range_covers_what_comes_where_values_go_missing_by_what_they_are(slope):
+    forecasts, came = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        y = np.repeat([0, 1], 500)
+        full = rng.normal(1.2 * y[:, None], 1.0, (1000, 2))
+        lost = rng.random(full.shape) < expit(slope * full - 1.0)
+        X = np.where(lost & (y == 0)[:, None], np.nan, full)
+        plan = mr.plan_queries(
+            X, y, budget=80, goal="certificate", alpha=0.1, random_state=seed
+        )
+        power, place = plan.power, np.flatnonzero(plan.power.values == 80)[0]
+        forecasts.append([power.lower[place], power.power[place], power.upper[place]])
+        fresh = rng.normal(1.2, 1.0, (20_000, 2))
+        came.append(after_looking_up(plan, X, y, full, fresh, seed))
+        assert (power.lower <= power.power).all()
+        assert (power.power <= power.upper).all()
+    lower, middle, upper = np.mean(forecasts, axis=0)
+    # Random losses forecast too much where high values are lost, too little else.
+    assert slope * (middle - np.mean(came)) > 0.07
+    assert lower < np.mean(came) < upper
+
+
+def test_a_range_is_shown_wherever_the_power_is():
+    X, y, _ = problem()
+    power = mr.plan_queries(
+        X, y, budget=80, goal="certificate", alpha=0.1, random_state=0
+    ).power
+    frame = power.to_frame()
+    assert frame["lower"].tolist() == power.lower.tolist()
+    assert frame["upper"].tolist() == power.upper.tolist()
+    assert (power.lower < power.upper).any()
+    first = f"{power.power[0]:.2f} ({power.lower[0]:.2f} to {power.upper[0]:.2f})"
+    assert power.figure(0) == first
+    assert str(power).startswith(f"{power.rows[0]} rows: power {first}")
+    assert "factor of 4.5 with each standard deviation" in power.range_meaning

@@ -8,6 +8,12 @@ certified, and the score with more power counts. One score is the density ratio 
 normal laws with one covariance, for which the other class gives its means, column by
 column. The other is a logistic regression on complete rows. These powers are for
 planning: the certificate rests on none of them.
+
+That completes the table as if values were missing completely at random. So the same is
+tried under two tilted laws, in which the log-odds of being missing grow, or fall, by
+TILT with each standard deviation of a value towards the other class. A missing value is
+then that of a row drawn with a probability in proportion to these odds. The powers
+under the three laws make the range to expect.
 """
 
 from __future__ import annotations
@@ -34,6 +40,10 @@ MULTIPLES = (0.25, 0.5, 1.0, 1.5, 2.0)
 # Walks for each division; fewer where rows are many, and powers steadier.
 WALKS = 8
 MANY_ROWS = 20_000
+# Log-odds of being missing for each standard deviation of a value towards the other
+# class; beyond MOST_DEVIATIONS of them they stay, so that no single row stands for all.
+TILT = 1.5
+MOST_DEVIATIONS = 3.0
 # What is added to variances, as a share of them: columns may repeat each other.
 RIDGE = 1e-3
 
@@ -49,11 +59,15 @@ class PlannedPower:
     rows : ndarray of int of shape (n_budgets,)
         Rows of the controlled class among what they make.
     power : ndarray of shape (n_budgets,)
-        0 where no threshold is certified, averaged over draws.
+        0 where no threshold is certified, averaged over draws; values are taken as
+        missing completely at random.
     share : float
         The share of the values that goes to rows of the controlled class.
     tried : dict from float to float
         The power of the plan's budget by the shares that were tried.
+    lower, upper : ndarray of shape (n_budgets,)
+        The least and the largest power, if the log-odds of being missing rise or fall
+        by 1.5 with each standard deviation of a value towards the other class.
     """
 
     values: IntArray
@@ -61,6 +75,8 @@ class PlannedPower:
     power: FloatArray
     share: float
     tried: dict[float, float]
+    lower: FloatArray
+    upper: FloatArray
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """The table, a line for each budget.
@@ -77,16 +93,39 @@ class PlannedPower:
             "values": self.values.tolist(),
             "rows": self.rows.tolist(),
             "power": self.power.tolist(),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
         }
         return nw.from_dict(columns, backend=backend).to_native()
 
     def __str__(self) -> str:
         """In words: how much power each number of rows should buy."""
         parts = [
-            f"{rows} rows: power {power:.2f}"
-            for rows, power in zip(self.rows, self.power, strict=True)
+            f"{rows} rows: power {self.figure(place)}"
+            for place, rows in enumerate(self.rows)
         ]
         return "; ".join(parts)
+
+    def figure(self, place: int) -> str:
+        """In words: the power of one budget, and its range.
+
+        Parameters
+        ----------
+        place : int
+            The budget's, in the table.
+        """
+        low, high = self.lower[place], self.upper[place]
+        return f"{self.power[place]:.2f} ({low:.2f} to {high:.2f})"
+
+    @property
+    def range_meaning(self) -> str:
+        """In words: what the ranges allow for."""
+        return (
+            "The first figure takes values as missing completely at random; the range "
+            "allows for odds of being missing that grow or fall by a factor of "
+            f"{np.exp(TILT):.2g} with each standard deviation of a value towards the "
+            "other class"
+        )
 
     @property
     def division(self) -> str:
@@ -180,10 +219,24 @@ def plan_power(
     budgets = np.unique(np.round(budget * np.array(MULTIPLES)).astype(int))
     budgets = budgets[budgets >= pilot.least]
     found = [pilot.power(int(size), share) for size in budgets]
+    by_law = [[power for power, _ in found]]
+    towards = pilot.towards_other()
+    pilot.walks = max(2, pilot.walks // 2)
+    for tilt in (TILT, -TILT):
+        pilot.complete(array, tilt * towards)
+        by_law.append([pilot.power(int(size), share)[0] for size in budgets])
     # A budget beyond all that is missing buys no more: it isn't shown twice.
     rows, first = np.unique([count for _, count in found], return_index=True)
-    powers = np.array([power for power, _ in found])[first]
-    return PlannedPower(budgets[first], rows, powers, share, tried)
+    powers = np.array(by_law)[:, first]
+    return PlannedPower(
+        budgets[first],
+        rows,
+        powers[0],
+        share,
+        tried,
+        lower=powers.min(axis=0),
+        upper=powers.max(axis=0),
+    )
 
 
 class _Pilot:
@@ -197,16 +250,25 @@ class _Pilot:
         task: PlanningTask,
         seed: int,
     ) -> None:
-        rng = np.random.default_rng([seed, 1])
         self.task, self.pools, self.seed = task, pools, seed
         self.is_other: BoolArray = cells.codes != task.controlled
-        self.rows = _completed(array, self.is_other, rng)
+        self.complete(array, np.zeros(array.shape[1]))
         self.missing = cells.missing
         self.prices: IntArray = cells.missing.sum(axis=1)
         self.incomplete = any_by_row(cells.missing)
         self.share_incomplete = float(self.incomplete[~self.is_other].mean())
         self.walks = WALKS if len(array) <= MANY_ROWS else 2
         self.single = [pool for pool in pools if pool.column is not None]
+
+    def complete(self, array: FloatArray, tilt: FloatArray) -> None:
+        """Take for the truth what a law gives missing values, tilted by column."""
+        rng = np.random.default_rng([self.seed, 1])
+        self.rows = _completed(array, self.is_other, tilt, rng)
+
+    def towards_other(self) -> FloatArray:
+        """By column: 1 where larger values score higher, −1 where smaller ones do."""
+        model = make_pipeline(StandardScaler(), LogisticRegression())
+        return np.asarray(np.sign(model.fit(self.rows, self.is_other)[-1].coef_[0]))
 
     @property
     def least(self) -> int:
@@ -309,14 +371,29 @@ class _Draw:
 
 
 def _completed(
-    array: FloatArray, is_other: BoolArray, rng: np.random.Generator
+    array: FloatArray, is_other: BoolArray, tilt: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Missing values by those of random rows of the same class; 0 where none has it."""
+    """Missing values by those of random rows of the same class; 0 where none has it.
+
+    `tilt` has each column's log-odds of being missing for a standard deviation, in the
+    controlled class; in the other they are the opposite. The law of missing values is
+    that of observed ones times the odds of being missing.
+    """
     rows = np.array(array, dtype=np.float64)
-    for of_class in (is_other, ~is_other):
+    for of_class, slopes in ((is_other, -tilt), (~is_other, tilt)):
         for column in range(rows.shape[1]):
             values = rows[of_class, column]
             known = values[~np.isnan(values)]
             lost = np.flatnonzero(of_class & np.isnan(rows[:, column]))
-            rows[lost, column] = rng.choice(known, len(lost)) if len(known) else 0.0
+            if not len(known):
+                rows[lost, column] = 0.0
+                continue
+            odds = None
+            if slopes[column] and (spread := known.std()) > 0.0:
+                far = (known - known.mean()) / spread
+                odds = np.exp(
+                    slopes[column] * far.clip(-MOST_DEVIATIONS, MOST_DEVIATIONS)
+                )
+                odds /= odds.sum()
+            rows[lost, column] = rng.choice(known, len(lost), p=odds)
     return rows

@@ -116,10 +116,14 @@ def _facts(plan: QueryPlan, out: Path) -> dict[str, Any]:
         "power": None
         if power is None
         else [
-            {"values": int(values), "rows": int(rows), "power": float(found)}
-            for values, rows, found in zip(
-                power.values, power.rows, power.power, strict=True
-            )
+            {
+                "values": int(power.values[place]),
+                "rows": int(power.rows[place]),
+                "power": float(power.power[place]),
+                "lower": float(power.lower[place]),
+                "upper": float(power.upper[place]),
+            }
+            for place in range(len(power.values))
         ],
     }
 
@@ -133,4 +137,7 @@ def _show(plan: QueryPlan, data: Path, out: Path) -> None:
     if plan.power is not None:
         if plan.power.division:
             say(f"{plan.power.division}.")
-        say(f"Rows of the controlled class, and the power to expect: {plan.power}.")
+        say(
+            f"Rows of the controlled class, and the power to expect: {plan.power}. "
+            f"{plan.power.range_meaning}."
+        )

@@ -717,7 +717,7 @@ def _look_ups(
             rows += f" of {plan.controlled!r} and single values of the other class"
         yield OpenWay(
             f"look up {rows} ({values} values)",
-            f"power about {power.power[place]:.2f}, {assumes}",
+            f"power about {power.figure(place)}, {assumes}",
             Remedy.LOOK_UP_ROWS,
             {"values": values, "goal": goal},
         )

@@ -22,6 +22,7 @@ from missratio.evaluation import exact_interval, power_interval, type_i_interval
 from missratio.weights import complete_row_weights
 
 TRUTH = np.repeat([0, 1], [10, 5])
+MEASURES = (type_i_error, type_ii_error, power)
 PREDICTED = np.array([0] * 7 + [1] * 3 + [1] * 4 + [0])
 
 
@@ -57,35 +58,6 @@ def test_intervals_are_of_the_errors_own_class():
     assert type_i_interval(TRUTH, PREDICTED, controlled_class=1) == exact_interval(1, 5)
 
 
-@pytest.mark.parametrize(("n_events", "n_rows"), [(-1, 5), (6, 5), (0, 0)])
-def test_what_is_no_count_is_refused(n_events, n_rows):
-    with pytest.raises(ValueError, match="n_events"):
-        exact_interval(n_events, n_rows)
-
-
-@pytest.mark.parametrize("confidence", [1.5, -0.1])
-def test_what_is_no_confidence_is_refused(confidence):
-    with pytest.raises(ValueError, match="confidence"):
-        exact_interval(3, 10, confidence)
-
-
-@pytest.mark.parametrize("function", [type_i_error, type_i_interval])
-def test_an_error_of_no_rows_is_refused(function):
-    with pytest.raises(ValueError, match="no row of the controlled class"):
-        function([1, 1], [0, 1])
-
-
-@pytest.mark.parametrize("function", [type_ii_error, power, power_interval])
-def test_a_power_over_no_rows_is_refused(function):
-    with pytest.raises(ValueError, match="no row of the other class"):
-        function([0, 0], [0, 1])
-
-
-def test_lengths_must_agree():
-    with pytest.raises(ValueError, match="inconsistent"):
-        power([0, 1], [0, 1, 1])
-
-
 @pytest.mark.parametrize("controlled", [0, 1])
 def test_scorers_are_the_metrics_with_errors_negated(two_normals, controlled):
     X, y = two_normals(300, 2, shift=1.5)
@@ -112,11 +84,6 @@ def test_several_scorers_at_once(two_normals):
     )
     assert (found["test_type_i_error"] <= 0).all()
     assert (found["test_power"] > 0.3).all()
-
-
-def test_an_unknown_scorer_is_refused_with_the_choices():
-    with pytest.raises(ValueError, match="type_ii_error"):
-        error_scorer("accuracy")
 
 
 def test_scorers_weight_rows_that_lost_values_or_refuse_them(two_normals):
@@ -185,14 +152,28 @@ def test_weighted_intervals_hold_as_often_as_they_say():
     assert weighted_coverage(5000, 1) > 0.94
 
 
-@pytest.mark.parametrize("measure", [type_i_error, type_ii_error, power])
-def test_labels_without_the_controlled_class_are_refused(measure):
-    with pytest.raises(ValueError, match=r"controlled_class=0 .*'sick', 'well'"):
-        measure(["well", "sick"], ["well", "well"])
-
-
-@pytest.mark.parametrize("measure", [type_i_error, type_ii_error, power])
-@pytest.mark.parametrize("nothing", [None, np.nan])
-def test_rows_without_a_label_are_refused(measure, nothing):
-    with pytest.raises(ValueError, match=r"no label for 1 row\(s\), of which row 1"):
-        measure([0, nothing, 1], [0, 1, 1])
+@pytest.mark.parametrize(
+    ("functions", "arguments", "match"),
+    [
+        ([exact_interval], (-1, 5), "n_events"),
+        ([exact_interval], (6, 5), "n_events"),
+        ([exact_interval], (0, 0), "n_events"),
+        ([exact_interval], (3, 10, 1.5), "confidence"),
+        ([exact_interval], (3, 10, -0.1), "confidence"),
+        ([error_scorer], ("accuracy",), "type_ii_error"),
+        ([type_i_error, type_i_interval], ([1, 1], [0, 1]), "no row of the controlled"),
+        ([type_ii_error, power, power_interval], ([0, 0], [0, 1]), "no row of the oth"),
+        ([power], ([0, 1], [0, 1, 1]), "inconsistent"),
+        (MEASURES, (["well", "sick"], ["well"] * 2), r"class=0 .*'sick', 'well'"),
+        (
+            MEASURES,
+            ([0, None, 1], [0, 1, 1]),
+            r"no label for 1 row\(s\), of which row 1",
+        ),
+        (MEASURES, ([0, np.nan, 1], [0, 1, 1]), r"no label for 1 row\(s\)"),
+    ],
+)
+def test_what_can_not_be_measured_is_refused(functions, arguments, match):
+    for function in functions:
+        with pytest.raises(ValueError, match=match):
+            function(*arguments)

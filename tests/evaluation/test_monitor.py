@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from missratio import TypeIErrorMonitor
-from missratio.evaluation import MonitorDisplay
-from missratio.evaluation._monitor import BETS
+from missratio.evaluation.monitor import BETS
 
 STREAMS = st.lists(st.tuples(st.booleans(), st.floats(0, 50)), min_size=1, max_size=60)
 
@@ -259,13 +258,3 @@ def test_foreign_state_is_refused(change, match):
         TypeIErrorMonitor.from_dict({**state, **change})
     with pytest.raises(ValueError, match="not the state"):
         TypeIErrorMonitor.from_dict({"alpha": 0.1})
-
-
-def test_it_is_drawn():
-    pytest.importorskip("matplotlib").use("Agg")
-    rng = np.random.default_rng(0)
-    monitor = TypeIErrorMonitor(0.1).update(rng.random(500) < 0.25)
-    display = MonitorDisplay.from_monitor(monitor)
-    assert len(display.figure_.axes) == 2
-    with pytest.raises(ValueError, match="seen no row"):
-        MonitorDisplay(TypeIErrorMonitor(0.1))

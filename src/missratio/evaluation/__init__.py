@@ -1,7 +1,19 @@
 """How good a certified classifier is: errors, power, and the NP-ROC."""
 
-from missratio.evaluation._display import NPROCDisplay
-from missratio.evaluation._metrics import (
+from missratio.evaluation.curves import (
+    NPROC,
+    NPROCComparison,
+    compare_np_roc,
+    np_roc,
+)
+from missratio.evaluation.displays import (
+    MonitorDisplay,
+    NPROCDisplay,
+    RatioDisplay,
+    SensitivityDisplay,
+    TradeOffDisplay,
+)
+from missratio.evaluation.metrics import (
     ErrorScorer,
     Interval,
     beta_interval,
@@ -13,17 +25,7 @@ from missratio.evaluation._metrics import (
     type_i_interval,
     type_ii_error,
 )
-from missratio.evaluation._monitor import TypeIErrorMonitor, WatchedPoint
-from missratio.evaluation._monitor_display import MonitorDisplay
-from missratio.evaluation._np_roc import (
-    NPROC,
-    NPROCComparison,
-    compare_np_roc,
-    np_roc,
-)
-from missratio.evaluation._ratio_display import RatioDisplay
-from missratio.evaluation._sensitivity_display import SensitivityDisplay
-from missratio.evaluation._trade_off_display import TradeOffDisplay
+from missratio.evaluation.monitor import TypeIErrorMonitor, WatchedPoint
 
 __all__ = [
     "NPROC",

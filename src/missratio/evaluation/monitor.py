@@ -41,7 +41,7 @@ from scipy.special import expit, logit, logsumexp
 
 from missratio._base.typing import FloatArray
 from missratio.classifier import Certificate
-from missratio.evaluation._metrics import Interval
+from missratio.evaluation.metrics import Interval
 
 # Against a doubled error at alpha = 0.1 the best bet is c = 0.11; twenty-four bets lose
 # little to the best one anywhere between a barely raised and a total error.

@@ -11,7 +11,6 @@ from scipy.stats import beta
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from missratio._base.hints import listed
-from missratio._base.typing import FloatArray
 from missratio.classifier import NeymanPearsonClassifier
 
 
@@ -62,26 +61,6 @@ def beta_interval(events: float, rows: float, confidence: float) -> Interval:
     return Interval(float(low), float(high))
 
 
-class _Errors(NamedTuple):
-    """How many rows of one class are classified wrongly, and what share of the weight.
-
-    `size` is the number of rows that tell as much of the share without weights.
-    """
-
-    n_wrong: int
-    n_rows: int
-    share: float
-    size: float
-
-    def interval(self, confidence: float, *, wrong: bool) -> Interval:
-        """An interval for the share of wrong rows, or of right ones."""
-        if self.size == self.n_rows:
-            events = self.n_wrong if wrong else self.n_rows - self.n_wrong
-            return exact_interval(events, self.n_rows, confidence)
-        share = self.share if wrong else 1.0 - self.share
-        return beta_interval(share * self.size, self.size, confidence)
-
-
 def _errors(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -89,7 +68,11 @@ def _errors(
     sample_weight: ArrayLike | None,
     *,
     of_controlled: bool,
-) -> _Errors:
+) -> tuple[float, float, int]:
+    """The weighted share of one class's rows that are wrong, and how many rows tell it.
+
+    As many rows without weights would tell as much; then the number of rows there are.
+    """
     truth, predicted = column_or_1d(y_true), column_or_1d(y_pred)
     check_consistent_length(truth, predicted, sample_weight)
     _check_labels(truth, predicted, controlled_class)
@@ -111,8 +94,7 @@ def _errors(
     wrong = (predicted[rows] == controlled_class) != of_controlled
     weights = weights[rows]
     if (weights == weights[0]).all():
-        n_wrong = int(wrong.sum())
-        return _Errors(n_wrong, n_rows, n_wrong / n_rows, n_rows)
+        return int(wrong.sum()) / n_rows, n_rows, n_rows
     weights = weights / weights.sum()
     share = float(weights @ wrong)
     # Korn and Graubard's: as many rows as would have the share's variance.
@@ -120,7 +102,14 @@ def _errors(
     if 0.0 < share < 1.0:
         variance = float((weights**2) @ (wrong - share) ** 2)
         size = min(size, share * (1.0 - share) / variance)
-    return _Errors(int(wrong.sum()), n_rows, share, min(size, n_rows))
+    return share, min(size, n_rows), n_rows
+
+
+def _interval(share: float, size: float, n_rows: int, confidence: float) -> Interval:
+    """Of a share; exact where all rows count the same."""
+    if size == n_rows:
+        return exact_interval(round(share * n_rows), n_rows, confidence)
+    return beta_interval(share * size, size, confidence)
 
 
 def _check_labels(truth: Any, predicted: Any, controlled_class: Any) -> None:
@@ -172,9 +161,9 @@ def type_i_error(
     >>> type_i_error([0, 0, 0, 0, 1], [0, 1, 0, 0, 1])
     0.25
     """
-    return _errors(
-        y_true, y_pred, controlled_class, sample_weight, of_controlled=True
-    ).share
+    return _errors(y_true, y_pred, controlled_class, sample_weight, of_controlled=True)[
+        0
+    ]
 
 
 def type_ii_error(
@@ -186,21 +175,11 @@ def type_ii_error(
 ) -> float:
     """Share of the other class's rows that are classified as the controlled class.
 
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_rows,)
-    controlled_class : object, default=0
-    sample_weight : array-like of shape (n_rows,), optional
-        For rows that have lost values, to estimate the error on complete rows: the
-        weights that `NeymanPearsonClassifier.row_weights` returns.
-
-    Returns
-    -------
-    float
+    Parameters and result are those of `type_i_error`.
     """
     return _errors(
         y_true, y_pred, controlled_class, sample_weight, of_controlled=False
-    ).share
+    )[0]
 
 
 def power(
@@ -212,23 +191,10 @@ def power(
 ) -> float:
     """Share of the other class's rows that are recognised: one minus the type II error.
 
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_rows,)
-    controlled_class : object, default=0
-    sample_weight : array-like of shape (n_rows,), optional
-        For rows that have lost values, to estimate the error on complete rows: the
-        weights that `NeymanPearsonClassifier.row_weights` returns.
-
-    Returns
-    -------
-    float
+    Parameters and result are those of `type_i_error`.
     """
     return 1.0 - type_ii_error(
-        y_true,
-        y_pred,
-        controlled_class=controlled_class,
-        sample_weight=sample_weight,
+        y_true, y_pred, controlled_class=controlled_class, sample_weight=sample_weight
     )
 
 
@@ -243,23 +209,12 @@ def type_i_interval(
     """Confidence interval of the type I error, exact without weights.
 
     With weights it is Korn and Graubard's, for as many rows as tell as much, and holds
-    approximately.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_rows,)
-    controlled_class : object, default=0
-    confidence : float, default=0.95
-    sample_weight : array-like of shape (n_rows,), optional
-        As for `type_i_error`.
-
-    Returns
-    -------
-    Interval
+    approximately. The other parameters are those of `type_i_error`.
     """
-    return _errors(
+    share, size, n_rows = _errors(
         y_true, y_pred, controlled_class, sample_weight, of_controlled=True
-    ).interval(confidence, wrong=True)
+    )
+    return _interval(share, size, n_rows, confidence)
 
 
 def power_interval(
@@ -270,23 +225,11 @@ def power_interval(
     confidence: float = 0.95,
     sample_weight: ArrayLike | None = None,
 ) -> Interval:
-    """Confidence interval of the power, exact without weights.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_rows,)
-    controlled_class : object, default=0
-    confidence : float, default=0.95
-    sample_weight : array-like of shape (n_rows,), optional
-        As for `type_i_interval`.
-
-    Returns
-    -------
-    Interval
-    """
-    return _errors(
+    """Confidence interval of the power, of the kind that `type_i_interval` gives."""
+    share, size, n_rows = _errors(
         y_true, y_pred, controlled_class, sample_weight, of_controlled=False
-    ).interval(confidence, wrong=False)
+    )
+    return _interval(1.0 - share, size, n_rows, confidence)
 
 
 def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
@@ -341,7 +284,9 @@ class ErrorScorer:
 
     def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
         """The score: rows that lost values are weighted, or refused."""
-        weights = row_weights_of(estimator, X, y)
+        weights = None
+        if isinstance(estimator, NeymanPearsonClassifier):
+            weights = estimator.row_weights(X, y)
         value = KINDS[self.kind](
             y,
             estimator.predict(X),
@@ -349,11 +294,3 @@ class ErrorScorer:
             sample_weight=weights,
         )
         return value if self.kind == "power" else -value
-
-
-def row_weights_of(estimator: Any, X: Any, y: ArrayLike) -> FloatArray | None:
-    """What rows stand for where a classifier is for complete ones; None if alike."""
-    if isinstance(estimator, NeymanPearsonClassifier):
-        weights: FloatArray | None = estimator.row_weights(X, y)
-        return weights
-    return None

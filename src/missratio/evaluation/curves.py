@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.classifier import sorted_scores
-from missratio.evaluation._metrics import exact_interval
+from missratio.evaluation.metrics import exact_interval
 from missratio.threshold import CalibrationSample, Rule, check_levels, make_rule
 from missratio.weights import effective_sample_size
 

@@ -161,7 +161,7 @@ def test_too_few_rows_say_how_many_are_needed_by_default(two_normals):
 def test_too_few_rows_say_how_many_are_needed_without_a_bound():
     unbounded = FunctionMissingness(lambda X: 0.8 * (X[:, 0] > 0))
     with pytest.raises(ValueError, match="No threshold certifies") as error:
-        few(50, {0: unbounded})
+        few(15, {0: unbounded})
     assert "or more" in str(error.value)
 
 

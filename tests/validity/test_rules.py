@@ -327,11 +327,12 @@ ESTIMATORS = {
 @pytest.mark.filterwarnings("ignore")
 def test_auto_is_close_to_the_best_rule_for_any_learner(name):
     estimator, seeds = ESTIMATORS[name]
-    gaps, refused = [], {"auto": 0, "thinning": 0, "counting": 0, "tuned-betting": 0}
+    rules = ("auto", "thinning", "counting", "tuned-betting")
+    gaps, more_refused = [], 0
     for shape in SHAPES.values():
         phi = mr.FunctionMissingness(lambda X, shape=shape: shape(X[:, 0]), maximum=0.8)
         for n in (100, 300):
-            powers = {rule: [] for rule in refused}
+            powers = {rule: [] for rule in rules}
             for seed in range(seeds):
                 rng = np.random.default_rng([12, seed])
                 X0 = mr.corrupt(rng.normal(size=(2 * n, 3)), phi, rng)
@@ -343,8 +344,10 @@ def test_auto_is_close_to_the_best_rule_for_any_learner(name):
                         on_infeasible="reject_all", random_state=seed,
                     ).fit(X, y)  # fmt: skip
                     found.append((model.predict(Z1) == 1).mean())
-                    refused[rule] += not model.certificate_.certified
-            means = {rule: np.mean(found) for rule, found in powers.items()}
-            gaps.append(max(means.values()) - means["auto"])
+            # A certificate that detects nothing, or none.
+            nothing = {rule: powers[rule].count(0.0) for rule in rules}
+            best = max(rules[1:], key=lambda rule: np.mean(powers[rule]))
+            gaps.append(np.mean(powers[best]) - np.mean(powers["auto"]))
+            more_refused += nothing["auto"] - nothing[best]
     assert np.mean(gaps) < 0.02
-    assert refused["auto"] <= min(refused.values()) + 1
+    assert more_refused <= seeds / 2

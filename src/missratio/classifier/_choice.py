@@ -25,9 +25,12 @@ COARSE = 4
 TIE = 1e-6
 # Rules that can tell what they should certify, so that caps can be judged by it.
 JUDGED = ("auto", "thinning", "counting", "tuned-betting")
+# Of these, the ones whose forecast needs no training rows.
+DRAWING = ("thinning", "counting")
 # The share of calibration rows that choose a cap where no others can, how much smaller
 # the root of the error has to be without one for that, and what a cap has to promise.
 PILOT = 0.2
+FEWEST_PILOTS = 10
 WORTHWHILE = 0.7
 CLEARLY = 0.05
 
@@ -94,7 +97,9 @@ def cap_may_pay(
 
     By φ, the number of rows and the levels alone: no row is looked at.
     """
-    if model is None or promise.rule not in ("auto", "thinning", "counting"):
+    if model is None or promise.rule not in ("auto", *DRAWING):
+        return False
+    if round(PILOT * n_rows) < FEWEST_PILOTS:
         return False
     part = promise.missingness_part(model)
     trust, left = Trust(model, part or None, promise.odds_factor), promise.delta - part
@@ -223,8 +228,9 @@ def _promised_power(
     """The power that training rows promise.
 
     At the error that so many calibration rows should certify, no certificate being no
-    power. Where the rule can't tell, at the threshold that the training rows themselves
-    certify; on average with that where every φ that a model leaves possible has a say.
+    power: for rules that draw, this is exact. For others it is averaged with the power
+    at the threshold that the training rows themselves certify, as it is where every φ
+    that a model leaves possible has a say.
     """
     plain = replace(training, coin=1.0)
     likely = calibrate(promise, trust, how, plain, plain, delta, COARSE)
@@ -237,9 +243,10 @@ def _promised_power(
         possible = root > 0.0 and sample.n_scored
         expected = sample.threshold(sample.tail_of(root**2)) if possible else np.inf
         powers.append(float(np.mean(scores > expected)))
-    if root is None or is_searched(trust):
-        found = likely.select([promise.alpha])[0].threshold
-        powers.append(-1.0 if found is None else float(np.mean(scores > found)))
+    found = likely.select([promise.alpha])[0]
+    if root is None or is_searched(trust) or found.rule not in DRAWING:
+        own = found.threshold
+        powers.append(-1.0 if own is None else float(np.mean(scores > own)))
     # Of caps that promise the same power, the one that certifies the larger error.
     return float(np.mean(powers)) + TIE * (root or 0.0)
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils import check_array
 
-from missratio._base.typing import FloatArray
+from missratio._base.reading import FLOATS, only_numbers, read_labels
 from missratio.exceptions import UnreadableFileError
 from missratio.rows.labelled import LabelledBlock, LabelledSource
 
@@ -293,56 +293,25 @@ def _as_block(names: list[str], number: int, rows: Any, labels: Any) -> Labelled
     found = [str(name) for name in getattr(rows, "columns", names)]
     if found != names:
         raise ValueError(f"The columns of {where} are {found}, not {names}.")
-    table, marks = _as_floats(rows, where), _as_labels(labels, where)
+    try:
+        with only_numbers(rows):
+            table = check_array(
+                rows,
+                dtype=FLOATS,
+                order="C",
+                ensure_all_finite=False,
+                ensure_min_samples=0,
+            )
+        marks = read_labels(labels)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"In {where}: {error}") from error
+    marks = marks.astype(str) if marks.dtype.kind == "O" else marks
     if table.shape != (len(marks), len(names)):
         raise ValueError(
             f"X and y differ in {where}: {table.shape} and {marks.shape}. Cut both "
             "into the same rows."
         )
     return LabelledBlock(table, marks, 0, where)
-
-
-def _as_floats(rows: Any, where: str) -> FloatArray:
-    """A partition's numbers, read as a table in memory is."""
-    try:
-        dtypes = list(getattr(rows, "dtypes", [getattr(rows, "dtype", None)]))
-        if any(getattr(dtype, "kind", "") in ("m", "M", "c") for dtype in dtypes):
-            raise TypeError("there are dates, times or complex numbers")
-        return np.asarray(
-            check_array(
-                rows,
-                dtype=[np.float64, np.float32],
-                order="C",
-                ensure_all_finite=False,
-                ensure_min_samples=0,
-            )
-        )
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{where} holds values that aren't numbers: {error}. Leave such columns "
-            "out, or encode them."
-        ) from error
-
-
-def _as_labels(labels: Any, where: str) -> Any:
-    """A partition's labels: numbers, or text."""
-    marks = np.asarray(labels)
-    if marks.ndim != 1:
-        raise ValueError(
-            f"y must have one dimension; got shape {marks.shape} in {where}. Name the "
-            "column of labels."
-        )
-    if marks.dtype.kind == "f" and np.isnan(marks).any():
-        raise ValueError(f"{where} lacks a label. Every row needs one.")
-    if marks.dtype.kind != "O":
-        return marks
-    kinds = sorted({type(mark).__name__ for mark in marks})
-    if kinds not in ([], ["str"]):
-        raise ValueError(
-            f"The labels in {where} are objects of type {' and '.join(kinds)}. Every "
-            "row needs a label, and all need one type: text, or a type of numbers."
-        )
-    return marks.astype(str)
 
 
 def _counts(parts: list[tuple[int, LabelledBlock]]) -> list[tuple[int, int]]:

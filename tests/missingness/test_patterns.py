@@ -46,15 +46,6 @@ def test_dataframes_have_names(frame):
     assert shown["share"].sum() == pytest.approx(1.0)
 
 
-def test_what_is_kept_grows_with_patterns_not_rows():
-    few, many = (
-        mr.missingness_patterns(lossy(500)),
-        mr.missingness_patterns(lossy(5000)),
-    )
-    assert many.sums.shape[1:] == few.sums.shape[1:]
-    assert len(many.counts) <= 2**4
-
-
 def test_littles_statistic_is_that_of_complete_patterns():
     # With two monotone patterns, by hand: the mean of the column both have.
     rng = np.random.default_rng(0)

@@ -18,6 +18,7 @@ from sklearn.utils import Bunch
 from missratio._base.hints import listed
 from missratio.datasets.laws import GaussianMixture, Simulation
 from missratio.missingness import StepMissingness, corrupt
+from missratio.missingness.contract import RandomState
 
 # The names of this module that users see; `missratio.datasets` has the makers.
 __all__ = ["diff_variance", "misspecification", "msd_5dim", "naive_bayes", "np_mixture"]
@@ -25,7 +26,6 @@ __all__ = ["diff_variance", "misspecification", "msd_5dim", "naive_bayes", "np_m
 Variant = Literal["published", "text"]
 VARIANTS: tuple[Variant, ...] = ("published", "text")
 Size = int | Sequence[int]
-RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
 def msd_5dim(variant: Variant = "published") -> Simulation:

@@ -13,7 +13,7 @@ from missratio._base.blocks import any_by_row
 from missratio._base.reading import joined
 from missratio._base.typing import FloatArray
 from missratio.learning._evidence import Evidence, Fits, fit_evidence
-from missratio.missingness.base import check_no_partial_row
+from missratio.missingness.contract import check_no_partial_row
 
 Fitted = dict[int, tuple[FloatArray, Evidence]]
 """Parameters by place, intercepts not yet corrected, and what they were fitted to."""

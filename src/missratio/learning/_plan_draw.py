@@ -12,7 +12,7 @@ from missratio._base.blocks import any_by_row
 from missratio._base.typing import BoolArray, IntArray
 from missratio._files.numbers import canonical
 from missratio.learning._plan_cells import MissingCells, stream
-from missratio.missingness.corruption import RandomState
+from missratio.missingness.contract import RandomState
 
 
 @dataclass(frozen=True)

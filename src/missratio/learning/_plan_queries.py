@@ -35,7 +35,7 @@ from missratio.learning._plan_power import (
     PlanningTask,
     plan_power,
 )
-from missratio.missingness.corruption import RandomState
+from missratio.missingness.contract import RandomState
 
 GOALS = ("certificate", "ratio", "both")
 

@@ -10,25 +10,26 @@ from missratio.missingness._check import (
     refuse_contradiction,
     warn_of_contradiction,
 )
-from missratio.missingness._inclusion import (
+from missratio.missingness.contract import Missingness, corrupt, once
+from missratio.missingness.logistic import LogisticMissingness, NamedMissingness
+from missratio.missingness.look_ups import (
     RowInclusion,
     drawn_together,
+    looked_up_terms,
     row_probability,
 )
-from missratio.missingness._looked_up_terms import looked_up_terms
-from missratio.missingness.base import Missingness, once
-from missratio.missingness.blocks import Block, BlockMissingness
-from missratio.missingness.by_name import NamedMissingness
-from missratio.missingness.corruption import corrupt
-from missratio.missingness.function import FunctionMissingness
-from missratio.missingness.logistic import LogisticMissingness
+from missratio.missingness.models import (
+    Block,
+    BlockMissingness,
+    FunctionMissingness,
+    StepMissingness,
+)
 from missratio.missingness.patterns import (
     LittleTest,
     MissingnessPatterns,
     MissingnessPatternsDisplay,
     missingness_patterns,
 )
-from missratio.missingness.step import StepMissingness
 
 __all__ = [
     "DOUBT",

@@ -15,7 +15,7 @@ from missratio._base.reading import as_numeric_array, column_name, column_names
 from missratio._base.typing import FloatArray
 from missratio.exceptions import Explained, Message, Remedy
 from missratio.missingness._evidence import WeightEvidence, log_evidence
-from missratio.missingness.base import Missingness, once
+from missratio.missingness.contract import Missingness, once
 
 LEVEL = 1e-3
 """How often, at most, a table that φ does describe is said to contradict it."""

@@ -1,5 +1,7 @@
 """Values that are missing with a probability logistic in the value itself."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -8,9 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
+from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import as_numeric_array, float_blocks, row_blocks
 from missratio._base.typing import FloatArray
-from missratio.missingness.base import Missingness, common_width, read_only_parameter
+from missratio.missingness.contract import (
+    Missingness,
+    common_width,
+    read_only_parameter,
+)
 
 _RELATIVE_TOLERANCE = 1e-11
 _ACCEPTED = 1e-10
@@ -102,7 +109,17 @@ class LogisticMissingness(Missingness):
             With `coef` as given and one intercept, or one per feature.
         """
         slope = _checked_coef(coef, rowwise)
-        target = _checked_proportion(proportion, rowwise)
+        target = read_only_parameter(proportion, "proportion")
+        if not ((target >= 0) & (target < 1)).all():
+            raise ValueError(
+                f"proportion must lie in [0, 1): got {target.tolist()}. What is always "
+                "missing can't be weighted back."
+            )
+        if rowwise and target.ndim:
+            raise ValueError(
+                f"A rowwise model has one proportion: got shape {target.shape}. Set "
+                "rowwise=False for one per feature."
+            )
         table = as_numeric_array(X)
         width = common_width(coef=slope, proportion=target)
         if width not in (None, table.shape[1]):
@@ -146,8 +163,6 @@ class LogisticMissingness(Missingness):
         array([[0.  , 0.27],
                [0.  , 0.73]])
         """
-        from missratio.missingness.by_name import NamedMissingness
-
         model = NamedMissingness(columns)
         return model if names is None else model.bound(names)
 
@@ -206,21 +221,6 @@ def _checked_coef(coef: ArrayLike, rowwise: bool) -> FloatArray:
     return checked.reshape(-1) if rowwise else checked
 
 
-def _checked_proportion(proportion: ArrayLike, rowwise: bool) -> FloatArray:
-    checked = read_only_parameter(proportion, "proportion")
-    if not ((checked >= 0) & (checked < 1)).all():
-        raise ValueError(
-            f"proportion must lie in [0, 1): got {checked.tolist()}. What is always "
-            "missing can't be weighted back."
-        )
-    if rowwise and checked.ndim:
-        raise ValueError(
-            f"A rowwise model has one proportion: got shape {checked.shape}. Set "
-            "rowwise=False for one per feature."
-        )
-    return checked
-
-
 def _linear_predictor(
     table: NDArray[Any], coef: FloatArray, rowwise: bool, source: Any
 ) -> FloatArray:
@@ -262,7 +262,14 @@ def _solve_intercepts(predictor: FloatArray, target: FloatArray) -> FloatArray:
     if not two.all():
         rest = predictor[:, ~two] if two.any() else predictor
         intercept[~two], mean[~two] = _balanced(rest, count[~two], target[~two])
-    _check_reached(mean, target)
+    missed = ~(np.abs(mean - target) <= _ACCEPTED)
+    if missed.any():
+        column = int(np.argmax(missed))
+        raise ValueError(
+            f"No intercept gives the proportion {target[column]} to {_ACCEPTED}: got "
+            f"{mean[column]} for feature {column}, where coef·x is too large for "
+            "floating point. Rescale coef to the scale of X."
+        )
     return intercept
 
 
@@ -274,13 +281,6 @@ def _balanced(
     Newton on the log-odds of the mean, which is nearly linear in the intercept, kept
     within a bracket: where a step leaves it or doesn't halve the last one, the bracket
     is halved.
-
-    Parameters
-    ----------
-    predictor : ndarray of shape (n, d)
-    count : ndarray of shape (d,), or of shape (n, d)
-        How many values of a column are observed; or how often each one is.
-    target : ndarray of shape (d,)
     """
     # 1. The solution lies between those for all rows at the largest value of coef·x
     #    and all at the smallest.
@@ -309,17 +309,6 @@ def _balanced(
     return intercept, mean
 
 
-def _check_reached(mean: FloatArray, target: FloatArray) -> None:
-    missed = ~(np.abs(mean - target) <= _ACCEPTED)
-    if missed.any():
-        column = int(np.argmax(missed))
-        raise ValueError(
-            f"No intercept gives the proportion {target[column]} to {_ACCEPTED}: got "
-            f"{mean[column]} for feature {column}, where coef·x is too large for "
-            "floating point. Rescale coef to the scale of X."
-        )
-
-
 def _mean_and_slope(
     predictor: FloatArray, intercept: FloatArray, count: NDArray[np.intp]
 ) -> tuple[FloatArray, FloatArray]:
@@ -340,3 +329,76 @@ def _mean_and_slope(
         spread += np.einsum("ij,ij->j", probability, kept)
     number = count.sum(axis=0) if count.ndim == 2 else count
     return total / number, spread / number
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NamedMissingness(Missingness):
+    """φ(z) = expit(intercept + coef z) in named columns, and nothing missing in others.
+
+    `LogisticMissingness.from_columns` makes it. It takes its place among the columns of
+    the dataframe that it meets, whatever their order.
+
+    Parameters
+    ----------
+    columns : mapping from str to (intercept, coef)
+    """
+
+    columns: Mapping[str, tuple[float, float]]
+    rowwise: ClassVar[bool] = False
+    maximum: ClassVar[float | None] = None
+
+    def __post_init__(self) -> None:
+        checked = {}
+        for name, given in self.columns.items():
+            if not isinstance(name, str):
+                raise TypeError(f"Columns are named by texts: got {name!r}.")
+            pair = np.asarray(given, dtype=np.float64)
+            if pair.shape != (2,):
+                raise ValueError(
+                    f"Column {name!r} needs (intercept, coef), two numbers: got "
+                    f"{given!r}."
+                )
+            # Refuses what no column could have.
+            LogisticMissingness(*pair)
+            checked[name] = (float(pair[0]), float(pair[1]))
+        if not checked:
+            raise ValueError("No column is named: give one or more.")
+        object.__setattr__(self, "columns", checked)
+
+    def bound(self, names: Sequence[str] | None) -> LogisticMissingness:
+        """The model for a table that has these columns.
+
+        Parameters
+        ----------
+        names : sequence of str, or None
+            None where the table doesn't name its columns.
+
+        Returns
+        -------
+        LogisticMissingness
+        """
+        if names is None:
+            raise ValueError(
+                f"The missingness model is for the columns {listed(self.columns)}, and "
+                "X doesn't name its columns. Give a dataframe, or say which columns an "
+                "array has: LogisticMissingness.from_columns(..., names=[...])."
+            )
+        places = {str(name): place for place, name in enumerate(names)}
+        absent = [name for name in self.columns if name not in places]
+        if absent:
+            hint = did_you_mean(absent[0], places) if len(absent) == 1 else ""
+            raise ValueError(
+                f"The missingness model is for columns that X doesn't have: "
+                f"{listed(absent)}.{hint} It has {listed(list(places)[:12])}."
+            )
+        intercept, coef = np.full(len(places), -np.inf), np.zeros(len(places))
+        for name, (start, slope) in self.columns.items():
+            intercept[places[name]], coef[places[name]] = start, slope
+        return LogisticMissingness(intercept, coef)
+
+    def check_width(self, n_columns: int) -> None:
+        """Refuse a table without names."""
+        self.bound(None)
+
+    def _evaluate(self, X: FloatArray) -> ArrayLike:
+        return self.bound(None)._evaluate(X)

@@ -14,10 +14,9 @@ from missratio._base.reading import as_numeric_array, float_blocks, names_or_num
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Little's test takes the most frequent patterns, up to so many.
+# Little's test takes this many of the most frequent patterns at most.
 MOST_PATTERNS = 1000
 MAX_STEPS = 200
 TOLERANCE = 1e-5
@@ -133,7 +132,22 @@ class MissingnessPatterns:
     @cached_property
     def mcar_test(self) -> LittleTest:
         """Little's test, of the most frequent patterns."""
-        return _little(self)
+        kept = len(self.products)
+        varies = np.einsum("pii->i", self.products) > 0.0
+        seen = (~self.missing[:kept] & varies).astype(np.float64)
+        counts = self.counts[:kept].astype(np.float64)
+        rows = int(counts[seen.any(axis=1)].sum())
+        mean, covariance = _normal_law(self, seen, counts)
+        statistic = 0.0
+        for known, count, total in zip(seen > 0.0, counts, self.sums, strict=False):
+            if known.any():
+                off = total[known] / count - mean[known]
+                solved = np.linalg.solve(covariance[np.ix_(known, known)], off)
+                statistic += count * float(off @ solved)
+        degrees = int(seen.sum() - (seen.sum(axis=0) > 0.0).sum())
+        p_value = float(chi2.sf(statistic, degrees)) if degrees else 1.0
+        effect = float(np.sqrt(max(statistic - degrees, 0.0) / max(rows, 1)))
+        return LittleTest(float(statistic), degrees, p_value, effect, rows)
 
 
 def missingness_patterns(X: Any) -> MissingnessPatterns:
@@ -209,25 +223,6 @@ def _scale(table: Any) -> tuple[FloatArray, FloatArray]:
         squares += np.nansum((block - centre) ** 2, axis=0)
     scale = np.sqrt(squares / np.maximum(count, 1.0))
     return centre, np.where(scale > 0.0, scale, 1.0)
-
-
-def _little(patterns: MissingnessPatterns) -> LittleTest:
-    kept = len(patterns.products)
-    varies = np.einsum("pii->i", patterns.products) > 0.0
-    seen = (~patterns.missing[:kept] & varies).astype(np.float64)
-    counts = patterns.counts[:kept].astype(np.float64)
-    rows = int(counts[seen.any(axis=1)].sum())
-    mean, covariance = _normal_law(patterns, seen, counts)
-    statistic = 0.0
-    for own, count, total in zip(seen > 0.0, counts, patterns.sums, strict=False):
-        if own.any():
-            off = total[own] / count - mean[own]
-            solved = np.linalg.solve(covariance[np.ix_(own, own)], off)
-            statistic += count * float(off @ solved)
-    degrees = int(seen.sum() - (seen.sum(axis=0) > 0.0).sum())
-    p_value = float(chi2.sf(statistic, degrees)) if degrees else 1.0
-    effect = float(np.sqrt(max(statistic - degrees, 0.0) / max(rows, 1)))
-    return LittleTest(float(statistic), degrees, p_value, effect, rows)
 
 
 def _normal_law(
@@ -309,6 +304,7 @@ class MissingnessPatternsDisplay:
             With `figure_` and `axes_`.
         """
         import matplotlib.pyplot as plt
+        from matplotlib.colors import ListedColormap
 
         shown = min(self.most, len(self.patterns.counts))
         width = len(self.patterns.feature_names)
@@ -326,37 +322,27 @@ class MissingnessPatternsDisplay:
             layout="constrained",
         )
         axes[0, 1].remove()
-        self._draw_columns(axes[0, 0])
-        self._draw_patterns(axes[1, 0], shown)
-        self._draw_shares(axes[1, 1], shown)
-        self.figure_: Figure = figure
-        self.axes_ = np.array([axes[0, 0], axes[1, 0], axes[1, 1]], dtype=object)
-        return self
-
-    def _draw_columns(self, ax: Axes) -> None:
-        share = self.patterns.missing_share
-        ax.bar(np.arange(len(share)) + 0.5, share, color="C3", width=0.8)
-        ax.set(ylim=(0.0, 1.0), ylabel="missing")
-        ax.spines[["top", "right"]].set_visible(False)
-
-    def _draw_patterns(self, ax: Axes, shown: int) -> None:
-        from matplotlib.colors import ListedColormap
-
-        image = self.patterns.missing[:shown]
+        above, image, beside = axes[0, 0], axes[1, 0], axes[1, 1]
+        places = np.arange(width) + 0.5
+        above.bar(places, self.patterns.missing_share, color="C3", width=0.8)
+        above.set(ylim=(0.0, 1.0), ylabel="missing")
         colours = ListedColormap(["0.9", "C3"])
-        ax.pcolormesh(image, cmap=colours, vmin=0, vmax=1, edgecolors="w", linewidth=1)
+        lost = self.patterns.missing[:shown]
+        image.pcolormesh(
+            lost, cmap=colours, vmin=0, vmax=1, edgecolors="w", linewidth=1
+        )
         names = self.patterns.feature_names
-        ax.set_xticks(np.arange(len(names)) + 0.5, names, rotation=90)
-        for ticks in ax.get_xticklabels():
-            ticks.set_fontsize("small")
-        ax.set_yticks([])
-        ax.set_ylim(shown, 0)
+        image.set_xticks(places, names, rotation=90, fontsize="small")
+        image.set_yticks([])
+        image.set_ylim(shown, 0)
         rest = len(self.patterns.counts) - shown
         more = f", {rest:,} more not shown" if rest else ""
-        ax.set_ylabel(f"{shown} patterns{more}")
-
-    def _draw_shares(self, ax: Axes, shown: int) -> None:
+        image.set_ylabel(f"{shown} patterns{more}")
         shares = self.patterns.shares[:shown]
-        ax.barh(np.arange(shown) + 0.5, shares, color="0.5", height=0.8)
-        ax.set_xlabel("share of rows")
-        ax.spines[["top", "right"]].set_visible(False)
+        beside.barh(np.arange(shown) + 0.5, shares, color="0.5", height=0.8)
+        beside.set_xlabel("share of rows")
+        for ax in (above, beside):
+            ax.spines[["top", "right"]].set_visible(False)
+        self.figure_: Figure = figure
+        self.axes_ = np.array([above, image, beside], dtype=object)
+        return self

@@ -41,7 +41,7 @@ Certified = (
     | MulticlassNeymanPearsonClassifier
     | GroupedNeymanPearsonClassifier
 )
-_FUNCTION = "missratio.missingness.function.FunctionMissingness"
+_FUNCTION = "missratio.missingness.models.FunctionMissingness"
 
 
 def save_model(

@@ -1,13 +1,16 @@
-"""The contract of a missingness model, and the checks that all of them share."""
+"""The contract of a missingness model, and how a table loses values by one."""
+
+from __future__ import annotations
 
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 
 from missratio._base.blocks import any_by_row, rows_with_nan
 from missratio._base.reading import (
@@ -15,6 +18,8 @@ from missratio._base.reading import (
     column_name,
     column_names,
     float_blocks,
+    row_blocks,
+    with_values,
 )
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 
@@ -96,7 +101,7 @@ class Missingness(ABC):
         known = 1.0 if self.maximum is None else self.maximum
         return np.full(1 if self.rowwise else n_columns, known)
 
-    def bound(self, names: Sequence[str] | None) -> "Missingness":
+    def bound(self, names: Sequence[str] | None) -> Missingness:
         """The model for a table with these columns: itself, unless it goes by names.
 
         Parameters
@@ -249,7 +254,9 @@ class Missingness(ABC):
             out = probability[rows]
             if self.rowwise:
                 observed = ~rows_with_nan(block)
-                self._fill_rows(out, block, observed)
+                if observed.any():
+                    whole = block if observed.all() else block[observed]
+                    out[observed] = self._evaluate_in_shape(whole, whole.shape[:1])
             else:
                 observed = ~np.isnan(block)
                 known = self._evaluate_in_shape(block, block.shape)
@@ -257,24 +264,14 @@ class Missingness(ABC):
             self._check_range(out, observed, may_be_one, rows.start, X)
         return probability
 
-    def _fill_rows(
-        self, out: FloatArray, block: FloatArray, complete: BoolArray
-    ) -> None:
-        if not complete.any():
-            return
-        rows = block if complete.all() else block[complete]
-        out[complete] = self._evaluate_in_shape(rows, (len(rows),))
-
     def _evaluate_in_shape(self, X: FloatArray, shape: tuple[int, ...]) -> FloatArray:
         result = np.asarray(self._evaluate(X), dtype=np.float64)
         if result.shape != shape:
-            kind, other = (
-                ("rowwise", "False") if self.rowwise else ("per-feature", "True")
-            )
+            kind = "rowwise" if self.rowwise else "per-feature"
             raise ValueError(
                 f"A {kind} model must return shape {shape} for X of shape {X.shape}: "
                 f"{type(self).__name__} gives {result.shape}. Correct the shape, or "
-                f"set rowwise={other} if that is what was meant."
+                f"set rowwise={not self.rowwise} if that is what was meant."
             )
         return result
 
@@ -286,26 +283,31 @@ class Missingness(ABC):
         first_row: int,
         source: Any,
     ) -> None:
+        def first(where: BoolArray) -> tuple[str, float]:
+            row, *column = np.argwhere(where)[0].tolist()
+            at = "".join(f", column {column_name(source, j)}" for j in column)
+            value = float(probability[(row, *column)])
+            name = type(self).__name__
+            return f"{name} gives {value} at row {first_row + row}{at}", value
+
         below = probability <= 1 if may_be_one else probability < 1
         outside = known & ~((probability >= 0) & below)
         if outside.any():
-            at, value = _first(outside, probability, first_row, source)
-            remedy = _NAN_REMEDY if np.isnan(value) else self._remedy
+            given, value = first(outside)
             raise ValueError(
-                f"The missing probability must lie in [0, 1): {type(self).__name__} "
-                f"gives {value} at {at}. {remedy}"
+                f"The missing probability must lie in [0, 1): {given}. "
+                f"{_NAN_REMEDY if np.isnan(value) else self._remedy}"
             )
         if self.maximum is None:
             return
         largest = self.column_maxima(probability.shape[-1])
         excess = known & (probability > largest * (1 + _MAXIMUM_TOLERANCE))
         if excess.any():
-            at, value = _first(excess, probability, first_row, source)
             column = int(np.argwhere(excess)[0][-1]) if len(largest) > 1 else 0
             raise ValueError(
                 f"The declared maximum {largest[column]} of the missing probability is "
-                f"exceeded: {type(self).__name__} gives {value} at {at}. Declare a "
-                "larger maximum, or None if it is not known."
+                f"exceeded: {first(excess)[0]}. Declare a larger maximum, or None if "
+                "it is not known."
             )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -325,13 +327,7 @@ class Missingness(ABC):
 
 
 def once(groups: IntArray) -> IntArray:
-    """The first column of each group: what goes missing together counts once.
-
-    Parameters
-    ----------
-    groups : ndarray of int of shape (n_columns,)
-        Columns with equal numbers go missing together.
-    """
+    """The first column of each group: what goes missing together counts once."""
     return np.sort(np.unique(groups, return_index=True)[1])
 
 
@@ -339,16 +335,6 @@ def check_delta(delta: float) -> None:
     """Refuse a level that is no probability strictly between 0 and 1."""
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta must lie strictly between 0 and 1: got {delta}.")
-
-
-def _first(
-    where: BoolArray, values: FloatArray, first_row: int, source: Any
-) -> tuple[str, float]:
-    index = tuple(int(i) for i in np.argwhere(where)[0])
-    at = f"row {first_row + index[0]}"
-    if len(index) > 1:
-        at += f", column {column_name(source, index[1])}"
-    return at, float(values[index])
 
 
 def _short(value: Any) -> str:
@@ -403,3 +389,67 @@ def common_width(**parameters: FloatArray) -> int | None:
             "entries."
         )
     return next(iter(widths.values()), None)
+
+
+Table = TypeVar("Table")
+RandomState = int | np.random.RandomState | np.random.Generator | None
+
+
+def corrupt(
+    X: Table, missingness: Missingness, random_state: RandomState = None
+) -> Table:
+    """Return a copy of X in which values are missing with the probability of the model.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n, d)
+        A table of numbers. What is NaN already stays so; a rowwise model needs rows
+        that are either complete or missing as a whole.
+    missingness : Missingness
+        Loses whole rows, or single entries independently given the row.
+    random_state : int, RandomState, Generator or None, default=None
+        Decides which values are lost; an int gives the same table every time.
+
+    Returns
+    -------
+    ndarray or dataframe of shape (n, d)
+        Floating, NaN where missing. A pandas or polars dataframe gives one of the same
+        kind, with its columns and index; anything else an array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.missingness import StepMissingness, corrupt
+    >>> X = np.arange(4.0).reshape(4, 1)
+    >>> corrupt(X, StepMissingness(1, 1, 0.9), random_state=0).ravel()
+    array([ 0.,  1., nan, nan])
+    """
+    if not isinstance(missingness, Missingness):
+        raise TypeError(
+            f"missingness must be one class's model, such as StepMissingness: got "
+            f"{type(missingness).__name__}."
+        )
+    table = as_numeric_array(X)
+    lossy = np.array(table, dtype=table.dtype if table.dtype.kind == "f" else float)
+    rng: Any = random_state
+    if not isinstance(rng, np.random.Generator):
+        rng = check_random_state(rng)
+    blocks = list(row_blocks((lossy.shape[0], lossy.shape[1])))
+    if missingness.rowwise:
+        for rows in blocks:
+            check_no_partial_row(lossy[rows], rows.start)
+    probability = missingness.missing_probability(X)
+    for rows in blocks:
+        # The draws don't depend on the blocks. A comparison with NaN, where φ is not
+        # known, is False: what is missing stays so.
+        draws = rng.random(probability[rows].shape)
+        if missingness.groups is not None:
+            draws = draws[:, missingness.groups]
+        # By number: a mask of which half is true takes longer.
+        lost = np.flatnonzero(draws < probability[rows])
+        if missingness.rowwise:
+            lossy[rows][lost] = np.nan
+        else:
+            np.put(lossy[rows], lost, np.nan)
+    result: Table = with_values(X, lossy)
+    return result

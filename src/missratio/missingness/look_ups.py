@@ -1,0 +1,279 @@
+"""Rows and values that are known by design: drawn at random and looked up.
+
+`looked_up_terms` estimates means over a class with help from other columns. Of the M
+missing values of a column m were drawn and looked up. Their mean is unbiased
+for that of all M, whatever φ is. So is the difference estimator
+
+    mean over all M of c·p  +  mean over the m of (f − c·p),
+
+for any prediction p of the feature f from the other columns and any number c that the
+draw had no part in: the prediction may be as wrong as it likes. It is less noisy where
+f − c·p varies less than f does. The prediction is a ridge regression on the rows where
+the column is observed, and c the regression slope of f on p among the looked-up rows of
+the other folds, so that it has no part in a row's own draw. c is shrunk, and is zero
+where the folds don't agree that it helps.
+
+The estimate is given as one term for each row, whose mean it is: f where f was
+observed; c·p + ē where it is missing, ē being the mean of e = f − c·p over the rows
+that were looked up; and (M/m)·(e − ē) more where it was looked up. The terms' spread is
+then that of the estimate, by rows and draw together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from missratio._base.blocks import any_by_row
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+
+# Shares of the same draw may differ by this much.
+ROUNDING = 1e-9
+FOLDS = 5
+# With fewer looked-up rows a slope costs more than it can bring.
+FEWEST = 10
+
+
+@dataclass(frozen=True)
+class RowInclusion:
+    """How likely rows were to be in a table as a whole."""
+
+    # 1 for a complete row, 0 for one that has a value missing still and was not drawn,
+    # between them for one that was drawn.
+    probability: FloatArray
+    # Within each, incomplete rows were equally likely to be drawn. None: all were.
+    strata: IntArray | None
+    # Whether a row is complete now. One that was drawn and isn't was not found.
+    found: BoolArray
+    # Which entries were missing before any was looked up, where that is known.
+    lost: BoolArray | None = None
+    # Whether the strata were made by predicted scores, the low ones second.
+    predicted: bool = False
+    # The shares of other rows of the class: of incomplete ones, and of those of these
+    # that were drawn.
+    expected: tuple[float, float] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        inclusion: ArrayLike,
+        complete: BoolArray,
+        width: int,
+        labels: ArrayLike | None = None,
+    ) -> RowInclusion:
+        """Rows by the probabilities of rows or of their entries.
+
+        Where entries were drawn column by column, rows that miss the same columns are
+        equally likely to be looked up in all of them: these are the strata. Where rows
+        were drawn whole (`drawn_whole`), all of a class were.
+        """
+        given = np.asarray(inclusion, dtype=np.float64)
+        n_rows = len(complete)
+        if given.shape not in ((n_rows,), (n_rows, width)):
+            raise ValueError(
+                f"inclusion must have shape ({n_rows},), for rows, or ({n_rows}, "
+                f"{width}), for entries: got {given.shape}."
+            )
+        if not ((given >= 0.0) & (given <= 1.0)).all():
+            raise ValueError(
+                "inclusion must hold probabilities in [0, 1]: 1 where a value was "
+                "observed, the share looked up where it was looked up, 0 where it is "
+                "missing still."
+            )
+        if given.ndim == 1:
+            _check(given, complete)
+            return cls(given, None, complete)
+        lost = given < 1.0
+        by_row, strata = np.empty(n_rows), np.zeros(n_rows, dtype=np.intp)
+        classes = np.zeros(n_rows) if labels is None else np.asarray(labels)
+        for label in np.unique(classes):
+            rows = np.flatnonzero(classes == label)
+            by_row[rows] = row_probability(given[rows])
+            own = np.zeros(len(rows), dtype=np.intp)
+            if not drawn_whole(given[rows]):
+                own = np.unique(lost[rows], axis=0, return_inverse=True)[1]
+            strata[rows] = strata.max(initial=0) + 1 + own
+        _check(by_row, complete)
+        return cls(by_row, strata, complete, lost)
+
+    @property
+    def weights(self) -> FloatArray:
+        """One over the probability for rows that are there, 0 for the others."""
+        weights = np.zeros(len(self.found))
+        present = self.found & (self.probability > 0.0)
+        weights[present] = 1.0 / self.probability[present]
+        return weights
+
+    @property
+    def by_design(self) -> bool:
+        """Whether any row was drawn, or left out."""
+        return bool((self.probability < 1.0).any())
+
+    @property
+    def looked_up(self) -> bool:
+        """Whether any row was drawn: what is missing still says nothing of a draw."""
+        return bool(((self.probability > 0.0) & (self.probability < 1.0)).any())
+
+    def take(self, rows: IntArray) -> RowInclusion:
+        """That of some rows."""
+        strata = None if self.strata is None else self.strata[rows]
+        lost = None if self.lost is None else self.lost[rows]
+        given, found = self.probability[rows], self.found[rows]
+        return replace(self, probability=given, strata=strata, found=found, lost=lost)
+
+    def besides(self, rows: IntArray, others: IntArray) -> RowInclusion:
+        """That of some rows, which are expected to be drawn like some others."""
+        incomplete = self.probability[others] < 1.0
+        if not len(incomplete):
+            return self.take(rows)
+        drawn = self.probability[others][incomplete] > 0.0
+        share = float(drawn.mean()) if len(drawn) else 1.0
+        return replace(self.take(rows), expected=(float(incomplete.mean()), share))
+
+
+def drawn_whole(inclusion: FloatArray) -> bool:
+    """Whether the rows of a class were drawn whole, by the entries' probabilities.
+
+    Then all missing entries of a row were drawn or none, with the same probability for
+    every row. Where columns were drawn from one by one, some row that misses two was
+    drawn for one of them only, but for accidents among very few rows.
+    """
+    lost = inclusion < 1.0
+    least = inclusion.min(axis=1, initial=1.0)
+    most = inclusion.max(axis=1, where=lost, initial=0.0)
+    if (most != least)[any_by_row(lost)].any():
+        return False
+    drawn = most[most > 0.0]
+    return bool(np.ptp(drawn) <= ROUNDING) if len(drawn) else True
+
+
+def drawn_together(inclusion: FloatArray) -> IntArray:
+    """Columns with equal numbers were drawn together, by the entries' probabilities.
+
+    All of them where rows were drawn whole; else those with the same probability in
+    every row, as the indicators of one category. Of columns that were drawn from one by
+    one, other rows are found.
+    """
+    if drawn_whole(inclusion):
+        return np.zeros(inclusion.shape[1], dtype=np.intp)
+    first: dict[bytes, int] = {}
+    columns = np.ascontiguousarray(inclusion.T)
+    return np.array([first.setdefault(c.tobytes(), j) for j, c in enumerate(columns)])
+
+
+def row_probability(inclusion: FloatArray) -> FloatArray:
+    """How likely rows of a class were to be there as a whole, by their entries."""
+    least = inclusion.min(axis=1, initial=1.0)
+    if drawn_whole(inclusion):
+        return np.asarray(least)
+    once = np.unique(drawn_together(inclusion), return_index=True)[1]
+    return np.where(least == 0.0, 0.0, inclusion[:, once].prod(axis=1))
+
+
+def _check(probability: FloatArray, complete: BoolArray) -> None:
+    for wrong, what in (
+        ((probability == 1.0) & ~complete, "1, and the row has NaN"),
+        ((probability == 0.0) & complete, "0, and the row has no NaN"),
+    ):
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(
+                f"inclusion of row {row} is {what} ({np.count_nonzero(wrong)} such "
+                "rows). It is 1 for rows that were complete, and 0 for those that were "
+                "not and weren't drawn: take it from revealed.fill(X), with the table "
+                "that it fills in."
+            )
+
+
+def looked_up_terms(
+    features: FloatArray,
+    inclusion: FloatArray,
+    others: FloatArray,
+    weights: FloatArray | None = None,
+) -> FloatArray:
+    """Terms whose mean estimates that of features of one column, over all rows.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_rows, n_features)
+        Features of one column, of the rows of one class; NaN where it is missing still.
+    inclusion : ndarray of shape (n_rows,)
+        1 where the column was observed, m/M where it was looked up, 0 elsewhere.
+    others : ndarray of shape (n_rows, n_columns)
+        The other columns, NaN where missing.
+    weights : ndarray of shape (n_rows,), optional
+        What rows count; None for one each.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features)
+    """
+    observed, lost = inclusion == 1.0, inclusion < 1.0
+    drawn = lost & (inclusion > 0.0) & ~np.isnan(features).any(axis=1)
+    terms = np.array(features)
+    if not lost.any():
+        return terms
+    count = np.ones(len(inclusion)) if weights is None else weights
+    n_lost, n_drawn = float(count[lost].sum()), float(count[drawn].sum())
+    if n_drawn == 0.0:
+        raise ValueError(
+            f"{np.count_nonzero(lost)} values are missing and none of them was looked "
+            "up, so nothing is known of their mean. Look some up, or give a model of "
+            "missingness."
+        )
+    # 1. What other columns say of every missing value, and of the looked-up ones by
+    #    slopes that their own draw had no part in.
+    base, own = np.zeros(features.shape), np.zeros((drawn.sum(), features.shape[1]))
+    if drawn.sum() >= FEWEST and observed.sum() > others.shape[1] + FEWEST:
+        prediction = _predicted(features, observed, others)
+        slopes = _slopes(features[drawn], prediction[drawn])
+        own = slopes * prediction[drawn]
+        helps = (features[drawn] - own).var(axis=0) < features[drawn].var(axis=0)
+        own = np.where(helps, own, 0.0)
+        base = helps * prediction * np.average(slopes, axis=0, weights=count[drawn])
+    # 2. The mean of what they leave, and each looked-up row's part in it.
+    rest = features[drawn] - own
+    mean = np.average(rest, axis=0, weights=count[drawn])
+    terms[lost] = mean + base[lost]
+    terms[drawn] += (n_lost / n_drawn) * (rest - mean)
+    return terms
+
+
+def _predicted(
+    features: FloatArray, observed: BoolArray, others: FloatArray
+) -> FloatArray:
+    """Ridge predictions from the other columns and from which of them are missing."""
+    gone = np.isnan(others)
+    known = ~gone.all(axis=0)
+    others, gone = others[:, known], gone[:, known]
+    filled = np.where(gone, np.nanmean(others, axis=0), others)
+    design = np.column_stack([filled, gone[:, gone.any(axis=0)].astype(np.float64)])
+    rows = design[observed]
+    middle, scale = rows.mean(axis=0), rows.std(axis=0)
+    varies = scale > 1e-12 * np.maximum(np.abs(middle), 1.0)
+    design = (design[:, varies] - middle[varies]) / scale[varies]
+    start = features[observed].mean(axis=0)
+    rows = design[observed]
+    gram = rows.T @ rows + np.eye(design.shape[1]) * np.sqrt(len(rows))
+    slopes = np.linalg.solve(gram, rows.T @ (features[observed] - start))
+    return np.asarray(design @ slopes)
+
+
+def _slopes(found: FloatArray, prediction: FloatArray) -> FloatArray:
+    """Each row's slope of features on predictions, by the rows of other folds."""
+    fold = np.arange(len(found)) % FOLDS
+    slopes = np.empty(found.shape)
+    for place in range(FOLDS):
+        rest = fold != place
+        p = prediction[rest] - prediction[rest].mean(axis=0)
+        f = found[rest] - found[rest].mean(axis=0)
+        square = (p**2).sum(axis=0)
+        slope = (p * f).sum(axis=0) / np.where(square > 0.0, square, 1.0)
+        # Shrunk by the noise of the slope: what of its square isn't explained by it.
+        noise = ((f - slope * p) ** 2).sum(axis=0) / max(len(f) - 2, 1)
+        signal = slope**2 * square
+        kept = np.maximum(1.0 - noise / np.where(signal > 0.0, signal, 1.0), 0.0)
+        slopes[fold == place] = slope * kept
+    return slopes

@@ -1,0 +1,327 @@
+"""Models of φ: steps, functions of the user's, and columns that go missing together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from missratio._base.blocks import rows_with_nan
+from missratio._base.reading import as_numeric_array
+from missratio._base.typing import FloatArray, IntArray
+from missratio.missingness.contract import (
+    Missingness,
+    common_width,
+    read_only_parameter,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StepMissingness(Missingness):
+    """φ(x) = probability where direction·x > threshold, and 0 elsewhere.
+
+    Rowwise, the row is missing as a whole. With ``rowwise=False`` entry j is missing
+    with φ_j(x) = probability_j where direction_j x_j > threshold_j; scalars hold for
+    every feature.
+
+    Parameters
+    ----------
+    direction : array-like of shape (d,), or a scalar
+        The direction along which values are missing; for a rowwise model a scalar means
+        d = 1.
+    threshold, probability : float, or with ``rowwise=False`` array-like of shape (d,)
+        Where the step is and how high it is, 0 ≤ probability < 1.
+    rowwise : bool, default=True
+        Whether whole rows are missing, rather than single entries.
+
+    Examples
+    --------
+    >>> from missratio.missingness import StepMissingness
+    >>> phi = StepMissingness(direction=[0.0, 1.0], threshold=2.0, probability=0.9)
+    >>> phi.missing_probability([[5.0, 1.0], [5.0, 3.0]])
+    array([0. , 0.9])
+    >>> phi = StepMissingness([1, -1], 0, 0.8, rowwise=False)
+    >>> phi.missing_probability([[1.0, 1.0]])
+    array([[0.8, 0. ]])
+    """
+
+    direction: ArrayLike
+    threshold: ArrayLike
+    probability: ArrayLike
+    rowwise: bool = True
+
+    def __post_init__(self) -> None:
+        direction = read_only_parameter(self.direction, "direction")
+        threshold = read_only_parameter(self.threshold, "threshold")
+        probability = read_only_parameter(self.probability, "probability")
+        if self.rowwise:
+            direction = direction.reshape(-1)
+            if threshold.ndim or probability.ndim:
+                raise ValueError(
+                    "A rowwise step has one threshold and one probability: got "
+                    f"shapes {threshold.shape} and {probability.shape}. Set "
+                    "rowwise=False for one step per feature."
+                )
+        for name, value in (("direction", direction), ("threshold", threshold)):
+            if not np.isfinite(value).all():
+                raise ValueError(f"{name} must be finite: got {value.tolist()}.")
+        if not ((probability >= 0) & (probability < 1)).all():
+            raise ValueError(
+                f"probability must lie in [0, 1): got {probability.tolist()}. What is "
+                "always missing can't be weighted back."
+            )
+        common_width(direction=direction, threshold=threshold, probability=probability)
+        object.__setattr__(self, "direction", direction)
+        object.__setattr__(self, "threshold", threshold)
+        object.__setattr__(self, "probability", probability)
+
+    @property
+    def maximum(self) -> float:
+        """The supremum ‖φ‖∞: the largest probability."""
+        return float(np.max(self.probability))
+
+    def column_maxima(self, n_columns: int) -> FloatArray:
+        """The height of each column's step, or of the one for whole rows."""
+        size = 1 if self.rowwise else n_columns
+        return np.broadcast_to(np.asarray(self.probability), (size,))
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of features; None where every parameter is a scalar."""
+        return common_width(
+            direction=np.asarray(self.direction),
+            threshold=np.asarray(self.threshold),
+            probability=np.asarray(self.probability),
+        )
+
+    def _evaluate(self, X: FloatArray) -> FloatArray:
+        direction = np.asarray(self.direction)
+        with np.errstate(over="ignore", invalid="ignore"):
+            projection = X @ direction if self.rowwise else X * direction
+        beyond = projection > np.asarray(self.threshold)
+        # Of a sum that overflows it is not known on which side it lies.
+        return np.where(
+            np.isfinite(projection), np.where(beyond, self.probability, 0.0), np.nan
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FunctionMissingness(Missingness):
+    """φ(x) = function(x), anything callable with values in [0, 1).
+
+    Parameters
+    ----------
+    function : callable
+        From a read-only array of shape (n, d) to shape (n,) for whole rows, or to (n,
+        d) per feature. The value at a row must depend on that row only (it may be
+        called on blocks of rows), and per feature the value at entry j on that entry
+        only. Called on complete rows for a rowwise model; per feature it sees NaN, and
+        what it returns there is not used. To pickle the model, use a function that is
+        defined in a module.
+    rowwise : bool, default=True
+        Whether whole rows are missing, rather than single entries.
+    maximum : float, or per feature array-like of shape (d,), optional
+        The supremum ‖φ‖∞, 0 ≤ maximum < 1, if it is known; a value above it is an
+        error. Per feature give one for each column, 0 for those that lose nothing: the
+        largest weight of a row is a product over columns. The attribute is the largest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.missingness import FunctionMissingness
+    >>> phi = FunctionMissingness(lambda X: 0.8 * (X[:, 0] < 0), maximum=0.8)
+    >>> phi.missing_probability([[-1.0, 3.0], [1.0, 3.0], [np.nan, np.nan]])
+    array([0.8, 0. , nan])
+    """
+
+    function: Callable[[FloatArray], ArrayLike]
+    rowwise: bool = True
+    maximum: Any = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(
+                "function must be callable, (n, d) -> (n,) rowwise or (n, d) -> (n, "
+                f"d) per feature: got {self.function!r}."
+            )
+        if self.maximum is None:
+            return
+        largest = read_only_parameter(self.maximum, "maximum")
+        if not ((largest >= 0) & (largest < 1)).all():
+            raise ValueError(
+                f"maximum must lie in [0, 1): got {self.maximum}. Leave it None where "
+                "the supremum is not known or is 1."
+            )
+        if self.rowwise and largest.ndim:
+            raise ValueError(
+                f"A rowwise model has one maximum: got shape {largest.shape}. Set "
+                "rowwise=False for one per feature."
+            )
+        object.__setattr__(self, "_maxima", largest)
+        object.__setattr__(self, "maximum", float(largest.max()))
+
+    def column_maxima(self, n_columns: int) -> FloatArray:
+        """What was declared for each column."""
+        if self.maximum is None:
+            return super().column_maxima(n_columns)
+        largest: FloatArray = self.__dict__["_maxima"]
+        return np.broadcast_to(largest, (1 if self.rowwise else n_columns,))
+
+    @property
+    def n_features(self) -> int | None:
+        """As many as have a maximum each; None where one holds for all."""
+        maxima = self.__dict__.get("_maxima")
+        return None if maxima is None or not maxima.ndim else len(maxima)
+
+    def _evaluate(self, X: FloatArray) -> ArrayLike:
+        with np.errstate(invalid="ignore"):
+            return self.function(X)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns that are there or missing as a whole, and why.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        Their places in the table.
+    inputs : tuple of int
+        Those of them that φ is a function of: of the indicators of all levels of a
+        category the last one says nothing more.
+    model : Missingness
+        Rowwise, for the inputs.
+    """
+
+    columns: tuple[int, ...]
+    inputs: tuple[int, ...]
+    model: Missingness
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BlockMissingness(Missingness):
+    """Single entries go missing, and blocks of columns as if they were one entry.
+
+    A category that was encoded by indicators is one column: its indicators go missing
+    together, with one φ over its levels. Given the row, blocks and single entries go
+    missing independently. An entry of a block has the weight of the block, and a
+    complete row counts this weight once.
+
+    Parameters
+    ----------
+    base : Missingness
+        Per feature, for all columns of the table; what it says of columns in blocks is
+        not looked at.
+    blocks : tuple of Block
+    n_columns : int
+        Of the table.
+
+    Examples
+    --------
+    A category with two indicators, which is lost more often at its second level, beside
+    a number that is never lost:
+
+    >>> import numpy as np
+    >>> from missratio import LogisticMissingness
+    >>> from missratio.missingness import Block, BlockMissingness
+    >>> ward = LogisticMissingness(-2.0, [0.0, 1.0], rowwise=True)
+    >>> phi = BlockMissingness(
+    ...     LogisticMissingness(-np.inf, [0.0, 0.0, 0.0]),
+    ...     (Block((1, 2), (1, 2), ward),),
+    ...     3,
+    ... )
+    >>> phi.missing_probability([[5.0, 1.0, 0.0], [5.0, 0.0, 1.0]]).round(2)
+    array([[0.  , 0.12, 0.12],
+           [0.  , 0.27, 0.27]])
+    """
+
+    base: Missingness
+    blocks: tuple[Block, ...]
+    n_columns: int
+    rowwise: ClassVar[bool] = False
+
+    @property
+    def maximum(self) -> float | None:
+        """The largest of the parts'; None where one is not known."""
+        known = [self.base.maximum, *(block.model.maximum for block in self.blocks)]
+        largest = [each for each in known if each is not None]
+        return max(largest) if len(largest) == len(known) else None
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns that the model is for."""
+        return self.n_columns
+
+    @property
+    def learned(self) -> bool:
+        """Whether any part was estimated."""
+        return self.base.learned or any(block.model.learned for block in self.blocks)
+
+    @property
+    def checks(self) -> tuple[Any, ...]:
+        """What the data says against the parts, where they were learned."""
+        models = [self.base, *(block.model for block in self.blocks)]
+        return tuple(c for model in models for c in getattr(model, "checks", ()))
+
+    @property
+    def groups(self) -> IntArray:
+        """Columns with equal numbers go missing together."""
+        groups = np.arange(self.n_columns)
+        for block in self.blocks:
+            groups[list(block.columns)] = min(block.columns)
+        return groups
+
+    def column_maxima(self, n_columns: int) -> FloatArray:
+        """The supremum of φ for each column; 1 where it is not known.
+
+        Parameters
+        ----------
+        n_columns : int
+        """
+        largest = self.base.column_maxima(n_columns).copy()
+        for block in self.blocks:
+            largest[list(block.columns)] = block.model.column_maxima(len(block.inputs))
+        return largest
+
+    def probability_band(
+        self, X: Any, delta: float | None = 0.05
+    ) -> tuple[FloatArray, FloatArray]:
+        """Bounds that hold φ everywhere with probability 1 − δ, divided by column.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n, d)
+        delta : float or None, default=0.05
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n, d)
+        """
+        table = as_numeric_array(X)
+        self.check_width(table.shape[1])
+        # One part for each block, and as many for the rest as it has lossy columns.
+        evidence = getattr(self.base, "evidence", ())
+        n_base = sum(each is not None for each in evidence)
+        each = None if delta is None else delta / max(n_base + len(self.blocks), 1)
+        rest = None if each is None else max(each * n_base, each / 2.0)
+        lower, upper = (np.array(e) for e in self.base.probability_band(table, rest))
+        for block in self.blocks:
+            columns = list(block.columns)
+            rows = table[:, list(block.inputs)]
+            low, high = block.model.probability_band(rows, each)
+            lower[:, columns], upper[:, columns] = low[:, None], high[:, None]
+        return lower, upper
+
+    def _evaluate(self, X: FloatArray) -> ArrayLike:
+        probability = np.array(self.base._evaluate(X), dtype=np.float64)
+        for block in self.blocks:
+            rows = X[:, list(block.inputs)]
+            known = ~rows_with_nan(rows)
+            own = np.full(len(X), np.nan)
+            if known.any():
+                own[known] = block.model._evaluate(rows[known])
+            probability[:, list(block.columns)] = own[:, None]
+        return probability

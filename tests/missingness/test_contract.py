@@ -1,0 +1,319 @@
+"""What every missingness model keeps to, and tables that lose values by one."""
+
+import copy
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optional_packages import optional
+from sklearn.base import BaseEstimator, clone
+
+from missratio._base import reading
+from missratio.missingness import (
+    FunctionMissingness,
+    LogisticMissingness,
+    Missingness,
+    StepMissingness,
+    corrupt,
+)
+
+pd = optional("pandas")
+pl = optional("polars")
+
+
+def half_beyond_zero(X):
+    return 0.5 * (X[:, 0] > 0)
+
+
+ROWWISE = [
+    StepMissingness([1.0, 1.0], 0.0, 0.5),
+    LogisticMissingness(-1.0, [1.0, 2.0], rowwise=True),
+    FunctionMissingness(half_beyond_zero),
+]
+PER_FEATURE = [
+    StepMissingness([1.0, -1.0], 0.0, 0.5, rowwise=False),
+    LogisticMissingness([-1.0, 0.5], 1.0),
+    FunctionMissingness(lambda X: 0.5 * (X > 0), rowwise=False),
+]
+EVERY = ROWWISE + PER_FEATURE
+NAN_TABLE = np.array([[1.0, 2.0], [np.nan, 2.0], [np.nan, np.nan], [-1.0, -2.0]])
+
+
+class Holder(BaseEstimator):
+    def __init__(self, missingness=None):
+        self.missingness = missingness
+
+
+class Constant(Missingness):
+    rowwise = True
+    maximum = None
+
+    def __init__(self, value):
+        self.value = value
+
+    def _evaluate(self, X):
+        return np.full(len(X), self.value)
+
+
+@pytest.mark.parametrize("model", EVERY, ids=repr)
+def test_probability_is_unknown_exactly_where_the_row_or_entry_is_nan(model):
+    table = NAN_TABLE.copy()
+    unknown = np.isnan(model.missing_probability(table))
+    missing = np.isnan(NAN_TABLE)
+    np.testing.assert_array_equal(
+        unknown, missing.any(axis=1) if model.rowwise else missing
+    )
+    np.testing.assert_array_equal(table, NAN_TABLE)
+    assert table.flags.writeable
+    assert model.missing_probability(np.empty((0, 2))).shape == (0, *unknown.shape[1:])
+
+
+@pytest.mark.parametrize("model", EVERY, ids=repr)
+def test_tables_of_every_kind_give_the_same_probability(model):
+    expected = model.missing_probability(NAN_TABLE)
+    nullable = pd.DataFrame(NAN_TABLE, columns=["a", "b"]).convert_dtypes()
+    for table in (
+        NAN_TABLE.tolist(),
+        NAN_TABLE.astype(np.float32),
+        NAN_TABLE.astype(object),
+        np.ma.masked_invalid(NAN_TABLE),
+        pd.DataFrame(NAN_TABLE),
+        nullable,
+        pl.DataFrame(NAN_TABLE, schema=["a", "b"]),
+        pl.DataFrame({"a": [1, None, None, -1], "b": [2, 2, None, -2]}),
+    ):
+        np.testing.assert_array_equal(model.missing_probability(table), expected)
+
+
+@pytest.mark.parametrize("model", EVERY, ids=repr)
+def test_blocks_of_rows_change_nothing(model, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    X[::7] = np.nan
+    expected = model.missing_probability(X)
+    monkeypatch.setattr(reading, "BLOCK_ENTRIES", 5)
+    np.testing.assert_array_equal(model.missing_probability(X), expected)
+
+
+@pytest.mark.parametrize("model", EVERY, ids=repr)
+def test_models_are_immutable(model):
+    for field in dataclasses.fields(model):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(model, field.name, None)
+        value = getattr(model, field.name)
+        assert not isinstance(value, np.ndarray) or not value.flags.writeable
+
+
+@pytest.mark.parametrize("model", EVERY, ids=repr)
+def test_copies_are_the_same_model_and_still_immutable(model):
+    copies = [clone(Holder({1: model})).missingness[1], copy.deepcopy(model)]
+    if model is not EVERY[-1]:  # a lambda can't be pickled
+        copies.append(pickle.loads(pickle.dumps(model)))
+    expected = model.missing_probability(NAN_TABLE)
+    for again in copies:
+        assert repr(again) == repr(model)
+        np.testing.assert_array_equal(again.missing_probability(NAN_TABLE), expected)
+        test_models_are_immutable(again)
+
+
+def test_repr_is_the_call_that_makes_the_model():
+    assert repr(LogisticMissingness([-np.inf, 1], 2)) == (
+        "LogisticMissingness(intercept=[-inf, 1.0], coef=2.0, rowwise=False)"
+    )
+    assert repr(FunctionMissingness(half_beyond_zero, maximum=0.5)) == (
+        "FunctionMissingness(function=half_beyond_zero, rowwise=True, maximum=0.5)"
+    )
+    assert "1.0, ...]" in repr(StepMissingness(np.ones(100), 0, 0.5))
+    assert repr(Constant(0.1)) == "Constant()"
+
+
+@pytest.mark.parametrize("value", [1.0, 1.5, -0.1, np.inf])
+def test_probability_outside_its_range_is_refused(value):
+    X = [[np.nan, 0.0], [1.0, 1.0]]
+    message = rf"must lie in \[0, 1\): Constant gives {value} at row 1\. .*below 1"
+    with pytest.raises(ValueError, match=message):
+        Constant(value).missing_probability(X)
+    with pytest.raises(ValueError, match=r"gives nan at row 0.*must be a number"):
+        Constant(np.nan).missing_probability([[1.0]])
+
+
+@pytest.mark.parametrize("model", EVERY, ids=repr)
+def test_the_wrong_width_and_infinite_entries_are_refused(model):
+    if model.n_features:
+        with pytest.raises(ValueError, match=r"is for 2 feature\(s\): X has 3"):
+            model.missing_probability(np.zeros((1, 3)))
+    X = pd.DataFrame({"a": [0.0, 1.0], "b": [0.0, -np.inf]})
+    with pytest.raises(ValueError, match=r"infinity at row 1, column 'b'"):
+        model.missing_probability(X)
+
+
+def test_the_row_of_an_error_is_counted_over_all_blocks(monkeypatch):
+    monkeypatch.setattr(reading, "BLOCK_ENTRIES", 4)
+    X = np.zeros((20, 2))
+    X[3] = np.nan
+    X[17, 1] = 40.0
+    with pytest.raises(ValueError, match=r"1.0 at row 17, column 1"):
+        LogisticMissingness(0.0, 1.0).missing_probability(X)
+    with pytest.raises(ValueError, match=r"1.0 at row 17, column 'b'"):
+        LogisticMissingness(0.0, 1.0).missing_probability(
+            pd.DataFrame(X, columns=["a", "b"])
+        )
+    with pytest.raises(ValueError, match=r"1.0 at row 17\."):
+        LogisticMissingness(0.0, [1.0, 1.0], rowwise=True).missing_probability(X)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([1.0, 2.0], r"two-dimensional.*got shape \(2,\).*reshape\(-1, 1\)"),
+        (np.empty((3, 0)), "one feature or more"),
+        ([["a", "b"]], "must be numeric: got values of type <U1"),
+        (np.array([["a", 1.0]], dtype=object), "must be numeric: got could not"),
+        ([[1j]], "must be numeric: got values of type complex"),
+        (pd.DataFrame({"x": [1.0], "city": ["Rome"]}), r"column\(s\) 'city' are not"),
+        (pl.DataFrame({"x": [1.0], "city": ["Rome"]}), "Encode or drop them"),
+        (pd.DataFrame([list("abcdefg")]), "0, 1, 2, 3, 4 and 2 more"),
+    ],
+)
+def test_what_is_not_a_numeric_table_is_refused(X, message):
+    with pytest.raises(ValueError, match=message):
+        StepMissingness(1.0, 0.0, 0.5, rowwise=False).missing_probability(X)
+
+
+def test_columns_that_lose_nothing_leave_the_bound_alone():
+    one_of_eight = np.eye(8)[0]
+    function = FunctionMissingness(
+        lambda X: 0.8 * one_of_eight * (X > 0),
+        rowwise=False,
+        maximum=0.8 * one_of_eight,
+    )
+    step = StepMissingness(1.0, 0.0, 0.8 * one_of_eight, rowwise=False)
+    with np.errstate(divide="ignore"):
+        logistic = LogisticMissingness(np.log(4 * one_of_eight), 0.0)
+    for model in (function, step, logistic):
+        assert model.maximum == pytest.approx(0.8)
+        assert model.weight_bound(8) == pytest.approx(5.0)
+        assert model.weight_bound(8, odds_factor=2.0) == pytest.approx(9.0)
+        np.testing.assert_allclose(model.column_maxima(8), 0.8 * one_of_eight)
+    with pytest.raises(ValueError, match=r"declared maximum 0.0.*row 0, column 1"):
+        FunctionMissingness(
+            lambda X: 0.5 + 0.0 * X, rowwise=False, maximum=[0.8, 0.0]
+        ).missing_probability([[0.0, 0.0]])
+
+
+WHOLE_ROWS = StepMissingness([1.0, 0.0], 0.0, 0.5)
+ENTRIES = LogisticMissingness([0.0, -1.0], [1.0, -1.0])
+
+
+def table(n=200, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, 2))
+
+
+@pytest.mark.parametrize("model", [WHOLE_ROWS, ENTRIES], ids=["rows", "entries"])
+def test_what_is_not_lost_is_unchanged_and_the_input_stays(model):
+    X = table()
+    before = X.copy()
+    lossy = corrupt(X, model, random_state=0)
+    kept = ~np.isnan(lossy)
+    assert 0 < kept.sum() < X.size
+    np.testing.assert_array_equal(lossy[kept], X[kept])
+    np.testing.assert_array_equal(X, before)
+    if model.rowwise:
+        np.testing.assert_array_equal(kept[:, 0], kept[:, 1])
+        assert kept[X[:, 0] <= 0].all()
+    assert corrupt(X.astype(np.float32), model, 0).dtype == np.float32
+    generator = np.random.default_rng(4)
+    first, second = (corrupt(X, model, generator) for _ in range(2))
+    np.testing.assert_array_equal(first, corrupt(X, model, np.random.default_rng(4)))
+    assert not np.array_equal(second, first, equal_nan=True)
+
+
+@pytest.mark.parametrize("model", [WHOLE_ROWS, ENTRIES], ids=["rows", "entries"])
+def test_values_are_lost_with_the_probability_of_the_model(model):
+    X = table(20_000)
+    phi = model.missing_probability(X)
+    missing = np.isnan(corrupt(X, model, random_state=1))
+    lost = missing[:, 0] if model.rowwise else missing
+    standard_error = np.sqrt((phi * (1 - phi)).sum(axis=0))
+    assert (np.abs((lost - phi).sum(axis=0)) < 4 * standard_error).all()
+
+
+def test_entries_are_lost_independently_given_the_row():
+    X = np.zeros((20_000, 2))
+    missing = np.isnan(corrupt(X, LogisticMissingness(0.0, 1.0), random_state=2))
+    correlation = np.corrcoef(missing.T)[0, 1]
+    assert abs(correlation) < 4 / np.sqrt(len(X))
+
+
+@pytest.mark.parametrize("model", [WHOLE_ROWS, ENTRIES], ids=["rows", "entries"])
+def test_the_same_seed_gives_the_same_table(model, monkeypatch):
+    X = table()
+    expected = corrupt(X, model, random_state=3)
+    legacy = corrupt(X, model, np.random.RandomState(3))
+    np.testing.assert_array_equal(legacy, expected)
+    monkeypatch.setattr(reading, "BLOCK_ENTRIES", 7)
+    np.testing.assert_array_equal(corrupt(X, model, random_state=3), expected)
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 1000),
+    n=st.integers(0, 20),
+    names=st.lists(
+        st.text(min_size=1, max_size=3), min_size=2, max_size=2, unique=True
+    ),
+    rowwise=st.booleans(),
+)
+def test_dataframes_come_back_as_what_they_were(seed, n, names, rowwise):
+    model = WHOLE_ROWS if rowwise else ENTRIES
+    X = table(n, seed)
+    expected = corrupt(X, model, random_state=seed)
+    index = np.random.default_rng(seed).integers(0, 5, size=n)
+    as_pandas = corrupt(pd.DataFrame(X, index, names), model, random_state=seed)
+    pd.testing.assert_frame_equal(as_pandas, pd.DataFrame(expected, index, names))
+    as_polars = corrupt(pl.DataFrame(X, schema=names), model, random_state=seed)
+    assert isinstance(as_polars, pl.DataFrame)
+    assert as_polars.columns == names
+    np.testing.assert_array_equal(as_polars.to_numpy(), expected)
+
+
+def test_integers_and_booleans_become_floats():
+    X = pd.DataFrame({"a": [1, 2, 3], "b": [True, False, True]})
+    assert set(corrupt(X, ENTRIES, 0).dtypes) == {np.dtype(float)}
+    assert corrupt(X.to_numpy(dtype=int), ENTRIES, 0).dtype == float
+    assert (
+        corrupt(pl.DataFrame(X.to_dict("list")), ENTRIES, 0).dtypes == [pl.Float64] * 2
+    )
+
+
+def test_what_is_missing_stays_missing():
+    X = table()
+    X[::2, 1] = np.nan
+    assert np.isnan(corrupt(X, ENTRIES, random_state=0)[::2, 1]).all()
+    X[::2] = np.nan
+    assert np.isnan(corrupt(X, WHOLE_ROWS, random_state=0)[::2]).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "model", "error", "message"),
+    [
+        (
+            [[0.0, np.nan]],
+            WHOLE_ROWS,
+            ValueError,
+            r"row 0 has 1 of 2 .*\(rowwise=False",
+        ),
+        (
+            pd.DataFrame({"a": [1.0], "city": ["Rome"]}),
+            ENTRIES,
+            ValueError,
+            r"column\(s\) 'city' are not.*drop",
+        ),
+        ([[0.0]], {1: ENTRIES}, TypeError, r"must be one class's model.*got dict"),
+    ],
+)
+def test_what_can_not_be_lost_is_refused(X, model, error, message):
+    with pytest.raises(error, match=message):
+        corrupt(X, model)

@@ -1,0 +1,214 @@
+"""φ logistic in the value itself, by the places of columns or by their names."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optional_packages import optional
+from scipy.special import expit
+
+import missratio as mr
+from missratio.missingness import LogisticMissingness, NamedMissingness
+
+pd = optional("pandas")
+pl = optional("polars")
+
+
+def normal(shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def test_it_is_logistic_in_the_entry_or_in_the_whole_row():
+    X = normal((50, 3))
+    intercept, coef = [0.0, -1.0, -np.inf], [1.0, 0.5, -2.0]
+    phi = LogisticMissingness(intercept, coef).missing_probability(X)
+    np.testing.assert_allclose(phi, expit(intercept + X * coef), rtol=1e-15)
+    assert not phi[:, 2].any()
+    phi = LogisticMissingness(-0.5, coef, rowwise=True).missing_probability(X)
+    np.testing.assert_allclose(phi, expit(-0.5 + X @ coef), rtol=1e-14)
+
+
+def test_the_maximum_is_known_only_of_a_constant():
+    assert LogisticMissingness(0.0, [0.0, 1.0]).maximum is None
+    assert LogisticMissingness([0.0, -1.0], 0.0).maximum == 0.5
+    assert LogisticMissingness(-np.inf, 0.0).maximum == 0.0
+
+
+def test_a_probability_that_rounds_to_one_is_refused_with_its_cause():
+    message = r"gives 1.0 at row 1, column 0\. expit rounds to 1.*scale of X"
+    with pytest.raises(ValueError, match=message):
+        LogisticMissingness(0.0, 1.0).missing_probability([[0.0], [40.0]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.inf, 1.0), "intercept must be finite, or -inf"),
+        ((np.nan, 1.0), "intercept must be finite, or -inf"),
+        ((0.0, [np.inf]), "coef must be finite"),
+        (([0.0, 1.0], [1.0, 1.0, 1.0]), "intercept has 2, coef has 3"),
+        (([0.0, 1.0], [1.0, 1.0], True), "one intercept: got shape.*rowwise=False"),
+    ],
+)
+def test_parameters_that_make_no_model_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LogisticMissingness(*arguments)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_rows=st.integers(1, 40),
+    proportions=st.lists(st.floats(0, 0.9375), min_size=1, max_size=4),
+    scale=st.floats(-6, 6),
+    rowwise=st.booleans(),
+)
+def test_from_proportion_hits_the_proportion(seed, n_rows, proportions, scale, rowwise):
+    d = len(proportions)
+    X = normal((n_rows, d), seed)
+    coef = scale * normal((1, d), seed + 1)[0]
+    target = proportions[0] if rowwise else np.array(proportions)
+    model = LogisticMissingness.from_proportion(X, coef, target, rowwise=rowwise)
+    # Not missing_probability: a steep φ that rounds to 1 still has the right mean.
+    phi = model._evaluate(X)
+    np.testing.assert_allclose(np.mean(phi, axis=0), target, rtol=0, atol=1e-10)
+
+
+def test_from_proportion_leaves_nan_out_of_the_mean():
+    X = normal((40, 2))
+    X[:10, 0] = np.nan
+    model = LogisticMissingness.from_proportion(X, [1.0, -2.0], [0.2, 0.7])
+    mean = np.nanmean(model.missing_probability(X), axis=0)
+    np.testing.assert_allclose(mean, [0.2, 0.7], atol=1e-10)
+    rowwise = LogisticMissingness.from_proportion(X, [1.0, -2.0], 0.4, rowwise=True)
+    assert np.nanmean(rowwise.missing_probability(X)) == pytest.approx(0.4, abs=1e-10)
+
+
+def test_from_proportion_with_flat_coef_is_the_log_odds():
+    model = LogisticMissingness.from_proportion(normal((5, 2)), 0.0, 0.25)
+    np.testing.assert_allclose(np.asarray(model.intercept), np.log(1 / 3))
+    none = LogisticMissingness.from_proportion(normal((5, 2)), 1.0, [0.0, 0.5])
+    assert np.isneginf(none.intercept).tolist() == [True, False]
+    assert model.maximum == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("proportion", [1e-9, 0.1, 0.25, 0.5, 0.7, 0.75, 0.9])
+def test_from_proportion_survives_clusters_far_apart(proportion):
+    X = np.array([[-500.0], [-1.0], [300.0], [40.0]])
+    model = LogisticMissingness.from_proportion(X, 10.0, proportion)
+    assert np.mean(model._evaluate(X)) == pytest.approx(proportion, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((normal((5, 2)), 1.0, 1.0), r"proportion must lie in \[0, 1\): got 1.0"),
+        ((normal((5, 2)), 1.0, np.nan), r"proportion must lie in \[0, 1\)"),
+        ((normal((5, 2)), [1.0] * 3, 0.5), r"are for 3 feature\(s\): X has 2"),
+        ((normal((5, 2)), np.nan, 0.5), "coef must be finite"),
+        ((normal((5, 2)), [1, 1], [0.5, 0.5], True), "one proportion: got shape"),
+        (([[0.0, np.nan]], 1.0, 0.5), "one observed entry in column 1 or more"),
+        (([[0.0, np.nan]], [1, 1], 0.5, True), "one observed row or more"),
+        (([[0.0], [1e20], [2e20]], 1.0, 0.4), "No intercept gives the proportion 0.4"),
+        (([[np.inf]], 1.0, 0.5), "contains infinity"),
+        (([[-1e300], [1.0]], 1e10, 0.5), "coef·x overflows"),
+    ],
+)
+def test_proportions_without_a_solution_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LogisticMissingness.from_proportion(*arguments)
+
+
+NAMED = mr.LogisticMissingness.from_columns({"bp": (-1.0, 0.8), "age": (-2.0, 0.1)})
+PLACED = mr.LogisticMissingness([-np.inf, -1.0, -2.0], [0.0, 0.8, 0.1])
+
+
+def labelled(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    Z0, Z1 = rng.normal(size=(n, 3)), rng.normal(0.7, 1.0, (n, 3))
+    X = np.concatenate([Z0, mr.corrupt(Z1, PLACED, rng)])
+    return pd.DataFrame(X, columns=["sugar", "bp", "age"]), np.repeat([0, 1], n)
+
+
+@pytest.mark.parametrize("make", [lambda frame: frame, pl.from_pandas])
+def test_it_is_the_model_of_the_columns_wherever_they_are(make):
+    X, _ = labelled()
+    for order in (["sugar", "bp", "age"], ["age", "sugar", "bp"]):
+        frame, places = make(X[order]), [list(X.columns).index(name) for name in order]
+        np.testing.assert_array_equal(
+            NAMED.missing_probability(frame), PLACED.missing_probability(X)[:, places]
+        )
+        np.testing.assert_array_equal(
+            NAMED.weights(frame), PLACED.weights(X)[:, places]
+        )
+
+
+def test_names_are_needed_and_given_for_an_array():
+    X, y = labelled()
+    columns = {"bp": (-1.0, 0.8), "age": (-2.0, 0.1)}
+    found = mr.LogisticMissingness.from_columns(columns, names=list(X.columns))
+    np.testing.assert_array_equal(found.intercept, PLACED.intercept)
+    np.testing.assert_array_equal(found.coef, PLACED.coef)
+    for call in (
+        lambda: NAMED.missing_probability(X.to_numpy()),
+        lambda: mr.KLIEP(missingness={1: NAMED}).fit(X.to_numpy(), y),
+        lambda: mr.corrupt(X.to_numpy(), NAMED, 0),
+    ):
+        with pytest.raises(ValueError, match="doesn't name its columns"):
+            call()
+    model = mr.LogisticMissingness.from_columns({"agee": (-1.0, 0.8)})
+    with pytest.raises(ValueError, match=r"'agee'\. Did you mean 'age'"):
+        mr.KLIEP(missingness={1: model}).fit(X, y)
+
+
+def fits(model, X, y):
+    models = {1: model}
+    yield mr.KLIEP(missingness=models).fit(X, y).coef_
+    yield mr.NaiveBayesRatio(missingness=models).fit(X, y).coef_
+    yield mr.FDivergenceRatio(missingness=models).fit(X, y).coef_
+    ratio = mr.KLIEP(missingness=models).fit(X, y)
+    yield mr.ratio_uncertainty(ratio, X, y).standard_errors
+    classifier = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), 0.1, missingness=models, controlled_class=1, random_state=0
+    ).fit(X, y)
+    yield classifier.threshold_
+    yield classifier.predict(X) == 1
+    imputer = mr.TiltedImputer(models, random_state=0)
+    yield np.asarray(imputer.fit_transform(X, y))
+    yield mr.corrupt(X.fillna(0.0), model, 0).to_numpy()
+    yield [check.p_value for check in mr.missingness_check(X[y == 1], model)]
+
+
+def test_every_estimator_takes_it_as_it_takes_the_other():
+    X, y = labelled()
+    for found, expected in zip(fits(NAMED, X, y), fits(PLACED, X, y), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_it_can_be_copied_and_saved(tmp_path):
+    again = pickle.loads(pickle.dumps(NAMED))
+    assert dict(again.columns) == dict(NAMED.columns)
+    X, y = labelled()
+    clf = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), 0.1, missingness={1: NAMED}, controlled_class=1, random_state=0
+    ).fit(X, y)
+    mr.save_model(clf, tmp_path / "m.skops")
+    loaded = mr.load_model(tmp_path / "m.skops")
+    assert (loaded.predict(X) == clf.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "match"),
+    [
+        ({}, ValueError, "No column is named"),
+        ({"bp": -1.0}, ValueError, "needs \\(intercept, coef\\)"),
+        ({"bp": (np.nan, 1.0)}, ValueError, "intercept must be finite"),
+        ({"bp": (0.0, np.inf)}, ValueError, "coef must be finite"),
+        ({3: (0.0, 1.0)}, TypeError, "named by texts"),
+    ],
+)
+def test_bad_columns_are_refused(columns, error, match):
+    with pytest.raises(error, match=match):
+        NamedMissingness(columns)

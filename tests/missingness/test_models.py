@@ -1,0 +1,147 @@
+"""Steps and functions of the user's as models of φ."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from missratio.missingness import FunctionMissingness, StepMissingness
+
+
+def test_probability_is_taken_strictly_beyond_the_threshold():
+    model = StepMissingness([0.0, 1.0], 2.0, 0.9)
+    X = [[9.0, 1.0], [9.0, 2.0], [-9.0, 2.1]]
+    np.testing.assert_array_equal(model.missing_probability(X), [0, 0, 0.9])
+
+
+def test_every_feature_has_its_own_step():
+    X = np.random.default_rng(1).normal(size=(100, 2))
+    model = StepMissingness([1, -1], [0.0, 0.5], [0.8, 0.3], rowwise=False)
+    expected = np.column_stack([0.8 * (X[:, 0] > 0), 0.3 * (-X[:, 1] > 0.5)])
+    np.testing.assert_array_equal(model.missing_probability(X), expected)
+
+
+def test_scalars_hold_for_every_feature():
+    X = np.random.default_rng(2).normal(size=(20, 3))
+    model = StepMissingness(1, 0, 0.8, rowwise=False)
+    assert model.n_features is None
+    np.testing.assert_array_equal(model.missing_probability(X), 0.8 * (X > 0))
+    one = StepMissingness(-1.0, 0.0, 0.5)
+    assert one.n_features == 1
+    assert one.missing_probability([[-1.0], [1.0]]).tolist() == [0.5, 0.0]
+
+
+def test_the_maximum_is_the_largest_probability():
+    assert StepMissingness([1.0], 0.0, 0.7).maximum == 0.7
+    assert StepMissingness(1, 0, [0.2, 0.6], rowwise=False).maximum == 0.6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0], 0.0, 1.0), r"probability must lie in \[0, 1\): got 1.0"),
+        (([1.0], 0.0, -0.1), r"probability must lie in \[0, 1\)"),
+        (([1.0], 0.0, np.nan), r"probability must lie in \[0, 1\)"),
+        (([np.inf], 0.0, 0.5), "direction must be finite"),
+        (([1.0], np.nan, 0.5), "threshold must be finite"),
+        (([1.0, 1.0], [0.0, 1.0], 0.5), "one threshold and one probability.*rowwise="),
+        (([1.0, 1.0], [0.0] * 3, 0.5, False), "direction has 2, threshold has 3"),
+        (([[1.0]], 0.0, 0.5), r"direction must be a number or a vector.*\(1, 1\)"),
+        (([], 0.0, 0.5), "direction must be a number or a vector"),
+        (("up", 0.0, 0.5), "direction must be a number or a vector.*'up'"),
+    ],
+)
+def test_parameters_that_make_no_step_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        StepMissingness(*arguments)
+
+
+def test_a_side_lost_to_overflow_is_refused():
+    with pytest.raises(ValueError, match="gives nan at row 0"):
+        StepMissingness([1e10, 1e10], 0, 0.5).missing_probability([[1e300, -1e300]])
+
+
+def test_a_rowwise_function_never_sees_nan():
+    def function(X):
+        assert not np.isnan(X).any()
+        return 0.5 * (X[:, 0] > 0)
+
+    X = np.array([[1.0, 1.0], [np.nan, 1.0], [-1.0, 1.0], [np.nan, np.nan]])
+    probability = FunctionMissingness(function).missing_probability(X)
+    np.testing.assert_array_equal(probability, [0.5, np.nan, 0.0, np.nan])
+    never = FunctionMissingness(lambda X: 1 / 0)
+    assert np.isnan(never.missing_probability([[np.nan]])).all()
+
+
+def test_what_a_per_feature_function_returns_at_nan_is_not_used():
+    model = FunctionMissingness(lambda X: np.where(np.isnan(X), 7.0, 0.5), False)
+    probability = model.missing_probability([[1.0, np.nan]])
+    np.testing.assert_array_equal(probability, [[0.5, np.nan]])
+
+
+def test_invalid_operations_at_nan_are_silent():
+    model = FunctionMissingness(lambda X: 0.5 * (np.sqrt(-X * 0) + 1), rowwise=False)
+    assert model.missing_probability([[1.0, np.nan]])[0, 0] == 0.5
+    logs = FunctionMissingness(lambda X: 0 * np.log(X) + 0.1, rowwise=False)
+    with pytest.raises(ValueError, match="gives nan at row 0, column 0"):
+        logs.missing_probability([[-1.0]])
+
+
+def test_the_function_cannot_change_the_table():
+    def function(X):
+        X[:] = 0.0
+        return X
+
+    with pytest.raises(ValueError, match="read-only"):
+        FunctionMissingness(function, rowwise=False).missing_probability(
+            np.ones((1, 1))
+        )
+
+
+@pytest.mark.parametrize(
+    ("function", "rowwise", "message"),
+    [
+        (
+            lambda X: 0 * X,
+            True,
+            r"rowwise.*shape \(3,\).*gives \(3, 2\).*rowwise=False",
+        ),
+        (lambda X: 0 * X[:, 0], False, r"per-feature.*\(3, 2\).*\(3,\).*rowwise=True"),
+        (lambda X: 0.5, True, r"gives \(\)\. Correct the shape"),
+    ],
+)
+def test_the_wrong_shape_is_refused(function, rowwise, message):
+    model = FunctionMissingness(function, rowwise)
+    with pytest.raises(ValueError, match=message):
+        model.missing_probability(np.zeros((3, 2)))
+
+
+def test_a_probability_above_the_declared_maximum_is_refused():
+    model = FunctionMissingness(lambda X: X[:, 0], maximum=0.5)
+    # Rounding exceeds no maximum.
+    assert model.missing_probability([[0.5 + 1e-13]])[0] == pytest.approx(0.5)
+    message = "declared maximum 0.5 .* is exceeded: .* gives 0.6 at row 1.*larger"
+    with pytest.raises(ValueError, match=message):
+        model.missing_probability([[0.1], [0.6]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((0.5,), TypeError, r"function must be callable.*got 0.5"),
+        ((abs, True, 1.0), ValueError, r"maximum must lie in \[0, 1\).*None"),
+        ((abs, True, -0.1), ValueError, r"maximum must lie in \[0, 1\).*None"),
+        ((abs, True, np.nan), ValueError, r"maximum must lie in \[0, 1\).*None"),
+        ((abs, True, [0.5, 0.5]), ValueError, "one maximum"),
+    ],
+)
+def test_what_makes_no_model_of_a_function_is_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        FunctionMissingness(*arguments)
+
+
+def test_a_maximum_for_each_column_is_for_as_many_columns():
+    two = FunctionMissingness(abs, rowwise=False, maximum=[0.5, 0.5])
+    with pytest.raises(ValueError, match=r"is for 2 feature\(s\)"):
+        two.missing_probability([[0.1]])
+    assert pickle.loads(pickle.dumps(two)).weight_bound(2) == 4.0

@@ -16,7 +16,7 @@ from missratio import (
     ratio_uncertainty,
 )
 from missratio.objective import Combination, Objective, Term
-from missratio.uncertainty import _covariance
+from missratio.uncertainty import covariance
 
 # Tables are small, so that it shows what each row does.
 pytestmark = pytest.mark.filterwarnings(
@@ -97,7 +97,7 @@ def estimates(fitted):
 def test_to_first_order_rows_do_what_a_change_of_their_weight_does(
     estimator, name, two_normals, monkeypatch
 ):
-    monkeypatch.setattr(_covariance, "LARGEST_LEVERAGE", 0.0)
+    monkeypatch.setattr(covariance, "LARGEST_LEVERAGE", 0.0)
     X, y, missingness = table(two_normals, name)
     estimator = estimator.set_params(missingness=missingness)
     weight = np.random.default_rng(0).uniform(0.5, 1.5, len(y))

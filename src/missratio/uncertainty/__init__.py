@@ -1,9 +1,9 @@
 """How far a fitted ratio may be off: standard errors, and intervals on predictions."""
 
-from missratio.uncertainty._intervals import (
+from missratio.uncertainty.intervals import (
     RatioUncertainty,
     UnreliableIntervalWarning,
+    ratio_uncertainty,
 )
-from missratio.uncertainty._result import ratio_uncertainty
 
 __all__ = ["RatioUncertainty", "UnreliableIntervalWarning", "ratio_uncertainty"]

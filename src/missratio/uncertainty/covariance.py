@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -11,12 +11,11 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning import Influence, LearnedMissingness, influence_of
 from missratio.missingness import Block
 from missratio.rows import ClassRows, RowBlock, joint_weight, weights_of_features
-from missratio.uncertainty._expansion import Means
+from missratio.uncertainty.expansion import Means
+from missratio.uncertainty.reliability import rates, weight_sums
 
 # A row that has all of the weight can't be left out: no row counts for more than this.
 LARGEST_LEVERAGE = 0.99
-# So many rows of a kind may be expected, and none of them seen, in a table of twenty.
-UNSEEN = 3.0
 
 
 def weights_of(
@@ -45,34 +44,21 @@ def weights_of(
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How far results move with the rows of a class, or of both.
+    """How far results move with the rows of a class, or of both."""
 
-    Parameters
-    ----------
-    covariance : ndarray of shape (n_results, n_results)
-        With the error of a learned φ.
-    variance : ndarray of shape (n_results,)
-        What the sampling of rows does, φ taken as given.
-    fourth : ndarray of shape (n_results,)
-        Sums of the fourth powers of what each row does.
-    parts, heavy : ndarray of shape (n_results,)
-        The variance through each mean, summed; and times the rate of its weights.
-    """
-
+    # Of the results, with the error of a learned φ.
     covariance: FloatArray
+    # What the sampling of rows does, φ taken as given.
     variance: FloatArray
+    # Sums of the fourth powers of what each row does.
     fourth: FloatArray
+    # The variance through each mean, summed; and times the rate of its weights.
     parts: FloatArray
     heavy: FloatArray
 
     def __add__(self, other: Spread) -> Spread:
-        return Spread(
-            self.covariance + other.covariance,
-            self.variance + other.variance,
-            self.fourth + other.fourth,
-            self.parts + other.parts,
-            self.heavy + other.heavy,
-        )
+        both = zip(astuple(self), astuple(other), strict=True)
+        return Spread(*(own + more for own, more in both))
 
     @property
     def by_rows(self) -> FloatArray:
@@ -98,67 +84,21 @@ class Spread:
         return np.maximum(np.where(self.heavy > 0.0, degrees, np.inf), 2.0)
 
 
-def weight_sums(weights: FloatArray) -> FloatArray:
-    """Σ w, Σ w Y, Σ w Y² with Y = log w, Σ w² and Σ w⁴ of weights (n_rows, n_means)."""
-    logs = np.log(np.where(weights > 0.0, weights, 1.0))
-    moments = [(weights * logs**k).sum(axis=0) for k in range(3)]
-    return np.array([*moments, (weights**2).sum(axis=0), (weights**4).sum(axis=0)])
-
-
-def rates(sums: FloatArray, n_rows: int, largest: FloatArray) -> FloatArray:
-    """One over the degrees of freedom that weights have on average.
-
-    Were Y normal over complete data, n E W² = n E e^Y and n E W⁴ = n E e^{3Y} over the
-    observed rows would make 2n/exp(μ + 7σ²/2) of them. Moments of the logarithm are
-    known well even where those of the weights are not. Where weights have a bound, it
-    is 2 (Σ w²)²/Σ w⁴ with a few more rows as heavy as can be, if that is more.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (5, n_means)
-        Of `weight_sums`.
-    n_rows : int
-    largest : ndarray of shape (n_means,)
-        What weights are at most; inf where that is not known.
-    """
-    total = np.where(sums[0] > 0.0, sums[0], 1.0)
-    mean, square = sums[1:3] / total
-    spread = np.maximum(square - mean**2, 0.0)
-    level = mean - np.log(total / n_rows) + 3.5 * spread
-    spread_out = np.exp(np.minimum(level, 700.0)) / (2.0 * n_rows)
-    bound = np.where(np.isfinite(largest), largest, 0.0)
-    fourth = sums[4] + UNSEEN * bound**4
-    bounded = fourth / (2.0 * (sums[3] + UNSEEN * bound**2) ** 2)
-    least = np.minimum(spread_out, bounded)
-    return np.asarray(np.where(bound > 0.0, least, spread_out))
-
-
 @dataclass(frozen=True, slots=True)
 class ClassMeans:
-    """All means of one class, of one factor of the ratio after the other.
-
-    Parameters
-    ----------
-    rows : ClassRows
-    factors : sequence of (ndarray of int, Means)
-        Which features each factor has, and its means.
-    largest : ndarray of shape (1,) or (1, n_columns), or None
-        What weights are at most; None where they come from no model.
-    """
+    """All means of one class, of one factor of the ratio after the other."""
 
     rows: ClassRows
+    # Which features each factor has, and its means.
     factors: Sequence[tuple[IntArray, Means]]
+    # What weights are at most, (1,) or (1, n_columns); None if they are by no model.
     largest: FloatArray | None = None
 
     def spread(self, parts: Sequence[LearnedPart], to_result: FloatArray) -> Spread:
         """How far the results move with the rows of the class.
 
-        Parameters
-        ----------
-        parts : sequence of LearnedPart
-            Where the class's φ was learned.
-        to_result : ndarray of shape (n_results, n_means)
-            What a change of the means does to the results.
+        `parts` are what was learned of the class's φ; `to_result` says what a change of
+        the means does to the results, of shape (n_results, n_means).
         """
         totals = self._totals()
         size = sum(len(means.mean) for _, means in self.factors)
@@ -228,16 +168,11 @@ class ClassMeans:
     def _influences(
         self, block: RowBlock, weights: FloatArray | None, totals: Sequence[FloatArray]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What each row does to the means.
+        """What each row does to the means, three times (n_rows, n_means).
 
-        Returns
-        -------
-        plain : ndarray of shape (n_rows, n_means)
-            w ∂(mean)/∂w, for a change of the row's weight.
-        left_out : ndarray of shape (n_rows, n_means)
-            The same divided by 1 − leverage.
-        moved : ndarray of shape (n_rows, n_means)
-            The row's influence, which is what the sampling of rows moves.
+        `plain` is w ∂(mean)/∂w, for a change of the row's weight; `left_out` is that
+        divided by 1 − leverage; `moved` is the row's influence, which is what the
+        sampling of rows moves.
         """
         hajek, adjusted = self.rows.self_normalised, self.rows.adjusted
         features = block.features.astype(np.float64, copy=False)
@@ -266,51 +201,15 @@ def _beside(parts: list[FloatArray]) -> FloatArray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
-def undetermined_features(
-    classes: Sequence[ClassRows], by_column: bool
-) -> dict[int, float]:
-    """Features of one value only in some classes' rows, and that value.
-
-    Parameters
-    ----------
-    classes : sequence of ClassRows
-        Those whose rows enter one by one, and not through a mean alone. They say
-        nothing of these features' coefficients: a penalty makes them up.
-    by_column : bool
-        Whether a feature counts wherever it is observed, not in complete rows alone.
-    """
-
-    def work(block: RowBlock) -> FloatArray:
-        used = block.features
-        if not by_column:
-            used = used[~np.isnan(block.rows).any(axis=1)]
-        least = np.fmin.reduce(used, axis=0, initial=np.inf)
-        return np.array([least, -np.fmax.reduce(used, axis=0, initial=-np.inf)])
-
-    found = [
-        rows.source.fold(work, lambda parts: np.min(parts, axis=0)) for rows in classes
-    ]
-    least, largest = np.min(found, axis=0) * np.array([[1.0], [-1.0]])
-    constant = np.flatnonzero(least == largest).tolist()
-    return {j: float(least[j]) for j in constant}
-
-
 @dataclass(frozen=True, slots=True)
 class LearnedPart:
-    """A learned φ of the columns of a table, or of those that go missing together.
-
-    Parameters
-    ----------
-    model : LearnedMissingness
-    shared : bool
-        Whether it was learned from these rows (or from more than these): the errors of
-        φ̂ and of the means then go together.
-    block : Block or None
-        Whose φ it is, where that is a category's; None for all columns.
-    """
+    """A learned φ of the columns of a table, or of those that go missing together."""
 
     model: LearnedMissingness
+    # Whether it was learned from these rows (or from more than these): the errors of
+    # φ̂ and of the means then go together.
     shared: bool
+    # Whose φ it is, where that is a category's; None for all columns.
     block: Block | None = None
 
     def weights(self, weights: FloatArray) -> FloatArray:
@@ -386,10 +285,7 @@ class _Learning:
     def covariance(self, mask: BoolArray) -> FloatArray:
         """What the estimation of φ adds to the means' covariance (or takes from it).
 
-        Parameters
-        ----------
-        mask : ndarray of bool of shape (n_means, n_columns)
-            A mean depends only on the φ of these.
+        A mean depends only on the φ of the columns in its row of the mask.
         """
         width, _, n_groups = self.slope.shape
         used = self.part.used(mask)

@@ -1,4 +1,6 @@
-"""Whether rows that would decide were likely to be seen at all.
+"""Whether intervals are reliable: what the rows tell, and what their weights do.
+
+Rows that would decide may not be likely to be seen at all.
 
 Half of E[1/(1 − φ)], the second moment of the weights, may come from rows that nearly
 always go missing. A sample without any of them looks harmless, has short intervals, and
@@ -16,19 +18,23 @@ doesn't select the samples that are wrong.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import logit
 
 from missratio._base.typing import FloatArray
 from missratio.missingness import Missingness
-from missratio.rows import ClassModel, ClassRows
+from missratio.rows import ClassModel, ClassRows, RowBlock
 
 # With fewer rows than these expected there, coverage at 95% falls below 90%.
 FEWEST_EXPECTED = 3.0
-# A weight that so many rows can have at most is no matter of a tail.
+# A weight that this many rows can have at most is no matter of a tail.
 FEWEST_WORST_CASE = 30.0
 EXCESSES = np.linspace(0.0, 30.0, 3001)
 SMALLEST = 1e-12
+# Of a kind of which none was seen, three rows may be expected in one table of twenty.
+UNSEEN = 3.0
 
 
 def largest_weights(rows: ClassRows, model: ClassModel) -> FloatArray | None:
@@ -44,11 +50,8 @@ def largest_weights(rows: ClassRows, model: ClassModel) -> FloatArray | None:
 def expected_in_tail(rows: ClassRows, model: ClassModel) -> float:
     """How many observed rows are expected where half of the second moment lies.
 
-    Returns
-    -------
-    float
-        Of the column with the fewest; infinite where weights are by no model, or can't
-        be large.
+    It is the number of the column with the fewest, and infinite where weights are by no
+    model, or can't be large.
     """
     if not isinstance(model, Missingness):
         return np.inf
@@ -87,3 +90,55 @@ def _expected(probability: FloatArray, n_rows: int) -> float:
     beyond = (observed * weights**2)[::-1].cumsum()[::-1]
     total = (below**2).sum() + beyond[0]
     return float(observed[beyond <= total / 2.0].sum())
+
+
+def weight_sums(weights: FloatArray) -> FloatArray:
+    """Σ w, Σ w Y, Σ w Y² with Y = log w, Σ w² and Σ w⁴ of weights (n_rows, n_means)."""
+    logs = np.log(np.where(weights > 0.0, weights, 1.0))
+    moments = [(weights * logs**k).sum(axis=0) for k in range(3)]
+    return np.array([*moments, (weights**2).sum(axis=0), (weights**4).sum(axis=0)])
+
+
+def rates(sums: FloatArray, n_rows: int, largest: FloatArray) -> FloatArray:
+    """One over the degrees of freedom that weights have on average.
+
+    Were Y normal over complete data, n E W² = n E e^Y and n E W⁴ = n E e^{3Y} over the
+    observed rows would make 2n/exp(μ + 7σ²/2) of them. Moments of the logarithm are
+    known well even where those of the weights are not. Where weights have a bound, it
+    is 2 (Σ w²)²/Σ w⁴ with a few more rows as heavy as can be, if that is more.
+    """
+    total = np.where(sums[0] > 0.0, sums[0], 1.0)
+    mean, square = sums[1:3] / total
+    spread = np.maximum(square - mean**2, 0.0)
+    level = mean - np.log(total / n_rows) + 3.5 * spread
+    spread_out = np.exp(np.minimum(level, 700.0)) / (2.0 * n_rows)
+    bound = np.where(np.isfinite(largest), largest, 0.0)
+    fourth = sums[4] + UNSEEN * bound**4
+    bounded = fourth / (2.0 * (sums[3] + UNSEEN * bound**2) ** 2)
+    least = np.minimum(spread_out, bounded)
+    return np.asarray(np.where(bound > 0.0, least, spread_out))
+
+
+def undetermined_features(
+    classes: Sequence[ClassRows], by_column: bool
+) -> dict[int, float]:
+    """Features of one value only in some classes' rows, and that value.
+
+    The classes are those whose rows enter one by one, and not through a mean alone.
+    They say nothing of these features' coefficients: a penalty makes them up. By
+    column, a feature counts wherever it is observed, not in complete rows alone.
+    """
+
+    def work(block: RowBlock) -> FloatArray:
+        used = block.features
+        if not by_column:
+            used = used[~np.isnan(block.rows).any(axis=1)]
+        least = np.fmin.reduce(used, axis=0, initial=np.inf)
+        return np.array([least, -np.fmax.reduce(used, axis=0, initial=-np.inf)])
+
+    found = [
+        rows.source.fold(work, lambda parts: np.min(parts, axis=0)) for rows in classes
+    ]
+    least, largest = np.min(found, axis=0) * np.array([[1.0], [-1.0]])
+    constant = np.flatnonzero(least == largest).tolist()
+    return {j: float(least[j]) for j in constant}

@@ -119,21 +119,43 @@ def test_doubling_the_rows_halves_the_variance():
     np.testing.assert_allclose(twice, once / 2.0, rtol=0.02)
 
 
-def test_other_rows_than_those_of_the_fit_are_refused(fitted, two_normals):
-    ratio, X, y = fitted
-    with pytest.raises(ValueError, match="not the rows that the ratio was fitted to"):
-        ratio_uncertainty(ratio, *two_normals(200, 2, seed=1))
-    with pytest.raises(ValueError, match="sample_weight where it had any"):
-        ratio_uncertainty(ratio, X, y, np.linspace(0.1, 2.0, len(y)))
+IDENTITY = FDivergenceRatio("pearson", link="identity")
 
 
-def test_what_has_no_log_linear_form_is_referred_to_the_bootstrap(fitted):
-    _, X, y = fitted
-    with pytest.raises(TypeError, match=r"KLIEP, FDivergenceRatio.*bootstrap"):
-        ratio_uncertainty(LogisticRegression().fit(X, y), X, y)
-    identity = FDivergenceRatio("pearson", link="identity").fit(X, y)
-    with pytest.raises(ValueError, match=r"link='log'.*bootstrap"):
-        ratio_uncertainty(identity, X, y)
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda r, X, y: ratio_uncertainty(r, X[::-1], y), ValueError, "not the rows"),
+        (
+            lambda r, X, y: ratio_uncertainty(r, X, y, np.linspace(0.1, 2.0, len(y))),
+            ValueError,
+            "sample_weight where it had any",
+        ),
+        (
+            lambda r, X, y: ratio_uncertainty(LogisticRegression().fit(X, y), X, y),
+            TypeError,
+            r"KLIEP, FDivergenceRatio.*bootstrap",
+        ),
+        (
+            lambda r, X, y: ratio_uncertainty(IDENTITY.fit(X, y), X, y),
+            ValueError,
+            r"link='log'.*bootstrap",
+        ),
+        (
+            lambda r, X, y: ratio_uncertainty(r, X, y).interval(X, level=95),
+            ValueError,
+            "level must lie strictly between",
+        ),
+        (
+            lambda r, X, y: ratio_uncertainty(r, X, y).interval(X, scale="odds"),
+            ValueError,
+            r"one of \['log', 'ratio'\]",
+        ),
+    ],
+)
+def test_what_gives_no_interval_is_refused(fitted, call, error, message):
+    with pytest.raises(error, match=message):
+        call(*fitted)
 
 
 def test_without_an_optimum_there_is_no_standard_error():
@@ -142,19 +164,6 @@ def test_without_an_optimum_there_is_no_standard_error():
         ratio = KLIEP().fit(X, y)
     with pytest.raises(ValueError, match="did not converge"):
         ratio_uncertainty(ratio, X, y)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda u, X: u.interval(X, level=95), "level must lie strictly between"),
-        (lambda u, X: u.interval(X, scale="odds"), r"one of \['log', 'ratio'\]"),
-    ],
-)
-def test_wrong_choices_are_named(fitted, call, message):
-    ratio, X, y = fitted
-    with pytest.raises(ValueError, match=message):
-        call(ratio_uncertainty(ratio, X, y), X)
 
 
 def test_a_phi_learned_from_all_missing_values_gives_less_variance_than_a_known_one():
@@ -256,12 +265,9 @@ def test_a_cross_validated_ratio_has_intervals_too():
         found = ratio_coverage.standard_errors(ratio, data)
         misses.append(np.abs(error) > 1.96 * found)
     assert np.mean(misses, axis=0).max() < 0.15
-
-
-def test_regression_narrows_the_intervals():
-    rng = np.random.default_rng(0)
+    # Regression narrows them.
     setting = Setting("entries", 0.5, None, n_rows=4000, slope=0.5)
-    ratio, data = cross_validated(setting, rng, l2_grid=[1e-4])
+    ratio, data = cross_validated(setting, np.random.default_rng(0), l2_grid=[1e-4])
     plain = KLIEP(missingness=ratio.missingness).fit(data.X, data.y)
     ours, theirs = (ratio_coverage.standard_errors(r, data) for r in (ratio, plain))
     assert (ours[:2] < 0.98 * theirs[:2]).all()

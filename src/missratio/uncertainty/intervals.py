@@ -1,0 +1,537 @@
+"""Standard errors of a fitted ratio, and intervals on what it predicts."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import stdtrit
+from sklearn.utils.validation import check_is_fitted
+
+from missratio._base.reading import joined, row_blocks
+from missratio._base.summary import Summary, figure
+from missratio._base.threads import one_blas_thread
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.learning import LearnedMissingness, was_learned_from
+from missratio.missingness import BlockMissingness, Missingness
+from missratio.ratio import (
+    JointRatio,
+    NaiveBayesRatio,
+    basis_features,
+    check_choice,
+    feature_names,
+    joint_ratio,
+    missingness_of,
+    optimum,
+)
+from missratio.rows import ClassRows, class_model
+from missratio.uncertainty.covariance import ClassMeans, LearnedPart, Spread
+from missratio.uncertainty.expansion import Means, expand
+from missratio.uncertainty.reliability import (
+    FEWEST_EXPECTED,
+    expected_in_tail,
+    largest_weights,
+    undetermined_features,
+)
+
+SCALES = ("log", "ratio")
+LearnedOn = Literal["auto", "same", "other"]
+Backend = Literal["pandas", "polars", "pyarrow"]
+# With fewer degrees of freedom, by the rows' influences or by their weights' spread,
+# intervals are not reliable.
+FEWEST_BY_ROWS, FEWEST_BY_WEIGHTS = 5.0, 30.0
+LEARNED_ON = ("auto", "same", "other")
+BOOTSTRAP = (
+    "For others draw rows with replacement within each class, fit again, and take the "
+    "spread of the results (the bootstrap)."
+)
+
+
+class UnreliableIntervalWarning(UserWarning):
+    """Intervals that may be too short, or that can't be computed."""
+
+
+@dataclass(frozen=True, eq=False)
+class RatioUncertainty:
+    """How far (θ̂, log N̂) and log r̂ may be off: what `ratio_uncertainty` returns.
+
+    Intervals are ± Student's quantile times the standard error.
+
+    Parameters
+    ----------
+    ratio : KLIEP, KLIEPCV, FDivergenceRatio, ObjectiveRatio or NaiveBayesRatio
+        The fitted ratio.
+    covariance : ndarray of shape (n_basis_features + 1, n_basis_features + 1)
+        Of (θ̂, log N̂), the coefficients and the log normaliser.
+    learned_on : dict from class to {"same", "other"}
+        For each class whose missingness was learned, whether its rows are taken to be
+        those that it was learned from.
+    degrees_of_freedom : ndarray of shape (n_basis_features + 1,), optional
+        Of the standard errors: by how evenly rows contribute to them (Satterthwaite),
+        or by how widely weights like theirs are spread, whichever is less. None: many.
+    steady : ndarray of bool of shape (n_basis_features + 1,), optional
+        Where there are enough of them, 5 by the rows and 30 by the weights. Elsewhere a
+        few rows decide, and rows as heavy that did not happen to be observed would have
+        moved the estimate. None: everywhere.
+    undetermined : dict from int to float, optional
+        Basis features that have one value only in the denominator's rows, and that
+        value. A penalty made their coefficients up, so that they have no interval, nor
+        has log r at a row where the feature has another value.
+    """
+
+    ratio: JointRatio | NaiveBayesRatio
+    covariance: FloatArray
+    learned_on: dict[Any, LearnedOn]
+    degrees_of_freedom: FloatArray | None = None
+    steady: BoolArray | None = None
+    undetermined: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Those of the coefficients and, last, of the log normaliser.
+
+        NaN for a coefficient that the rows say nothing of.
+        """
+        errors = np.asarray(np.sqrt(np.diagonal(self.covariance)))
+        errors[list(self.undetermined)] = np.nan
+        return errors
+
+    @property
+    def reliable(self) -> BoolArray:
+        """Whether each coefficient's interval, and the log normaliser's, is reliable.
+
+        It is where the rows determine the coefficient and no handful of them decides.
+        """
+        reliable = np.ones(len(self.covariance), dtype=bool)
+        if self.steady is not None:
+            reliable &= self.steady
+        reliable[list(self.undetermined)] = False
+        return reliable
+
+    @property
+    def _degrees(self) -> FloatArray:
+        if self.degrees_of_freedom is None:
+            return np.full(len(self.covariance), np.inf)
+        return self.degrees_of_freedom
+
+    def log_ratio(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """The estimated log ratio at each row, and its standard error.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        estimate, standard_error : ndarray of shape (n_rows,)
+            NaN for a row that has a missing value. The standard error alone is NaN
+            where a feature that is undetermined has another value than it had.
+        """
+        return self.ratio.predict_log_ratio(X), self._errors(X)[0]
+
+    def _errors(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Standard errors of log r, and their degrees of freedom.
+
+        A row's 1/df is the mean of the coefficients' by their shares in the variance.
+        """
+        features = basis_features(self.ratio, X)
+        variance, inverse = np.empty((2, len(features)))
+        size = features.shape[1]
+        first, cross = self.covariance[:size, :size], self.covariance[:size, size]
+        own, last = np.diagonal(first), self.covariance[size, size]
+        rates = 1.0 / self._degrees
+        for rows in row_blocks((len(features), size)):
+            block = features[rows].astype(np.float64, copy=False)
+            variance[rows] = ((block @ first - 2.0 * cross) * block).sum(axis=1)
+            parts = block**2
+            total = parts @ own + last
+            shared = parts @ (own * rates[:size]) + last * rates[size]
+            inverse[rows] = shared / np.where(total > 0.0, total, 1.0)
+            for j, value in self.undetermined.items():
+                variance[rows][block[:, j] != value] = np.nan
+        error = np.sqrt(np.maximum(variance + last, 0.0))
+        with np.errstate(divide="ignore"):
+            return error, 1.0 / inverse
+
+    def interval(
+        self, X: Any, level: float = 0.95, scale: Literal["log", "ratio"] = "log"
+    ) -> tuple[FloatArray, FloatArray]:
+        """Bounds that hold the ratio at a row with probability `level`, row by row.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        level : float, default=0.95
+        scale : {"log", "ratio"}, default="log"
+            Bounds on log r, or on r itself: their exponentials.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_rows,)
+            NaN for a row that has a missing value, and where `log_ratio` has no
+            standard error.
+        """
+        check_choice("scale", scale, SCALES)
+        error, degrees = self._errors(X)
+        estimate = self.ratio.predict_log_ratio(X)
+        reach = _quantile(level, degrees) * error
+        bounds = estimate - reach, estimate + reach
+        if scale == "log":
+            return bounds
+        with np.errstate(over="ignore"):
+            return np.exp(bounds[0]), np.exp(bounds[1])
+
+    def reach(self, level: float = 0.95) -> FloatArray:
+        """Half the width of each coefficient's interval, by Student's quantile.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
+        errors = self.standard_errors[:-1]
+        return _quantile(level, self._degrees[:-1]) * errors
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """Coefficients with standard errors and intervals, at a glance.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        Summary
+            Prints as text, and renders in a notebook.
+        """
+        whole = self.ratio.summary()
+        coef, error = self.ratio.coef_, self.standard_errors
+        reach, reliable = self.reach(level), self.reliable
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = coef / error[:-1]
+        rows = [
+            (name, *(figure(float(cell)) for cell in cells), "" if sound else "(!)")
+            for name, sound, *cells in zip(
+                feature_names(self.ratio),
+                reliable[:-1].tolist(),
+                coef,
+                error[:-1],
+                z,
+                coef - reach,
+                coef + reach,
+                strict=True,
+            )
+        ]
+        tail = f"{(1.0 - level) / 2.0:.3g}", f"{(1.0 + level) / 2.0:.3g}"
+        header = ("feature", "coefficient", "std. error", "z", *tail, "")
+        log_error = ("std. error of it", figure(float(error[-1])))
+        return Summary(
+            title=f"{whole.title}, with standard errors",
+            facts=(*whole.facts, log_error),
+            header=header,
+            rows=tuple(rows),
+            notes=self._notes(),
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = ["Standard errors by the sandwich formula; intervals by Student's t."]
+        for label, source in self.learned_on.items():
+            rows = "these rows" if source == "same" else "other rows"
+            notes.append(
+                f"φ of class {label!r} was learned from {rows}; its error is included."
+            )
+        if not self.reliable.all():
+            notes.append(
+                "(!) A few rows decide, or none: the interval may be too short, or "
+                "there is none."
+            )
+        return tuple(notes)
+
+    def summary_frame(self, level: float = 0.95, backend: Backend = "pandas") -> Any:
+        """Coefficients with their uncertainty, a row for each basis feature.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Of the intervals.
+        backend : {"pandas", "polars", "pyarrow"}
+            The kind of dataframe.
+
+        Returns
+        -------
+        dataframe
+            Columns: `feature`, `coefficient`, `standard_error`, `z` (their quotient),
+            `lower` and `upper`, the ends of the interval, and `reliable`. Where the
+            rows say nothing of a coefficient there is no interval (NaN).
+        """
+        coef, error = self.ratio.coef_, self.standard_errors[:-1]
+        reach = self.reach(level)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = coef / error
+        columns = {
+            "feature": feature_names(self.ratio),
+            "coefficient": coef.tolist(),
+            "standard_error": error.tolist(),
+            "z": z.tolist(),
+            "lower": (coef - reach).tolist(),
+            "upper": (coef + reach).tolist(),
+            "reliable": self.reliable[:-1].tolist(),
+        }
+        return nw.from_dict(columns, backend=backend).to_native()
+
+
+def _quantile(level: float, degrees: FloatArray) -> FloatArray:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie strictly between 0 and 1: got {level}.")
+    return np.asarray(stdtrit(degrees, 0.5 + level / 2.0))
+
+
+def ratio_uncertainty(
+    ratio: JointRatio | NaiveBayesRatio,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    inclusion: ArrayLike | None = None,
+    learned_on: LearnedOn = "auto",
+) -> RatioUncertainty:
+    """Estimate the covariance of a fitted ratio's (θ̂, log N̂) by the sandwich formula.
+
+    The sum over rows, in both classes, of the outer product of what each row does to
+    the estimates, divided by 1 − its leverage as if it had been left out (the
+    infinitesimal jackknife, with HC3's correction). Rows are independent and drawn
+    within their class; the basis and the penalty are taken as given (that which KLIEPCV
+    chose too), so that under a penalty intervals are for what the penalised fit tends
+    to.
+
+    If φ was learned (`learn_missingness`), the error of its parameters is included. If
+    it was learned from the same rows, the two errors are correlated, which mostly
+    lowers the variance unless few values were looked up.
+
+    Parameters
+    ----------
+    ratio : KLIEP, KLIEPCV, FDivergenceRatio, ObjectiveRatio or NaiveBayesRatio
+        Fitted, and with a log link.
+    X : array-like or dataframe of shape (n_rows, n_columns)
+        The rows of the fit.
+    y : array-like of shape (n_rows,)
+        Their labels.
+    sample_weight : array-like of shape (n_rows,), optional
+        Where the fit had them.
+    inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+        Where the fit had them.
+    learned_on : {"auto", "same", "other"}, default="auto"
+        Whether a learned φ comes from these rows (or these and more of the same class),
+        or from others. "auto" detects by counts and sums whether it is exactly these
+        rows, and otherwise treats them as others. What the table itself taught always
+        counts as learned from others: how its rows move φ isn't kept.
+        `RatioUncertainty.learned_on` says which.
+
+    Returns
+    -------
+    RatioUncertainty
+
+    Warns
+    -----
+    UnreliableIntervalWarning
+        Where a few rows decide, or the rows say nothing of a coefficient.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> Z1, Z0 = rng.normal(0.5, 1, (2000, 1)), rng.normal(0, 1, (2000, 1))
+    >>> phi = mr.StepMissingness(direction=1.0, threshold=0.0, probability=0.8)
+    >>> X = np.concatenate([mr.corrupt(Z1, phi, random_state=0), Z0])
+    >>> y = np.repeat([1, 0], 2000)
+    >>> ratio = mr.KLIEP(missingness={1: phi}).fit(X, y)
+    >>> uncertainty = mr.ratio_uncertainty(ratio, X, y)
+    >>> uncertainty.standard_errors.round(3)
+    array([0.046, 0.019])
+    >>> lower, upper = uncertainty.interval([[1.0]])
+    >>> lower.round(2), upper.round(2)
+    (array([0.32]), array([0.44]))
+    """
+    _check(ratio)
+    check_choice("learned_on", learned_on, LEARNED_ON)
+    rows = optimum(ratio, X, y, sample_weight, inclusion)
+    with one_blas_thread(rows.denominator.source.size):
+        expansions = [(factor.features, *expand(factor)) for factor in rows.factors]
+        worst = max(decrement for _, _, decrement in expansions)
+        few = min(rows.numerator.n_rows, rows.denominator.n_rows)
+        if worst > max(10.0 * joint_ratio(ratio).tol, 0.01 / np.sqrt(few)):
+            raise ValueError(
+                "X and y are not the rows that the ratio was fitted to: its "
+                f"coefficients are not optimal for them (decrement {worst:.2g}). Give "
+                "the rows of the fit, and its sample_weight where it had any."
+            )
+        size = len(ratio.coef_) + 1
+        none = np.zeros(size)
+        spread = Spread(np.zeros((size, size)), none, none, none, none)
+        found: dict[Any, LearnedOn] = {}
+        in_tail = np.inf
+        for place, own in enumerate((rows.numerator, rows.denominator)):
+            learned = _learned(ratio, own, learned_on)
+            if learned:
+                same = all(part.shared for part in learned)
+                found[own.label] = "same" if same else "other"
+            means = [(features, pair[place]) for features, pair, _ in expansions]
+            model = class_model(missingness_of(ratio), own.label, own.names)
+            in_tail = min(in_tail, expected_in_tail(own, model))
+            # Values that were looked up have weights of their own.
+            largest = largest_weights(own, model) if inclusion is None else None
+            own_means = ClassMeans(own, means, largest)
+            spread += own_means.spread(learned, _to_results(means, size))
+        classes = [rows.denominator]
+        if not joint_ratio(ratio)._objective().linear_numerator:
+            classes.append(rows.numerator)
+        by_column = isinstance(ratio, NaiveBayesRatio)
+        undetermined = undetermined_features(classes, by_column)
+    uncertainty = RatioUncertainty(
+        ratio,
+        _positive(spread.covariance),
+        found,
+        np.minimum(spread.by_rows, spread.by_weights),
+        (spread.by_rows >= FEWEST_BY_ROWS)
+        & (spread.by_weights >= FEWEST_BY_WEIGHTS)
+        & (in_tail >= FEWEST_EXPECTED),
+        undetermined,
+    )
+    _warn_if_unreliable(uncertainty)
+    return uncertainty
+
+
+def _learned(
+    ratio: JointRatio | NaiveBayesRatio, own: ClassRows, learned_on: LearnedOn
+) -> list[LearnedPart]:
+    """A class's φ, where it was learned: of all columns, and of each category."""
+    names = getattr(ratio, "feature_names_in_", None)
+    model = class_model(missingness_of(ratio), own.label, names)
+    if not isinstance(model, Missingness) or not model.learned:
+        return []
+    if own.adjusted is not None:
+        raise ValueError(
+            "Means that are adjusted by regression move with a learned φ in more ways "
+            f"than the sandwich formula here has. Use normalize='hajek'. {BOOTSTRAP}"
+        )
+    blocks = model.blocks if isinstance(model, BlockMissingness) else ()
+    base = model.base if isinstance(model, BlockMissingness) else model
+    table = own.source.block(0, own.n_rows).rows
+    parts = []
+    if isinstance(base, LearnedMissingness):
+        # What it says of columns in blocks is not looked at.
+        rest = np.array(table)
+        rest[:, [j for block in blocks for j in block.columns]] = 0.0
+        parts.append(LearnedPart(base, _shared(base, rest, learned_on)))
+    for block in blocks:
+        if isinstance(block.model, LearnedMissingness):
+            shared = _shared(block.model, table[:, list(block.inputs)], learned_on)
+            parts.append(LearnedPart(block.model, shared, block))
+    if base.learned + sum(block.model.learned for block in blocks) > len(parts):
+        raise ValueError(
+            "How rows move a φ that was learned by another class than "
+            f"LearnedMissingness is not known. {BOOTSTRAP}"
+        )
+    return parts
+
+
+def _shared(
+    model: LearnedMissingness, table: FloatArray, learned_on: LearnedOn
+) -> bool:
+    """Whether φ̂ and the ratio come from the same rows, and how φ̂ moves is kept."""
+    if any(shadow is not None for shadow in model.shadow):
+        return False
+    if learned_on == "auto":
+        return was_learned_from(model, table)
+    return learned_on == "same"
+
+
+def _warn_if_unreliable(uncertainty: RatioUncertainty) -> None:
+    names = feature_names(uncertainty.ratio)
+    parts = []
+    if uncertainty.undetermined:
+        unknown = joined([repr(names[j]) for j in uncertainty.undetermined])
+        parts.append(
+            f"{unknown}: every complete row of the denominator has the same value, so "
+            "that the penalty alone made the coefficient up; it has no interval. Drop "
+            "the feature, or bring rows with other values."
+        )
+    few = [
+        repr(names[j])
+        for j in np.flatnonzero(~uncertainty.reliable[:-1]).tolist()
+        if j not in uncertainty.undetermined
+    ]
+    if few:
+        parts.append(
+            f"{joined(few)}: a few rows with large weights decide, or would if they "
+            "had been observed. Intervals may be too short, since such rows would have "
+            "moved the estimate. Bring more rows, or look up missing values where φ is "
+            "close to 1."
+        )
+    if parts:
+        warnings.warn(" ".join(parts), UnreliableIntervalWarning, stacklevel=3)
+
+
+def _check(ratio: Any) -> None:
+    if not isinstance(ratio, JointRatio | NaiveBayesRatio):
+        raise TypeError(
+            "ratio must be a fitted KLIEP, FDivergenceRatio, ObjectiveRatio or "
+            f"NaiveBayesRatio, got {ratio!r}. {BOOTSTRAP}"
+        )
+    check_is_fitted(ratio)
+    joint = joint_ratio(ratio)
+    if not joint._is_log_linear():
+        raise ValueError(
+            f"{ratio!r} models the ratio itself, not its logarithm. Use link='log'. "
+            f"{BOOTSTRAP}"
+        )
+    if joint._fitted_strength[0].any():
+        raise ValueError(
+            "Under an L1 penalty some coefficients are held at zero, and the sandwich "
+            f"formula does not apply. Use a ridge penalty (l2). {BOOTSTRAP}"
+        )
+    if joint.fallback_used_:
+        raise ValueError(
+            "Class 0 had too few complete rows, and its columns were taken as "
+            f"independent. {BOOTSTRAP}"
+        )
+    if not getattr(ratio, "converged_", True):
+        raise ValueError(
+            f"{type(ratio).__name__} did not converge, and standard errors hold at an "
+            "optimum only. Add a ridge penalty (l2=0.01 is a start), or raise max_iter."
+        )
+
+
+def _to_results(means: list[tuple[IntArray, Means]], size: int) -> FloatArray:
+    """What the means of one class do to (θ, log N̂): log normalisers add up."""
+    columns = []
+    for features, each in means:
+        block = np.zeros((size, each.to_result.shape[1]))
+        block[features] = each.to_result[:-1]
+        block[-1] = each.to_result[-1]
+        columns.append(block)
+    return np.concatenate(columns, axis=1)
+
+
+def _positive(covariance: FloatArray) -> FloatArray:
+    """The nearest matrix that is positive semi-definite.
+
+    With φ learned for several features, what is taken off for each by the model can in
+    a small sample exceed what is there by the rows.
+    """
+    covariance = (covariance + covariance.T) / 2.0
+    scale = np.sqrt(np.maximum(np.diagonal(covariance), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    if values[0] >= 0.0:
+        return covariance
+    half = vectors * np.sqrt(np.maximum(values, 0.0)) * scale[:, None]
+    return np.asarray(half @ half.T)

@@ -27,9 +27,7 @@ from missratio.ratio.kernel import (
     LeastSquares,
     LogLikelihood,
     MeanMatching,
-    NarrowingBumps,
     gaussian,
-    squaring_grid,
 )
 
 METHODS = ["ulsif", "rulsif", "kliep", "kmm"]
@@ -262,20 +260,6 @@ def test_folds_by_sums_are_refits_to_the_other_folds():
     expected = method.loss(ratios[0], own.weights, ratios[1], other.weights)
     found = method.losses(own, other, np.array([np.inf, l2])).losses
     assert found.tolist() == [0.0, pytest.approx(expected, rel=1e-6)]
-
-
-def test_bumps_by_squaring_are_bumps():
-    rng = np.random.default_rng(7)
-    squares = rng.exponential(4.0, size=(50, 9))
-    widths = squaring_grid(np.geomspace(0.5, 4.0, 7))
-    np.testing.assert_allclose((widths[1:] / widths[:-1]) ** 2, 2.0)
-    assert squaring_grid(np.array([1.0, 2.0])).tolist() == [1.0, 2.0]
-    for grid in (widths, np.geomspace(0.5, 4.0, 5)):
-        narrowing = NarrowingBumps(squares.copy(), grid)
-        for sigma in (*grid[::-1], grid[2], grid[2], grid[0]):
-            np.testing.assert_allclose(
-                narrowing.at(sigma), gaussian(squares, sigma), rtol=1e-12
-            )
 
 
 # Missing values.

@@ -8,7 +8,6 @@ on rows that were left out.
 
 from __future__ import annotations
 
-import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -125,62 +124,21 @@ class Bumps:
         return np.geomspace(low, wider * high, count)
 
 
-def gaussian(
-    squares: FloatArray, sigma: float, out: FloatArray | None = None
-) -> FloatArray:
+def gaussian(squares: FloatArray, sigma: float) -> FloatArray:
     """exp(−‖z − c‖²/(2σ²))."""
     with np.errstate(under="ignore"):
-        bumps = np.multiply(squares, -0.5 / sigma**2, out=out)
+        bumps = np.multiply(squares, -0.5 / sigma**2)
         np.exp(bumps, out=bumps)
     return bumps
 
 
 def squaring_grid(widths: FloatArray) -> FloatArray:
-    """Widths √2 apart, if they are about as far apart already.
-
-    The bumps of a width are then the squares of those of the next, and a square takes a
-    tenth of the time of an exponential.
-    """
+    """Widths √2 apart, if they are about as far apart already."""
     if len(widths) < 2 or round((widths[1] / widths[0]) ** 2) != 2:
         return widths
     steps = np.arange(len(widths)) - (len(widths) - 1) / 2.0
     grid: FloatArray = np.sqrt(widths[0] * widths[-1]) * 2.0 ** (steps / 2.0)
     return grid
-
-
-class NarrowingBumps:
-    """The bumps of one sample, as they become narrower.
-
-    Parameters
-    ----------
-    squares : ndarray of shape (n_rows, n_centers)
-        Squared distances. Where widths are √2 apart, the widest bumps take their place.
-    widths : ndarray of shape (n_widths,)
-        That will be asked for, from narrow to wide.
-    """
-
-    def __init__(self, squares: FloatArray, widths: FloatArray) -> None:
-        self._widest, ratios = float(widths[-1]), widths[1:] / widths[:-1]
-        self._by_squaring = bool((np.abs(ratios - math.sqrt(2.0)) < 1e-12).all())
-        self._begin, self._bumps = squares, np.empty_like(squares)
-        if self._by_squaring:
-            gaussian(squares, self._widest, out=squares)
-        # How often the widest bumps were squared; at first there are none.
-        self._times = len(widths)
-
-    def at(self, sigma: float) -> FloatArray:
-        """The bumps at a width, in memory that the next width overwrites."""
-        if not self._by_squaring:
-            return gaussian(self._begin, sigma, out=self._bumps)
-        times = round(2.0 * math.log2(self._widest / sigma))
-        if times < self._times:
-            np.copyto(self._bumps, self._begin)
-            self._times = 0
-        with np.errstate(under="ignore"):
-            for _ in range(times - self._times):
-                np.square(self._bumps, out=self._bumps)
-        self._times = times
-        return self._bumps
 
 
 def _positive(values: FloatArray) -> bool:
@@ -310,12 +268,18 @@ class KernelMethod(ABC):
     """A loss, how it is minimised, and how it is estimated on rows left out."""
 
     @abstractmethod
-    def losses(self, own: BumpRows, other: BumpRows, l2: FloatArray) -> Strengths:
+    def losses(
+        self, numerator: BumpRows, denominator: BumpRows, l2: FloatArray
+    ) -> Strengths:
         """Losses on rows left out, of the numerator's and the denominator's bumps."""
 
     @abstractmethod
     def fit(
-        self, own: BumpRows, other: BumpRows, l2: float, near: FloatArray | None = None
+        self,
+        numerator: BumpRows,
+        denominator: BumpRows,
+        l2: float,
+        near: FloatArray | None = None,
     ) -> Coefficients:
         """Minimise over all rows, beginning where `Strengths` say."""
 
@@ -335,7 +299,7 @@ class KernelMethod(ABC):
         terms = self.terms(ratio1, ratio0)
         return float(w1 @ terms[0] + w0 @ terms[1])
 
-    def unit(self, own: BumpRows, other: BumpRows) -> float:
+    def unit(self, numerator: BumpRows, denominator: BumpRows) -> float:
         """What strengths of the penalty are multiples of."""
         return 1.0
 
@@ -370,35 +334,43 @@ class LeastSquares(KernelMethod):
 
     alpha: float = 0.0
 
-    def losses(self, own: BumpRows, other: BumpRows, l2: FloatArray) -> Strengths:
+    def losses(
+        self, numerator: BumpRows, denominator: BumpRows, l2: FloatArray
+    ) -> Strengths:
         """Exact leave-one-out losses: a row left out takes its weight with it."""
-        moments = _Centred.of(own, other, self.alpha)
+        moments = _Centred.of(numerator, denominator, self.alpha)
         values, vectors = np.linalg.eigh(moments.covariance)
         inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + l2)
         scores = (vectors.T @ moments.difference)[:, None] * inverse
         middle = moments.mean @ vectors
         left_out = []
-        for rows, mass in ((own, self.alpha), (other, 1.0 - self.alpha)):
+        for rows, mass in ((numerator, self.alpha), (denominator, 1.0 - self.alpha)):
             rotated = rows.bumps @ vectors
             rotated -= middle
             ratio = 1.0 + rotated @ scores
             np.square(rotated, out=rotated)
             leverage = 1.0 + rotated @ inverse
             leverage *= rows.weights[:, None]
-            if rows is own:
+            if rows is numerator:
                 ratio -= leverage
             ratio /= 1.0 - np.minimum(mass * leverage, 1.0 - 1e-9)
             left_out.append(np.maximum(ratio, 0.0, out=ratio))
-        return self._compared(l2, left_out[0], own.weights, left_out[1], other.weights)
+        return self._compared(
+            l2, left_out[0], numerator.weights, left_out[1], denominator.weights
+        )
 
     def fit(
-        self, own: BumpRows, other: BumpRows, l2: float, near: FloatArray | None = None
+        self,
+        numerator: BumpRows,
+        denominator: BumpRows,
+        l2: float,
+        near: FloatArray | None = None,
     ) -> Coefficients:
         """In closed form."""
         del near
         if np.isinf(l2):
-            return Coefficients.flat(own.bumps.shape[1])
-        moments = _Centred.of(own, other, self.alpha)
+            return Coefficients.flat(numerator.bumps.shape[1])
+        moments = _Centred.of(numerator, denominator, self.alpha)
         curved = moments.covariance + l2 * np.eye(len(moments.mean))
         theta = np.asarray(np.linalg.solve(curved, moments.difference), np.float64)
         return Coefficients(1.0 - float(moments.mean @ theta), theta)
@@ -412,12 +384,15 @@ class LeastSquares(KernelMethod):
             return 1.0 - ratio1, above
         return 0.5 * self.alpha * (ratio1**2 - 1.0) + 1.0 - ratio1, above
 
-    def unit(self, own: BumpRows, other: BumpRows) -> float:
+    def unit(self, numerator: BumpRows, denominator: BumpRows) -> float:
         """How much the rows themselves curve the loss, for the median bump."""
-        variance = (1.0 - self.alpha) * other.variance
+        variance = (1.0 - self.alpha) * denominator.variance
         if self.alpha:
             share = self.alpha * (1.0 - self.alpha)
-            variance += self.alpha * own.variance + share * (own.mean - other.mean) ** 2
+            variance += (
+                self.alpha * numerator.variance
+                + share * (numerator.mean - denominator.mean) ** 2
+            )
         return max(float(np.median(variance)), 0.0) or 1.0
 
 
@@ -440,12 +415,12 @@ class _Centred:
     difference: FloatArray
 
     @classmethod
-    def of(cls, own: BumpRows, other: BumpRows, alpha: float) -> _Centred:
-        first = own.mean
-        mean = alpha * first + (1.0 - alpha) * other.mean
-        total = (1.0 - alpha) * other.gram()
+    def of(cls, numerator: BumpRows, denominator: BumpRows, alpha: float) -> _Centred:
+        first = numerator.mean
+        mean = alpha * first + (1.0 - alpha) * denominator.mean
+        total = (1.0 - alpha) * denominator.gram()
         if alpha:
-            total += alpha * own.gram()
+            total += alpha * numerator.gram()
         return cls(mean, total - np.outer(mean, mean), first - mean)
 
 
@@ -471,36 +446,42 @@ class LogLikelihood(KernelMethod):
     five: a numerator row far from the others can't make the ratio as large as it likes.
     """
 
-    def losses(self, own: BumpRows, other: BumpRows, l2: FloatArray) -> Strengths:
+    def losses(
+        self, numerator: BumpRows, denominator: BumpRows, l2: FloatArray
+    ) -> Strengths:
         """Leave-one-out losses, one Newton step away from the fit to all rows.
 
         The bumps that have a height keep having one. A numerator row takes its weight
         with it; a denominator row moves Ê₀[k], and with it all heights.
         """
-        mixture = _Mixture.of(own, other)
-        found = mixture.solve(own.weights, PATH_TOL)
+        mixture = _Mixture.of(numerator, denominator)
+        found = mixture.solve(numerator.weights, PATH_TOL)
         if found.status != Status.CONVERGED:
             lost = np.where(np.isinf(l2), 0.0, np.inf)
             return Strengths(l2, lost, np.zeros(len(l2)))
-        ratio1, ratio0 = mixture.left_out(own, other, found.proportions)
+        ratio1, ratio0 = mixture.left_out(numerator, denominator, found.proportions)
         flat = np.isinf(l2)
         compared = self._compared(
             l2,
             np.where(flat, 1.0, ratio1[:, None]),
-            own.weights,
+            numerator.weights,
             np.where(flat, 1.0, ratio0[:, None]),
-            other.weights,
+            denominator.weights,
         )
         return replace(compared, near=found.proportions)
 
     def fit(
-        self, own: BumpRows, other: BumpRows, l2: float, near: FloatArray | None = None
+        self,
+        numerator: BumpRows,
+        denominator: BumpRows,
+        l2: float,
+        near: FloatArray | None = None,
     ) -> Coefficients:
         """Fit by Newton's steps on the simplex."""
         if np.isinf(l2):
-            return Coefficients.flat(own.bumps.shape[1])
-        mixture = _Mixture.of(own, other)
-        found = mixture.solve(own.weights, FIT_TOL, near)
+            return Coefficients.flat(numerator.bumps.shape[1])
+        mixture = _Mixture.of(numerator, denominator)
+        found = mixture.solve(numerator.weights, FIT_TOL, near)
         theta = found.proportions / mixture.mean
         return Coefficients(float(theta[-1]), theta[:-1], found.status, found.n_iter)
 
@@ -528,11 +509,11 @@ class _Mixture:
     mean: FloatArray
 
     @classmethod
-    def of(cls, own: BumpRows, other: BumpRows) -> _Mixture:
-        least = min(LEAST_NEAR * float(other.weights @ other.weights), 1.0)
-        mean = np.append(np.maximum(other.mean, least), 1.0)
-        components = np.empty((len(own.bumps), len(mean)), order="F")
-        np.divide(own.bumps, mean[:-1], out=components[:, :-1])
+    def of(cls, numerator: BumpRows, denominator: BumpRows) -> _Mixture:
+        least = min(LEAST_NEAR * float(denominator.weights @ denominator.weights), 1.0)
+        mean = np.append(np.maximum(denominator.mean, least), 1.0)
+        components = np.empty((len(numerator.bumps), len(mean)), order="F")
+        np.divide(numerator.bumps, mean[:-1], out=components[:, :-1])
         components[:, -1] = 1.0
         return cls(components, mean)
 
@@ -551,7 +532,7 @@ class _Mixture:
         return mixture_proportions(self.components, weights, start=start, tol=tol)
 
     def left_out(
-        self, own: BumpRows, other: BumpRows, proportions: FloatArray
+        self, numerator: BumpRows, denominator: BumpRows, proportions: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """The ratio at each row, from the fit without it."""
         tall = proportions > 0.0
@@ -560,23 +541,23 @@ class _Mixture:
         bumps = self.components.T[tall].T
         ratio1 = np.maximum(bumps @ heights, TINY)
         bumps /= ratio1[:, None]
-        scaled = bumps * np.sqrt(own.weights)[:, None]
+        scaled = bumps * np.sqrt(numerator.weights)[:, None]
         curved = scaled.T @ scaled
         curved.flat[:: len(curved) + 1] += 1e-10 * curved.trace() / len(curved)
         root = np.linalg.inv(np.linalg.cholesky(curved)).T
         # 2. A numerator row: log r falls by w(q − 1)/(1 − wq), and by no more than if
         #    half of its bump were its own; but at least as the bumps that only this row
         #    holds up do, each by the row's part in it.
-        weights, leverage = own.weights, _squared_length(bumps @ root)
+        weights, leverage = numerator.weights, _squared_length(bumps @ root)
         left = np.maximum(1.0 - weights * leverage, LEAST_LEFT)
         fall = np.exp(-weights * np.maximum(leverage - 1.0, 0.0) / left)
         np.square(bumps, out=bumps)
         held = (1.0 - weights * (bumps @ heights)) / (1.0 - weights)
         ratio1 *= np.minimum(fall, np.maximum(held, TINY))
         # 3. A denominator row: Ê₀[k] moves by w(Ê₀[k] − k)/(1 − w).
-        near = self._at(other, tall)
+        near = self._at(denominator, tall)
         ratio0, own_part = near @ heights, _squared_length(near @ root)
-        share = other.weights / (1.0 - other.weights)
+        share = denominator.weights / (1.0 - denominator.weights)
         return ratio1, np.maximum(ratio0 + share * (own_part - ratio0), 0.0)
 
     def _at(self, rows: BumpRows, tall: BoolArray) -> FloatArray:
@@ -610,11 +591,13 @@ class MeanMatching(KernelMethod):
     kernel: FloatArray
     max_ratio: float = np.inf
 
-    def losses(self, own: BumpRows, other: BumpRows, l2: FloatArray) -> Strengths:
+    def losses(
+        self, numerator: BumpRows, denominator: BumpRows, l2: FloatArray
+    ) -> Strengths:
         """Losses on each fold, of fits to the others."""
-        sides = (own, other)
-        sums = own.means_by_fold(), other.means_by_fold()
-        grams = [part.gram() for part in other.parts()]
+        sides = (numerator, denominator)
+        sums = numerator.means_by_fold(), denominator.means_by_fold()
+        grams = [part.gram() for part in denominator.parts()]
         ratios = [np.empty((len(rows.weights), len(l2))) for rows in sides]
         for k in range(len(grams)):
             problem = self._problem(
@@ -625,15 +608,24 @@ class MeanMatching(KernelMethod):
                 for ratio, rows in zip(ratios, sides, strict=True):
                     held = slice(rows.folds[k], rows.folds[k + 1])
                     ratio[held, i] = found.ratio(rows.bumps[held])
-        return self._compared(l2, ratios[0], own.weights, ratios[1], other.weights)
+        return self._compared(
+            l2, ratios[0], numerator.weights, ratios[1], denominator.weights
+        )
 
     def fit(
-        self, own: BumpRows, other: BumpRows, l2: float, near: FloatArray | None = None
+        self,
+        numerator: BumpRows,
+        denominator: BumpRows,
+        l2: float,
+        near: FloatArray | None = None,
     ) -> Coefficients:
         """Fit by a quadratic programme."""
         del near
-        sums = [np.append(rows.mean, rows.weights.sum()) for rows in (own, other)]
-        return self._solve(*self._problem(sums[0], sums[1], other.gram()), l2)
+        sums = [
+            np.append(rows.mean, rows.weights.sum())
+            for rows in (numerator, denominator)
+        ]
+        return self._solve(*self._problem(sums[0], sums[1], denominator.gram()), l2)
 
     def terms(
         self, ratio1: FloatArray, ratio0: FloatArray
@@ -641,9 +633,9 @@ class MeanMatching(KernelMethod):
         """The terms of ½Ê₀[r²] − Ê₁[r] + ½."""
         return LeastSquares().terms(ratio1, ratio0)
 
-    def unit(self, own: BumpRows, other: BumpRows) -> float:
+    def unit(self, numerator: BumpRows, denominator: BumpRows) -> float:
         """How much the rows themselves curve the distance, for the median bump."""
-        curved = (self._whiten(other.gram()) ** 2).sum(axis=0)
+        curved = (self._whiten(denominator.gram()) ** 2).sum(axis=0)
         return float(np.median(curved)) or 1.0
 
     @cached_property
@@ -657,16 +649,16 @@ class MeanMatching(KernelMethod):
         return np.asarray(solve_triangular(self._factor, vectors, lower=True))
 
     def _problem(
-        self, own: FloatArray, other: FloatArray, gram: FloatArray
+        self, numerator: FloatArray, denominator: FloatArray, gram: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """A quadratic form, and Ê₀[k], the constant bump last.
 
         From Σ w k with Σ w last, of both samples, and the denominator's Σ w k kᵀ. Since
         Ê₀[r] is one, Ê₁[k] is Ê₀[r] Ê₁[k], and what is minimised has no linear part.
         """
-        mean = other / max(other[-1], TINY)
-        target = own[:-1] / max(own[-1], TINY)
-        product = np.column_stack([gram / max(other[-1], TINY), mean[:-1]])
+        mean = denominator / max(denominator[-1], TINY)
+        target = numerator[:-1] / max(numerator[-1], TINY)
+        product = np.column_stack([gram / max(denominator[-1], TINY), mean[:-1]])
         apart = self._whiten(product - np.outer(target, mean))
         return apart.T @ apart, mean
 
@@ -843,7 +835,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         widths = self._widths(tables, bumps, rng)
         # Only mean matching leaves out folds; others leave out single rows.
         n_folds = int(self.cv) if self.method == "kmm" else 1
-        trial = _Trial.of(tables, bumps, widths, n_folds, rng)
+        trial = _Trial.of(tables, bumps, n_folds, rng)
         found_at = told(
             self,
             "width",
@@ -853,15 +845,17 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         )
         candidates = [each for found in found_at for each in found]
         best = _chosen(candidates, float(self.flat_within))
-        own, other = trial.at(best.sigma)
-        found = self._method(trial, best.sigma).fit(own, other, best.l2, best.near)
+        numerator, denominator = trial.at(best.sigma)
+        found = self._method(trial, best.sigma).fit(
+            numerator, denominator, best.l2, best.near
+        )
         report_status(
             found.status, np.nan, found.n_iter, type(self).__name__, stacklevel=3
         )
         self.sigma_, self.l2_ = best.sigma, best.l2
         self._store(bumps, found)
         self.largest_ = max(
-            float(found.ratio(each.bumps).max()) for each in (own, other)
+            float(found.ratio(each.bumps).max()) for each in (numerator, denominator)
         )
         self.cv_results_ = {
             "param_sigma": np.array([each.sigma for each in candidates]),
@@ -905,16 +899,16 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     def _candidates(self, trial: _Trial, sigma: float) -> Iterator[_Candidate]:
         """All strengths at one width, with the ratio of one first."""
         method = self._method(trial, sigma)
-        own, other = trial.at(sigma)
-        strengths = np.append(np.inf, self._strengths(method, own, other))
-        found = method.losses(own, other, strengths)
+        numerator, denominator = trial.at(sigma)
+        strengths = np.append(np.inf, self._strengths(method, numerator, denominator))
+        found = method.losses(numerator, denominator, strengths)
         values = zip(found.l2, found.losses, found.errors, strict=True)
         for strength, loss, error in values:
             numbers = float(strength), float(loss), float(error)
             yield _Candidate(sigma, *numbers, found.near)
 
     def _strengths(
-        self, method: KernelMethod, own: BumpRows, other: BumpRows
+        self, method: KernelMethod, numerator: BumpRows, denominator: BumpRows
     ) -> FloatArray:
         if self.method == "kliep":
             return np.zeros(1)
@@ -922,7 +916,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         if isinstance(grid, Integral):
             count = check_scalar(grid, "l2_grid", Integral, min_val=1)
             weak_first = np.geomspace(*L2_SPAN[::-1], count)
-            return method.unit(own, other) * weak_first[::-1]
+            return method.unit(numerator, denominator) * weak_first[::-1]
         given = np.atleast_1d(np.asarray(grid, dtype=np.float64))
         if given.ndim != 1 or not len(given) or not (given > 0.0).all():
             raise ValueError(
@@ -951,9 +945,11 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     def _score_tables(self, tables: TwoTables) -> float:
         alpha = float(self.alpha) if self.method == "rulsif" else 0.0
         method = LogLikelihood() if self.method == "kliep" else LeastSquares(alpha)
-        own, other = tables.numerator, tables.denominator
-        ratios = self._ratio(own.rows), self._ratio(other.rows)
-        return -method.loss(ratios[0], own.weights, ratios[1], other.weights)
+        numerator, denominator = tables.numerator, tables.denominator
+        ratios = self._ratio(numerator.rows), self._ratio(denominator.rows)
+        return -method.loss(
+            ratios[0], numerator.weights, ratios[1], denominator.weights
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -1003,7 +999,7 @@ def _chosen(candidates: list[_Candidate], flat_within: float) -> _Candidate:
 class _Trial:
     """Both samples' bumps, and what their rows weigh; rows of a fold are together."""
 
-    bumps: tuple[NarrowingBumps, NarrowingBumps]
+    squares: tuple[FloatArray, FloatArray]
     between: FloatArray
     weights: tuple[FloatArray, FloatArray]
     folds: tuple[tuple[int, ...], tuple[int, ...]]
@@ -1013,20 +1009,19 @@ class _Trial:
         cls,
         tables: TwoTables,
         bumps: Bumps,
-        widths: FloatArray,
         n_folds: int,
         rng: np.random.Generator,
     ) -> _Trial:
-        narrowing, weights, folds = [], [], []
+        squares, weights, folds = [], [], []
         for table in (tables.numerator, tables.denominator):
             dealt = table.take(rng.permutation(len(table))) if n_folds > 1 else table
-            narrowing.append(NarrowingBumps(bumps.squares(dealt.rows), widths))
+            squares.append(bumps.squares(dealt.rows))
             weights.append(dealt.weights)
             starts = np.linspace(0, len(dealt), n_folds + 1).astype(int)
             folds.append(tuple(starts.tolist()))
         between = bumps.squares(bumps.centers * bumps.unit + bumps.origin)
         return cls(
-            (narrowing[0], narrowing[1]),
+            (squares[0], squares[1]),
             between,
             (weights[0], weights[1]),
             (folds[0], folds[1]),
@@ -1034,10 +1029,10 @@ class _Trial:
 
     def at(self, sigma: float) -> tuple[BumpRows, BumpRows]:
         """The bumps of one width, of the numerator and the denominator."""
-        own, other = (
-            BumpRows(bumps.at(sigma), weights, folds)
-            for bumps, weights, folds in zip(
-                self.bumps, self.weights, self.folds, strict=True
+        numerator, denominator = (
+            BumpRows(gaussian(squares, sigma), weights, folds)
+            for squares, weights, folds in zip(
+                self.squares, self.weights, self.folds, strict=True
             )
         )
-        return own, other
+        return numerator, denominator

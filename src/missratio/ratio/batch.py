@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from missratio._base.blocks import any_by_row
-from missratio._base.reading import check_no_infinity
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.engine import Sample
-from missratio.missingness import Missingness
 from missratio.objective import Objective
 from missratio.ratio.base import check_penalty
 from missratio.ratio.fit import (
@@ -26,7 +23,6 @@ from missratio.ratio.fit import (
 from missratio.ratio.problem import RatioProblem, WeightedMean
 from missratio.ratio.solve import solve
 from missratio.rows import (
-    ClassModel,
     ClassRows,
     MemorySource,
     as_weighing,
@@ -37,7 +33,6 @@ from missratio.rows import (
     weights_of_features,
 )
 from missratio.solver import Status
-from missratio.weights import complete_row_weights, inverse_probability_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,94 +175,70 @@ def _batch_of(estimator: JointRatio, tables: Sequence[FloatArray]) -> RatioProbl
     """The problems of an estimator on its tables, the numerator's and the other."""
     objective = estimator._objective()
     basis, features = _shared_features(estimator, tables)
-    denominator = _whole_rows(estimator, tables[1], features[1], 0)
+    classes = []
+    for label, table, evaluated in zip((1, 0), tables, features, strict=True):
+        flat = [each.reshape(-1, each.shape[2]) for each in (table, evaluated)]
+        weighing = as_weighing(class_model(estimator.missingness, label), None, label)
+        source = MemorySource.of(flat[0], flat[1])
+        classes.append(ClassRows(label, source, weighing, estimator.normalize))
+    denominator = _whole_rows(classes[1], features[1])
     l2 = check_penalty(estimator.l2, denominator.features.shape[2])
     if not objective.linear_numerator:
-        whole = _whole_rows(estimator, tables[0], features[0], 1)
-        return batch_problem(objective, whole, denominator, l2)
+        numerator = _whole_rows(classes[0], features[0])
+        return batch_problem(objective, numerator, denominator, l2)
     means, centre = _numerator_means(
-        estimator, tables[0], features[0], basis.required_columns_, objective
+        classes[0], features[0], basis.required_columns_, objective
     )
     return batch_problem(objective, means, denominator, l2, centre)
 
 
-def loses_entries(rows: FloatArray, model: ClassModel) -> bool:
-    """Whether single entries are missing, and not whole rows alone."""
-    if isinstance(model, Missingness):
-        return not model.rowwise
-    missing = np.isnan(rows)
-    return bool((any_by_row(missing) & any_by_row(~missing)).any())
-
-
 def _numerator_means(
-    estimator: JointRatio,
-    table: FloatArray,
-    features: FloatArray,
-    required_columns: BoolArray,
-    objective: Objective,
+    rows: ClassRows, features: FloatArray, required: BoolArray, objective: Objective
 ) -> tuple[WeightedMean, FloatArray]:
     """A numerator that enters through means alone, and its centre.
 
     Each basis feature has its own weights where single entries are missing.
     """
     n_problems, n_rows, _ = features.shape
-    rows = table.reshape(-1, table.shape[2])
-    model = class_model(estimator.missingness, 1)
-    by_entry = loses_entries(rows, model)
-    weights: FloatArray | None
-    if by_entry:
-        weights = inverse_probability_weights(rows, model)
-        columns = only_columns(required_columns)
-        groups = model.groups if isinstance(model, Missingness) else None
-        weights = weights_of_features(weights, columns, groups)
+    weights = rows.all_weights()
+    by_entry = weights is not None and weights.ndim == 2
+    if weights is not None and by_entry:
+        weights = weights_of_features(weights, only_columns(required), rows.groups)
         weights = weights.reshape(features.shape)
-    else:
-        weights = _row_weights(estimator, table, 1)
+    elif weights is not None:
+        weights = weights.reshape(n_problems, n_rows)
     sums = weighted_sums(features, weights, None)
+    if not np.isfinite(sums.sums.sum()):
+        # NaN or infinities without a model are refused, by row and column.
+        rows.whole_row_weights()
     if not sums.mass.all():
         problem, feature = np.argwhere(sums.mass == 0.0)[0]
         raise ValueError(
             f"Problem {problem}: basis feature {feature} is never observed in class 1."
+            if by_entry
+            else f"Problem {problem} has no observed row of class 1."
         )
-    total = sums.mass if _is_hajek(estimator, 1) else np.full_like(sums.mass, n_rows)
+    total = sums.mass if rows.self_normalised else np.full_like(sums.mass, n_rows)
     mean, centre = sums.sums / total, sums.sums / sums.mass
     share = np.ones(n_problems) if by_entry else (sums.mass / total)[:, 0]
     return WeightedMean.centred(mean, share, centre, objective), centre
 
 
-def _is_hajek(estimator: JointRatio, label: int) -> bool:
-    """Whether sums are divided by the sum of the weights, as a class's rows have it."""
-    weighing = as_weighing(class_model(estimator.missingness, label), None, label)
-    empty = np.empty((0, 1))
-    rows = MemorySource.of(empty, empty)
-    return ClassRows(label, rows, weighing, estimator.normalize).self_normalised
-
-
-def _row_weights(
-    estimator: JointRatio, table: FloatArray, label: int
-) -> FloatArray | None:
-    """Weights of a class's complete rows, of shape (n_problems, n_rows)."""
-    rows = table.reshape(-1, table.shape[2])
-    model = class_model(estimator.missingness, label)
-    if model is None and check_no_infinity(rows):
-        return None
-    weights = complete_row_weights(rows, model).reshape(table.shape[:2])
-    if not weights.any(axis=1).all():
-        raise ValueError(
-            f"Problem {int(weights.any(axis=1).argmin())} has no complete row of class "
-            f"{label}."
-        )
-    return weights
-
-
-def _whole_rows(
-    estimator: JointRatio, table: FloatArray, features: FloatArray, label: int
-) -> Sample:
+def _whole_rows(rows: ClassRows, features: FloatArray) -> Sample:
     """A class's complete rows, weighted, as a copy laid out column by column."""
-    weights = _row_weights(estimator, table, label)
+    weights, shape = rows.whole_row_weights(), features.shape[:2]
+    if weights is not None:
+        weights = weights.reshape(shape)
+        observed = weights.any(axis=1)
+        if not observed.all():
+            raise ValueError(
+                f"Problem {int(observed.argmin())} has no complete row of class "
+                f"{rows.label}."
+            )
     columns = np.array(features.swapaxes(1, 2), order="C").swapaxes(1, 2)
-    total = None if _is_hajek(estimator, label) else float(table.shape[1])
-    return batch_sample(columns, weights, total)
+    return batch_sample(
+        columns, weights, None if rows.self_normalised else float(shape[1])
+    )
 
 
 def _shared_features(

@@ -17,8 +17,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import missratio as mr
-from missratio.comparison._ratio_test import _kernel_divergences
-from missratio.comparison._samples import read_samples
+from missratio.comparison.samples import read_samples
+from missratio.comparison.two_sample_test import _kernel_divergences
 from missratio.exceptions import SmallSampleWarning, WeightConcentrationWarning
 
 LEVELS = (0.05, 0.1)

@@ -15,8 +15,12 @@ from missratio import (
     corrupt,
     ratio_test,
 )
-from missratio.comparison._ratio_test import _kernel_divergences, _permuted, _perturbed
-from missratio.comparison._samples import missing_alike, read_samples
+from missratio.comparison.samples import missing_alike, read_samples
+from missratio.comparison.two_sample_test import (
+    _kernel_divergences,
+    _permuted,
+    _perturbed,
+)
 from missratio.exceptions import SmallSampleWarning
 
 pd = optional("pandas")

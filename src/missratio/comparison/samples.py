@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from missratio._base.blocks import inverse_where_positive, take_rows
 from missratio._base.reading import column_names, read_floats
 from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness import Missingness, row_probability
-from missratio.ratio import check_columns
+from missratio.ratio import check_columns, stack_samples
 from missratio.rows import (
     ClassModel,
     check_inclusion,
@@ -56,9 +57,10 @@ class ComparedSample:
         return take_rows(self.given, chosen)
 
 
-def read_samples(
-    X1: Any, X0: Any, missingness: Any, inclusion: Inclusion
-) -> tuple[ComparedSample, ComparedSample]:
+Samples = tuple[ComparedSample, ComparedSample]
+
+
+def read_samples(X1: Any, X0: Any, missingness: Any, inclusion: Inclusion) -> Samples:
     """The numerator's and the denominator's sample, checked."""
     check_missingness(missingness, [0, 1])
     given = (None, None) if inclusion is None else inclusion
@@ -119,3 +121,32 @@ def _same(own: Missingness | None, other: Missingness | None) -> bool:
         np.array_equal(getattr(own, each.name), getattr(other, each.name))
         for each in fields(own)
     )
+
+
+def fit_some(
+    samples: Samples,
+    kept: list[IntArray],
+    estimator: Any,
+    missingness: Any,
+) -> Any:
+    """Fit a clone to some rows of both samples."""
+    fitted = clone(estimator)
+    if missingness is not None:
+        fitted.set_params(missingness=missingness)
+    X, y = stack_samples(
+        *(take_rows(each.given, rows) for each, rows in zip(samples, kept, strict=True))
+    )
+    if all(each.inclusion is None for each in samples):
+        return fitted.fit(X, y)
+    shapes = [each.table.shape for each in samples]
+    parts = [
+        np.ones(shape) if each.inclusion is None else each.inclusion
+        for each, shape in zip(samples, shapes, strict=True)
+    ]
+    if any(part.ndim == 2 for part in parts):
+        parts = [
+            part if part.ndim == 2 else np.broadcast_to(part[:, None], shape)
+            for part, shape in zip(parts, shapes, strict=True)
+        ]
+    chosen = [part[rows] for part, rows in zip(parts, kept, strict=True)]
+    return fitted.fit(X, y, inclusion=np.concatenate(chosen))

@@ -53,7 +53,7 @@ from pathlib import Path
 import pyarrow.parquet, skops.io
 from missratio.app.modelfile import save_model
 from missratio.app.tables import Wanted, open_table, read_labelled
-from missratio.app.workflow import FitOptions, fit_table
+from missratio.app.workflow import FitOptions, Heard, fit_table
 clocks = time.perf_counter, time.process_time
 begun = [clock() for clock in clocks]
 data, phi, out = map(Path, sys.argv[1:])
@@ -64,7 +64,7 @@ marks.append([clock() for clock in clocks])
 fitted = fit_table(
     table, source, wanted,
     FitOptions(controlled="0", missingness=str(phi), method="kliep"),
-    lambda _: marks.append([clock() for clock in clocks]),
+    Heard(lambda _, __=None: marks.append([clock() for clock in clocks])),
 )
 marks.append([clock() for clock in clocks])
 save_model(fitted.model, out, force=True)
@@ -187,7 +187,7 @@ def scoring(model_file: Path, repeats: int) -> None:
     from threadpoolctl import threadpool_limits
 
     from missratio.app.modelfile import load_model
-    from missratio.app.workflow.predict import _output
+    from missratio.app.workflow.predict import _output, label_rows, labels_of
 
     model = load_model(model_file)
     rng = np.random.default_rng(1)
@@ -199,8 +199,8 @@ def scoring(model_file: Path, repeats: int) -> None:
     with threadpool_limits(1):
         for _ in range(20 * repeats):
             start = time.process_time()
-            scores, above = model.score(model.encoder.encode(batch))
-            _output(model, batch.select([]), scores, above)
+            found = label_rows(model, model.encoder.encode(batch))
+            _output(labels_of(model), batch.select([]), found)
             best = min(best, time.process_time() - start)
     print(f"  {'rows a second a core':28}{len(batch) / best / 1e6:6.2f} million")
 

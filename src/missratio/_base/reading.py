@@ -103,8 +103,11 @@ def read_labels(y: Any, X: Any = None) -> NDArray[Any]:
     plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biu"
     # Nothing can be wrong with such labels; a twelfth of a small fit would find out.
     labels = y if plain else np.asarray(column_or_1d(y, warn=True))
-    if X is not None and not (plain and len(X) == len(labels)):
-        check_consistent_length(X, labels)
+    if X is not None:
+        # A sparse table has a shape, and no length.
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        if not plain or n_rows != len(labels):
+            check_consistent_length(X, labels)
     if labels.dtype.kind not in "fO":
         return labels
     if labels.dtype.kind == "f":

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from missratio.classifier._predicted import with_low_stratum
+from missratio.classifier.scores import with_low_stratum
 from missratio.missingness import RowInclusion
 from missratio.threshold import (
     BinomialRule,

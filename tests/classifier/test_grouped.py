@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio.classifier import UnknownGroupWarning
-from missratio.classifier._precision import error_bound_at
+from missratio.classifier.grouped import error_bound_at
 from missratio.exceptions import NoCertificateError
 from missratio.threshold import BinomialRule, CalibrationSample, binomial_bound
 

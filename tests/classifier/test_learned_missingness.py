@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.estimator_checks import check_estimator
 
 import missratio as mr
-from missratio.classifier._trust import ScoredRows, Trust
+from missratio.classifier.promise import ScoredRows, Trust
 from missratio.missingness import LogisticMissingness, StepMissingness
 from missratio.threshold import CalibrationSample, make_rule
 from missratio.weights import complete_row_weight_edges, complete_row_weights

@@ -20,7 +20,8 @@ from missratio import (
     StepMissingness,
     corrupt,
 )
-from missratio.threshold import CalibrationSample, _betting, make_rule
+from missratio.threshold import CalibrationSample, make_rule
+from missratio.threshold import betting as betting_module
 from missratio.weights import complete_row_weights
 
 pd = optional("pandas")
@@ -244,13 +245,13 @@ def test_bets_are_tuned_on_rows_that_take_no_part_in_calibration(
     corrupted, monkeypatch
 ):
     X, y = corrupted({0: STEP0}, n=2000)
-    seen, original = [], _betting.tune_bet
+    seen, original = [], betting_module.tune_bet
 
     def spy(training, *others):
         seen.append(training)
         return original(training, *others)
 
-    monkeypatch.setattr(_betting, "tune_bet", spy)
+    monkeypatch.setattr(betting_module, "tune_bet", spy)
     model = certified(Recorder(), {0: STEP0}, rule="tuned-betting").fit(X, y)
     _, training = scored(model, X, y, STEP0)
     calibration = X[model.calibration_index_].sum(axis=1)

@@ -12,8 +12,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.classifier._choosing import Choice, ChoosingRows, choose_offsets
-from missratio.classifier._decisions import ordered, unordered
+from missratio.classifier.classes import (
+    Choice,
+    ChoosingRows,
+    choose_offsets,
+    ordered,
+    unordered,
+)
 from missratio.exceptions import NoCertificateError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -326,7 +331,7 @@ def test_probabilities_that_are_none_are_refused(bad):
     doubtful = Doubtful()
     doubtful.fit(X, y)
     doubtful.C = bad
-    from missratio.classifier._scores import probabilities
+    from missratio.classifier.scores import probabilities
 
     with pytest.raises(ValueError, match="must give probabilities, from 0 to 1"):
         probabilities(doubtful, X, 3)

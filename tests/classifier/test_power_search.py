@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import missratio as mr
 from missratio.classifier import PowerSearch
-from missratio.classifier._comparison import measured_power, too_few
+from missratio.classifier.search import measured_power, too_few
 
 ALPHA, DELTA = 0.1, 0.1
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import missratio as mr
-from missratio.classifier._certify import (
+from missratio.classifier.certify import (
     FACTOR_PRECISION,
     LARGEST_FACTOR,
     largest_factor,
 )
-from missratio.classifier._trust import ScoredRows, Trust
+from missratio.classifier.promise import ScoredRows, Trust
 from missratio.missingness import LogisticMissingness, StepMissingness
 
 STEP = StepMissingness(1.0, 0.0, 0.6)

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio import engine
-from missratio.classifier import _streamed as split
+from missratio.classifier import reading as split
 from missratio.ratio import fit
 from missratio.rows import parquet, streamed
 

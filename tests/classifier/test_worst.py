@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import missratio as mr
-from missratio.classifier._trust import ScoredRows
+from missratio.classifier.promise import ScoredRows
 
 
 class First(ClassifierMixin, BaseEstimator):

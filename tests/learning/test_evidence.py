@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from missratio.learning import _evidence
-from missratio.learning._evidence import Evidence, fit_evidence
-from missratio.learning._precision import inverse_information
+from missratio.learning import evidence as evidence_module
+from missratio.learning.evidence import Evidence, fit_evidence
+from missratio.learning.region import inverse_information
 
 
 def evidence_of(n=400, m=30, d=1, seed=0, n_missing=100, shift=1.0):
@@ -22,8 +22,8 @@ def ungrouped(monkeypatch):
 
     def collect(*arguments):
         with monkeypatch.context() as patch:
-            patch.setattr(_evidence, "GROUPS", 10**9)
-            patch.setattr(_evidence, "KEPT_ROWS", 10**9)
+            patch.setattr(evidence_module, "GROUPS", 10**9)
+            patch.setattr(evidence_module, "KEPT_ROWS", 10**9)
             return Evidence.collect(*arguments)
 
     return collect
@@ -92,7 +92,7 @@ def test_of_very_many_rows_some_stand_for_all(ungrouped):
 
 @pytest.mark.parametrize("penalised", [False, True])
 def test_a_batch_of_any_sizes_equals_one_at_a_time(monkeypatch, penalised):
-    monkeypatch.setattr(_evidence, "BATCH_ENTRIES", 1000)
+    monkeypatch.setattr(evidence_module, "BATCH_ENTRIES", 1000)
     sizes = [(900, 20), (50, 5), (400, 80), (60, 60), (300, 10)]
     problems = [evidence_of(n, m, seed=n) for n, m in sizes]
     together = fit_evidence(problems, penalised=penalised)

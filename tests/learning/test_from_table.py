@@ -11,11 +11,14 @@ from scipy.stats import binomtest, hypergeom
 
 import missratio as mr
 from missratio.learning import MissingnessWarning, compare_classes
-from missratio.learning._evidence import fit_evidence
-from missratio.learning._instruments import predict_columns
-from missratio.learning._overidentified import Residuals
-from missratio.learning._scores import ScoredTable
-from missratio.learning._shadow import ShadowEvidence, solve_moments
+from missratio.learning.checks import Residuals
+from missratio.learning.evidence import fit_evidence
+from missratio.learning.shadow import (
+    ScoredTable,
+    ShadowEvidence,
+    predict_columns,
+    solve_moments,
+)
 from missratio.weights import inverse_probability_weights
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import missratio as mr
 from missratio.learning import LearnedMissingness
-from missratio.learning._assess import _Finding, concluded
+from missratio.learning.learn import _Finding, concluded
 from missratio.missingness import LogisticMissingness, StepMissingness
 
 GRID = np.linspace(-3.0, 3.0, 13)[:, None]

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from missratio.learning._logistic import LogisticBatch
+from missratio.learning.evidence import LogisticBatch
 from missratio.solver import Status
 
 

@@ -6,7 +6,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.learning import _plan_power, _plan_queries
+from missratio.learning import plan as plan_module
 
 pd = pytest.importorskip("pandas")
 calamine = pytest.importorskip("python_calamine")
@@ -162,9 +162,9 @@ def test_means_of_a_mixed_plan_are_unbiased_whatever_made_values_go_missing(
     monkeypatch,
 ):
     # The trials have no part in it.
-    monkeypatch.setattr(_plan_power, "WALKS", 1)
-    monkeypatch.setattr(_plan_queries, "SHARES", (0.4,))
-    monkeypatch.setattr(_plan_power, "MULTIPLES", (1.0,))
+    monkeypatch.setattr(plan_module, "WALKS", 1)
+    monkeypatch.setattr(plan_module, "SHARES", (0.4,))
+    monkeypatch.setattr(plan_module, "MULTIPLES", (1.0,))
     X, y, full = problem(n=(150, 150))
     errors = []
     for seed in range(120):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
-from missratio.learning import _plan_table
+from missratio.learning import answers as answers_module
 
 SUFFIXES = [".csv", ".parquet", ".xlsx"]
 NAMES = ["Temp. °C", "=SUM(A1)", "a, b; c"]
@@ -83,7 +83,7 @@ def test_a_file_is_written_whole_or_not_at_all(filled, tmp_path, monkeypatch):
         draft.write_text("half")
         raise OSError("disk full")
 
-    monkeypatch.setitem(_plan_table._WRITERS, ".csv", break_off)
+    monkeypatch.setitem(answers_module._WRITERS, ".csv", break_off)
     with pytest.raises(OSError, match="disk full"):
         plan.write(path, force=True)
     assert [file.name for file in tmp_path.iterdir()] == ["plan.csv"]

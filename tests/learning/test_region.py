@@ -6,11 +6,14 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, xlogy
 from scipy.stats import chi2
 
-from missratio.learning._evidence import Evidence, fit_evidence
-from missratio.learning._learned import _outline
-from missratio.learning._outline import outline
-from missratio.learning._precision import inverse_information
-from missratio.learning._region import LookupCriterion, _directions
+from missratio.learning.evidence import Evidence, fit_evidence
+from missratio.learning.learned import _outline
+from missratio.learning.region import (
+    LookupCriterion,
+    _directions,
+    inverse_information,
+    outline,
+)
 
 
 def evidence_of(n=200, m=15, seed=0, n_missing=90, shift=0.8, d=1):

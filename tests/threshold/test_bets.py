@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from missratio.threshold import CalibrationSample
-from missratio.threshold._bets import (
+from missratio.threshold.betting import (
     Bet,
     hopeful_tail,
     largest_bet,

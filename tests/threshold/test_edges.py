@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from missratio.threshold import CalibrationSample, make_rule
-from missratio.threshold._bets import (
+from missratio.threshold.betting import (
     Bet,
     Doubt,
     hopeful_tail,

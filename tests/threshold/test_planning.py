@@ -21,7 +21,7 @@ from missratio.threshold import (
     fewest,
     make_rule,
 )
-from missratio.threshold._rules import binomial_bound, binomial_tails, bisect_tail
+from missratio.threshold.rules import binomial_bound, binomial_tails, bisect_tail
 
 ALPHA, DELTA, BOUND = 0.2, 0.1, 4.0
 

@@ -22,12 +22,12 @@ from missratio.threshold import (
     CalibrationSample,
     PaperRule,
     Rule,
-    _betting,
-    _drawing,
     binomial_tail,
     make_rule,
+    rules,
 )
-from missratio.threshold._bets import largest_tail, tune_bet
+from missratio.threshold import betting as betting_module
+from missratio.threshold.betting import largest_tail, tune_bet
 
 BOUND = 5.0
 DETERMINISTIC = [
@@ -329,13 +329,13 @@ def test_thinning_complete_rows_keeps_them_all():
 
 def test_the_rows_that_thinning_keeps_are_distributed_as_complete_ones(monkeypatch):
     kept = []
-    original = _drawing.order_statistic
+    original = rules.order_statistic
 
     def spy(sample, *arguments):
         kept.append(sample.scores)
         return original(sample, *arguments)
 
-    monkeypatch.setattr(_drawing, "order_statistic", spy)
+    monkeypatch.setattr(rules, "order_statistic", spy)
     for seed in range(20):
         select("thinning", redrawn(mnar_sample(5000, seed), seed))
     assert kstest(np.concatenate(kept), norm.cdf).pvalue > 0.001
@@ -403,13 +403,13 @@ def test_other_rules_need_no_bound(name):
 
 def test_a_bet_is_tuned_on_training_rows_alone(monkeypatch):
     seen = []
-    original = _betting.tune_bet
+    original = betting_module.tune_bet
 
     def spy(*arguments):
         seen.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(_betting, "tune_bet", spy)
+    monkeypatch.setattr(betting_module, "tune_bet", spy)
     for name in ("tuned-betting", "auto"):
         select(name, mnar_sample(700, seed=0))
     assert seen

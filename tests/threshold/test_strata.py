@@ -14,15 +14,15 @@ from missratio.threshold import (
     fewest_look_ups,
     looked_up_sample,
 )
-from missratio.threshold._look_up_test import (
+from missratio.threshold.look_ups import (
     ExactTest,
     OneStratum,
     TwoStrata,
     highest_count,
     hypergeometric_tail,
+    make_test,
     planned_draws,
 )
-from missratio.threshold._strata import make_test
 
 
 def one_stratum(n_rows, size, drawn, alpha, delta):
@@ -407,7 +407,7 @@ def test_two_strata_are_bet_on_where_the_exact_test_would_take_too_long(monkeypa
     inclusion = np.ones(2000)
     inclusion[:600] = np.where(rng.uniform(size=600) < 0.5, 0.5, 0.0)
     exact = threshold(scores, inclusion, strata=strata)
-    monkeypatch.setattr("missratio.threshold._strata.LARGEST_PRODUCT", 10)
+    monkeypatch.setattr("missratio.threshold.look_ups.LARGEST_PRODUCT", 10)
     bets = threshold(scores, inclusion, strata=strata)
     assert exact < bets < np.quantile(scores, 0.99)
 

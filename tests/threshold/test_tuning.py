@@ -13,7 +13,7 @@ from missratio.threshold import (
     TunedBettingRule,
     make_rule,
 )
-from missratio.threshold._bets import (
+from missratio.threshold.betting import (
     GRID,
     SAFE,
     Bet,
@@ -26,7 +26,7 @@ from missratio.threshold._bets import (
     mixture,
     tune_bet,
 )
-from missratio.threshold._drawing import (
+from missratio.threshold.rules import (
     expected_counting_root,
     expected_thinning_root,
 )

@@ -1,43 +1,41 @@
 """Classifiers with a certificate, and the planning of their calibration."""
 
-from missratio.classifier._budget import QueryBudget, query_budget
-from missratio.classifier._calibration import Calibration
-from missratio.classifier._cautions import NoPowerWarning, RepeatedRowsWarning
-from missratio.classifier._certificate import Certificate, named, rows_of
-from missratio.classifier._class_scores import ClassScores
-from missratio.classifier._class_search import ClassSearch
-from missratio.classifier._comparison import (
-    CandidatePower,
-    PowerComparison,
-    measured_power,
-)
-from missratio.classifier._decisions import OrderedDecision, UnorderedDecision
-from missratio.classifier._grouped import GroupedNeymanPearsonClassifier
-from missratio.classifier._grouped_certificate import (
+from missratio.classifier.budget import QueryBudget, query_budget
+from missratio.classifier.certificate import (
+    Certificate,
     GroupedCertificate,
     KeptPromise,
+    MulticlassCertificate,
+    named,
+    rows_of,
 )
-from missratio.classifier._groups import UnknownGroupWarning
-from missratio.classifier._multiclass import MulticlassNeymanPearsonClassifier
-from missratio.classifier._multiclass_certificate import MulticlassCertificate
-from missratio.classifier._neyman_pearson import NeymanPearsonClassifier
-from missratio.classifier._planner import (
+from missratio.classifier.certify import NoPowerWarning, RepeatedRowsWarning
+from missratio.classifier.classes import ClassScores, OrderedDecision, UnorderedDecision
+from missratio.classifier.grouped import GroupedNeymanPearsonClassifier
+from missratio.classifier.multiclass import MulticlassNeymanPearsonClassifier, TradeOff
+from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
+from missratio.classifier.planner import (
     expected_power,
     required_calibration_rows,
     sorted_scores,
 )
-from missratio.classifier._power_search import PowerSearch
-from missratio.classifier._reading import check_same_rows
-from missratio.classifier._rounding import UnstableScoresWarning
-from missratio.classifier._scores import complete_mask
-from missratio.classifier._sensitivity import (
+from missratio.classifier.promise import Calibration
+from missratio.classifier.reading import UnknownGroupWarning, check_same_rows
+from missratio.classifier.scores import UnstableScoresWarning, complete_mask
+from missratio.classifier.search import (
+    CandidatePower,
+    ClassSearch,
+    PowerComparison,
+    PowerSearch,
+    measured_power,
+)
+from missratio.classifier.sensitivity import (
     SensitivityCurve,
     Variation,
     sensitivity_curve,
 )
-from missratio.classifier._target import WeakTargetWarning
-from missratio.classifier._trade_off import TradeOff
-from missratio.classifier._training import missingness_parameters
+from missratio.classifier.target import WeakTargetWarning
+from missratio.classifier.training import missingness_parameters
 from missratio.exceptions import NoCertificateError
 
 __all__ = [

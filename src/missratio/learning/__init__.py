@@ -1,16 +1,17 @@
 """Learning why values are missing: from the table, and from values looked up."""
 
-from missratio.learning._checks import Check, MissingnessWarning
-from missratio.learning._classes import compare_classes
-from missratio.learning._display import MissingnessDisplay
-from missratio.learning._goodness import GoodnessOfFit
-from missratio.learning._influence import Influence, influence_of, was_learned_from
-from missratio.learning._learn import learn_missingness
-from missratio.learning._learned import LearnedMissingness
-from missratio.learning._plan import QueryPlan
-from missratio.learning._plan_answers import Revealed
-from missratio.learning._plan_power import PlannedPower
-from missratio.learning._plan_queries import plan_queries
+from missratio.learning.answers import Revealed
+from missratio.learning.checks import Check, GoodnessOfFit, MissingnessWarning
+from missratio.learning.display import MissingnessDisplay
+from missratio.learning.learn import learn_missingness
+from missratio.learning.learned import (
+    Influence,
+    LearnedMissingness,
+    compare_classes,
+    influence_of,
+    was_learned_from,
+)
+from missratio.learning.plan import PlannedPower, QueryPlan, plan_queries
 
 __all__ = [
     "Check",

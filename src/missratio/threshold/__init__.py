@@ -1,26 +1,27 @@
 """Thresholds with a certificate: P(type I error > α) ≤ δ, on complete and MNAR rows."""
 
-from missratio.threshold._auto import RULES, AutoRule, check_levels, make_rule
-from missratio.threshold._betting import (
+from missratio.threshold.auto import RULES, AutoRule, check_levels, make_rule
+from missratio.threshold.betting import (
     BettingRule,
     FlippedBettingRule,
     TargetRule,
     TunedBettingRule,
 )
-from missratio.threshold._drawing import CountingRule, ThinningRule
-from missratio.threshold._rules import (
+from missratio.threshold.look_ups import LookUpRule, fewest_look_ups, looked_up_sample
+from missratio.threshold.rules import (
     BernsteinRule,
     BinomialRule,
+    CountingRule,
     HoeffdingBentkusRule,
     PaperRule,
     Rule,
     Selection,
+    ThinningRule,
     binomial_bound,
     binomial_tail,
     fewest,
 )
-from missratio.threshold._sample import CalibrationSample, LookUps
-from missratio.threshold._strata import LookUpRule, fewest_look_ups, looked_up_sample
+from missratio.threshold.sample import CalibrationSample, LookUps
 
 __all__ = [
     "RULES",

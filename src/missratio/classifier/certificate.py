@@ -1,0 +1,645 @@
+"""What thresholds guarantee, as data and in words: one, several classes, groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+
+from missratio._base.summary import Summary, figure
+from missratio.classifier.target import TargetRatio
+from missratio.learning import LearnedMissingness
+from missratio.missingness import BlockMissingness, Missingness, MissingnessCheck
+
+# Γ up to which a small error in φ undoes the guarantee.
+NO_SLACK = 1.05
+# How many tests of φ a certificate names: those that came closest to a contradiction.
+SHOWN_CHECKS = 3
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The guarantee P(type I error > α) ≤ δ of a calibrated classifier.
+
+    Parameters
+    ----------
+    alpha, delta : float
+    rule : str
+        The rule that chose the threshold.
+    controlled_class, other_class : object
+        Rows of the controlled class are classified as the other one with probability α
+        at most.
+    deployment : {"complete", "as-observed"}
+        Whether the guarantee is for complete rows, or for rows that lose values just as
+        the calibration rows did.
+    rows, observed : int
+        Calibration rows, and how many of them were observed.
+    effective_rows : float
+        Kish's effective number of rows under their weights.
+    threshold : float
+        Rows that score above are classified as the other class; infinite where none is.
+    estimated_error : float
+        The (weighted) share of calibration rows above the threshold.
+    error_bound : float
+        What the type I error is below with probability 1 − δ: α, or less where no order
+        statistic comes closer.
+    certified : bool
+        False where no threshold could be certified and every row is classified as the
+        controlled class.
+    assumptions : tuple of str
+        What the guarantee rests on.
+    checks : tuple of str
+        What was tested of it, and with which result.
+    missingness_delta : float
+        The part of δ that a learned φ may be out of its band with; 0 for a known φ.
+    sensitivity : float or None
+        Γ, the largest factor by which the odds of being missing may be wrong, either
+        way, before the guarantee fails. For a learned φ beyond what its region allows.
+        None where nothing is missing or nothing is certified.
+    looked_up, not_found : int
+        Incomplete rows that were drawn to be looked up, and those of them that were not
+        found, which count as errors.
+    target_rows : int or None
+        Where the guarantee is for a target population: how many of its rows its density
+        ratio was learned from, 0 where the ratio was given. None where it is for the
+        population that the calibration rows come from.
+    target_factor : float or None
+        By what factor that ratio may be wrong, either way, before the guarantee fails.
+    """
+
+    alpha: float
+    delta: float
+    rule: str
+    controlled_class: Any
+    other_class: Any
+    deployment: str
+    rows: int
+    observed: int
+    effective_rows: float
+    threshold: float
+    estimated_error: float
+    error_bound: float
+    certified: bool
+    assumptions: tuple[str, ...]
+    missingness_delta: float = 0.0
+    sensitivity: float | None = None
+    checks: tuple[str, ...] = ()
+    looked_up: int = 0
+    not_found: int = 0
+    target_rows: int | None = None
+    target_factor: float | None = None
+
+    @property
+    def valid_while(self) -> str:
+        """Until when the certificate holds."""
+        if self.target_rows is not None:
+            return (
+                "as long as rows come from the target that was given, and neither the "
+                "model nor the threshold is changed"
+            )
+        return (
+            f"as long as new {rows_of(self.controlled_class)} come from the same "
+            "population as the calibration rows, and neither the model nor the "
+            "threshold is changed"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as plain data; a number that isn't finite is None."""
+        data = {**asdict(self), "valid_while": self.valid_while}
+        for name in ("threshold", "sensitivity", "target_factor"):
+            if data[name] is not None and not math.isfinite(data[name]):
+                data[name] = None
+        return data
+
+    def summary(self) -> Summary:
+        """The certificate at a glance: its levels and rows, and what it assumes.
+
+        Returns
+        -------
+        Summary
+            Prints as text, and renders in a notebook.
+        """
+        words = str(self).split("\n")
+        facts = [
+            ("controlled class", repr(self.controlled_class)),
+            ("other class", repr(self.other_class)),
+            ("alpha", f"{self.alpha:g}"),
+            ("delta", f"{self.delta:g}"),
+            ("certified", "yes" if self.certified else "no"),
+            ("deployment", self.deployment),
+            ("rule", self.rule),
+            ("threshold", figure(self.threshold, 6)),
+            ("calibration rows", str(self.rows)),
+            ("complete among them", str(self.observed)),
+            ("effective sample size", figure(float(self.effective_rows))),
+            ("estimated error", percent(self.estimated_error)),
+            ("error bound", percent(self.error_bound)),
+        ]
+        if self.sensitivity is not None:
+            facts.append(("sensitivity Γ", figure(float(self.sensitivity), 3)))
+        # The figures are among the facts.
+        notes = words[:1] + words[2:] if self.certified else words
+        return Summary("Neyman-Pearson certificate", tuple(facts), notes=tuple(notes))
+
+    def __str__(self) -> str:
+        """The certificate in words."""
+        controlled, other = rows_of(self.controlled_class), named(self.other_class)
+        if not self.certified:
+            return (
+                f"No threshold could be certified at alpha={self.alpha:g}, "
+                f"delta={self.delta:g} from {self.rows:,} calibration rows: every row "
+                f"is classified as {named(self.controlled_class)}, so the error is 0 "
+                "and the power is 0."
+            )
+        kind = "complete " if self.deployment == "complete" else ""
+        as_they_are = "" if kind else ", as they are observed,"
+        if self.target_rows is not None:
+            kind = f"the target's {kind}"
+        lines = [
+            f"At most {percent(self.alpha)} of {kind}{controlled}{as_they_are} are "
+            f"classified as {other}. The chance that this is wrong is at most "
+            f"{percent(self.delta)}, over the draw of the calibration rows.",
+            f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
+            f"{self.rows:,} calibration rows{self._on_size()}. The estimated error is "
+            f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
+            "It assumes:",
+            *(f"- {assumption}." for assumption in self.assumptions),
+            *self._on_missingness(),
+            *(f"Tested: {check}." for check in self.checks),
+            f"It holds {self.valid_while}.",
+        ]
+        return "\n".join(lines)
+
+    def _on_size(self) -> str:
+        """How many rows are left of the calibration rows."""
+        if self.observed == self.rows:
+            return ""
+        size = self.effective_rows
+        # No powers of ten, however many rows there are.
+        shown = f"{size:.4g}" if size < 1000.0 else f"{size:,.0f}"
+        what = "complete"
+        if self.target_rows is not None:
+            what = "complete and like rows of the target"
+        return (
+            f", of which {self.observed:,} are {what} (effective sample size {shown})"
+        )
+
+    def _on_missingness(self) -> list[str]:
+        """How far the guarantee allows for errors in φ."""
+        lines = []
+        if self.looked_up:
+            found = "and all were found"
+            if self.not_found:
+                found = f"of which {self.not_found} were not found and count as errors"
+            lines.append(
+                f"{self.looked_up} incomplete calibration rows were looked up, {found}."
+            )
+        if self.missingness_delta:
+            lines.append(
+                "φ, the probability of being missing, was learned. The certificate "
+                "takes the worst φ that the looked-up values leave possible. Of delta, "
+                f"{self.missingness_delta:.3g} is kept for φ being worse than that."
+            )
+        if self.target_factor is not None and self.target_factor < NO_SLACK:
+            lines.append("It has no slack: it needs the target's ratio to be exact.")
+        elif self.target_factor is not None:
+            lines.append(
+                "It still holds if the target's density ratio is wrong by a factor of "
+                f"up to {self.target_factor:.3g}, either way."
+            )
+        return lines + on_sensitivity(self.sensitivity, bool(self.missingness_delta))
+
+
+def on_sensitivity(sensitivity: float | None, learned: bool = False) -> list[str]:
+    """How far the odds of being missing may be wrong, beyond what was learned."""
+    if sensitivity is None:
+        return []
+    if sensitivity < NO_SLACK:
+        exact = "It has no slack: it needs φ to be exact."
+        return ["Beyond that it has no slack." if learned else exact]
+    return [
+        "It still holds if the odds of being missing are wrong by a factor of up to "
+        f"Γ = {sensitivity:.3g}, either way."
+    ]
+
+
+def together(
+    certificate: Any, promises: Sequence[str], more: Sequence[str] = ()
+) -> str:
+    """Several promises in words."""
+    return "\n".join(
+        [
+            "All of this holds together. The chance that any of it is wrong is at most "
+            f"{percent(certificate.delta)}, over the draw of the calibration rows:",
+            *(f"- {promise}" for promise in promises),
+            "It assumes:",
+            *(f"- {assumption}." for assumption in certificate.assumptions),
+            *more,
+            f"It holds {certificate.valid_while}.",
+        ]
+    )
+
+
+def percent(share: float) -> str:
+    """A share as a percentage, with three digits."""
+    return f"{100.0 * share:.3g}%"
+
+
+def named(label: Any) -> str:
+    """A class in a sentence."""
+    return repr(label) if isinstance(label, str) else f"class {label}"
+
+
+def rows_of(label: Any) -> str:
+    """A class's rows in a sentence."""
+    return f"{label!r} rows" if isinstance(label, str) else f"class-{label} rows"
+
+
+def tested(
+    model: Missingness | None, checks: Sequence[MissingnessCheck]
+) -> tuple[str, ...]:
+    """What a certificate says of tests of φ.
+
+    Of a stated φ the tests that came closest to a contradiction, of a learned one those
+    that failed when it was learned.
+    """
+    if isinstance(model, LearnedMissingness | BlockMissingness) and model.learned:
+        return tuple(each.sentence.rstrip(".") for each in model.checks if each.failed)
+    closest = sorted(checks, key=lambda check: check.p_value)[:SHOWN_CHECKS]
+    return tuple(f"{check.sentence} (p = {check.p_value:.2g})" for check in closest)
+
+
+def by_unit(certificate: Certificate) -> Certificate:
+    """The certificate where one row of each unit calibrates."""
+    unit = (
+        "one row of each unit calibrates, drawn at random: the error is that of a "
+        "random row of a random unit, so a unit counts once, however many rows it has"
+    )
+    return replace(certificate, assumptions=(*certificate.assumptions, unit))
+
+
+def assumptions(
+    controlled: Any,
+    deployment: str,
+    model: Missingness | None,
+    odds_factor: float = 1.0,
+    cap: float | None = None,
+    *,
+    looked_up: bool = False,
+    fallback: Any = None,
+    target: TargetRatio | None = None,
+) -> tuple[str, ...]:
+    """What a guarantee rests on.
+
+    Parameters
+    ----------
+    controlled : object
+        The controlled class.
+    deployment : {"complete", "as-observed"}
+    model : Missingness or None
+        Why calibration rows are missing; None where none is.
+    odds_factor : float
+        By what factor the odds of being missing may be wrong.
+    cap : float or None
+        The largest weight that a row may have to be classified as the other class.
+    looked_up : bool
+        Whether incomplete rows were drawn and looked up, instead of a model.
+    fallback : object
+        The class that incomplete rows get; None for the controlled one.
+    target : TargetRatio or None
+        Of the population that the guarantee is for, where that is another.
+    """
+    unscored = "rows with a missing value are always classified as "
+    unscored += named(controlled if fallback is None else fallback)
+    drawn = "the calibration rows were drawn independently from the same population "
+    drawn += f"as the {rows_of(controlled)} to be classified"
+    if target is not None:
+        drawn = "the calibration rows were drawn independently from the "
+        drawn += f"{rows_of(controlled)} of the source"
+    shifted = () if target is None else _on_target(target)
+    if deployment == "as-observed":
+        return (f"{drawn}, and lose values just as these do",)
+    if looked_up:
+        return (
+            f"{drawn}, as they were before values went missing",
+            "rows to look up were drawn at random among the incomplete ones, and how "
+            "many has nothing to do with their values",
+            "what was found is true",
+            unscored,
+            "nothing about why values are missing",
+        )
+    if model is None:
+        return (drawn, "none of their values is missing", *shifted)
+    reach = unscored
+    if cap is not None:
+        reach += (
+            ", and so are rows that go missing with probability above "
+            f"{1 - 1 / cap:.3g}"
+        )
+    before = f"{drawn}, as they were before values went missing"
+    return (before, *_on_model(model, odds_factor), reach, *shifted)
+
+
+def _on_target(target: TargetRatio) -> tuple[str, str]:
+    """What is assumed of another population."""
+    given = "as it was given"
+    if target.rows:
+        given = f"the one that was learned from {target.rows} of its rows"
+    how = "; its error is not allowed for"
+    if target.factor != 1.0:
+        how = f", but for a factor of up to {target.factor:.3g} either way"
+    return (
+        "rows with the same values are of each class as often in the target as in the "
+        "source: only the values are distributed differently (covariate shift)",
+        f"the density ratio of the target to the source is {given}, up to a constant"
+        f"{how}",
+    )
+
+
+def _on_model(model: Missingness, odds_factor: float) -> tuple[str, str]:
+    """What is assumed of how values go missing."""
+    how = (
+        "entries go missing independently of each other, given the row, and each "
+        "with a probability that depends on its own value alone (what the other "
+        "columns and the label add can't be tested without looked-up values)"
+    )
+    if model.rowwise:
+        how = (
+            "a whole row goes missing with a probability that depends on its own "
+            "values alone"
+        )
+    often = f"this probability, φ, is that of {model!r}"
+    if model.learned:
+        often = (
+            "the log-odds of being missing are linear in the values, and the values "
+            "looked up were drawn at random among the missing ones"
+        )
+        if isinstance(model, LearnedMissingness) and not model.checks:
+            often += "; no test of this was made"
+    if odds_factor != 1.0:
+        often += f"; its odds may be up to {odds_factor:.3g} times as large or small"
+    return how, often
+
+
+@dataclass(frozen=True)
+class MulticlassCertificate:
+    """The guarantee P(some class's error is above its α) ≤ δ.
+
+    Each class has a certificate of its own. At its part of δ, these fail together with
+    the sum of the parts at most, however they depend on each other. At all of δ, the
+    thresholds have moved together, and the first place that would break a bound is
+    certified with probability δ at most.
+
+    Parameters
+    ----------
+    delta : float
+    certificates : tuple of Certificate
+        One for each bounded class, in the order in which thresholds were chosen. Its
+        `other_class` lists the classes that a row of it must not get.
+    order : tuple or None
+        The classes, the most severe first, where they are ordered.
+    fallback : object
+        The class of a row that can't be scored.
+    """
+
+    delta: float
+    certificates: tuple[Certificate, ...]
+    order: tuple[Any, ...] | None
+    fallback: Any
+
+    def __getitem__(self, label: Any) -> Certificate:
+        """The certificate of one class."""
+        for certificate in self.certificates:
+            if certificate.controlled_class == label:
+                return certificate
+        known = [each.controlled_class for each in self.certificates]
+        raise KeyError(f"{label!r} has no certificate: {known} have.")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on, each thing once."""
+        every = (text for each in self.certificates for text in each.assumptions)
+        return tuple(dict.fromkeys(every))
+
+    @property
+    def sensitivity(self) -> float | None:
+        """Γ of the class with the least; None where none is missing not at random."""
+        known = [each.sensitivity for each in self.certificates]
+        return min((x for x in known if x is not None), default=None)
+
+    @property
+    def valid_while(self) -> str:
+        """Until when the certificate holds."""
+        return (
+            "as long as new rows of each bounded class come from the same population "
+            "as its calibration rows, and neither the model nor a threshold is changed"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as plain data; a number that isn't finite is None."""
+        return {
+            "delta": self.delta,
+            "order": None if self.order is None else list(self.order),
+            "fallback": self.fallback,
+            "valid_while": self.valid_while,
+            "classes": [each.to_dict() for each in self.certificates],
+        }
+
+    def __str__(self) -> str:
+        """The certificate in words."""
+        promises = [self._promise(each) for each in self.certificates]
+        return together(self, promises, on_sensitivity(self.sensitivity))
+
+    def _promise(self, each: Certificate) -> str:
+        kind = "complete " if each.deployment == "complete" else ""
+        as_they_are = "" if kind else ", as they are observed,"
+        wrong = "another class"
+        if self.order is not None:
+            wrong = " or ".join(named(label) for label in each.other_class)
+        size = f"{each.rows} calibration rows"
+        if each.observed < each.rows:
+            size += f", {each.observed} of them complete"
+        return (
+            f"At most {percent(each.alpha)} of {kind}{rows_of(each.controlled_class)}"
+            f"{as_they_are} are classified as {wrong} (estimated "
+            f"{percent(each.estimated_error)}, bound {percent(each.error_bound)}; rule "
+            f"{each.rule!r}, {size}, delta {each.delta:.3g})."
+        )
+
+
+@dataclass(frozen=True)
+class KeptPromise:
+    """One of several promises, and what came of it.
+
+    Parameters
+    ----------
+    kind : {"error", "precision"}
+        A bound from above on the controlled class's error, or from below on the
+        precision.
+    group : object
+        The group that it is about; None for all rows.
+    level : float
+        What was asked for.
+    bound : float
+        What is certified: at most (error) or at least (precision) this.
+    estimated : float
+        The share among the calibration rows.
+    rows : int
+        Calibration rows.
+    delta : float
+        Its part of δ.
+    threshold : float
+        Above which rows get the other class; infinite where none was certified.
+    """
+
+    kind: str
+    group: Any
+    level: float
+    bound: float
+    estimated: float
+    rows: int
+    delta: float
+    threshold: float
+
+    @classmethod
+    def of(
+        cls,
+        group: Any,
+        level: float,
+        found: Certificate,
+        delta: float,
+        threshold: float,
+    ) -> KeptPromise:
+        """What came of a promise about a group's error."""
+        bound = found.error_bound if found.certified else 0.0
+        error = found.estimated_error
+        return cls("error", group, level, bound, error, found.rows, delta, threshold)
+
+    @property
+    def certified(self) -> bool:
+        """Whether rows of the group are classified at all."""
+        return math.isfinite(self.threshold)
+
+
+@dataclass(frozen=True)
+class GroupedCertificate:
+    """The guarantee P(some promise is broken) ≤ δ.
+
+    Parameters
+    ----------
+    delta : float
+    shared : bool
+        Whether there is one threshold for all groups.
+    promises : tuple of KeptPromise
+    certificates : tuple of Certificate
+        Of the errors, in the order of the promises about them.
+    prevalence : float or None
+        The share of the other class that a precision is for.
+    """
+
+    delta: float
+    shared: bool
+    promises: tuple[KeptPromise, ...]
+    certificates: tuple[Certificate, ...]
+    prevalence: float | None = None
+
+    @property
+    def thresholds(self) -> dict[Any, float]:
+        """By group; None is the threshold of all rows where it is shared."""
+        if self.shared:
+            return {None: self.promises[0].threshold}
+        return {each.group: each.threshold for each in self.promises}
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on, each thing once."""
+        every = [text for each in self.certificates for text in each.assumptions]
+        every.append(
+            "within each group the calibration rows were drawn from the same "
+            "population as that group's rows to be classified"
+        )
+        if self.prevalence is not None:
+            every.append(
+                f"{percent(self.prevalence)} of the rows to be classified are of "
+                f"{named(self.certificates[0].other_class)}, and the calibration rows "
+                "of that class were drawn at random from it"
+            )
+        return tuple(dict.fromkeys(every))
+
+    @property
+    def valid_while(self) -> str:
+        """Until when the certificate holds."""
+        return (
+            "as long as new rows of each group come from the same population as its "
+            "calibration rows, and neither the model nor a threshold is changed"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as plain data; a number that isn't finite is None."""
+        promises = [{**asdict(p), "certified": p.certified} for p in self.promises]
+        for each in promises:
+            if not math.isfinite(each["threshold"]):
+                each["threshold"] = None
+        return {
+            "delta": self.delta,
+            "shared": self.shared,
+            "prevalence": self.prevalence,
+            "promises": promises,
+            "assumptions": list(self.assumptions),
+            "valid_while": self.valid_while,
+        }
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """What each group gets, a row for each promise.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}
+
+        Returns
+        -------
+        dataframe
+        """
+        columns = {
+            "promise": [each.kind for each in self.promises],
+            "group": [
+                "all" if each.group is None else str(each.group)
+                for each in self.promises
+            ],
+            "asked": [each.level for each in self.promises],
+            "certified": [each.certified for each in self.promises],
+            "bound": [each.bound for each in self.promises],
+            "estimated": [each.estimated for each in self.promises],
+            "rows": [each.rows for each in self.promises],
+            "delta": [each.delta for each in self.promises],
+        }
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    def __str__(self) -> str:
+        """The certificate in words."""
+        return together(self, [self._sentence(each) for each in self.promises])
+
+    def _sentence(self, promise: KeptPromise) -> str:
+        any_of = self.certificates[0]
+        where = "" if promise.group is None else f" in group {promise.group!r}"
+        if not promise.certified:
+            return (
+                f"All rows{where} are classified as "
+                f"{named(any_of.controlled_class)}: {promise.rows} calibration rows "
+                f"are too few for {percent(promise.level)}, so the power there is 0."
+            )
+        if promise.kind == "precision":
+            return (
+                f"At least {percent(promise.bound)} of the rows classified as "
+                f"{named(any_of.other_class)} are of that class (asked for: "
+                f"{percent(promise.level)})."
+            )
+        return (
+            f"At most {percent(promise.bound)} of {rows_of(any_of.controlled_class)}"
+            f"{where} are classified as {named(any_of.other_class)} (asked for: "
+            f"{percent(promise.level)}; estimated {percent(promise.estimated)} of "
+            f"{promise.rows} calibration rows)."
+        )

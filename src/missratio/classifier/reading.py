@@ -1,0 +1,366 @@
+"""Tables, labels, groups and sources as a classifier reads them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from missratio._base.blocks import take_rows
+from missratio._base.hints import another_type, listed
+from missratio._base.reading import check_no_infinity, read_labels, read_table
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.rows import LabelledBlock, LabelledSource, check_label_types
+from missratio.tensor import on_host
+
+_ROUNDING = 1e-9
+
+
+def read_labelled(owner: Any, X: Any, y: ArrayLike | None) -> tuple[Any, Any]:
+    """Rows to fit on, and their labels.
+
+    Parameters
+    ----------
+    owner : estimator
+        Meta-estimator with a parameter `estimator`; it notes names and width.
+    X : array-like, sparse matrix or dataframe of shape (n_rows, n_columns)
+    y : array-like of shape (n_rows,)
+    """
+    if y is None:
+        raise ValueError(
+            f"This {type(owner).__name__} estimator requires y to be passed, but the "
+            "target y is None."
+        )
+    X = read_rows(owner, X, reset=True)
+    return X, read_labels(on_host(y), X)
+
+
+def read_rows(owner: Any, X: Any, *, reset: bool) -> Any:
+    """Check names and width; dataframes stay what they are.
+
+    Parameters
+    ----------
+    owner : estimator
+        Meta-estimator with a parameter `estimator`.
+    X : array-like, sparse matrix or dataframe of shape (n_rows, n_columns)
+    reset : bool
+        Whether to note names and width, rather than to check them.
+    """
+    sparse = hasattr(X, "columns") or get_tags(owner.estimator).input_tags.sparse
+    table = read_table(
+        owner,
+        X if hasattr(X, "columns") else on_host(X),
+        reset=reset,
+        keep_frame=True,
+        dtype=None,
+        accept_sparse=["csr", "csc"] if sparse else False,
+    )
+    if isinstance(table, np.ndarray) and table.dtype.kind == "f":
+        check_no_infinity(table)
+    return table
+
+
+def calibrated_rows(classifier: Any, labels: Any) -> IntArray:
+    """The rows of a table that a classifier was calibrated with.
+
+    After `calibrate` its rows of the controlled class are those that it got.
+    """
+    held = np.flatnonzero(labels == classifier.certificate_.controlled_class)
+    among = getattr(classifier, "_calibrating", None)
+    if among is not None:
+        held = held[among[among < len(held)]]
+    return np.asarray(getattr(classifier, "calibration_index_", held))
+
+
+def check_same_rows(classifier: Any, X: Any, y: ArrayLike) -> None:
+    """Refuse rows other than those that a fitted classifier was calibrated with.
+
+    Parameters
+    ----------
+    classifier : NeymanPearsonClassifier
+    X, y : array-like
+        The rows that it was fitted with, in their order. After `calibrate`, those of
+        the controlled class are the ones that it was calibrated with, in their order.
+    """
+    check_is_fitted(classifier, "threshold_")
+    X = read_rows(classifier, X, reset=False)
+    labels = read_labels(y, X)
+    held = calibrated_rows(classifier, labels)
+    kept, same = classifier.calibration_.sample, len(held) and held.max() < len(labels)
+    if same:
+        found = classifier.calibration_sample(take_rows(X, held))
+        same = found.n_rows == kept.n_rows and found.n_observed == kept.n_observed
+        same = same and np.allclose(found.values, kept.values, _ROUNDING, _ROUNDING)
+    if not same:
+        raise ValueError(
+            "X and y are not the rows that the classifier's certificate is about. Give "
+            "the rows that it was fitted with, in the same order; after calibrate, "
+            "those of the controlled class that it was calibrated with."
+        )
+
+
+SHOWN = 5
+
+
+class UnknownGroupWarning(UserWarning):
+    """Rows are of groups that have no threshold, and get the controlled class."""
+
+
+def read_groups(groups: Any, X: Any, instead: str = "such as 'unknown'") -> Any:
+    """The group of each row.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,)
+    X : array-like or dataframe of shape (n_rows, n_columns)
+    instead : str
+        What to give a row that has none.
+    """
+    members = np.asarray(groups, dtype=object)
+    if members.ndim != 1:
+        what = "None" if groups is None else f"shape {members.shape}"
+        raise ValueError(
+            f"groups must hold one label for each row: got {what}. To cross several "
+            "columns, join them into one, such as 'old/north'."
+        )
+    check_consistent_length(X, members)
+    missing = [g is None or g != g for g in members.tolist()]
+    if any(missing):
+        raise ValueError(
+            f"{sum(missing)} row(s) have no group. Give each row one, {instead}."
+        )
+    return members
+
+
+def read_units(groups: Any, X: Any) -> IntArray:
+    """The unit of each row, as a number."""
+    members = read_groups(groups, X, "and one of its own where its unit is not known")
+    numbers = {unit: place for place, unit in enumerate(dict.fromkeys(members))}
+    return np.array([numbers[unit] for unit in members], dtype=np.intp)
+
+
+def one_of_each(units: IntArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
+    """One row of each unit, drawn at random among these rows; in their order."""
+    drawn = rng.permutation(rows)
+    return np.sort(drawn[np.unique(units[drawn], return_index=True)[1]])
+
+
+def warn_of_unknown_groups(members: list[Any], known: list[Any]) -> None:
+    """Warn where rows are of groups that have no threshold."""
+    have = set(known)
+    unknown = [group for group in members if group not in have]
+    if not unknown:
+        return
+    names = sorted(set(unknown), key=str)
+    hint = next(filter(None, (another_type(name, known) for name in names)), "")
+    warnings.warn(
+        f"{len(unknown)} of {len(members)} row(s) are of groups without a threshold, "
+        f"and get the controlled class: {listed(names, SHOWN)}. The groups with "
+        f"one are {listed(known[:SHOWN])}{' …' if len(known) > SHOWN else ''}.{hint}",
+        UnknownGroupWarning,
+        stacklevel=3,
+    )
+
+
+def shares_by_group(members: Any, predicted: BoolArray, is_other: BoolArray) -> Any:
+    """For each group its rows of either class, the error and the power, as a table.
+
+    Parameters
+    ----------
+    members : ndarray of shape (n_rows,)
+        The group of each row.
+    predicted, is_other : ndarray of bool of shape (n_rows,)
+        Which rows were given to the other class, and which are of it.
+    """
+    names = sorted(set(members.tolist()), key=str)
+    columns: dict[str, list[Any]] = {
+        "group": [str(name) for name in names],
+        "controlled_rows": [],
+        "other_rows": [],
+        "error": [],
+        "power": [],
+    }
+    for name in names:
+        for kind, rows, share in (
+            (~is_other, "controlled_rows", "error"),
+            (is_other, "other_rows", "power"),
+        ):
+            own = kind & (members == name)
+            columns[rows].append(int(own.sum()))
+            columns[share].append(float(predicted[own].mean()) if own.any() else np.nan)
+    return nw.from_dict(columns, backend="pandas").to_native()
+
+
+_Result = TypeVar("_Result")
+
+# More calibration rows, or numbers in them, change no digit that matters.
+MOST_ROWS = 1_000_000
+MOST_NUMBERS = 8_000_000
+# Rows of each class beside them, for rules that learn and for warnings.
+SHOWN_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Lot:
+    """Which rows of the controlled class are held out: a coin for every row.
+
+    It depends on the seed and on where a block begins alone, so that every pass finds
+    the same rows.
+    """
+
+    controlled: Any
+    share: float
+    seed: int
+
+    def held(self, block: LabelledBlock) -> Any:
+        """A mask of the block's rows."""
+        rng = np.random.default_rng([self.seed, block.start])
+        drawn = rng.random(len(block.labels)) < self.share
+        return drawn & (block.labels == self.controlled)
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """Work on the rows that aren't held out, the controlled class as 0."""
+
+    work: Callable[[LabelledBlock], Any]
+    lot: Lot
+
+    def __call__(self, block: LabelledBlock) -> Any:
+        rest = ~self.lot.held(block)
+        labels = (block.labels[rest] != self.lot.controlled).astype(np.int64)
+        return self.work(replace(block, table=block.rows[rest], labels=labels))
+
+
+@dataclass(frozen=True)
+class TrainingSource(LabelledSource):
+    """The rows of a source that aren't held out; labels 0, controlled, and 1."""
+
+    source: LabelledSource
+    lot: Lot
+    names: tuple[str, ...]
+    n_rows: int
+
+    def fold(
+        self,
+        work: Callable[[LabelledBlock], _Result],
+        merge: Callable[[Sequence[_Result]], _Result],
+    ) -> _Result:
+        """As the source's."""
+        found: _Result = self.source.fold(_Rest(work, self.lot), merge)
+        return found
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """What one pass over a source draws into memory.
+
+    Parameters
+    ----------
+    labels : tuple
+        In order.
+    held : ndarray of shape (n_held, n_columns)
+        Rows of the controlled class to calibrate on.
+    training, other : ndarray
+        Some of its other rows, and some of the other class.
+    incomplete : bool
+        Whether any row of the controlled class misses a value, drawn or not.
+    """
+
+    labels: tuple[Any, ...]
+    held: FloatArray
+    training: FloatArray
+    other: FloatArray
+    incomplete: bool
+
+    def tables(self, names: Sequence[str]) -> list[Any]:
+        """The three as tables that have the columns' names."""
+        return [
+            nw.from_numpy(rows, list(names), backend="pyarrow").to_native()
+            for rows in (self.held, self.training, self.other)
+        ]
+
+
+@dataclass(frozen=True)
+class _RowDraw:
+    lot: Lot
+    shown: float
+    names: tuple[str, ...]
+
+    def __call__(self, block: LabelledBlock) -> Any:
+        block.check_no_infinity(self.names)
+        held = self.lot.held(block)
+        rng = np.random.default_rng([self.lot.seed, block.start, 1])
+        shown = rng.random(len(held)) < self.shown
+        own = block.labels == self.lot.controlled
+        parts = (held, shown & own & ~held, shown & ~own)
+        labels = tuple(np.unique(block.labels).tolist())
+        incomplete = bool(np.isnan(block.rows[own]).any())
+        return labels, incomplete, tuple([block.rows[part]] for part in parts)
+
+
+def _merge(parts: Sequence[Any]) -> Any:
+    labels = {label for own, _, _ in parts for label in own}
+    check_label_types(labels)
+    incomplete = any(own for _, own, _ in parts)
+    rows = zip(*(own for _, _, own in parts), strict=True)
+    joined = tuple([each for part in kind for each in part] for kind in rows)
+    return tuple(sorted(labels)), incomplete, joined
+
+
+def hold_out(
+    source: LabelledSource, controlled: Any, size: float, seed: int
+) -> tuple[TrainingSource, HeldRows]:
+    """Hold rows of the controlled class out, in one pass.
+
+    Parameters
+    ----------
+    source : LabelledSource
+    controlled : object
+        The controlled class; None for the label that is sorted first.
+    size : float
+        The share of its rows to calibrate on; less where that is more than a million.
+    seed : int
+    """
+    if controlled is None:
+        controlled = source.fold(_least_label, min)
+    if not (isinstance(size, float) and 0.0 < size < 1.0):
+        raise ValueError(
+            f"calibration_size must be a share between 0 and 1 for a source, got "
+            f"{size!r}: rows are drawn by a coin each."
+        )
+    most = min(MOST_ROWS, MOST_NUMBERS // max(len(source.names), 1))
+    lot = Lot(controlled, min(size, most / max(source.n_rows, 1)), seed)
+    shown = min(1.0, SHOWN_ROWS / max(source.n_rows, 1))
+    draw = _RowDraw(lot, shown, source.names)
+    labels, incomplete, rows = source.fold(draw, _merge)
+    held, training, other = (np.concatenate(each) for each in rows)
+    if not len(held):
+        raise ValueError(
+            f"No row of the controlled class {controlled!r} was drawn to calibrate on; "
+            f"the labels are {list(labels)[:10]}. Raise calibration_size, or bring "
+            "more rows."
+        )
+    rest = TrainingSource(source, lot, source.names, source.n_rows)
+    return rest, HeldRows(labels, held, training, other, incomplete)
+
+
+def _least_label(block: LabelledBlock) -> Any:
+    return block.labels.min().item()
+
+
+def refuse_in_memory(given: Mapping[str, Any]) -> None:
+    """Refuse parameters of `fit` that go with a table in memory."""
+    names = sorted(name for name, value in given.items() if value is not None)
+    if names:
+        raise ValueError(
+            f"{names} go with a table in memory, and these rows are read block by "
+            "block. Leave them out, or bring the rows into memory."
+        )

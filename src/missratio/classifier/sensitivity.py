@@ -1,0 +1,365 @@
+"""What becomes of a certificate if φ is wrong: by its odds, and by its slope.
+
+A tilt of s multiplies the odds of being missing by exp(a + s·t), where t is the value
+in standard deviations of what is observed in its column (or, where rows are missing as
+a whole, the row's score). The number a is not free: as many values are missing as are,
+so the weights of the observed ones must sum to what they did.
+
+Those who impute know the same as an adjustment by δ. Under odds exp(a + bz) the missing
+values follow the law of the observed ones tilted by exp(bz); for a normal column of
+variance σ² that is the same law moved by δ = bσ². So a tilt of s moves the missing
+values by s standard deviations, which is what mice and rbmi add to imputed values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike
+
+from missratio._base.blocks import rows_with_nan, take_rows
+from missratio._base.typing import FloatArray
+from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
+from missratio.classifier.promise import ScoredRows, Trust
+from missratio.classifier.reading import calibrated_rows, check_same_rows, read_labelled
+from missratio.missingness import (
+    Block,
+    BlockMissingness,
+    FunctionMissingness,
+    Missingness,
+)
+from missratio.threshold import AutoRule, CalibrationSample
+from missratio.weights import complete_row_weights
+
+FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0)
+SLOPES = (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
+BOUND_STEPS = 14
+
+
+@dataclass(frozen=True, eq=False)
+class Variation:
+    """One way to be wrong about φ, from not at all to far.
+
+    Parameters
+    ----------
+    amount : ndarray of shape (n_points,)
+        The odds factor Γ, or the tilt in standard deviations.
+    error : ndarray of shape (n_points,)
+        The least α that the classifier's threshold would still be certified at.
+    power : ndarray of shape (n_points,)
+        Of the threshold that α would get instead; 0 where it gets none.
+    tipping : tuple of float
+        Where the error passes α, by linear interpolation between the points: the first
+        on either side of no error at all, or infinite.
+    """
+
+    amount: FloatArray
+    error: FloatArray
+    power: FloatArray
+    tipping: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class SensitivityCurve:
+    """Certified error and power where φ is not what was assumed.
+
+    Parameters
+    ----------
+    alpha : float
+    odds : Variation
+        The odds of being missing of the controlled class wrong by up to Γ, row by row,
+        either way. It has one tipping point, the certificate's Γ.
+    controlled, other : Variation or None
+        A tilt of φ of the one class or of the other; None where nothing of it is
+        missing. That of the other class has no bearing on the certificate, only on the
+        power. Two tipping points: towards lower and towards higher values missing.
+    """
+
+    alpha: float
+    odds: Variation
+    controlled: Variation
+    other: Variation | None
+
+    @property
+    def tipping_factor(self) -> float:
+        """The largest Γ at which the certificate holds."""
+        return self.odds.tipping[-1]
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """All points, a line each.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+
+        Returns
+        -------
+        dataframe
+        """
+        parts = {"odds": self.odds, "controlled": self.controlled, "other": self.other}
+        columns: dict[str, list[Any]] = {
+            "variation": [],
+            "amount": [],
+            "error": [],
+            "power": [],
+        }
+        for name, part in parts.items():
+            if part is not None:
+                columns["variation"] += [name] * len(part.amount)
+                for key in ("amount", "error", "power"):
+                    columns[key] += getattr(part, key).tolist()
+        return nw.from_dict(columns, backend=backend).to_native()
+
+
+def sensitivity_curve(
+    classifier: NeymanPearsonClassifier,
+    X: Any,
+    y: ArrayLike,
+    *,
+    factors: Sequence[float] = FACTORS,
+    slopes: Sequence[float] = SLOPES,
+) -> SensitivityCurve:
+    """How the certified error and the power change if φ is wrong.
+
+    Parameters
+    ----------
+    classifier : NeymanPearsonClassifier
+        Fitted, with a model of missingness for the controlled class.
+    X : array-like or dataframe of shape (n_rows, n_columns)
+        The rows that it was fitted with.
+    y : array-like of shape (n_rows,)
+    factors : sequence of float
+        Odds factors Γ, 1 or more.
+    slopes : sequence of float
+        Tilts, in log-odds per standard deviation of the observed values.
+
+    Returns
+    -------
+    SensitivityCurve
+
+    Notes
+    -----
+    A category is tilted by the mean score of the rows of each level. For a number, a
+    tilt of s stands for missing values that lie s standard deviations higher than
+    assumed, where a column is about normal: it is the δ of mice and rbmi, in standard
+    deviations. The difference is that weights are tilted here, and no value is imputed.
+    """
+    check_same_rows(classifier, X, y)
+    calibration = classifier.calibration_
+    model = calibration.trust.phi
+    if model is None:
+        raise ValueError(
+            "The certificate assumes no model of missingness, so there is none to "
+            "vary: its calibration rows are complete, were looked up, or are "
+            "classified as they are observed."
+        )
+    study = _Study(classifier, X, y)
+    wrong = np.asarray(factors, dtype=np.float64)
+    if not wrong.size or not (wrong >= 1.0).all():
+        raise ValueError(f"factors are odds factors, 1 or more: got {wrong.tolist()}.")
+    odds = [study.at(calibration.trust.widened(float(f))) for f in wrong]
+    tilts = np.asarray(slopes, dtype=np.float64)
+    own = [study.at(study.tilted(model, float(s))) for s in tilts]
+    other = study.other_powers(tilts)
+    certificate = classifier.certificate_
+    factor = np.inf if certificate.sensitivity is None else certificate.sensitivity
+    return SensitivityCurve(
+        classifier.alpha,
+        Variation(wrong, *_columns(odds), (factor,)),
+        _with_tipping(tilts, *_columns(own), classifier.alpha),
+        None
+        if other is None
+        else Variation(tilts, np.full(len(tilts), certificate.error_bound), other, ()),
+    )
+
+
+def _columns(points: list[tuple[float, float]]) -> tuple[FloatArray, FloatArray]:
+    error, power = zip(*points, strict=True)
+    return np.array(error), np.array(power)
+
+
+def _with_tipping(
+    amount: FloatArray, error: FloatArray, power: FloatArray, alpha: float
+) -> Variation:
+    order = np.argsort(amount)
+    amount, error, power = amount[order], error[order], power[order]
+    start = int(np.argmin(np.abs(amount)))
+    down = _first_above(amount[start::-1], error[start::-1], alpha)
+    up = _first_above(amount[start:], error[start:], alpha)
+    tipping = (-np.inf if down is None else down, np.inf if up is None else up)
+    return Variation(amount, error, power, tipping)
+
+
+def _first_above(amount: FloatArray, error: FloatArray, alpha: float) -> float | None:
+    """Where a curve first exceeds α, walking away from the start."""
+    # What is certified at the start is, but for the steps of the search.
+    above = np.flatnonzero(error > alpha * (1.0 + 1e-3))
+    if not len(above):
+        return None
+    after = int(above[0])
+    if after == 0:
+        return float(amount[0])
+    low, high = error[after - 1], error[after]
+    part = (alpha - low) / (high - low) if high > low else 0.0
+    part = float(np.clip(part, 0.0, 1.0))
+    return float(amount[after - 1] + part * (amount[after] - amount[after - 1]))
+
+
+class _Study:
+    """The rows of a fitted classifier, to be weighed by other φ."""
+
+    def __init__(
+        self, classifier: NeymanPearsonClassifier, X: Any, y: ArrayLike
+    ) -> None:
+        self.classifier, calibration = classifier, classifier.calibration_
+        rule, sample = calibration.rule, calibration.sample
+        if isinstance(rule, AutoRule):
+            # The one that it chose; other levels and other φ don't change it.
+            chosen = rule.choose(
+                sample.n_rows, sample.bound, classifier.alpha, calibration.delta
+            )
+            calibration = replace(calibration, rule=chosen[0])
+        self.calibration = calibration
+        X, labels = read_labelled(classifier, X, y)
+        controlled = classifier._controlled()
+        self.rows = take_rows(X, calibrated_rows(classifier, labels))
+        self.detected = take_rows(X, np.flatnonzero(labels != controlled))
+        self.models = classifier._resolve_missingness() or {}
+        self.other_scores = self.calibration.trust.score(
+            classifier._scored(self.detected)
+        )
+
+    def at(self, trust: Trust) -> tuple[float, float]:
+        """The certified error of the threshold as it is, and the power of a new one."""
+        sample = self._sample(trust)
+        chosen = self._threshold(sample, self.classifier.alpha)
+        return self._error(sample), self._power(chosen)
+
+    def tilted(self, model: Missingness, slope: float) -> Trust:
+        """Trust in a tilted φ of the controlled class, for the rows that count now."""
+        phi = _tilted(model, self.rows, slope, self.classifier._score)
+        trust = self.calibration.trust
+        scores = trust.score(self.classifier._scored(self.rows))
+        reached = complete_row_weights(self.rows, phi)[scores > -np.inf]
+        known = trust.bound(self.rows.shape[1])
+        if known is None:
+            return Trust(phi)
+        heaviest = float(reached.max(initial=1.0))
+        # Rounding must not take a row's score.
+        return Trust(phi, None, 1.0, max(known, heaviest) * (1.0 + 1e-9))
+
+    def other_powers(self, slopes: FloatArray) -> FloatArray | None:
+        """The power as the other class's φ is tilted, at the threshold as it is."""
+        model = self.models.get(self.classifier._other())
+        if not isinstance(model, Missingness):
+            return None
+        above = self.other_scores > self.classifier.threshold_
+        powers = []
+        for slope in slopes.tolist():
+            phi = _tilted(model, self.detected, slope, self.classifier._score)
+            weights = complete_row_weights(self.detected, phi)
+            powers.append(float(np.average(above, weights=weights)))
+        return np.array(powers)
+
+    def _sample(self, trust: Trust) -> CalibrationSample:
+        scores = self.calibration.trust.score(self.classifier._scored(self.rows))
+        kept = self.calibration.sample
+        draws = np.zeros(len(scores))
+        if kept.draws is not None:
+            draws[scores > -np.inf] = kept.draws[kept.values > -np.inf]
+        return ScoredRows(self.rows, scores, draws, coin=kept.coin).sample(trust)
+
+    def _threshold(self, sample: CalibrationSample, alpha: float) -> float | None:
+        return self.calibration.forecast(sample).select([alpha])[0].threshold
+
+    def _error(self, sample: CalibrationSample) -> float:
+        """The least α at which the classifier's threshold is certified."""
+        low, high = 0.0, 1.0
+        for _ in range(BOUND_STEPS):
+            # Small levels matter, so that steps are by roots.
+            middle = ((low**0.5 + high**0.5) / 2) ** 2
+            found = self._threshold(sample, middle)
+            if found is not None and found <= self.classifier.threshold_:
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def _power(self, threshold: float | None) -> float:
+        if threshold is None:
+            return 0.0
+        model = self.models.get(self.classifier._other())
+        known = model if isinstance(model, Missingness) else None
+        weights = complete_row_weights(self.detected, known)
+        return float(np.average(self.other_scores > threshold, weights=weights))
+
+
+def _tilted(
+    model: Missingness, rows: Any, slope: float, score: Callable[[Any], FloatArray]
+) -> Missingness:
+    """φ with odds times exp(a + slope·t), the a such that weights sum to the rows."""
+    if isinstance(model, BlockMissingness):
+        base = _tilted(model.base, rows, slope, score)
+        tilted = (_tilted_block(block, rows, slope, score) for block in model.blocks)
+        return BlockMissingness(base, tuple(tilted), model.n_columns)
+    probability = model.missing_probability(rows)
+    odds = probability / (1.0 - probability)
+    values = np.asarray(rows, dtype=np.float64)
+    if model.rowwise:
+        values = score(rows)[:, None]
+        values = np.where(np.isfinite(values), values, np.nan)
+        odds = odds[:, None]
+    centre, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+    spread = np.where(spread > 0.0, spread, 1.0)
+    tilt = slope * (values - centre) / spread
+    mass = np.nansum(odds * np.exp(tilt), axis=0)
+    n_missing = np.isnan(values).sum(axis=0)
+    as_it_was = np.nansum(odds, axis=0)
+    # As many missing as φ said, which is about as many as are.
+    scale = np.ones(len(mass))
+    wanted = np.where(n_missing > 0, as_it_was, 0.0)
+    np.divide(wanted, mass, out=scale, where=mass > 0.0)
+
+    def function(block: FloatArray) -> FloatArray:
+        own = model.missing_probability(block)
+        own = own[:, None] if model.rowwise else own
+        at = score(block)[:, None] if model.rowwise else block
+        with np.errstate(over="ignore"):
+            lifted = scale * own / (1.0 - own) * np.exp(slope * (at - centre) / spread)
+        lifted = np.minimum(lifted, 1e12)
+        phi = lifted / (1.0 + lifted)
+        return np.asarray(phi[:, 0] if model.rowwise else phi)
+
+    return FunctionMissingness(function, rowwise=model.rowwise)
+
+
+def _tilted_block(
+    block: Block, rows: Any, slope: float, score: Callable[[Any], FloatArray]
+) -> Block:
+    """The same for a category, whose levels are tilted by their rows' mean score."""
+    inputs = np.asarray(rows, dtype=np.float64)[:, list(block.inputs)]
+    scores = score(rows)
+    known = np.isfinite(scores) & ~rows_with_nan(inputs)
+    levels, place, count = np.unique(
+        inputs[known], axis=0, return_inverse=True, return_counts=True
+    )
+    mean = np.bincount(place, scores[known]) / count
+    away = mean - np.average(mean, weights=count)
+    spread = np.sqrt(np.average(away**2, weights=count))
+    probability = block.model.missing_probability(levels)
+    odds = probability / (1.0 - probability)
+    lifted = odds * np.exp(slope * away / (spread if spread > 0.0 else 1.0))
+    if (total := count @ lifted) > 0.0:
+        lifted *= (count @ odds) / total
+
+    def function(table: FloatArray) -> FloatArray:
+        phi = np.array(block.model.missing_probability(table))
+        for level, own in zip(levels, lifted / (1.0 + lifted), strict=True):
+            phi[(table == level).all(axis=1)] = own
+        return phi
+
+    return replace(block, model=FunctionMissingness(function, rowwise=True))

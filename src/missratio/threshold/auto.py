@@ -1,0 +1,179 @@
+"""Which rule to take, and rules by their names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from missratio._base.hints import check_number, did_you_mean
+from missratio.threshold.betting import (
+    BettingRule,
+    Doubt,
+    FlippedBettingRule,
+    TunedBettingRule,
+)
+from missratio.threshold.rules import (
+    BernsteinRule,
+    BinomialRule,
+    CountingRule,
+    HoeffdingBentkusRule,
+    PaperRule,
+    Rule,
+    Selection,
+    ThinningRule,
+    expected_counting_root,
+    expected_thinning_root,
+)
+from missratio.threshold.sample import CalibrationSample
+
+
+class AutoRule(Rule):
+    """The rule that should certify the largest error, chosen before any score is seen.
+
+    Complete rows: the binomial rule. Otherwise thinning, counting or tuned betting,
+    whichever is expected to do best, judged by n, the bound on φ and training rows: the
+    mean root of the type I error that it certifies counts, which power grows about as.
+    Where φ has no bound: tuned betting, or flipped betting without training rows.
+
+    Parameters
+    ----------
+    training : CalibrationSample, optional
+    complete : bool, default=False
+        Whether the calibration rows can't be missing.
+    """
+
+    name = "auto"
+    bound = "used"
+
+    def __init__(
+        self, training: CalibrationSample | None = None, *, complete: bool = False
+    ) -> None:
+        self.training = training
+        self.complete = complete
+
+    def prepare(self, training: CalibrationSample | None, *, complete: bool) -> Rule:
+        """Judge by these training rows."""
+        return AutoRule(training, complete=complete)
+
+    def choose(
+        self, n_rows: int, bound: float | None, alpha: float, delta: float
+    ) -> tuple[Rule, float]:
+        """The rule for a calibration sample of this size and bound.
+
+        Returns
+        -------
+        root_error : float
+            The mean of √μ, μ the error that it should certify.
+        """
+        if self.complete:
+            rule = BinomialRule()
+            return rule, rule.expected_root(n_rows, 1.0, alpha, delta)
+        candidates: list[tuple[Rule, float]] = []
+        doubt = Doubt(0.0, 1.0, 1.0, 1.0)
+        if self.training is not None and self.training.n_observed:
+            doubt = Doubt.of(self.training, alpha, bound)
+            betting = TunedBettingRule(self.training)
+            root = betting.expected_root(n_rows, bound, alpha, delta)
+            candidates.append((betting, root))
+        if bound is not None:
+            thinning = expected_thinning_root(n_rows, bound, alpha, delta)
+            counting = expected_counting_root(n_rows, bound, alpha, delta)
+            candidates += [
+                (ThinningRule(), thinning * math.sqrt(doubt.low / doubt.high_tail)),
+                (CountingRule(), counting / math.sqrt(doubt.high_tail)),
+            ]
+        return max(
+            candidates,
+            key=lambda candidate: candidate[1],
+            default=(FlippedBettingRule(), 0.0),
+        )
+
+    def select(
+        self, sample: CalibrationSample, alpha: float, delta: float
+    ) -> Selection:
+        """Choose a rule, then let it choose."""
+        rule, _ = self.choose(sample.n_rows, sample.bound, alpha, delta)
+        return rule.select(sample, alpha, delta)
+
+    def select_levels(
+        self, sample: CalibrationSample, alphas: Sequence[float], delta: float
+    ) -> list[Selection]:
+        """Choose a rule for each level; each then chooses at all that it is for."""
+        rules = [
+            self.choose(sample.n_rows, sample.bound, alpha, delta)[0]
+            for alpha in alphas
+        ]
+        chosen: dict[float, Selection] = {}
+        for rule in {rule.name: rule for rule in rules}.values():
+            own = [
+                alpha
+                for alpha, other in zip(alphas, rules, strict=True)
+                if other.name == rule.name
+            ]
+            found = rule.select_levels(sample, own, delta)
+            chosen.update(zip(own, found, strict=True))
+        return [chosen[alpha] for alpha in alphas]
+
+    def expected_root(
+        self, n_rows: int, bound: float | None, alpha: float, delta: float
+    ) -> float:
+        """That of the rule that it would choose."""
+        return self.choose(n_rows, bound, alpha, delta)[1]
+
+    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
+        """What counting needs, or the binomial rule: these can't fail beyond that."""
+        return CountingRule().least_rows(alpha, delta, bound)
+
+
+RULES: dict[str, type[Rule]] = {
+    rule.name: rule
+    for rule in (
+        AutoRule,
+        BinomialRule,
+        PaperRule,
+        BernsteinRule,
+        HoeffdingBentkusRule,
+        ThinningRule,
+        CountingRule,
+        BettingRule,
+        FlippedBettingRule,
+        TunedBettingRule,
+    )
+}
+"""Every rule by its name."""
+
+
+def make_rule(
+    rule: str | Rule,
+    *,
+    training: CalibrationSample | None = None,
+    complete: bool = False,
+) -> Rule:
+    """A rule by its name, or a rule of one's own, ready to choose a threshold.
+
+    Parameters
+    ----------
+    rule : str or Rule
+        One of the names in `RULES`, or a rule.
+    training : CalibrationSample, optional
+        Scored rows that take no part in calibration, for the rules that learn from
+        them.
+    complete : bool, default=False
+        Whether calibration rows can't be missing.
+    """
+    if isinstance(rule, str) and rule in RULES:
+        rule = RULES[rule]()
+    if not isinstance(rule, Rule):
+        hint = did_you_mean(str(rule), RULES)
+        raise ValueError(
+            f"rule must be one of {list(RULES)}, or a Rule: got {rule!r}.{hint}"
+        )
+    return rule.prepare(training, complete=complete)
+
+
+def check_levels(alpha: float, delta: float) -> None:
+    """Refuse levels that are not probabilities strictly between 0 and 1."""
+    for name, value in (("alpha", alpha), ("delta", delta)):
+        check_number(name, value)
+        if not 0.0 < value < 1.0:
+            raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}.")

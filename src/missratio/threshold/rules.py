@@ -1,0 +1,544 @@
+"""Rules that choose a threshold with P(type I error > α) ≤ δ."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.special import bdtr, bdtrik, betaincinv, poch, xlogy
+from scipy.stats import binom
+
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.threshold.sample import CalibrationSample
+
+BoundUse = Literal["needed", "given", "used", "unused"]
+
+# Rows that a plan may ask for, and those that it may try out by drawing them up.
+MOST_ROWS = 10**9
+MOST_SIMULATED = 10**5
+# How often a threshold that only a coin allows may be wrong.
+MOST_WRONG = 0.5
+TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a rule chose.
+
+    Parameters
+    ----------
+    threshold : float or None
+        Rows that score above it are given to the other class; None where no threshold
+        can be certified.
+    rule : str
+        The rule's name.
+    error_bound : float
+        The bound on the type I error that holds with probability 1 − δ: α, or a smaller
+        one where order statistics don't come any closer.
+    n_used : int
+        Rows that the choice was made with.
+    """
+
+    threshold: float | None
+    rule: str
+    error_bound: float
+    n_used: int
+
+
+class Rule(ABC):
+    """Chooses the smallest threshold C that certifies P(h(Z⁰) > C) ≤ α.
+
+    Every rule tests, at each candidate, whether the error is above α, and takes the
+    smallest C that passes. The tests are monotone in C, so that no correction for
+    looking at many candidates is needed: a wrong choice means that the test at the one
+    critical threshold inf{C : P(h > C) ≤ α} was wrong, ties in the scores included.
+
+    A rule of one's own gives `name` and `select`. It must be fixed before any
+    calibration score is seen; `prepare` may learn from training rows.
+
+    Attributes
+    ----------
+    name : str
+    bound : {"needed", "given", "used", "unused"}
+        Whether a bound on the weights is needed, is needed just as the model gives it,
+        is of use, or makes no difference. Where it is not taken as given, rows of large
+        weight may be given up for a smaller one.
+    """
+
+    name: ClassVar[str]
+    bound: ClassVar[BoundUse] = "needed"
+
+    @abstractmethod
+    def select(
+        self, sample: CalibrationSample, alpha: float, delta: float
+    ) -> Selection:
+        """Choose a threshold.
+
+        Parameters
+        ----------
+        sample : CalibrationSample
+            All that a rule may know of the calibration rows, random numbers included:
+            the same sample gives the same threshold.
+        alpha, delta : float
+        """
+
+    def select_levels(
+        self, sample: CalibrationSample, alphas: Sequence[float], delta: float
+    ) -> list[Selection]:
+        """Choose at several levels what `select` would choose at each.
+
+        Parameters
+        ----------
+        sample : CalibrationSample
+        alphas : sequence of float
+        delta : float
+        """
+        return [self.select(sample, alpha, delta) for alpha in alphas]
+
+    def prepare(self, training: CalibrationSample | None, *, complete: bool) -> Rule:
+        """The rule to use, once training rows are known; by default itself.
+
+        Parameters
+        ----------
+        training : CalibrationSample or None
+            Scored rows of the controlled class that take no part in calibration.
+        complete : bool
+            Whether calibration rows can't be missing.
+        """
+        del training, complete
+        return self
+
+    def expected_root(
+        self, n_rows: int, bound: float | None, alpha: float, delta: float
+    ) -> float | None:
+        """The mean of √μ, μ the error that it should certify; None if it can't tell.
+
+        Parameters
+        ----------
+        n_rows : int
+            Calibration rows to come, missing ones included.
+        bound : float or None
+            Of their weights.
+        alpha, delta : float
+        """
+        del n_rows, bound, alpha, delta
+        return None
+
+    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
+        """The fewest rows that certify any threshold, if φ = 1 − 1/bound throughout.
+
+        Parameters
+        ----------
+        alpha, delta : float
+        bound : float
+            B, which is then the weight of every observed row.
+
+        Returns
+        -------
+        int or None
+            None where none is found up to the largest number tried.
+        """
+
+        def passes(n_rows: int) -> bool:
+            observed = max(1, round(n_rows / bound))
+            weights = np.repeat([bound, 0.0], [observed, max(n_rows - observed, 0)])
+            scores = np.arange(len(weights), 0, -1, dtype=np.float64)
+            sample = CalibrationSample.build(scores, weights, bound)
+            return self.select(sample, alpha, delta).threshold is not None
+
+        return fewest(passes, MOST_SIMULATED)
+
+    def _from_tail(
+        self, sample: CalibrationSample, n_tail: int, alpha: float
+    ) -> Selection:
+        certified = n_tail >= 0 and sample.n_scored > 0
+        threshold = sample.threshold(n_tail) if certified else None
+        return Selection(threshold, self.name, alpha, sample.n_rows)
+
+
+def fewest(passes: Callable[[int], bool], most: int = MOST_ROWS) -> int | None:
+    """The smallest number that passes a test which is monotone; None if above most."""
+    low, high = 0, 1
+    while not passes(high):
+        low, high = high, 2 * high
+        if low >= most:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    return high
+
+
+def least_trials(share: float, delta: float) -> int:
+    """The fewest rows of which one or more lies in a tail of this share, but for δ."""
+    rows = math.log(delta) / math.log1p(-share)
+    # More than any table has, where α is so small that there is no such number.
+    return math.ceil(min(rows, 1e18))
+
+
+def binomial_tail(n_rows: int, alpha: float, delta: float, coin: float = 1.0) -> int:
+    """The most of n_rows rows that may score above a threshold; −1 if none may.
+
+    The largest k with P(Bin(n, α) ≤ k) ≤ δ. With i* = n − k it is the paper's
+    Algorithm 2: the smallest i* with P(Bin(n, 1 − α) ≥ i*) ≤ δ. A coin, uniform and
+    drawn beforehand, allows k + 1 with the probability that makes the level exactly δ.
+    """
+    return int(binomial_tails(np.array([n_rows]), alpha, delta, coin)[0])
+
+
+def binomial_tails(
+    n_rows: IntArray, alpha: float, delta: float, coin: float = 1.0
+) -> IntArray:
+    """The same for several numbers of rows."""
+    # The quantile as a real number, then the exact probability at whole ones.
+    quantile = np.ceil(bdtrik(delta, n_rows, alpha))
+    # SciPy has none where α is tiny, or of no rows: none of them may lie above.
+    start = np.where(np.isnan(quantile), 0.0, quantile) + 1.0
+    k: IntArray = np.minimum(start, n_rows - 1.0).astype(np.intp)
+    while True:
+        above = (k >= 0) & ~few_enough(k, n_rows, alpha, delta, coin)
+        if not above.any():
+            return k
+        k -= above
+
+
+def few_enough(
+    k: IntArray, n_rows: IntArray, alpha: float, delta: float, coin: float
+) -> BoolArray:
+    """Whether P(Bin(n, α) < k) + coin·P(Bin(n, α) = k) ≤ δ.
+
+    For a coin that is uniform this holds with probability δ where k itself is
+    Bin(n, α), and it falls with k and grows with α, as without the coin. Rows so few
+    that the highest of them would be wrong more often than not certify none.
+    """
+    most = bdtr(k, n_rows, alpha)
+    less = np.where(k > 0, bdtr(np.maximum(k - 1, 0), n_rows, alpha), 0.0)
+    level = coin * most + (1.0 - coin) * less
+    return np.asarray((level <= delta) & ((k > 0) | (most <= max(delta, MOST_WRONG))))
+
+
+def expected_root(n_rows: IntArray, alpha: float, delta: float) -> FloatArray:
+    """The mean of √μ, μ the error above the (k + 1)-th highest of n rows.
+
+    It is Beta(k + 1, n − k), k the number allowed, on average over the coin.
+    """
+    k = binomial_tails(n_rows, alpha, delta)
+    more = bdtr(k + 1, n_rows, alpha)
+    spent = np.where(k >= 0, bdtr(np.maximum(k, 0), n_rows, alpha), 0.0)
+    possible = (k + 1 < n_rows) & few_enough(k + 1, n_rows, alpha, delta, 0.0)
+    chance = np.where(possible, (delta - spent) / np.maximum(more - spent, TINY), 0.0)
+    return (1.0 - chance) * mean_root(k, n_rows) + chance * mean_root(k + 1, n_rows)
+
+
+def mean_root(k: IntArray, n_rows: IntArray) -> FloatArray:
+    """The mean of the root of a Beta(k + 1, n − k) variable; 0 for k = −1."""
+    roots = poch(np.maximum(k, 0) + 1, 0.5) / poch(n_rows + 1, 0.5)
+    return np.where(k >= 0, roots, 0.0)
+
+
+def binomial_bound(n_rows: int, n_tail: int, delta: float) -> float:
+    """Clopper and Pearson's upper bound on the error, for a tail of fixed size."""
+    if n_tail >= n_rows:
+        return 1.0
+    return float(betaincinv(n_tail + 1, n_rows - n_tail, 1.0 - delta))
+
+
+_INCOMPLETE = (
+    "The binomial rule is for complete calibration rows; these have missing rows or "
+    "weights. Choose a weighted rule, or rule='auto'."
+)
+
+
+class BinomialRule(Rule):
+    """The binomial order-statistic rule for complete rows (the paper's Algorithm 2).
+
+    Exact for continuous scores, and valid with ties: rows must score strictly above.
+    """
+
+    name = "binomial"
+
+    def select(
+        self, sample: CalibrationSample, alpha: float, delta: float
+    ) -> Selection:
+        """Choose an order statistic."""
+        if not sample.is_complete:
+            raise ValueError(_INCOMPLETE)
+        return order_statistic(sample, alpha, delta, self.name)
+
+    def expected_root(
+        self, n_rows: int, bound: float | None, alpha: float, delta: float
+    ) -> float:
+        """The root by the law of an order statistic."""
+        del bound
+        rows = np.array([n_rows])
+        return float(mean_root(binomial_tails(rows, alpha, delta), rows)[0])
+
+    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
+        """As many as are needed to see one above the critical threshold."""
+        if bound != 1.0:
+            raise ValueError(_INCOMPLETE)
+        return least_trials(alpha, delta)
+
+
+def order_statistic(
+    sample: CalibrationSample, alpha: float, delta: float, name: str, coin: float = 1.0
+) -> Selection:
+    """The row that has as many rows above it as the binomial law allows."""
+    n_rows = sample.n_observed
+    n_tail = binomial_tail(n_rows, alpha, delta, coin)
+    if n_tail < 0:
+        return Selection(None, name, alpha, n_rows)
+    bound = attained(n_rows, n_tail, alpha, delta, coin)
+    return Selection(sample.threshold(n_tail), name, bound, n_rows)
+
+
+def attained(
+    n_rows: int, n_tail: int, alpha: float, delta: float, coin: float
+) -> float:
+    """What the error is at most: α if a coin has used up δ, less without one."""
+    return min(alpha, binomial_bound(n_rows, n_tail, delta)) if coin == 1.0 else alpha
+
+
+def known_bound(sample: CalibrationSample, name: str) -> float:
+    """The bound on weights, or an error where the rule needs one."""
+    if sample.bound is None:
+        raise ValueError(
+            f"The rule {name!r} needs the largest missing probability, and the "
+            "missingness model doesn't know it. Give it a maximum below 1, or choose "
+            "rule='flipped-betting' or rule='auto', which need none."
+        )
+    return sample.bound
+
+
+class PaperRule(Rule):
+    """The paper's rule: mean W·1{h > C} ≤ α − √(16 log(1/δ)/m_eff).
+
+    As its Lemma on missing NP classification has it, summing strictly above C; the
+    printed Algorithm 1 sums from C on, which is one order statistic stricter.
+    """
+
+    name = "paper"
+    bound: ClassVar[BoundUse] = "given"
+
+    def margin(self, alpha: float, delta: float, effective_rows: float) -> float:
+        """The paper's Δ."""
+        del alpha
+        return math.sqrt(16.0 * math.log(1.0 / delta) / effective_rows)
+
+    def select(
+        self, sample: CalibrationSample, alpha: float, delta: float
+    ) -> Selection:
+        """Choose by a margin below α."""
+        effective = sample.n_rows / known_bound(sample, self.name)
+        allowed = alpha - self.margin(alpha, delta, effective)
+        if allowed < 0.0:
+            return Selection(None, self.name, alpha, sample.n_rows)
+        sums = np.cumsum(sample.high_weights) / sample.n_rows
+        n_tail = int(np.searchsorted(sums, allowed, side="right"))
+        return self._from_tail(sample, n_tail, alpha)
+
+    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
+        """So many that the margin is α at most."""
+        return fewest(lambda n: self.margin(alpha, delta, n / bound) <= alpha)
+
+
+class BernsteinRule(PaperRule):
+    """A margin √(2α log(1/δ)/m_eff), from the second moment E[W²1{h > C}] ≤ Bα.
+
+    For W ≥ 0, E exp(−sW) ≤ exp(−sμ + s²E[W²]/2), so the mean falls short of μ by t with
+    probability exp(−nt²/(2E[W²])) at most.
+    """
+
+    name = "bernstein"
+    bound = "needed"
+
+    def margin(self, alpha: float, delta: float, effective_rows: float) -> float:
+        """Smaller than the paper's by the factor √(α/8)."""
+        return math.sqrt(2.0 * alpha * math.log(1.0 / delta) / effective_rows)
+
+
+class HoeffdingBentkusRule(Rule):
+    """The smaller of Hoeffding's and Bentkus's p-values for W·1{h > C}/B in [0, 1].
+
+    min(exp(−n·KL(mean/B ‖ α/B)), e·P(Bin(n, α/B) ≤ ⌈n·mean/B⌉)), as in risk-controlling
+    prediction sets.
+    """
+
+    name = "hoeffding-bentkus"
+
+    def select(
+        self, sample: CalibrationSample, alpha: float, delta: float
+    ) -> Selection:
+        """Choose by bisection: the p-value grows with the tail."""
+        bound = known_bound(sample, self.name)
+        sums = np.concatenate([[0.0], np.cumsum(sample.high_weights)])
+        n_rows, share = sample.n_rows, alpha / bound
+
+        def passes(n_tail: int) -> bool:
+            mean = sums[n_tail] / (n_rows * bound)
+            if mean >= share:
+                return False
+            divergence = xlogy(mean, mean / share)
+            divergence += xlogy(1.0 - mean, (1.0 - mean) / (1.0 - share))
+            bentkus = math.e * binom.cdf(math.ceil(n_rows * mean), n_rows, share)
+            return bool(min(math.exp(-n_rows * divergence), bentkus) <= delta)
+
+        return self._from_tail(sample, bisect_tail(passes, sample.n_observed), alpha)
+
+    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
+        """Hoeffding's p-value of an empty tail is (1 − α/B)ⁿ."""
+        return least_trials(alpha / bound, delta)
+
+
+def bisect_tail(passes: Callable[[int], bool], most: int) -> int:
+    """The largest n in 0..most that passes a test which is monotone; −1 if none."""
+    if not passes(0):
+        return -1
+    low, high = 0, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if passes(middle) else (low, middle)
+    return low
+
+
+# With how much certainty the random number of rows that thinning keeps is to suffice.
+THINNING_CERTAINTY = 0.9
+
+
+class ThinningRule(Rule):
+    """Keep row i with probability W_i/B: what is left is a complete i.i.d. sample.
+
+    Its size is random and the exact binomial rule applies to it. The guarantee is over
+    the draw of the rows to keep as well, so fix the seed beforehand; one more number,
+    the sample's coin, makes the level of the binomial rule exactly δ. Where the weights
+    are uncertain, a row in the tail is kept by its largest and any other by its least:
+    of the rows kept, at least the share of the error is then in the tail.
+    """
+
+    name = "thinning"
+
+    def select(
+        self, sample: CalibrationSample, alpha: float, delta: float
+    ) -> Selection:
+        """Thin, then choose an order statistic."""
+        return self.select_levels(sample, [alpha], delta)[0]
+
+    def select_levels(
+        self, sample: CalibrationSample, alphas: Sequence[float], delta: float
+    ) -> list[Selection]:
+        """Thin once, then choose an order statistic for each level."""
+        low, high = sample.kept(known_bound(sample, self.name))
+        if sample.edges is None:
+            scores = sample.scores[high]
+            thinned = CalibrationSample(scores, None, len(scores), 1.0)
+            return [
+                order_statistic(thinned, alpha, delta, self.name, sample.coin)
+                for alpha in alphas
+            ]
+        tail = np.concatenate([[0], np.cumsum(high)])
+        rest = np.concatenate([[0], np.cumsum(low[::-1])])
+        kept = tail + rest[::-1]
+
+        def passes(alpha: float, n_tail: int) -> bool:
+            counts = tail[n_tail], kept[n_tail]
+            return bool(few_enough(*counts, alpha, delta, sample.coin))
+
+        tails = [
+            bisect_tail(partial(passes, alpha), sample.n_observed) for alpha in alphas
+        ]
+        return [
+            self._from_tail(sample, n_tail, alpha)
+            for n_tail, alpha in zip(tails, alphas, strict=True)
+        ]
+
+    def expected_root(
+        self, n_rows: int, bound: float | None, alpha: float, delta: float
+    ) -> float | None:
+        """The root by the law of what is kept, which n and the bound determine."""
+        if bound is None:
+            return None
+        return expected_thinning_root(n_rows, bound, alpha, delta)
+
+    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
+        """So many that enough are kept with probability 0.9."""
+        least = least_trials(alpha, delta)
+        allowed = 1.0 - THINNING_CERTAINTY
+        return fewest(lambda n: bool(binom.cdf(least - 1, n, 1.0 / bound) <= allowed))
+
+
+class CountingRule(Rule):
+    """Keep row i with probability W_i/B, and count those kept above the threshold.
+
+    A row, missing or not, is observed, kept and in the tail with probability μ/B, μ
+    the error. So of all n rows, the missing ones included, the number kept in the tail
+    is exactly Bin(n, μ/B), and the binomial rule applies at the level α/B. It needs the
+    weights of rows in the tail only, their largest where they are uncertain; how many
+    rows are observed or kept elsewhere doesn't enter. The sample's coin makes the level
+    exactly δ.
+    """
+
+    name = "counting"
+
+    def select(
+        self, sample: CalibrationSample, alpha: float, delta: float
+    ) -> Selection:
+        """Choose the kept row that has as many kept rows above it as are allowed."""
+        bound = known_bound(sample, self.name)
+        n_rows, share, coin = sample.n_rows, alpha / bound, sample.coin
+        most = binomial_tail(n_rows, share, delta, coin)
+        if most < 0 or not sample.n_scored:
+            return Selection(None, self.name, alpha, n_rows)
+        kept = np.flatnonzero(sample.kept(bound)[1])
+        n_tail = int(kept[most]) if len(kept) > most else sample.n_scored
+        error_bound = min(alpha, bound * attained(n_rows, most, share, delta, coin))
+        return Selection(sample.threshold(n_tail), self.name, error_bound, n_rows)
+
+    def expected_root(
+        self, n_rows: int, bound: float | None, alpha: float, delta: float
+    ) -> float | None:
+        """The root by the law of what is kept, which n and the bound determine."""
+        if bound is None:
+            return None
+        return expected_counting_root(n_rows, bound, alpha, delta)
+
+    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
+        """So many that (1 − α/B)ⁿ ≤ δ."""
+        return least_trials(alpha / bound, delta)
+
+
+@lru_cache(maxsize=1024)
+def expected_thinning_root(
+    n_rows: int, bound: float, alpha: float, delta: float
+) -> float:
+    """The mean of √μ, μ the type I error at the threshold that thinning certifies.
+
+    Of N rows kept the (k + 1)-th highest score is taken, above which there is a share
+    that is Beta(k + 1, N − k); N is binomial, and none is certified for small N.
+    """
+    kept, times = _kept_rows(n_rows, bound)
+    return float(np.average(expected_root(kept, alpha, delta), weights=times))
+
+
+@lru_cache(maxsize=64)
+def _kept_rows(n_rows: int, bound: float) -> tuple[IntArray, IntArray]:
+    """How many rows thinning may keep: quantiles, and how many of them are the same."""
+    levels = (np.arange(41) + 0.5) / 41
+    kept = binom.ppf(levels, n_rows, 1.0 / bound).astype(np.intp)
+    return np.unique(kept, return_counts=True)
+
+
+@lru_cache(maxsize=1024)
+def expected_counting_root(
+    n_rows: int, bound: float, alpha: float, delta: float
+) -> float:
+    """The mean of √μ, μ the type I error at the threshold that counting certifies.
+
+    μ/B is Beta(k + 1, n − k), k the number of kept rows allowed above the threshold.
+    """
+    root = expected_root(np.array([n_rows]), alpha / bound, delta)
+    return float(np.sqrt(bound) * root[0])

@@ -6,7 +6,7 @@ from pathlib import Path
 # Boosted trees on small tables: threads that wait for each other take longer than one.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import numpy as np
+import makers
 import pytest
 from hypothesis import settings
 
@@ -35,13 +35,4 @@ def data_folder():
 @pytest.fixture
 def two_normals():
     """Rows of N(0, I) as class 0 and of N(shift, I) as class 1, shuffled."""
-
-    def draw(n=200, d=2, seed=0, shift=0.3, n1=None):
-        rng = np.random.default_rng(seed)
-        n1 = n if n1 is None else n1
-        X = np.concatenate([rng.normal(size=(n, d)), rng.normal(shift, 1, (n1, d))])
-        y = np.repeat([0, 1], [n, n1])
-        order = rng.permutation(n + n1)
-        return X[order], y[order]
-
-    return draw
+    return makers.two_normals

@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgError, cholesky
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
 from missratio.engine import Sample
-from missratio.ratio.problem import RatioProblem, far_out
+from missratio.ratio.problem import RatioProblem
 from missratio.solver import (
     Solution,
     Status,
@@ -157,7 +157,7 @@ def _some_rows(problem: RatioProblem, n_rows: int) -> FloatArray:
 
 def _confirmed(problem: RatioProblem, solution: Solution, max_iter: int) -> Solution:
     """The same solution, unless Newton's steps from it lead to infinity."""
-    if not far_out(problem, solution).any():
+    if not problem.far_out(solution).any():
         return solution
     onwards = newton(problem, solution.theta, tol=NEWTON_TOL, max_iter=max_iter)
     if problem.confirmed(onwards).status[0] == Status.NO_OPTIMUM:

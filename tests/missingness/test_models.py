@@ -44,7 +44,7 @@ def test_the_maximum_is_the_largest_probability():
         (([1.0], 0.0, np.nan), r"probability must lie in \[0, 1\)"),
         (([np.inf], 0.0, 0.5), "direction must be finite"),
         (([1.0], np.nan, 0.5), "threshold must be finite"),
-        (([1.0, 1.0], [0.0, 1.0], 0.5), "one threshold and one probability.*rowwise="),
+        (([1.0, 1.0], [0.0, 1.0], 0.5), "one threshold: got shape.*rowwise="),
         (([1.0, 1.0], [0.0] * 3, 0.5, False), "direction has 2, threshold has 3"),
         (([[1.0]], 0.0, 0.5), r"direction must be a number or a vector.*\(1, 1\)"),
         (([], 0.0, 0.5), "direction must be a number or a vector"),

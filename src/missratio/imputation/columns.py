@@ -58,29 +58,31 @@ class Columns:
             part = X[:, numeric] if frame is None else frame[:, numeric].to_native()
             table[:, numeric] = as_numeric_array(part)
         for j, known in enumerate(self.categories):
-            if known is not None:
-                table[:, j] = self._encode_categories(_values(X, frame, j), j, known)
+            if known is None:
+                continue
+            code = dict(zip(known, category_codes(known), strict=True)) | {None: np.nan}
+            try:
+                table[:, j] = [code[value] for value in _values(X, frame, j)]
+            except KeyError as error:
+                raise ValueError(
+                    f"Column {self.names[j]!r} has the category {error.args[0]!r}, "
+                    f"which it had not when fitted: there were {listed(known, SHOWN)}. "
+                    "Fit with rows that have it."
+                ) from None
         return table
-
-    def _encode_categories(
-        self, values: Sequence[Any], column: int, known: Categories
-    ) -> FloatArray:
-        code = dict(zip(known, category_codes(known), strict=True))
-        try:
-            return np.array([np.nan if v is None else code[v] for v in values])
-        except KeyError as error:
-            raise ValueError(
-                f"Column {self.names[column]!r} has the category {error.args[0]!r}, "
-                f"which it had not when fitted: there were {listed(known, SHOWN)}. "
-                "Fit with rows that have it."
-            ) from None
 
     def complete(self, X: Any, table: FloatArray, missing: BoolArray) -> Any:
         """X with what is missing taken from a table of numbers; X's kind and dtypes."""
         frame = as_frame(X)
         columns = np.flatnonzero(missing.any(axis=0)).tolist()
+        if frame is None and X.dtype.kind != "O":
+            return np.array(table, dtype=X.dtype if X.dtype.kind == "f" else float)
         if frame is None:
-            return self._complete_array(X, table, columns, missing)
+            result = X.copy()
+            for j in columns:
+                decoded = np.array(self._decode(table[:, j], j), dtype=object)
+                result[missing[:, j], j] = decoded[missing[:, j]]
+            return result
         series = []
         for j in columns:
             decoded = self._decode(table[:, j], j)
@@ -88,17 +90,6 @@ class Columns:
             new = nw.new_series(name, decoded, backend=frame.implementation)
             series.append(new if dtype == nw.Object else new.cast(dtype))
         return frame.with_columns(*series).to_native() if series else X
-
-    def _complete_array(
-        self, X: Any, table: FloatArray, columns: list[int], missing: BoolArray
-    ) -> Any:
-        if X.dtype.kind != "O":
-            return np.array(table, dtype=X.dtype if X.dtype.kind == "f" else float)
-        result = X.copy()
-        for j in columns:
-            decoded = np.array(self._decode(table[:, j], j), dtype=object)
-            result[missing[:, j], j] = decoded[missing[:, j]]
-        return result
 
     def _decode(self, numbers: FloatArray, column: int) -> Any:
         known = self.categories[column]

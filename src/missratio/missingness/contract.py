@@ -57,10 +57,20 @@ class Missingness(ABC):
     def maximum(self) -> float | None:
         """The supremum ‖φ‖∞ over all z; None where it is not known."""
 
+    # The parameters that have one entry per feature, or hold for every feature.
+    _parameters: ClassVar[tuple[str, ...]] = ()
+
+    def _keep(self, **parameters: FloatArray) -> None:
+        """Set checked parameters, of the same width, of a frozen model."""
+        common_width(**parameters)
+        for name, value in parameters.items():
+            object.__setattr__(self, name, value)
+
     @property
     def n_features(self) -> int | None:
         """The number of features that the model is for; None where any will do."""
-        return None
+        given = {name: np.asarray(getattr(self, name)) for name in self._parameters}
+        return common_width(**given)
 
     @property
     def groups(self) -> IntArray | None:
@@ -362,7 +372,14 @@ def check_no_partial_row(block: FloatArray, first_row: int) -> None:
         )
 
 
-def read_only_parameter(value: ArrayLike, name: str) -> FloatArray:
+def read_only_parameter(
+    value: ArrayLike,
+    name: str,
+    *,
+    single: bool = False,
+    finite: bool = False,
+    below_one: bool = False,
+) -> FloatArray:
     """Copy a parameter, a scalar or one per feature, into a read-only float array."""
     try:
         array = np.array(value, dtype=np.float64)
@@ -374,6 +391,18 @@ def read_only_parameter(value: ArrayLike, name: str) -> FloatArray:
         raise ValueError(
             f"{name} must be a number or a vector with one entry per feature: "
             f"got shape {array.shape}."
+        )
+    if single and array.ndim:
+        raise ValueError(
+            f"A rowwise model has one {name}: got shape {array.shape}. Set "
+            "rowwise=False for one per feature."
+        )
+    if finite and not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite: got {array.tolist()}.")
+    if below_one and not ((array >= 0) & (array < 1)).all():
+        raise ValueError(
+            f"{name} must lie in [0, 1): got {array.tolist()}. What is always missing "
+            "can't be weighted back."
         )
     array.flags.writeable = False
     return array

@@ -67,23 +67,18 @@ class LogisticMissingness(Missingness):
     intercept: ArrayLike
     coef: ArrayLike
     rowwise: bool = False
+    _parameters: ClassVar[tuple[str, ...]] = ("intercept", "coef")
 
     def __post_init__(self) -> None:
-        intercept = read_only_parameter(self.intercept, "intercept")
-        coef = _checked_coef(self.coef, self.rowwise)
-        if self.rowwise and intercept.ndim:
-            raise ValueError(
-                "A rowwise logistic model has one intercept: got shape "
-                f"{intercept.shape}. Set rowwise=False for one per feature."
-            )
+        one = self.rowwise
+        intercept = read_only_parameter(self.intercept, "intercept", single=one)
+        coef = read_only_parameter(self.coef, "coef", finite=True)
         if np.isnan(intercept).any() or np.isposinf(intercept).any():
             raise ValueError(
                 f"intercept must be finite, or -inf for no missing values: got "
                 f"{intercept.tolist()}."
             )
-        common_width(intercept=intercept, coef=coef)
-        object.__setattr__(self, "intercept", intercept)
-        object.__setattr__(self, "coef", coef)
+        self._keep(intercept=intercept, coef=coef.reshape(-1) if one else coef)
 
     @classmethod
     def from_proportion(
@@ -108,18 +103,11 @@ class LogisticMissingness(Missingness):
         LogisticMissingness
             With `coef` as given and one intercept, or one per feature.
         """
-        slope = _checked_coef(coef, rowwise)
-        target = read_only_parameter(proportion, "proportion")
-        if not ((target >= 0) & (target < 1)).all():
-            raise ValueError(
-                f"proportion must lie in [0, 1): got {target.tolist()}. What is always "
-                "missing can't be weighted back."
-            )
-        if rowwise and target.ndim:
-            raise ValueError(
-                f"A rowwise model has one proportion: got shape {target.shape}. Set "
-                "rowwise=False for one per feature."
-            )
+        slope = read_only_parameter(coef, "coef", finite=True)
+        slope = slope.reshape(-1) if rowwise else slope
+        target = read_only_parameter(
+            proportion, "proportion", single=rowwise, below_one=True
+        )
         table = as_numeric_array(X)
         width = common_width(coef=slope, proportion=target)
         if width not in (None, table.shape[1]):
@@ -181,13 +169,6 @@ class LogisticMissingness(Missingness):
         largest = np.where(constant & (coef == 0.0), expit(intercept), 1.0)
         return np.broadcast_to(largest, (1 if self.rowwise else n_columns,))
 
-    @property
-    def n_features(self) -> int | None:
-        """The number of features; None where both parameters are scalars."""
-        return common_width(
-            intercept=np.asarray(self.intercept), coef=np.asarray(self.coef)
-        )
-
     def log_odds(self, X: FloatArray) -> FloatArray:
         """Intercept + coef·x, of shape (n,) for whole rows and (n, d) for entries."""
         coef = np.asarray(self.coef)
@@ -212,13 +193,6 @@ class LogisticMissingness(Missingness):
         if not self.rowwise:
             weights *= ~np.isnan(X)
         return weights
-
-
-def _checked_coef(coef: ArrayLike, rowwise: bool) -> FloatArray:
-    checked = read_only_parameter(coef, "coef")
-    if not np.isfinite(checked).all():
-        raise ValueError(f"coef must be finite: got {checked.tolist()}.")
-    return checked.reshape(-1) if rowwise else checked
 
 
 def _linear_predictor(

@@ -14,7 +14,6 @@ from missratio._base.reading import as_numeric_array
 from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness.contract import (
     Missingness,
-    common_width,
     read_only_parameter,
 )
 
@@ -52,31 +51,20 @@ class StepMissingness(Missingness):
     threshold: ArrayLike
     probability: ArrayLike
     rowwise: bool = True
+    _parameters: ClassVar[tuple[str, ...]] = ("direction", "threshold", "probability")
 
     def __post_init__(self) -> None:
-        direction = read_only_parameter(self.direction, "direction")
-        threshold = read_only_parameter(self.threshold, "threshold")
-        probability = read_only_parameter(self.probability, "probability")
-        if self.rowwise:
-            direction = direction.reshape(-1)
-            if threshold.ndim or probability.ndim:
-                raise ValueError(
-                    "A rowwise step has one threshold and one probability: got "
-                    f"shapes {threshold.shape} and {probability.shape}. Set "
-                    "rowwise=False for one step per feature."
-                )
-        for name, value in (("direction", direction), ("threshold", threshold)):
-            if not np.isfinite(value).all():
-                raise ValueError(f"{name} must be finite: got {value.tolist()}.")
-        if not ((probability >= 0) & (probability < 1)).all():
-            raise ValueError(
-                f"probability must lie in [0, 1): got {probability.tolist()}. What is "
-                "always missing can't be weighted back."
-            )
-        common_width(direction=direction, threshold=threshold, probability=probability)
-        object.__setattr__(self, "direction", direction)
-        object.__setattr__(self, "threshold", threshold)
-        object.__setattr__(self, "probability", probability)
+        one = self.rowwise
+        direction = read_only_parameter(self.direction, "direction", finite=True)
+        self._keep(
+            direction=direction.reshape(-1) if one else direction,
+            threshold=read_only_parameter(
+                self.threshold, "threshold", single=one, finite=True
+            ),
+            probability=read_only_parameter(
+                self.probability, "probability", single=one, below_one=True
+            ),
+        )
 
     @property
     def maximum(self) -> float:
@@ -87,15 +75,6 @@ class StepMissingness(Missingness):
         """The height of each column's step, or of the one for whole rows."""
         size = 1 if self.rowwise else n_columns
         return np.broadcast_to(np.asarray(self.probability), (size,))
-
-    @property
-    def n_features(self) -> int | None:
-        """The number of features; None where every parameter is a scalar."""
-        return common_width(
-            direction=np.asarray(self.direction),
-            threshold=np.asarray(self.threshold),
-            probability=np.asarray(self.probability),
-        )
 
     def _evaluate(self, X: FloatArray) -> FloatArray:
         direction = np.asarray(self.direction)
@@ -149,16 +128,11 @@ class FunctionMissingness(Missingness):
             )
         if self.maximum is None:
             return
-        largest = read_only_parameter(self.maximum, "maximum")
+        largest = read_only_parameter(self.maximum, "maximum", single=self.rowwise)
         if not ((largest >= 0) & (largest < 1)).all():
             raise ValueError(
                 f"maximum must lie in [0, 1): got {self.maximum}. Leave it None where "
                 "the supremum is not known or is 1."
-            )
-        if self.rowwise and largest.ndim:
-            raise ValueError(
-                f"A rowwise model has one maximum: got shape {largest.shape}. Set "
-                "rowwise=False for one per feature."
             )
         object.__setattr__(self, "_maxima", largest)
         object.__setattr__(self, "maximum", float(largest.max()))

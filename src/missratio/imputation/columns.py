@@ -27,7 +27,9 @@ class Columns:
     its place among the sorted categories, 0, 1, …: that is what φ sees.
     """
 
+    # For messages: labels in a dataframe, else positions.
     names: tuple[str, ...]
+    # The sorted categories of each column; None for numbers.
     categories: tuple[Categories | None, ...]
 
     @classmethod
@@ -163,10 +165,14 @@ class NumericLevels:
     the distribution of the others, and models also see whether it is that value.
     """
 
+    # Sorted values, and their scores.
     values: FloatArray
     scores: FloatArray
+    # F⁻¹(Φ(score)), as places, on an even grid of scores.
     inverse: IntArray
+    # The place of the value that makes up a tenth or more, and the most.
     spike: int | None
+    # Whether another makes up a tenth of the rest.
     ties: bool
 
     @classmethod

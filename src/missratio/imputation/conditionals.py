@@ -27,9 +27,12 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.imputation.columns import NumericLevels
 from missratio.imputation.noise import Noise
 
+# Where values tie, an entry's donors are the nearest twentieth, and at least these.
 LEAST_DONORS = 100
 LOCAL_SHARE = 20
+# Donors that are kept for later rows.
 KEPT_DONORS = 10_000
+# Proposals that may be refused before one of many candidates is chosen.
 TRIES = 100
 CANDIDATES = 500
 POOL = 4
@@ -40,7 +43,7 @@ _NEWTON_STEPS, _FURTHER_STEPS = 50, 2
 _LONGEST_STEP = 5.0
 _LEAST_SPREAD = 1e-6
 _SETTLED = 0.01
-# A shift that is seen so much larger than a column of scores is hardly shrunk.
+# A shift that is seen this much larger than a column of scores is hardly shrunk.
 _SHIFT = 3.0
 # Looked-up entries for each slope of their own: fewer cost more than they can bring.
 _ENTRIES_PER_SLOPE = 10
@@ -58,12 +61,21 @@ class Donors:
     """
 
     levels: NumericLevels
+    # φ_j/max φ_j of each level.
     tilt: FloatArray
+    # The cumulative law of the missing entries as a whole, for an entry none of whose
+    # proposals can go missing.
     marginal: FloatArray
+    # The donors, sorted by location where an entry has not all of them, and sums of
+    # their weights, from 0.
     location: FloatArray
     residual: FloatArray
     cumulative: FloatArray
+    # How many donors, those with the nearest locations, an entry has; all that tie with
+    # the entry, as those in one leaf of a tree do, are among them.
     n_nearest: int
+    # Where an entry has all donors, residuals as frequent as their donors weigh: to
+    # draw from them is faster than to search the weights for each entry.
     pool: FloatArray
 
     @classmethod
@@ -187,10 +199,15 @@ def draw_from(cumulative: FloatArray, uniform: FloatArray) -> IntArray:
 class Entries:
     """Where a column is observed: what a conditional law is fitted to."""
 
+    # What models see of the other columns, (n, width).
     regressors: FloatArray
+    # The column's values, as places among its levels.
     levels: IntArray
+    # ∝ 1/(1 − φ_j); they sum to Kish's effective number of entries.
     weights: FloatArray
+    # φ_j/max φ_j of each level.
     tilt: FloatArray
+    # What each entry weighs as a donor of its residual, where that is not `weights`.
     lent: FloatArray | None = None
 
     def chosen(self, rows: BoolArray) -> Entries:
@@ -425,8 +442,11 @@ class NumericConditional:
 class CategoricalConditional:
     """Class probabilities, times φ_j of the class."""
 
+    # Fitted to levels; None where there is one only.
     classifier: Any
     tilt: FloatArray
+    # The law of the missing entries as a whole, for a row where no level that the
+    # classifier holds possible can go missing.
     marginal: FloatArray
 
     @classmethod

@@ -162,7 +162,9 @@ class Population:
 
     n_rows: int
     columns: tuple[Levels, ...]
+    # The observed entries of each column, as places among its levels.
     places: tuple[IntArray, ...]
+    # With the fewest missing entries first.
     incomplete: tuple[IncompleteColumn, ...]
 
     def warn_if_concentrated(self, title: str) -> None:

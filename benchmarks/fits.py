@@ -25,8 +25,8 @@ from missratio import (
     StepMissingness,
     corrupt,
     density_ratio,
-    fit_batch,
 )
+from missratio.ratio import fit_batch
 
 MAIN_SHIFT = 0.2
 PEER = "LogisticRegression"

@@ -35,7 +35,7 @@ for n in sizes:
     X0 = rng.normal(0.1, 1.0, (n_data_sets, n, 5))
     X1 = mr.corrupt(Z1.reshape(-1, 5), phi, rng).reshape(Z1.shape)
     for name, estimator in estimators.items():
-        fits = mr.fit_batch(estimator, X1, X0)
+        fits = mr.ratio.fit_batch(estimator, X1, X0)
         assert fits.converged.all()
         distance[name].append(((fits.coef - truth) ** 2).sum(axis=1))
 

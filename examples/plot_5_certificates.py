@@ -151,7 +151,7 @@ for name, estimator in {
     curves.append(display.roc)
 ax.set_title("Power against the type I error that is certified")
 ax.spines[["top", "right"]].set_visible(False)
-comparison = mr.compare_np_roc(*curves)
+comparison = mr.evaluation.compare_np_roc(*curves)
 print(
     f"M-KLIEP is better at {comparison.a_better.mean():.0%} of the levels, "
     f"boosted trees at {comparison.b_better.mean():.0%}"

@@ -84,7 +84,7 @@ print(f"truth {truth:.3f}")
 
 X = pd.concat([june, may], ignore_index=True)
 y = np.repeat([1, 0], n)
-path = mr.l1_path(
+path = mr.ratio.l1_path(
     X, y, mr.KLIEP(missingness=phi, penalty_weights="standard-error"), random_state=0
 )
 print(path.table().round(3).to_string(index=False))

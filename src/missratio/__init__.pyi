@@ -30,9 +30,6 @@ from .classifier import (
     GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
-    expected_power,
-    query_budget,
-    required_calibration_rows,
     sensitivity_curve,
 )
 from .comparison import estimate_divergence, ratio_test
@@ -40,7 +37,6 @@ from .evaluation import (
     NPROCDisplay,
     RatioDisplay,
     TypeIErrorMonitor,
-    compare_np_roc,
     error_scorer,
     np_roc,
     power,
@@ -74,8 +70,6 @@ from .ratio import (
     ObjectiveRatio,
     SubspaceRatio,
     density_ratio,
-    fit_batch,
-    l1_path,
 )
 from .rows import scan_parquet
 from .uncertainty import ratio_uncertainty
@@ -109,7 +103,6 @@ __all__ = [
     "basis",
     "build_report",
     "classifier",
-    "compare_np_roc",
     "comparison",
     "corrupt",
     "datasets",
@@ -118,11 +111,8 @@ __all__ = [
     "estimate_divergence",
     "evaluation",
     "exceptions",
-    "expected_power",
     "export_onnx",
-    "fit_batch",
     "imputation",
-    "l1_path",
     "learn_missingness",
     "learning",
     "load_model",
@@ -133,11 +123,9 @@ __all__ = [
     "objective",
     "plan_queries",
     "power",
-    "query_budget",
     "ratio",
     "ratio_test",
     "ratio_uncertainty",
-    "required_calibration_rows",
     "rows",
     "save_model",
     "scan_parquet",

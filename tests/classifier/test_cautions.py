@@ -139,7 +139,7 @@ def test_rows_that_repeat_by_chance_are_no_cause_for_alarm(two_normals):
 def test_that_no_number_of_rows_is_enough_is_said_within_a_second(rule):
     start = time.perf_counter()
     with pytest.raises(NoCertificateError, match="No number of rows up to 1e"):
-        mr.required_calibration_rows(1e-9, 0.01, 0.999, rule)
+        mr.classifier.required_calibration_rows(1e-9, 0.01, 0.999, rule)
     assert time.perf_counter() - start < 1.0
 
 
@@ -167,7 +167,7 @@ def test_no_more_rows_are_asked_for_than_there_are(seed):
 
 @pytest.mark.parametrize("phi_max", [0.0, 0.5, 0.8])
 def test_so_many_rows_as_are_required_are_certified(phi_max):
-    n = mr.required_calibration_rows(0.1, 0.05, phi_max)
+    n = mr.classifier.required_calibration_rows(0.1, 0.05, phi_max)
     log_odds = np.log(phi_max / (1 - phi_max)) if phi_max else -np.inf
     phi = mr.LogisticMissingness(log_odds, [0.0], rowwise=True)
     repeats, done = 100, 0

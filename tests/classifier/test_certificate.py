@@ -14,8 +14,8 @@ from missratio import (
     StepMissingness,
     corrupt,
     learn_missingness,
-    required_calibration_rows,
 )
+from missratio.classifier import required_calibration_rows
 
 STEP = StepMissingness([1.0, 0.0], 0.0, 0.8)
 DATA = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from missratio import expected_power, required_calibration_rows
+from missratio.classifier import expected_power, required_calibration_rows
 from missratio.threshold import CalibrationSample, make_rule
 
 LEVELS = [(0.1, 0.05), (0.2, 0.1), (0.05, 0.2)]

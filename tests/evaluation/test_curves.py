@@ -6,7 +6,8 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom, binomtest
 
 import missratio as mr
-from missratio import compare_np_roc, np_roc
+from missratio import np_roc
+from missratio.evaluation import compare_np_roc
 from missratio.threshold import CalibrationSample, make_rule
 
 LEVELS = np.linspace(0.01, 0.5, 60)

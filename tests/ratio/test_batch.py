@@ -15,8 +15,8 @@ from missratio import (
     StepMissingness,
     corrupt,
     density_ratio,
-    fit_batch,
 )
+from missratio.ratio import fit_batch
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
 ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from missratio import KLIEP, StepMissingness, corrupt, fit_batch
+from missratio import KLIEP, StepMissingness, corrupt
+from missratio.ratio import fit_batch
 
 PHI = StepMissingness(np.ones(5), 0.0, 0.5)
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from missratio import KLIEP, KLIEPCV, LogisticMissingness, corrupt, l1_path
+from missratio import KLIEP, KLIEPCV, LogisticMissingness, corrupt
+from missratio.ratio import l1_path
 
 
 def table(seed=0, n=250, d=12):

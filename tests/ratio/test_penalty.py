@@ -16,9 +16,9 @@ from missratio import (
     PolynomialBasis,
     StepMissingness,
     corrupt,
-    fit_batch,
 )
 from missratio.exceptions import NoFiniteOptimumWarning
+from missratio.ratio import fit_batch
 from missratio.ratio.adjusted import adjust
 from missratio.ratio.fit import mean_covariance, weighted_means
 from missratio.rows import ClassRows, MemorySource, as_weighing, only_columns

@@ -15,7 +15,6 @@ from missratio import (
     NaiveBayesRatio,
     ObjectiveRatio,
     density_ratio,
-    fit_batch,
 )
 from missratio.engine import Sample
 from missratio.exceptions import NoFiniteOptimumWarning
@@ -27,7 +26,7 @@ from missratio.objective import (
     Term,
     as_divergence_objective,
 )
-from missratio.ratio import fit
+from missratio.ratio import fit, fit_batch
 from missratio.ratio import solve as solving
 from missratio.ratio.problem import RatioProblem, WeightedMean
 from missratio.ratio.solve import solve

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from missratio import required_calibration_rows
+from missratio.classifier import required_calibration_rows
 from missratio.threshold import CalibrationSample, make_rule
 
 BINOMIAL = make_rule("binomial", training=None, complete=True)

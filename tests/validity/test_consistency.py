@@ -7,7 +7,8 @@ whole rows.
 import numpy as np
 import pytest
 
-from missratio import KLIEP, FunctionMissingness, StepMissingness, corrupt, fit_batch
+from missratio import KLIEP, FunctionMissingness, StepMissingness, corrupt
+from missratio.ratio import fit_batch
 
 pytestmark = pytest.mark.validity
 

@@ -52,7 +52,7 @@ def required_calibration_rows(
 
     Examples
     --------
-    >>> from missratio import required_calibration_rows
+    >>> from missratio.classifier import required_calibration_rows
     >>> required_calibration_rows(0.05, 0.05)
     59
     >>> required_calibration_rows(0.1, 0.05, phi_max=0.8, rule="paper")
@@ -224,7 +224,7 @@ def expected_power(
     Examples
     --------
     >>> import numpy as np
-    >>> from missratio import expected_power
+    >>> from missratio.classifier import expected_power
     >>> rng = np.random.default_rng(0)
     >>> controlled, other = rng.normal(0, 1, 5000), rng.normal(1.5, 1, 5000)
     >>> power = expected_power(controlled, other, 300, alpha=0.1, delta=0.05)

@@ -143,7 +143,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     >>> import missratio as mr
     >>> rng = np.random.default_rng(0)
     >>> X1, X0 = rng.normal(0.5, 1, (100, 400, 2)), rng.normal(0, 1, (100, 400, 2))
-    >>> fits = mr.fit_batch(mr.KLIEP(), X1, X0)
+    >>> fits = mr.ratio.fit_batch(mr.KLIEP(), X1, X0)
     >>> fits.coef.shape, fits.converged.all(), fits.coef.mean(axis=0).round(1)
     ((100, 2), np.True_, array([0.5, 0.5]))
     """

@@ -402,7 +402,7 @@ def l1_path(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(600, 20))
     >>> X[:300, 3] += 1.0
-    >>> path = mr.l1_path(X, np.repeat([1, 0], 300), random_state=0)
+    >>> path = mr.ratio.l1_path(X, np.repeat([1, 0], 300), random_state=0)
     >>> path.table()["feature"][0]
     'x3'
     """

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import missratio
 from missratio.app.cli import app
-from missratio.app.cli._panels import PANEL_OF
+from missratio.app.cli._options import PANEL_OF
 from missratio.app.cli.fit import fit
 from missratio.app.workflow import FitOptions
 

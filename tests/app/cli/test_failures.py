@@ -8,7 +8,7 @@ import typer
 
 from missratio.app.cli import _failures
 from missratio.app.cli._failures import failures
-from missratio.app.cli._figures import check_drawing
+from missratio.app.cli._progress import check_drawing
 
 
 def test_without_memory_the_message_says_so(capsys):

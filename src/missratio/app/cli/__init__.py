@@ -12,7 +12,7 @@ import typer
 
 import missratio
 from missratio.app.cli import data
-from missratio.app.cli._panels import arranged
+from missratio.app.cli._options import arranged
 from missratio.app.cli.export import export
 from missratio.app.cli.fit import fit
 from missratio.app.cli.predict import predict

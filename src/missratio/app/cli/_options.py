@@ -1,13 +1,58 @@
-"""Options of the commands, each declared once."""
+"""Options of the commands, each declared once, and how help lays them out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
-from missratio.app.cli._levels import read_share
+
+def read_share(text: Any) -> float:
+    """A share, as a number or in percent."""
+    words = str(text).strip().replace("\u00a0", " ")
+    try:
+        if words.endswith("%"):
+            return float(words[:-1].strip().replace(",", ".")) / 100.0
+        return float(words.replace(",", "."))
+    except ValueError:
+        raise ValueError(f"{text!r} is not a share: write 0.05 or 5%.") from None
+
+
+def _level(text: str, option: str) -> float:
+    try:
+        return read_share(text)
+    except ValueError as error:
+        raise ValueError(f"{option}: {error}") from None
+
+
+def read_levels(
+    words: list[str], option: str = "--alpha"
+) -> tuple[float | None, dict[str, float]]:
+    """One level, or those of several classes by their labels, or of groups."""
+    named = [word.rpartition("=") for word in words if "=" in word]
+    if not named:
+        if len(words) > 1:
+            raise ValueError(
+                f"{option} was given {len(words)} times. Name a class with each, such "
+                f"as {option} LABEL={words[0]}."
+            )
+        return _level(words[0], option), {}
+    if len(named) < len(words):
+        raise ValueError(
+            f"{option} LABEL=SHARE and {option} SHARE don't go together: name a class "
+            "with each."
+        )
+    levels = {label.strip(): _level(share, option) for label, _, share in named}
+    if len(levels) < len(named) or "" in levels:
+        raise ValueError(
+            f"{option} LABEL=SHARE names each class once: got "
+            f"{', '.join(label.strip() or repr('') for label, _, _ in named)}."
+        )
+    return None, levels
+
 
 EXAMPLE_FILE = Path("missingness.toml")
 
@@ -374,4 +419,104 @@ StandardErrors = Annotated[
         help="Add standard errors of the scores; the model must have been fitted with "
         "--standard-errors.",
     ),
+]
+
+
+# Names of parameters. What isn't named here is listed first, under "Options".
+PANELS = {
+    "About the promise": (
+        "ordered", "groups", "group_alpha", "shared_threshold", "deployment",
+        "odds_factor", "on_infeasible", "target_table", "trade_off",
+    ),
+    "Why values are missing": ("missingness", "queries", "query_budget", "example"),
+    "How to learn": (
+        "method", "compare_seconds", "calibration_size", "rule",
+    ),
+    "Which values to look up": (
+        "budget", "goal", "per_feature", "rows", "id_column", "only_controlled",
+    ),
+    "How to read the table": (
+        "versus", "skip_unlabelled", "drop", "categorical", "missing_value", "encoding",
+        "sheet", "header_row", "stream", "dask",
+    ),
+    "Files and output": (
+        "keep", "standard_errors", "sign", "verify", "force", "quiet", "as_json",
+    ),
+    "CSV files for spreadsheets": ("escape",),
+}  # fmt: skip
+PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+
+
+def arranged(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose help has panels; flags show no type."""
+    for name, hint in get_type_hints(command, include_extras=True).items():
+        option: Any = getattr(hint, "__metadata__", (None,))[0]
+        if not isinstance(option, OptionInfo):
+            continue
+        if name in PANEL_OF:
+            option.rich_help_panel = PANEL_OF[name]
+        if hint.__origin__ is bool:
+            option.metavar = ""
+    return command
+
+
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="ID",
+        help="Experiments, such as np_power or ctg_vary_alpha. Default: all whose "
+        "data is available.",
+        show_default=False,
+    ),
+]
+Variant = Annotated[
+    str,
+    typer.Option(
+        help="published: as the curves were made; corrected: with their defects mended."
+    ),
+]
+Runs = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Number of runs of each experiment. Default: as many as in the paper.",
+        show_default=False,
+    ),
+]
+Methods = Annotated[
+    list[str] | None,
+    hidden(
+        "Names of curves to draw, separated by commas; may be repeated. Default: all "
+        "curves of the paper."
+    ),
+]
+Without = Annotated[
+    list[str] | None,
+    hidden("Names of curves to leave out, such as the slow 'Iterative imputation'."),
+]
+Beyond = Annotated[
+    bool,
+    typer.Option(
+        "--beyond",
+        help="Add curves that are not in the paper: joint fits, and learners on "
+        "imputations.",
+    ),
+]
+RunSeed = Annotated[int, typer.Option(min=0, help="Random seed for all draws.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Number of processes. Default: one for each core.",
+        show_default=False,
+    ),
+]
+ForceResults = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Replace results of another seed or variant in the folder."
+    ),
+]
+CurvesAsJson = Annotated[
+    bool, typer.Option("--json", help="Print the curves as JSON, and nothing else.")
 ]

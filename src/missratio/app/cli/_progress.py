@@ -66,3 +66,13 @@ class Progress:
         """Some more rows are done."""
         if self._bar is not None:
             self._bar.advance(self._task, rows)
+
+
+def check_drawing() -> None:
+    """Refuse to draw without matplotlib, before anything else is done."""
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise ModuleNotFoundError(
+            'Figures need matplotlib. Install it by pip install "missratio[report]".'
+        )

@@ -13,9 +13,8 @@ import typer
 
 from missratio.app.cli import _options as options
 from missratio.app.cli._failures import failures, phrased, say, say_json
-from missratio.app.cli._figures import check_drawing
-from missratio.app.cli._levels import read_levels
-from missratio.app.cli._progress import Progress
+from missratio.app.cli._options import read_levels
+from missratio.app.cli._progress import Progress, check_drawing
 
 if TYPE_CHECKING:
     from missratio.app.tables import Wanted

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from missratio.app.cli import _options as options
-from missratio.app.cli import _paper_options as paper
+from missratio.app.cli import _options as paper
 from missratio.app.cli._failures import failures, say, say_json
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ import typer
 
 from missratio.app.cli import _options as options
 from missratio.app.cli._failures import ALARM, failures, say, say_json
-from missratio.app.cli._figures import check_drawing
 from missratio.app.cli._options import hidden, share
-from missratio.app.cli._progress import Progress
+from missratio.app.cli._progress import Progress, check_drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -202,6 +202,13 @@ def test_a_shortfall_is_warned_of_and_no_guarantee_rests_on_it():
     assert caught[0].filename == __file__
 
 
+def test_too_small_odds_are_a_shortfall_though_phi_has_no_maximum():
+    rng = np.random.default_rng(0)
+    X = mr.corrupt(rng.normal(size=(1500, 1)), mr.LogisticMissingness(-1.0, [1.0]), rng)
+    (check,) = mr.missingness_check(X, mr.LogisticMissingness(-2.4, [1.0]))
+    assert check.verdict == "shortfall"
+
+
 def test_a_doubtful_phi_is_warned_of_and_not_refused():
     # φ of .3 where .36 are missing: p lies between .001 and .05.
     rng = np.random.default_rng(0)

@@ -73,6 +73,7 @@ WRONG = {
     "middle, by the table": (middle, "table"),
     "middle, by look-ups": (middle, "look-ups"),
     "mirrored": (rising, stated(-1.0, -1.0)),
+    "a quarter of the odds": (rising, stated(-1.0 - np.log(4.0), 1.0)),
     "scaled": (rising, stated(-8.0, 1.0 / 15.0)),
     "two thirds of the rows": (rising, stated(np.log(2.0), 0.0)),
 }

@@ -106,10 +106,10 @@ class WeightEvidence:
     def plausible_bound(self) -> float:
         """A bound on weights by those observed, where φ's maximum isn't known.
 
-        With r the range of the observed log-odds, 1 + max o · e^min(r, 1) · max(r, 1):
-        were what is missing spread over another r of log-odds beyond the largest that
-        was observed, some of it would have been observed below the bound. A few values
-        show no range: then there is no bound.
+        With r the range of the observed log-odds, 1 + 2 max o · e^min(r, 1): were what
+        is missing spread over another r of log-odds beyond the largest that was
+        observed, some of it would have been observed below the bound. A few values show
+        no range: then there is no bound.
         """
         if self.n_observed < _FEWEST:
             return math.inf
@@ -117,7 +117,7 @@ class WeightEvidence:
             return 1.0
         spread = math.log(self.largest / max(self.least, _SMALLEST_ODDS))
         spread = max(spread, 0.0)
-        return 1.0 + self.largest * math.exp(min(spread, 1.0)) * max(spread, 1.0)
+        return 1.0 + 2.0 * self.largest * math.exp(min(spread, 1.0))
 
     def room(self, bound: float | None) -> float:
         """The largest odds that are possible; None: that are plausible."""

@@ -35,7 +35,7 @@ def means_of(X, features, required, normalize, phi, sample_weight=None):
     source = MemorySource.of(X, features, weights=sample_weight)
     rows = ClassRows(1, source, as_weighing(phi, None, 1), normalize)
     rows = adjust(rows, required)
-    return weighted_means(rows, rows.feature_sums(only_columns(required))).mean
+    return weighted_means(rows, rows.feature_sums(only_columns(required)))[0]
 
 
 def test_means_stay_unbiased_and_lose_much_of_their_noise():

@@ -29,13 +29,13 @@ def test_the_file_gives_the_labels_of_the_model(run, fit):
 
 
 def test_what_cant_be_exported_is_named(run, fit, monkeypatch):
-    from missratio.app.export import CantExportError, _export
+    from missratio.app.export import CantExportError, graph
 
     def refuse(estimator):
         raise CantExportError(f"{type(estimator).__name__} can't be exported to ONNX.")
 
     model, _ = fit()
-    monkeypatch.setattr(_export, "read_estimator", refuse)
+    monkeypatch.setattr(graph, "read_estimator", refuse)
     file = model.with_name("model.onnx")
     result = run("export", model, "--onnx", file, status=2)
     assert "KLIEP can't be exported" in result.stderr

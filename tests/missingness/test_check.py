@@ -12,12 +12,12 @@ from sklearn.preprocessing import StandardScaler
 
 import missratio as mr
 from missratio.learning import Check
-from missratio.missingness._check import (
+from missratio.missingness.check import (
+    WeightEvidence,
     check_weights,
     refuse_contradiction,
     warn_of_contradiction,
 )
-from missratio.missingness._evidence import WeightEvidence
 
 
 def column(rng, n, discrete):
@@ -110,7 +110,7 @@ def test_shortfalls_are_false_alarms_once_in_a_thousand():
 def test_a_level_that_is_broken_is_noticed(monkeypatch):
     # Without the penalty of observed weights there is too much evidence.
     monkeypatch.setattr(
-        "missratio.missingness._evidence._growth",
+        "missratio.missingness.check._growth",
         lambda odds: np.geomspace(3e-4, 0.95, 14)[:, None] * odds.sum(axis=0),
     )
     with pytest.raises(AssertionError):

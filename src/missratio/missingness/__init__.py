@@ -1,6 +1,6 @@
 """Why values are missing: models of φ(z) = P(missing | z) for one class."""
 
-from missratio.missingness._check import (
+from missratio.missingness.check import (
     DOUBT,
     MissingnessCheck,
     MissingnessContradictionError,

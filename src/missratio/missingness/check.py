@@ -1,4 +1,25 @@
-"""Whether a table contradicts φ: with a right one, weights have mean one."""
+"""Whether a table contradicts φ: evidence that weights don't have mean one.
+
+With a right φ, E[W | z] = 1 for every row, whatever the law of z. So the weights of a
+column, the products of two columns' weights and those of complete rows must each sum
+to about n. The evidence against that is an e-value. Its mean is at most one if φ is
+right, so that it exceeds 1/level with probability `level` at most (Markov). For ξ ≥ −1
+with mean zero or less Fan's inequality,
+
+    exp(λξ − ψ(λ)ξ²) ≤ 1 + λξ,    ψ(λ) = −log(1 − λ) − λ,    0 ≤ λ < 1,
+
+makes exp(λ Σξ − ψ(λ) Σξ²) one for every λ, as ∏(1 + λξ) is, and averages over λ are
+e-values too.
+
+Too much weight contradicts φ: ξ = W − 1 tests it exactly, however heavy the tail of W.
+Too little weight contradicts φ where its maximum is known, and with it a bound B on W:
+ξ = (1 − W)/(B − 1) tests it exactly. Where φ may come near to 1, weights that never
+came up could make up for any deficit. The test then takes for B the largest observed
+weight, with room for a range such as the observed log-odds have, and finds a shortfall:
+φ is wrong, or some values go missing so surely that none like them was observed. Either
+way the weights don't stand for the whole table. Rules that need no bound on W give no
+certificate then, so that a shortfall endangers estimates only.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +33,154 @@ from typing import Any, Literal
 import numpy as np
 
 from missratio._base.reading import as_numeric_array, column_name, column_names
+from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
 from missratio.exceptions import Explained, Message, Remedy
-from missratio.missingness._evidence import WeightEvidence, log_evidence
 from missratio.missingness.contract import Missingness, once
 
+# How often, at most, a table that φ does describe is said to contradict it.
 LEVEL = 1e-3
-"""How often, at most, a table that φ does describe is said to contradict it."""
-
+# Below this p-value of all checks together, a guarantee comes with a warning.
 DOUBT = 0.05
-"""Below which p-value, of all checks together, a guarantee comes with a warning."""
 
 # Nobody means odds that are wrong by more.
 _LARGEST_FACTOR = 20.0
 
 _PAIR_ENTRIES = 2_000_000
 _SHOWN = 3
+
+_BETS = np.geomspace(3e-4, 0.95, 14)
+_LOG_STAKES = np.log1p(-_BETS)
+_PENALTIES = -_LOG_STAKES - _BETS
+# A product of eight must not overflow.
+_SMALLEST_ODDS, _LARGEST_ODDS = 1e-16, 1e30
+_FEWEST = 10
+_BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class WeightEvidence:
+    """What is to be known of weights to test that their mean is one.
+
+    Kept are sums of odds o = W − 1 = φ/(1 − φ) over what is observed. Two of them add
+    up to those of both tables.
+    """
+
+    # Missing ones included, and how many weights are positive.
+    n_rows: int
+    n_observed: int
+    # Σ o and Σ o².
+    odds: float
+    odds_squares: float
+    # Of the odds; inf and 0 where nothing is observed.
+    least: float
+    largest: float
+    # Σ log(1 + λo) for each bet λ, or less.
+    growth: FloatArray
+
+    @classmethod
+    def of_columns(cls, weights: FloatArray) -> list[WeightEvidence]:
+        """Sums of each column of weights: 0 where missing, else 1/(1 − φ)."""
+        n_rows, width = weights.shape
+        step = 8 * max(1, _BLOCK // width)
+        blocks = [weights[i : i + step] for i in range(0, max(n_rows, 1), step)]
+        with one_blas_thread(weights.size) as threads:
+            parts = share(_block_sums, blocks, threads)
+        added, least, largest, growth = zip(*parts, strict=True)
+        n_observed, odds, squares = np.sum(added, axis=0)
+        columns = zip(
+            n_observed.astype(int).tolist(),
+            odds.tolist(),
+            squares.tolist(),
+            np.min(least, axis=0).tolist(),
+            np.max(largest, axis=0).tolist(),
+            np.sum(growth, axis=0).T,
+            strict=True,
+        )
+        return [cls(n_rows, *column) for column in columns]
+
+    @classmethod
+    def of(cls, weights: Any) -> WeightEvidence:
+        """Sums of weights of shape (n,)."""
+        return cls.of_columns(np.asarray(weights, dtype=np.float64)[:, None])[0]
+
+    @property
+    def total(self) -> float:
+        """Σ W."""
+        return self.n_observed + self.odds
+
+    @property
+    def plausible_bound(self) -> float:
+        """A bound on weights by those observed, where φ's maximum isn't known.
+
+        With r the range of the observed log-odds, 1 + 2 max o · e^min(r, 1): were what
+        is missing spread over another r of log-odds beyond the largest that was
+        observed, some of it would have been observed below the bound. A few values show
+        no range: then there is no bound.
+        """
+        if self.n_observed < _FEWEST:
+            return math.inf
+        if self.largest == 0.0:
+            return 1.0
+        spread = math.log(self.largest / max(self.least, _SMALLEST_ODDS))
+        spread = max(spread, 0.0)
+        return 1.0 + 2.0 * self.largest * math.exp(min(spread, 1.0))
+
+    def room(self, bound: float | None) -> float:
+        """The largest odds that are possible; None: that are plausible."""
+        largest = (self.plausible_bound if bound is None else bound) - 1.0
+        return max(largest, self.largest, _SMALLEST_ODDS)
+
+
+def log_evidence(
+    tested: Sequence[WeightEvidence], bounds: Sequence[float | None]
+) -> tuple[list[float], list[float]]:
+    """Log e-values against "not too much" and "not too little" weight, of each."""
+    n_missing = np.array([[each.n_rows - each.n_observed] for each in tested])
+    over = n_missing * _LOG_STAKES + np.array([each.growth for each in tested])
+    pairs = zip(tested, bounds, strict=True)
+    room = np.array([[each.room(bound)] for each, bound in pairs])
+    odds = np.array([[each.odds] for each in tested])
+    squares = np.array([[each.odds_squares] for each in tested])
+    # A missing row's ξ = 1/room is known; observed rows take Fan's bound.
+    under = (
+        n_missing * np.log1p(_BETS / room)
+        - _BETS * (odds / room)
+        - _PENALTIES * (squares / room / room)
+    )
+    return _log_mean_exp(over), _log_mean_exp(under)
+
+
+def _block_sums(
+    weights: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Counts, Σ o and Σ o² of each column; least and largest odds; their growth."""
+    observed = weights > 0
+    # Where a weight rounds to less than one, φ is zero.
+    odds = np.clip(weights - 1.0, 0.0, _LARGEST_ODDS)
+    squares = np.einsum("ij,ij->j", odds, odds)
+    return (
+        np.stack([observed.sum(axis=0), odds.sum(axis=0), squares]),
+        odds.min(axis=0, where=observed, initial=np.inf),
+        odds.max(axis=0, initial=0.0),
+        _growth(odds),
+    )
+
+
+def _growth(odds: FloatArray) -> FloatArray:
+    """Σ log(1 + λo), (n_bets, n_columns); of products of eight, which is faster."""
+    eights = np.zeros((8, -(-len(odds) // 8), odds.shape[1]))
+    eights.reshape(-1, odds.shape[1])[: len(odds)] = odds
+    return np.stack(
+        [np.log((1.0 + b * eights).prod(axis=0)).sum(axis=0) for b in _BETS]
+    )
+
+
+def _log_mean_exp(exponents: FloatArray) -> list[float]:
+    top = exponents.max(axis=1)
+    mean = np.exp(exponents - top[:, None]).mean(axis=1)
+    found: list[float] = (top + np.log(mean)).tolist()
+    return found
 
 
 @dataclass(frozen=True)
@@ -193,15 +346,7 @@ def contradictions(
     complete: bool = False,
     names: Sequence[str] | None = None,
 ) -> tuple[MissingnessCheck, ...]:
-    """The checks that speak against φ; quick where none does.
-
-    Parameters
-    ----------
-    X : array-like or dataframe of shape (n, d)
-    missingness : Missingness
-    complete : bool, default=False
-    names : sequence of str, optional
-    """
+    """The checks that speak against φ; quick where none does."""
     if missingness.learned:
         # What the learned φ explains itself, its band explains, too.
         bound = missingness.bound(column_names(X) if names is None else names)
@@ -263,18 +408,9 @@ def check_weights(
 ) -> tuple[MissingnessCheck, ...]:
     """Test that weights have mean one.
 
-    Parameters
-    ----------
-    edges : sequence of ndarray of shape (n,) or (n, d)
-        The weights; or the least and the largest ones that φ may give.
-    names : sequence of str
-        Of the columns; of one thing, the rows, where weights have shape (n,).
-    bounds : sequence of float
-        On the weights of each column; inf where none is known.
-    level : float
-        Over all checks together.
-    complete : bool
-        Whether to test products over columns as well.
+    `edges` are the weights, (n,) or (n, d); or the least and the largest ones that φ
+    may give. `bounds` are on the weights of each column, inf where none is known;
+    `level` is over all checks together; `complete` tests products over columns as well.
     """
     columns = [each.reshape(len(each), -1) for each in edges]
     by_column = zip(*map(WeightEvidence.of_columns, columns), strict=True)
@@ -288,10 +424,11 @@ def check_weights(
         step = 1 + len(columns[0]) * len(pairs) // _PAIR_ENTRIES
         for group in [*pairs, *([tuple(lossy)] if len(lossy) > 2 else [])]:
             some = slice(None, None, step if len(group) == 2 else 1)
-            products = [_products(each[some, list(group)]) for each in columns]
-            tested.append((group, [WeightEvidence.of(each) for each in products]))
+            tested.append(
+                (group, [_product_evidence(e[some, list(group)]) for e in columns])
+            )
     # Each is tested on two sides.
-    share = level / (2 * len(tested))
+    each_level = level / (2 * len(tested))
     bounds = [math.prod(float(bounds[j]) for j in group) for group, _ in tested]
     limits = [each if math.isfinite(each) else None for each in bounds]
     # Too much weight even at the least, or too little even at the largest.
@@ -303,52 +440,33 @@ def check_weights(
         what = " or ".join(names[j] for j in group) if len(group) < 3 else "rows"
         too_much = over[k] >= under[k]
         worse, exact = sums[0 if too_much else -1], too_much or limits[k] is not None
-        strength = max(over[k], under[k])
-        checks.append(_check(what, worse, strength, share, exact, len(group) > 1))
+        n, seen = max(worse.n_rows, 1), worse.n_observed
+        checks.append(
+            MissingnessCheck(
+                what,
+                worse.n_rows,
+                seen,
+                1.0 - seen / worse.total if seen else 1.0,
+                1.0 - seen / n,
+                worse.total / n,
+                # Where nothing is observed there is nothing to compare.
+                max(over[k], under[k]) if seen else -math.inf,
+                each_level,
+                exact,
+                len(group) > 1,
+            )
+        )
     return tuple(checks)
 
 
-def _products(weights: FloatArray) -> FloatArray:
+def _product_evidence(weights: FloatArray) -> WeightEvidence:
     with np.errstate(over="ignore", invalid="ignore"):
         product = weights.prod(axis=1)
-    return np.where((weights > 0).all(axis=1), product, 0.0)
-
-
-def _check(
-    what: str,
-    worse: WeightEvidence,
-    strength: float,
-    level: float,
-    exact: bool,
-    joint: bool,
-) -> MissingnessCheck:
-    n = max(worse.n_rows, 1)
-    expected = 1.0 - worse.n_observed / worse.total if worse.n_observed else 1.0
-    return MissingnessCheck(
-        what,
-        worse.n_rows,
-        worse.n_observed,
-        expected,
-        1.0 - worse.n_observed / n,
-        worse.total / n,
-        # Where nothing is observed there is nothing to compare.
-        strength if worse.n_observed else -math.inf,
-        level,
-        exact,
-        joint,
-    )
+    return WeightEvidence.of(np.where((weights > 0).all(axis=1), product, 0.0))
 
 
 def describe(checks: Sequence[MissingnessCheck], label: Any) -> str:
-    """The claim, the facts and what to do, for a message.
-
-    Parameters
-    ----------
-    checks : sequence of MissingnessCheck
-        Contradictions or shortfalls, the clearest first.
-    label : object
-        The class.
-    """
+    """The claim, the facts and what to do, for a message."""
     facts = "; ".join(check.sentence for check in checks[:_SHOWN])
     more = len(checks) - _SHOWN
     facts += f"; and {more} more" if more > 0 else ""
@@ -410,17 +528,6 @@ def refuse_contradiction(
 
     Refuted: p < 0.001 over all checks, or over all tests of a learned φ. Doubtful: p <
     0.05. What an odds factor explains is neither.
-
-    Parameters
-    ----------
-    checks : sequence of MissingnessCheck
-        Made at `LEVEL`, with the odds factor.
-    label : object
-        The class.
-    tests : sequence of Check
-        Of a learned φ: those that have a p-value count.
-    odds_factor : float, default=1.0
-        By what factor the odds may be wrong.
     """
     tests = [test for test in tests if test.p_value is not None]
     n_tests = len(tests)
@@ -441,16 +548,7 @@ def refuse_contradiction(
 def warn_of_contradiction(
     checks: Sequence[MissingnessCheck], label: Any, stacklevel: int = 2
 ) -> None:
-    """Warn where a check contradicts φ or finds a shortfall: for an estimate.
-
-    Parameters
-    ----------
-    checks : sequence of MissingnessCheck
-    label : object
-        The class.
-    stacklevel : int, default=2
-        As for `warnings.warn`; 2 is the caller of this function.
-    """
+    """Warn where a check contradicts φ or finds a shortfall: for an estimate."""
     found = _clearest(checks, LEVEL)
     if found:
         warnings.warn(

@@ -152,7 +152,7 @@ def test_equal_laws_give_a_ratio_of_one(method):
         for within in flat:
             ratio = small(method, sigma_grid=5, flat_within=within)
             flat[within] += np.isinf(density_ratio(X1, X0, ratio).l2_)
-    # By the rule it holds in 96% or more; by the smallest loss in about two thirds.
+    # By the rule it holds in 95% or more; by the smallest loss in about two thirds.
     assert flat[2.0] >= 18
     assert flat[0.0] < flat[2.0]
 

@@ -972,7 +972,7 @@ def _chosen(candidates: list[_Candidate], flat_within: float) -> _Candidate:
     The smallest of all may say nothing: between distant samples a narrow, hardly
     penalised ratio is huge at one row left out, and so is its loss's standard error,
     while others beat one by ten of their errors. Between equal laws none is two errors
-    below one in 96% of samples or more, of all methods.
+    below one in 95% of samples or more, of all methods.
     """
     beyond = [
         each for each in candidates if each.loss < min(-flat_within * each.error, 0.0)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from optional_packages import optional
 
+from missratio._base import reading
 from missratio.missingness import (
     FunctionMissingness,
     LogisticMissingness,
     StepMissingness,
-    arrays,
     corrupt,
 )
 from missratio.weights import (
@@ -39,7 +39,7 @@ positive_weights = hnp.arrays(
 )
 
 
-def normal(n: int, seed: int = 0) -> arrays.FloatArray:
+def normal(n: int, seed: int = 0) -> reading.FloatArray:
     return np.random.default_rng(seed).normal(size=(n, 2))
 
 
@@ -104,7 +104,7 @@ def test_constant_missingness_weighs_as_complete_cases_do_up_to_scale():
 def test_blocks_of_rows_change_nothing(model, monkeypatch):
     X = corrupt(normal(101), ENTRIES if model is not ROWS else ROWS, 0)
     expected = inverse_probability_weights(X, model)
-    monkeypatch.setattr(arrays, "BLOCK_ENTRIES", 6)
+    monkeypatch.setattr(reading, "BLOCK_ENTRIES", 6)
     np.testing.assert_array_equal(inverse_probability_weights(X, model), expected)
 
 
@@ -142,7 +142,7 @@ def test_infinite_entries_are_refused(model):
 
 
 def test_a_partially_missing_row_is_refused_by_a_rowwise_model(monkeypatch):
-    monkeypatch.setattr(arrays, "BLOCK_ENTRIES", 4)
+    monkeypatch.setattr(reading, "BLOCK_ENTRIES", 4)
     X = normal(9)
     X[2] = X[5, 0] = X[7, 0] = np.nan
     with pytest.raises(ValueError, match=r"row 5 has 1 of 2 .*\(rowwise=False\)"):

@@ -46,9 +46,6 @@ from missratio.weights import complete_row_weights
 # Of the largest weight: sums of squares of 2⁴⁰⁰ fit by far.
 _LARGEST_EXPONENT = 400
 
-# Logarithms of positive numbers in double precision lie within ±744.5.
-LARGEST_LOG = 745.0
-
 
 class BaseRatio(ClassifierMixin, BaseEstimator):
     """Fit, score and predict, given how a ratio is learned and evaluated."""
@@ -142,8 +139,8 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> FloatArray:
         """The log ratio: positive where the numerator class is the likelier.
 
-        It is finite: where the ratio is 0 or ∞ it is ∓745, beyond the logarithm of any
-        other number.
+        It is finite: where the ratio is 0 or ∞ it is the smallest or the largest number
+        there is, so that the order of rows stays.
 
         Parameters
         ----------
@@ -156,7 +153,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         """
         score = self.predict_log_ratio(X)
         if isinstance(score, np.ndarray) and np.isinf(score).any():
-            return np.where(np.isinf(score), np.sign(score) * LARGEST_LOG, score)
+            return np.nan_to_num(score, nan=np.nan)
         return score
 
     @by_partition

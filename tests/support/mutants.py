@@ -65,10 +65,11 @@ class Room:
 
 ROOMS = {
     "threshold": Room(
-        ("threshold/_*.py",), ("src/missratio/threshold", "tests/threshold")
+        ("threshold/[a-z]*.py",), ("src/missratio/threshold", "tests/threshold")
     ),
     "modelfile": Room(
-        ("app/modelfile/_*.py",), ("src/missratio/app/modelfile", "tests/app/modelfile")
+        ("app/modelfile/[a-z]*.py",),
+        ("src/missratio/app/modelfile", "tests/app/modelfile"),
     ),
     "resume": Room(("reproduce/runner.py",), ("tests/reproduce/test_runner.py",)),
 }

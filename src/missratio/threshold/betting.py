@@ -1,6 +1,6 @@
 """Test martingales for weighted errors, and the rules that bet by them.
 
-Test martingales for weighted errors: fixed bets, and bets chosen beforehand.
+Bets are fixed, or chosen beforehand.
 
 For a threshold C let L = W·1{h > C}, so that E L is the type I error. A bet (λ, γ)
 multiplies its capital, row by row, by

@@ -227,7 +227,7 @@ class ExactTest:
     n_rows : int
         Complete and incomplete ones.
     law : Law
-        Of the draw as it came out.
+        The law of the counts, given how many rows were drawn.
     planned : list of OneStratum
         The draws that the conditional level is made for.
     alpha, delta : float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import hashlib
 import os
@@ -25,6 +26,8 @@ GZIP = ".gz"
 _MARK = "-missratio-draft"
 # A draft that nothing was written to for so long is that of a run which was killed.
 _OLD_SECONDS = 3600.0
+# Drafts that this process has made and not yet removed.
+_drafts: set[Path] = set()
 
 
 def kind_of(path: Path) -> str:
@@ -140,7 +143,7 @@ def check_writable(
     try:
         _create(draft, 0o600)
     finally:
-        draft.unlink(missing_ok=True)
+        _remove(draft)
 
 
 @contextmanager
@@ -173,7 +176,7 @@ def written_whole(path: Path, *, force: bool) -> Iterator[Path]:
         _check_free(path, force=force)
         _move(draft, path, force=force)
     finally:
-        draft.unlink(missing_ok=True)
+        _remove(draft)
 
 
 def write_whole(path: Path, content: bytes) -> Path:
@@ -213,7 +216,22 @@ def _check_free(path: Path, *, force: bool) -> None:
 
 def _draft_of(path: Path) -> Path:
     """A name beside the destination: the last step is a rename within one disk."""
-    return path.with_name(f".{path.stem}{_MARK}-{uuid4().hex}{path.suffix}")
+    draft = path.with_name(f".{path.stem}{_MARK}-{uuid4().hex}{path.suffix}")
+    _drafts.add(draft)
+    return draft
+
+
+def _remove(draft: Path) -> None:
+    draft.unlink(missing_ok=True)
+    _drafts.discard(draft)
+
+
+@atexit.register
+def _remove_drafts() -> None:
+    """Remove drafts that a second interrupt kept from being removed."""
+    for draft in _drafts:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def _create(draft: Path, mode: int) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.reading import as_numeric_array, column_name, float_blocks, joined
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import Message, WeightConcentrationWarning
 from missratio.missingness import Missingness, once
@@ -308,6 +309,7 @@ def worst_case_sample_size(n_rows: int, maximum: float) -> float:
     return float(n_rows * (1 - maximum))
 
 
+@storable()
 @dataclass(frozen=True)
 class SampleSize:
     """How much of a class's sample is left.

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray
 from missratio._files.numbers import (
     BLANKS,
@@ -27,6 +28,7 @@ _ZEROS = r"^([+-]?(?:0|[1-9]\d*))\.0+$"
 _WHOLE = r"^(?:0|-?[1-9]\d{0,14})$"
 
 
+@storable()
 @dataclass(frozen=True)
 class Cells:
     """How cells are read: which are missing, and the decimal marks of texts.

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import row_blocks
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, Names
 from missratio.basis.contract import Basis
 
@@ -20,6 +21,7 @@ from missratio.basis.contract import Basis
 Term: TypeAlias = tuple[int, ...]
 
 
+@storable()
 class LinearBasis(Basis):
     """The columns themselves: f(z) = z.
 
@@ -54,6 +56,7 @@ class LinearBasis(Basis):
         return self._input_names(input_features)
 
 
+@storable(counts=("degree",))
 class PolynomialBasis(Basis):
     """Powers of each column, and products of columns by choice.
 

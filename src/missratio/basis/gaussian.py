@@ -13,6 +13,7 @@ from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean
 from missratio._base.reading import read_labels
 from missratio._base.seeds import generator
+from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, Names
 from missratio.basis.contract import Basis
@@ -22,6 +23,7 @@ _BLOCK_ROWS = 1024
 _BANDWIDTH_ROWS = 1000
 
 
+@storable(finite=("centers_", "bandwidth_"))
 class GaussianBasis(Basis):
     """Gaussian bumps around centres: f_i(z) = exp(−‖z − c_i‖² / (2σ²)).
 

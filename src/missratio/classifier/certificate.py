@@ -9,6 +9,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from missratio._base.storable import storable
 from missratio._base.summary import Summary, figure
 from missratio.classifier.target import TargetRatio
 from missratio.learning import LearnedMissingness
@@ -20,6 +21,7 @@ NO_SLACK = 1.05
 SHOWN_CHECKS = 3
 
 
+@storable()
 @dataclass(frozen=True)
 class Certificate:
     """The guarantee P(type I error > α) ≤ δ of a calibrated classifier.
@@ -384,6 +386,7 @@ def _on_model(model: Missingness, odds_factor: float) -> tuple[str, str]:
     return how, often
 
 
+@storable()
 @dataclass(frozen=True)
 class MulticlassCertificate:
     """The guarantee P(some class's error is above its α) ≤ δ.
@@ -470,6 +473,7 @@ class MulticlassCertificate:
         )
 
 
+@storable()
 @dataclass(frozen=True)
 class KeptPromise:
     """One of several promises, and what came of it.
@@ -524,6 +528,7 @@ class KeptPromise:
         return math.isfinite(self.threshold)
 
 
+@storable()
 @dataclass(frozen=True)
 class GroupedCertificate:
     """The guarantee P(some promise is broken) ≤ δ.

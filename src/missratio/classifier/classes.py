@@ -29,6 +29,7 @@ from sklearn.utils import get_tags
 
 from missratio._base.blocks import in_double, take_rows
 from missratio._base.hints import check_number
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.certificate import Certificate, assumptions, tested
 from missratio.classifier.certify import (
@@ -171,6 +172,7 @@ class ClassTable:
 LEAST_LOG = -745.0
 
 
+@storable()
 @dataclass(frozen=True)
 class ClassScores:
     """Fitted estimators, and the log-score of each class that they give a row.
@@ -319,6 +321,7 @@ def _users_labels(codes: Mapping[Any, int]) -> Iterator[None]:
         raise error.relabelled(labels) from error
 
 
+@storable()
 @dataclass(frozen=True)
 class UnorderedDecision:
     """A bounded class, unless a free one beats it by more than its threshold.
@@ -399,6 +402,7 @@ class UnorderedDecision:
         return replace(self, thresholds=_set(self.thresholds, position, threshold))
 
 
+@storable()
 @dataclass(frozen=True)
 class OrderedDecision:
     """The most severe class whose threshold a row doesn't exceed.

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._base.callbacks import handed_down
 from missratio._base.hints import another_type, check_number, did_you_mean, listed
 from missratio._base.seeds import generator
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.base import (
     DEPLOYMENTS,
@@ -399,6 +400,7 @@ NOT_TOGETHER = (
 )
 
 
+@storable()
 class GroupedNeymanPearsonClassifier(CertifiedClassifier):
     """A classifier that keeps several promises about one class's error together.
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._base.callbacks import handed_down
 from missratio._base.hints import another_type, did_you_mean
 from missratio._base.seeds import generator
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.base import DEPLOYMENTS, CertifiedClassifier, check_factor
 from missratio.classifier.certificate import Certificate, MulticlassCertificate, percent
@@ -149,6 +150,7 @@ class Asked:
 LARGEST = float(np.finfo(np.float64).max)
 
 
+@storable()
 @dataclass(frozen=True)
 class TradeOff:
     """The errors of two bounded classes as the border between them moves.
@@ -280,6 +282,7 @@ SURE = 0.95
 IN_MEMORY = "Bring some into memory, or bound one error with NeymanPearsonClassifier."
 
 
+@storable()
 class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     """A classifier that keeps the errors of several classes below their own α.
 

@@ -18,6 +18,7 @@ from missratio._base.blocks import take_rows
 from missratio._base.callbacks import handed_down
 from missratio._base.hints import check_number
 from missratio._base.seeds import generator
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.base import (
     DEPLOYMENTS,
@@ -321,6 +322,7 @@ class CalibratedClassifier(CertifiedClassifier):
         warn_without_power(scores, self.threshold_, shown)
 
 
+@storable()
 class NeymanPearsonClassifier(CalibratedClassifier):
     """A classifier whose error on one class is at most α with probability 1 − δ.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 from missratio.classifier.scores import Rounding
 from missratio.classifier.target import TargetRatio
@@ -111,6 +112,7 @@ class ScoredRows:
         return weight_edges(self.probability, self.probability, 1.0)[0]
 
 
+@storable()
 @dataclass(frozen=True)
 class Trust:
     """How far the weights of the controlled class are trusted.
@@ -311,6 +313,7 @@ class Promise:
         return TargetRule()
 
 
+@storable()
 @dataclass(frozen=True)
 class Calibration:
     """What a threshold was chosen from, so that it can be chosen at any level α.

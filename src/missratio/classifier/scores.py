@@ -35,6 +35,7 @@ from scipy.special import ndtr
 
 from missratio._base.blocks import in_double, rows_with_nan, take_rows
 from missratio._base.reading import as_frame, as_numeric_array
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import RowInclusion
 
@@ -141,6 +142,7 @@ class UnstableScoresWarning(UserWarning):
     """A row's score depends on the rows that it is scored with."""
 
 
+@storable()
 @dataclass(frozen=True)
 class Rounding:
     """How far a threshold is moved up so that rounding can't lift a row above it.

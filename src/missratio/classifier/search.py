@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
 from missratio._base.callbacks import CallbackSupportMixin, told
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.classes import (
     Choice,
@@ -40,6 +41,7 @@ from missratio.weights import complete_row_weights, effective_sample_size
 FEWEST_ABOVE, FEWEST_OTHER = 3.0, 10.0
 
 
+@storable()
 @dataclass(frozen=True)
 class CandidatePower:
     """The power of a candidate on training rows left out in turn.
@@ -66,6 +68,7 @@ class CandidatePower:
     note: str = ""
 
 
+@storable()
 @dataclass(frozen=True)
 class PowerComparison:
     """What candidates were compared, and which was taken.

@@ -19,6 +19,7 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from missratio._base.blocks import take_rows
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 from missratio.classifier.scores import complete_mask
 from missratio.ratio import KLIEP, stack_samples
@@ -33,6 +34,7 @@ class WeakTargetWarning(UserWarning):
     """A certificate is for a target that little is known about."""
 
 
+@storable()
 @dataclass(frozen=True)
 class TargetRatio:
     """How much denser the target is than the source, up to a factor.

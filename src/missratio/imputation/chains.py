@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray, IntArray
 from missratio.imputation.columns import Levels, NumericLevels
@@ -152,6 +153,7 @@ def _weigh(column: IncompleteColumn, share: FloatArray) -> FloatArray:
 _PANELS_A_ROW = 4
 
 
+@storable()
 @dataclass(frozen=True)
 class ImputationTrace:
     """Means and spreads of the imputed values, round by round.

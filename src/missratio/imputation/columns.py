@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import as_frame, as_numeric_array
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 Categories = tuple[Any, ...]
@@ -19,6 +20,7 @@ SHOWN = 5
 WORDS = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
+@storable()
 @dataclass(frozen=True)
 class Columns:
     """Which columns are categories, and which categories there are.

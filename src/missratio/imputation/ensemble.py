@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.callbacks import CallbackSupportMixin, handed_down, told
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 
 
@@ -19,6 +20,7 @@ def _has(method: str) -> Any:
     return available_if(lambda self: hasattr(self.estimator, method))
 
 
+@storable()
 class ImputationEnsemble(
     CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):

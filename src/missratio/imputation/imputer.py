@@ -14,6 +14,7 @@ from missratio._base.blocks import any_by_row
 from missratio._base.callbacks import CallbackSupportMixin, listens, told
 from missratio._base.reading import check_no_infinity, read_table
 from missratio._base.seeds import entropy
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.imputation.chains import (
     Chain,
@@ -33,6 +34,7 @@ from missratio.imputation.populations import (
 from missratio.rows import check_inclusion, refuse_source
 
 
+@storable(counts=("n_imputations", "n_rounds"))
 class TiltedImputer(
     CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 ):

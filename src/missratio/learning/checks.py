@@ -39,6 +39,7 @@ from scipy.stats import chi2
 from scipy.stats import t as student
 
 from missratio._base.blocks import any_by_row
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning.evidence import Evidence
 from missratio.learning.shadow import ScoredTable
@@ -60,6 +61,7 @@ class MissingnessWarning(UserWarning):
     """The data contradicts a learned φ, or can't teach it."""
 
 
+@storable()
 @dataclass(frozen=True)
 class Check:
     """One test of a learned φ, of one feature.

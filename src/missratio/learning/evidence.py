@@ -14,12 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from missratio._base.blocks import any_by_row
 from missratio._base.reading import joined
+from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness.contract import check_no_partial_row
 from missratio.solver import Evaluation, Solution, Status, newton
 
 
+@storable()
 @dataclass(frozen=True)
 class Coordinates:
     """α + βᵀz = a + bᵀ(z − centre)/scale: b = scale·β and a = α + βᵀcentre.
@@ -216,6 +218,7 @@ ENDS = 2**7
 KEPT_ROWS = 2**14
 
 
+@storable()
 @dataclass(frozen=True)
 class Evidence:
     """Observed and revealed values of a feature, or of whole rows, of one class.

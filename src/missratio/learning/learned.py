@@ -23,6 +23,7 @@ from scipy.stats import chi2
 
 from missratio._base.blocks import any_by_row
 from missratio._base.reading import as_numeric_array, float_blocks, row_blocks
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.learning.checks import LEVEL, Check, GoodnessOfFit
 from missratio.learning.evidence import KEPT_ROWS, Coordinates, Evidence
@@ -40,6 +41,7 @@ from missratio.learning.shadow import ShadowEvidence
 from missratio.missingness import LogisticMissingness
 
 
+@storable()
 @dataclass(frozen=True, eq=False, repr=False)
 class LearnedMissingness(LogisticMissingness):
     """A logistic φ that was learned, with its uncertainty and checks of its form.

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit, ndtri
 
+from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning.evidence import KEPT_ROWS, Coordinates, group_starts
@@ -246,6 +247,7 @@ MAX_STEPS = 100
 ROUNDS = 4
 
 
+@storable()
 @dataclass(frozen=True)
 class ShadowEvidence:
     """Sums of instruments over a feature's rows, by which φ's moments are computed.

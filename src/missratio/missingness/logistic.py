@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import as_numeric_array, float_blocks, row_blocks
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 from missratio.missingness.contract import (
     Missingness,
@@ -28,6 +29,7 @@ _ROUNDS_TO_ONE = 36.7
 _WEIGHS_ONE = -40.0
 
 
+@storable()
 @dataclass(frozen=True, eq=False, repr=False)
 class LogisticMissingness(Missingness):
     """φ_j(z) = expit(intercept_j + coef_j z_j), entry by entry.
@@ -305,6 +307,7 @@ def _mean_and_slope(
     return total / number, spread / number
 
 
+@storable()
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedMissingness(Missingness):
     """φ(z) = expit(intercept + coef z) in named columns, and nothing missing in others.

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.reading import as_numeric_array
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness.contract import (
     Missingness,
@@ -18,6 +19,7 @@ from missratio.missingness.contract import (
 )
 
 
+@storable()
 @dataclass(frozen=True, eq=False, repr=False)
 class StepMissingness(Missingness):
     """φ(x) = probability where direction·x > threshold, and 0 elsewhere.
@@ -155,6 +157,7 @@ class FunctionMissingness(Missingness):
             return self.function(X)
 
 
+@storable()
 @dataclass(frozen=True)
 class Block:
     """Columns that are there or missing as a whole, and why.
@@ -175,6 +178,7 @@ class Block:
     model: Missingness
 
 
+@storable()
 @dataclass(frozen=True, eq=False, repr=False)
 class BlockMissingness(Missingness):
     """Single entries go missing, and blocks of columns as if they were one entry.

@@ -24,6 +24,7 @@ from missratio._base.reading import (
     read_labels,
     read_table,
 )
+from missratio._base.storable import storable
 from missratio._base.summary import Summary, figure
 from missratio._base.typing import BoolArray, FloatArray, Names
 from missratio.basis import Basis, LinearBasis, as_basis
@@ -374,6 +375,7 @@ def report_status(
 SolverName = Literal["auto", "newton", "lbfgs"]
 
 
+@storable()
 class EachColumnBasis(Basis):
     """Features of every column by itself, column after column.
 

@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.ratio.base import MissingnessParameter, ReadingRatio, check_choice, given
@@ -211,6 +212,7 @@ def _warn_of_weights(rows: ClassRows, sums: WeightSums, stacklevel: int) -> None
 CalibrationMethod = Literal["sigmoid", "isotonic", "temperature"]
 
 
+@storable()
 class ClassifierRatio(CompleteRowsRatio):
     """Density ratio r̂(z) = P̂(1|z)/P̂(0|z) from any classifier, the classes balanced.
 

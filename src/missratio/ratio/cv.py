@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state, check_scalar
 
 from missratio._base.callbacks import CallbackSupportMixin, told
+from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray, IntArray
 from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
@@ -43,6 +44,7 @@ L1_SPAN = (1.0, 1e-3)
 Classes = tuple[ClassRows, ClassRows]
 
 
+@storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 class KLIEPCV(CallbackSupportMixin, JointRatio):
     """KLIEP whose penalties are chosen by weighted cross-validation.
 

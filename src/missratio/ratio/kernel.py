@@ -24,6 +24,7 @@ from sklearn.utils import check_array, check_scalar
 from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.hints import check_real
 from missratio._base.seeds import generator
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.exceptions import FlatRatioWarning, Message
 from missratio.ratio.base import MissingnessParameter, check_choice, report_status
@@ -696,6 +697,17 @@ WIDTHS = {"ulsif": 10, "rulsif": 10, "kliep": 6, "kmm": 6}
 BLOCK_ROWS = 4096
 
 
+@storable(
+    finite=(
+        "heights_",
+        "intercept_",
+        "centers_",
+        "sigma_",
+        "largest_",
+        "_origin",
+        "_unit",
+    )
+)
 class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     """Density ratio r̂ = θ₀ + Σ_k θ_k exp(−‖z − c_k‖²/(2σ²)), by one of four methods.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from missratio._base.storable import storable
 from missratio.objective import (
     Divergence,
     KLIEPObjective,
@@ -18,6 +19,7 @@ from missratio.ratio.fit import Fallback, JointRatio, PenaltyWeights, stack_samp
 from missratio.rows import Normalization
 
 
+@storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 class KLIEP(JointRatio):
     """Density ratio r̂ = exp(θ̂ᵀf)/N̂ by the KL importance estimation procedure.
 
@@ -150,6 +152,7 @@ class KLIEP(JointRatio):
         return KLIEPObjective()
 
 
+@storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 class FDivergenceRatio(JointRatio):
     """Density ratio by an f-divergence, for complete and for missing data.
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 from missratio.basis import Basis, LinearBasis
 from missratio.ratio.base import BaseRatio, EachColumnBasis, MissingnessParameter
@@ -21,6 +22,7 @@ from missratio.ratio.fit import (
 from missratio.ratio.kliep import KLIEP
 
 
+@storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 class NaiveBayesRatio(BaseRatio):
     """Density ratio r̂(z) = Π_j r̂_j(z_j), each factor from its own column alone.
 

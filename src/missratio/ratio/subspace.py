@@ -12,6 +12,7 @@ from sklearn.utils import check_scalar
 
 from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.seeds import generator
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.exceptions import FlatRatioWarning, Message
 from missratio.ratio.base import MissingnessParameter
@@ -19,6 +20,7 @@ from missratio.ratio.complete import CompleteRowsRatio, TwoTables, WeightedTable
 from missratio.ratio.kernel import KernelRatio, LeastSquares
 
 
+@storable(finite=("directions_", "largest_"))
 class SubspaceRatio(CallbackSupportMixin, CompleteRowsRatio):
     """Density ratio of the few directions in which two laws of many columns differ.
 

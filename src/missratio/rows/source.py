@@ -11,6 +11,7 @@ from typing import Any, NoReturn, Protocol, Self, TypeVar
 import numpy as np
 
 from missratio._base.blocks import gathered
+from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import Message, Remedy, UnexplainedMissingError
@@ -313,6 +314,7 @@ class WeightSums:
         )
 
 
+@storable()
 @dataclass(frozen=True)
 class WeightCheck:
     """Whether weights average to one, as they do, but for noise, if φ is right.

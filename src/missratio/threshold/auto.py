@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from missratio._base.hints import check_number, did_you_mean
+from missratio._base.storable import storable
 from missratio.threshold.betting import (
     BettingRule,
     Doubt,
@@ -27,6 +28,7 @@ from missratio.threshold.rules import (
 from missratio.threshold.sample import CalibrationSample
 
 
+@storable()
 class AutoRule(Rule):
     """The rule that should certify the largest error, chosen before any score is seen.
 

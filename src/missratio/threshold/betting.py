@@ -33,6 +33,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logsumexp, ndtri
 
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 from missratio.threshold.rules import Rule, Selection, fewest, known_bound
 from missratio.threshold.sample import CalibrationSample
@@ -280,6 +281,7 @@ def _own_error(
 PLANNED = 2000
 
 
+@storable()
 class BettingRule(Rule):
     """The average of fixed bets against "the error is at least α", from 0 to the most.
 
@@ -307,6 +309,7 @@ class BettingRule(Rule):
         return fewest(lambda n: bool(logsumexp(n * growth) >= needed))
 
 
+@storable()
 class FlippedBettingRule(BettingRule):
     """Bets that E[W·1{h ≤ C}] > 1 − α, which needs only W ≥ 0 and no bound on φ."""
 
@@ -315,6 +318,7 @@ class FlippedBettingRule(BettingRule):
     ratio = 1.0
 
 
+@storable()
 class TunedBettingRule(Rule):
     """One bet (λ, γ), chosen on training rows to certify as large an error as it can.
 
@@ -387,6 +391,7 @@ class TunedBettingRule(Rule):
         return fewest(passes)
 
 
+@storable()
 class TargetRule(Rule):
     """A tuned bet with γ = λα: on W(α − 1{h > C}), so that the scale of W is free.
 

@@ -60,6 +60,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import gammaln
 from scipy.stats import binom
 
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.threshold.betting import largest_tail, mixture
 from missratio.threshold.rules import Rule, Selection, bisect_tail
@@ -470,6 +471,7 @@ def _checked_strata(probability: FloatArray, strata: ArrayLike | None) -> IntArr
     return stratum
 
 
+@storable()
 class LookUpRule(Rule):
     """The smallest threshold that looked-up rows certify; φ has no part in it.
 

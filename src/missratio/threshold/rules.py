@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import bdtr, bdtrik, betaincinv, poch, xlogy
 from scipy.stats import binom
 
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.threshold.sample import CalibrationSample
 
@@ -254,6 +255,7 @@ _INCOMPLETE = (
 )
 
 
+@storable()
 class BinomialRule(Rule):
     """The binomial order-statistic rule for complete rows (the paper's Algorithm 2).
 
@@ -315,6 +317,7 @@ def known_bound(sample: CalibrationSample, name: str) -> float:
     return sample.bound
 
 
+@storable()
 class PaperRule(Rule):
     """The paper's rule: mean W·1{h > C} ≤ α − √(16 log(1/δ)/m_eff).
 
@@ -347,6 +350,7 @@ class PaperRule(Rule):
         return fewest(lambda n: self.margin(alpha, delta, n / bound) <= alpha)
 
 
+@storable()
 class BernsteinRule(PaperRule):
     """A margin √(2α log(1/δ)/m_eff), from the second moment E[W²1{h > C}] ≤ Bα.
 
@@ -362,6 +366,7 @@ class BernsteinRule(PaperRule):
         return math.sqrt(2.0 * alpha * math.log(1.0 / delta) / effective_rows)
 
 
+@storable()
 class HoeffdingBentkusRule(Rule):
     """The smaller of Hoeffding's and Bentkus's p-values for W·1{h > C}/B in [0, 1].
 
@@ -410,6 +415,7 @@ def bisect_tail(passes: Callable[[int], bool], most: int) -> int:
 THINNING_CERTAINTY = 0.9
 
 
+@storable()
 class ThinningRule(Rule):
     """Keep row i with probability W_i/B: what is left is a complete i.i.d. sample.
 
@@ -471,6 +477,7 @@ class ThinningRule(Rule):
         return fewest(lambda n: bool(binom.cdf(least - 1, n, 1.0 / bound) <= allowed))
 
 
+@storable()
 class CountingRule(Rule):
     """Keep row i with probability W_i/B, and count those kept above the threshold.
 

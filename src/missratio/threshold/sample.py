@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 PILOT_VALUES = 500
 
 
+@storable()
 @dataclass(frozen=True)
 class LookUps:
     """Which observed rows were complete, and which were drawn to be looked up.
@@ -71,6 +73,7 @@ class LookUps:
         return np.bincount(self.stratum, minlength=len(self.incomplete) + 1)[1:]
 
 
+@storable()
 @dataclass(frozen=True)
 class CalibrationSample:
     """Scores of the observed rows of the controlled class, and their weights.

@@ -69,13 +69,20 @@ def test_nodes_that_are_no_nodes_are_refused(nodes):
         _check_tree(nodes, 2)
 
 
-@pytest.mark.parametrize("name", ["n_imputations", "n_rounds", "degree"])
-def test_counts_have_a_largest_value(name):
-    _check_attributes(SimpleNamespace(**{name: MOST_COUNTED}))
-    _check_attributes(SimpleNamespace(**{name: 1}))
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (mr.TiltedImputer, "n_imputations"),
+        (mr.TiltedImputer, "n_rounds"),
+        (mr.PolynomialBasis, "degree"),
+    ],
+)
+def test_counts_have_a_largest_value(make, name):
+    for value in (1, MOST_COUNTED):
+        _check_attributes(make(**{name: value}))
     for value in (MOST_COUNTED + 1, 0, -1, 2.5, "3", None):
         with pytest.raises(ModelFileError, match=f"its {name} is"):
-            _check_attributes(SimpleNamespace(**{name: value}))
+            _check_attributes(make(**{name: value}))
 
 
 def test_a_seed_is_of_the_size_of_seeds():
@@ -89,9 +96,12 @@ def test_a_seed_is_of_the_size_of_seeds():
     "value", [[np.ones(2), np.array([1.0, np.nan])], (np.inf,), "1", np.array(1j)]
 )
 def test_coefficients_are_finite_in_lists_too(value):
-    _check_attributes(SimpleNamespace(coef_=[np.ones(2), np.zeros(0)], mean_=None))
+    ratio = mr.KLIEP()
+    ratio.coef_, ratio.log_normalizer_ = [np.ones(2), np.zeros(0)], None
+    _check_attributes(ratio)
+    ratio.coef_ = value
     with pytest.raises(ModelFileError, match="its coef_ aren't finite numbers"):
-        _check_attributes(SimpleNamespace(coef_=value))
+        _check_attributes(ratio)
 
 
 class Slotted:

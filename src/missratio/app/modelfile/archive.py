@@ -6,10 +6,8 @@ import hashlib
 import io
 import json
 import os
-import sys
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -17,60 +15,8 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from missratio._base.hints import listed
+from missratio._base.storable import STORABLE
 
-STORED = {
-    "missratio._files": (
-        "Cells",
-    ),
-    "missratio.app.modelfile": (
-        "GroupedTableModel", "MulticlassTableModel", "TableModel",
-        "TrainingData",
-    ),
-    "missratio.app.tables": (
-        "Encoder", "TableColumn",
-    ),
-    "missratio.basis": (
-        "GaussianBasis", "LinearBasis", "PolynomialBasis",
-    ),
-    "missratio.classifier": (
-        "Calibration", "CandidatePower", "Certificate", "ClassScores",
-        "GroupedCertificate", "GroupedNeymanPearsonClassifier", "KeptPromise",
-        "MulticlassCertificate", "MulticlassNeymanPearsonClassifier",
-        "NeymanPearsonClassifier", "OrderedDecision", "PowerComparison",
-        "Rounding", "TargetRatio", "TradeOff", "Trust", "UnorderedDecision",
-    ),
-    "missratio.imputation": (
-        "Columns", "ImputationEnsemble", "ImputationTrace", "TiltedImputer",
-    ),
-    "missratio.learning": (
-        "Check", "Coordinates", "Evidence", "LearnedMissingness",
-        "ShadowEvidence",
-    ),
-    "missratio.missingness": (
-        "Block", "BlockMissingness", "LogisticMissingness", "NamedMissingness",
-        "StepMissingness",
-    ),
-    "missratio.ratio": (
-        "ClassifierRatio", "EachColumnBasis", "FDivergenceRatio", "KLIEP",
-        "KLIEPCV", "KernelRatio", "NaiveBayesRatio", "SubspaceRatio",
-    ),
-    "missratio.rows": (
-        "WeightCheck",
-    ),
-    "missratio.threshold": (
-        "AutoRule", "BernsteinRule", "BettingRule", "BinomialRule",
-        "CalibrationSample", "CountingRule", "FlippedBettingRule",
-        "HoeffdingBentkusRule", "LookUpRule", "LookUps", "PaperRule",
-        "TargetRule", "ThinningRule", "TunedBettingRule",
-    ),
-    "missratio.weights": (
-        "SampleSize",
-    ),
-}  # fmt: skip
-"""The classes of missratio that a model may be made of, by their rooms.
-
-Files hold their names alone, which are unique: a class may move within its room.
-"""
 _SKLEARN = (
     "sklearn._loss.link.Interval",
     "sklearn._loss.link.LogitLink",
@@ -103,20 +49,13 @@ _LOADERS: dict[str, frozenset[str]] = {
 _STORED_AS = "missratio"
 
 
-@cache
 def _modules() -> dict[str, str]:
     """The module that each of missratio's classes is in now, by the class's name."""
-    found = {}
-    for room, names in STORED.items():
-        import_module(room)
-        inside = [m for m in sys.modules if m == room or m.startswith(f"{room}.")]
-        for name in names:
-            classes = [vars(sys.modules[m]).get(name) for m in inside]
-            (found[name],) = {c.__module__ for c in classes if isinstance(c, type)}
-    return found
+    # The rooms that classifiers don't import themselves.
+    import_module("missratio.imputation")
+    return {name: stored.cls.__module__ for name, stored in STORABLE.items()}
 
 
-@cache
 def allowed() -> dict[str, frozenset[str]]:
     """For each of skops' ways to make an object, the types that may be made by it."""
     own = {f"{module}.{name}" for name, module in _modules().items()}
@@ -127,9 +66,10 @@ def anchored(schema: bytes, *, load: bool) -> bytes:
     """A schema with the names of missratio's classes, or (load) with their modules."""
     try:
         tree = json.loads(schema)
+        modules = _modules()
         for node in _nodes(tree):
             name = node.get("__class__")
-            module = _modules().get(name) if isinstance(name, str) else None
+            module = modules.get(name) if isinstance(name, str) else None
             if module is None:
                 continue
             if not load and node.get("__module__") == module:
@@ -180,11 +120,11 @@ def foreign_types(schema: bytes, trusted: Collection[str] = ()) -> list[str]:
         raise ModelFileError(f"Its schema is damaged: {error}.") from error
     if size > MOST_OBJECTS:
         raise ModelFileError("Its parts refer to each other more often than in models.")
-    found = set()
+    found, known = set(), allowed()
     for node in _nodes(tree):
         name = f"{node.get('__module__')}.{node.get('__class__')}"
         loader = str(node.get("__loader__"))
-        if name not in allowed().get(loader, frozenset()) and name not in trusted:
+        if name not in known.get(loader, frozenset()) and name not in trusted:
             found.add(name)
     return sorted(found)
 

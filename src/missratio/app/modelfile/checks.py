@@ -17,6 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
+from missratio._base.storable import STORABLE
 from missratio._files import Cells
 from missratio.app.modelfile.archive import SCHEMA, ModelFileError
 from missratio.app.modelfile.models import (
@@ -47,14 +48,12 @@ from missratio.missingness import Missingness
 from missratio.threshold import CalibrationSample, Rule, check_levels
 
 _KINDS = "biufU"
-_FINITE = frozenset(
-    ["coef_", "intercept_", "log_normalizer_", "column_log_normalizer_", "mean_",
-     "var_", "scale_", "_column_coef", "covariance", "_baseline_prediction",
-     "heights_", "centers_", "_origin", "_unit", "sigma_",
-     "directions_", "largest_"]
-)  # fmt: skip
-
-_COUNTS = frozenset(["n_imputations", "n_rounds", "degree"])
+# scikit-learn's, by the names of their classes.
+_FINITE = {
+    "LogisticRegression": {"coef_", "intercept_"},
+    "StandardScaler": {"mean_", "var_", "scale_"},
+    "HistGradientBoostingClassifier": {"_baseline_prediction"},
+}
 MOST_COUNTED = 10_000
 # NumPy's own; one of another size would be made as large as it says.
 _SEED, _POOL_SIZE = "_redraw_seed", 4
@@ -153,10 +152,15 @@ def _attributes(part: Any) -> dict[str, Any]:
 
 
 def _check_attributes(part: Any) -> None:
+    names = [base.__name__ for base in type(part).__mro__]
+    known = [STORABLE[name] for name in names if name in STORABLE]
+    finite = set().union(*(_FINITE.get(name, set()) for name in names))
+    finite = finite.union(*(stored.finite for stored in known))
+    counts = set().union(*(stored.counts for stored in known))
     for name, value in _attributes(part).items():
-        if name in _FINITE and value is not None:
+        if name in finite and value is not None:
             _check_finite(name, value)
-        elif name in _COUNTS:
+        elif name in counts:
             whole = isinstance(value, int | np.integer)
             counted = whole and 0 < value <= MOST_COUNTED
             require(counted, f"its {name} is {value!r}")

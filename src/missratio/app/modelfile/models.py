@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.numbers import canonical
 from missratio.app.tables import Encoder, as_arrow, column_names, flat
@@ -22,6 +23,7 @@ from missratio.classifier import (
 from missratio.uncertainty import RatioUncertainty
 
 
+@storable()
 @dataclass(frozen=True)
 class TrainingData:
     """Which table a model was fitted on.
@@ -182,6 +184,7 @@ class TwoClassModel(FrameModel):
         return np.array([self.fallback, self.other_class])[above.astype(np.intp)]
 
 
+@storable(finite=("covariance",))
 @dataclass(frozen=True, eq=False)
 class TableModel(TwoClassModel):
     """A certified classifier of the rows of a table, as `missratio fit` makes it.
@@ -309,6 +312,7 @@ class TableModel(TwoClassModel):
         return errors
 
 
+@storable()
 @dataclass(frozen=True, eq=False)
 class MulticlassTableModel(FrameModel):
     """A classifier of several classes, as `missratio fit` makes it.
@@ -414,6 +418,7 @@ class MulticlassTableModel(FrameModel):
         return found
 
 
+@storable()
 @dataclass(frozen=True, eq=False)
 class GroupedTableModel(TwoClassModel):
     """A classifier with a promise to each group, as `missratio fit --groups` makes it.

@@ -15,6 +15,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from missratio._base.hints import did_you_mean, listed
+from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray, IntArray
 from missratio._files import Cells, NotNumbersError, is_number, is_text
@@ -78,6 +79,7 @@ def _numbered(row: int) -> str:
     return f"row {row + 1}"
 
 
+@storable()
 @dataclass(frozen=True)
 class TableColumn:
     """A column of a table.
@@ -105,6 +107,7 @@ class TableColumn:
         return [f"{self.name}={level or '(blank)'}" for level in self.levels[1:]]
 
 
+@storable()
 @dataclass(frozen=True)
 class Encoder:
     """Rows of a table as rows of numbers.

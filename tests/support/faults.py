@@ -70,11 +70,6 @@ _FIT = ("fit", *_TABLE, "--alpha", "0.3", "--missingness", "ignore")
 _EXPERIMENT = ("naive_bayes", "--runs", "2", "--jobs", "1")
 COMMANDS = {
     "fit": Command((*_FIT, "--method", "kliep", "--out", "new.skops"), ("new.skops",)),
-    "sign": Command(
-        (*_FIT, "--method", "kliep", "--sign", "key.pem", "--out", "new.skops"),
-        ("new.skops",),
-        ("new.skops.sig",),
-    ),
     "example": Command(("fit", "--example"), ("missingness.toml",), forces=False),
     "predict": Command(
         ("predict", "m.skops", "t.csv", "--quiet", "--out", "p.csv"), ("p.csv",)
@@ -122,8 +117,6 @@ COMMANDS = {
 
 def prepare(folder):
     import numpy as np
-    from cryptography.hazmat.primitives import serialization as keys
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     rng = np.random.default_rng(0)
     y = np.arange(240) % 2
@@ -137,9 +130,6 @@ def prepare(folder):
         ]
         lines = [f"{row},{label}" for row, label in zip(rows, y, strict=True)]
         (folder / name).write_text("\n".join(["a,b,y", *lines]) + "\n")
-    private, plain = Ed25519PrivateKey.generate(), keys.NoEncryption()
-    pem = private.private_bytes(keys.Encoding.PEM, keys.PrivateFormat.PKCS8, plain)
-    (folder / "key.pem").write_bytes(pem)
 
 
 def content(path):

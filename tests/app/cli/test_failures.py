@@ -17,6 +17,7 @@ def test_without_memory_the_message_says_so(capsys):
     assert ended.value.exit_code == _failures.FAILURE
     said = capsys.readouterr().err
     assert "There is not enough memory. Unable to allocate 8 GiB." in said
+    assert "scan_parquet" in said
 
 
 def test_a_closed_standard_output_is_no_fault(monkeypatch):

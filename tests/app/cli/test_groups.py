@@ -205,7 +205,6 @@ def test_watch_has_a_monitor_for_each_group(run, fitted, tmp_path):
         (("--groups", "age", "--group-alpha", "old=500%"), 2, "--group-alpha old must"),
         (("--groups", "age", "--shared-threshold"), 2, "name some, or leave it out"),
         (("--groups", "age", "--standard-errors"), 2, "--groups and --standard-errors"),
-        (("--groups", "age", "--stream"), 3, "bounds on groups need all rows in mem"),
     ],
 )
 def test_what_does_not_go_together_is_refused(run, table, tmp_path, options, status,

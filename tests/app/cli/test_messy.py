@@ -377,12 +377,9 @@ def test_plans_give_the_line_of_the_file(run, tmp_path, out):
         writer.writerows(asked)
     facts = json.loads(
         run("fit", path, *common, "--queries", plan, "--alpha", "20%", "--method",
-            "kliep", "--query-budget", "30,300", "--out", out, "--json").stdout
+            "kliep", "--missingness", "learn", "--out", out, "--json").stdout
     )  # fmt: skip
     assert "30 looked-up values" in facts["missingness"]
-    budget = facts["query_budget"]
-    assert budget["queries"] == [30, 300]
-    assert budget["band_width"][1] < budget["band_width"][0]
     asked[0]["line"] = 5
     with plan.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, asked[0])
@@ -391,21 +388,6 @@ def test_plans_give_the_line_of_the_file(run, tmp_path, out):
     result = run("fit", path, *common, "--queries", plan, "--out", out, "--force",
                  status=3)  # fmt: skip
     assert "line 5, feature 'a' isn't missing" in " ".join(result.stderr.split())
-
-
-@pytest.mark.parametrize("numbers", ["many", "0", "10,,-3", ""])
-def test_bad_budgets_are_refused(run, tmp_path, out, numbers):
-    path = write(tmp_path / "t.csv", rows())
-    result = run("fit", path, *TREATED, "--query-budget", numbers, "--out", out,
-                 status=2)  # fmt: skip
-    assert "--query-budget takes whole numbers" in result.stderr
-
-
-def test_a_budget_needs_a_learned_phi(run, tmp_path, out):
-    path = write(tmp_path / "t.csv", rows())
-    result = run("fit", path, *TREATED, "--method", "kliep", "--query-budget", "50",
-                 "--out", out, status=3)  # fmt: skip
-    assert "--missingness learn" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,11 @@ def _told(error: BaseException, *, resumes: bool, written: bool) -> tuple[str, i
     if isinstance(error, ValueError):
         status = _status(error)
     elif isinstance(error, MemoryError):
-        text, status = f"There is not enough memory. {text}", FAILURE
+        text = (
+            f"There is not enough memory. {text} Bring fewer rows; or fit in Python, "
+            "where scan_parquet reads Parquet files in passes."
+        )
+        status = FAILURE
     elif isinstance(error, OSError | ImportError):
         if isinstance(error, OSError) and error.strerror and error.filename is None:
             text = f"Something can't be read or written: {error.strerror}."
@@ -151,7 +155,6 @@ def phrased(message: Message) -> str:
             "with --queries)",
             Remedy.ODDS_FACTOR: "take --odds-factor {factor:g} or more, to cover what "
             "was found",
-            Remedy.SEE_TRADE_OFF: "see what there is room for (--trade-off PNG)",
         }
     )
 

@@ -82,14 +82,6 @@ Data = Annotated[
         help="A table: .csv, .tsv, .csv.gz, .parquet, .xlsx, .xls, .ods.",
     ),
 ]
-FitData = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA",
-        help="A table: .csv, .tsv, .csv.gz, .parquet, .xlsx, .xls, .ods; or a folder "
-        "of .parquet files.",
-    ),
-]
 Target = Annotated[str, typer.Option(help="The column of labels.", metavar="COLUMN")]
 Controlled = Annotated[
     str, typer.Option(help="The label whose error is bounded.", metavar="LABEL")
@@ -178,25 +170,6 @@ EscapeFormulas = Annotated[
     typer.Option(
         "--escape-formulas/--no-escape-formulas",
         help="Escape text in a CSV file that a spreadsheet would run as a formula.",
-    ),
-]
-
-# Signatures
-Sign = Annotated[
-    Path | None,
-    hidden(
-        "Sign the model with a private Ed25519 key (PEM); writes MODEL.sig.",
-        "--sign",
-        metavar="KEY",
-    ),
-]
-Verify = Annotated[
-    Path | None,
-    hidden(
-        "Refuse a model that was not signed with the private key to this public key "
-        "(Ed25519, PEM).",
-        "--verify",
-        metavar="KEY",
     ),
 ]
 
@@ -296,22 +269,6 @@ SharedThreshold = Annotated[
         "--group-alpha in the groups named.",
     ),
 ]
-TradeOffOut = Annotated[
-    Path | None,
-    hidden(
-        "Draw what bounded classes leave each other, also where that is too little.",
-        "--trade-off",
-        metavar="PNG",
-    ),
-]
-QueryBudget = Annotated[
-    str | None,
-    hidden(
-        "If φ is learned: estimate the power with other numbers of look-ups a column, "
-        "such as 50,100,200.",
-        metavar="NUMBERS",
-    ),
-]
 Missingness = Annotated[
     str | None,
     hidden(
@@ -382,21 +339,6 @@ TargetTable = Annotated[
         metavar="FILE",
     ),
 ]
-Stream = Annotated[
-    bool,
-    typer.Option(
-        "--stream",
-        help="Read Parquet files in passes, a few rows at a time. Files that would "
-        "take more than half of the free memory are always read so.",
-    ),
-]
-Dask = Annotated[
-    str | None,
-    hidden(
-        "Let the workers of a Dask cluster read the Parquet files and fit.",
-        metavar="ADDRESS",
-    ),
-]
 SplitSeed = Annotated[
     int, typer.Option(min=0, help="Random seed for the train/calibration split.")
 ]
@@ -426,9 +368,9 @@ StandardErrors = Annotated[
 PANELS = {
     "About the promise": (
         "ordered", "groups", "group_alpha", "shared_threshold", "deployment",
-        "odds_factor", "on_infeasible", "target_table", "trade_off",
+        "odds_factor", "on_infeasible", "target_table",
     ),
-    "Why values are missing": ("missingness", "queries", "query_budget", "example"),
+    "Why values are missing": ("missingness", "queries", "example"),
     "How to learn": (
         "method", "compare_seconds", "calibration_size", "rule",
     ),
@@ -437,10 +379,10 @@ PANELS = {
     ),
     "How to read the table": (
         "versus", "skip_unlabelled", "drop", "categorical", "missing_value", "encoding",
-        "sheet", "header_row", "stream", "dask",
+        "sheet", "header_row",
     ),
     "Files and output": (
-        "keep", "standard_errors", "sign", "verify", "force", "quiet", "as_json",
+        "keep", "standard_errors", "force", "quiet", "as_json",
     ),
     "CSV files for spreadsheets": ("escape",),
 }  # fmt: skip

@@ -20,7 +20,6 @@ OnnxOut = Annotated[
 def export(
     model_file: options.ModelFile,
     onnx: OnnxOut,
-    verify: options.Verify = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -32,9 +31,9 @@ def export(
             from missratio.app.export import export_onnx
             from missratio.app.modelfile import load_table_model
 
-            check_writable(onnx, force=force, others=[model_file, verify])
+            check_writable(onnx, force=force, others=[model_file])
             progress.step(f"Reading {model_file}")
-            model = load_table_model(model_file, verify)
+            model = load_table_model(model_file)
             export_onnx(model, onnx, force=force)
         columns = list(model.encoder.encoded_names)
         if as_json:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import nullcontext
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +13,7 @@ import typer
 from missratio.app.cli import _options as options
 from missratio.app.cli._failures import failures, phrased, say, say_json
 from missratio.app.cli._options import read_levels
-from missratio.app.cli._progress import Progress, check_drawing
+from missratio.app.cli._progress import Progress
 
 if TYPE_CHECKING:
     from missratio.app.tables import Wanted
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
         FittedTable,
         GroupBounds,
     )
-
-CONNECT_SECONDS = 10
 
 
 def _write_example(wanted: bool) -> None:
@@ -54,7 +51,7 @@ Example = Annotated[
 
 
 def fit(
-    data: options.FitData,
+    data: options.Data,
     target: options.Target,
     out: options.ModelOut,
     controlled: options.FitControlled = None,
@@ -69,7 +66,6 @@ def fit(
     method: options.Method = "auto",
     compare_seconds: options.CompareSeconds = 60.0,
     versus: options.Versus = None,
-    query_budget: options.QueryBudget = None,
     deployment: options.Deployment = "complete",
     calibration_size: options.CalibrationSize = None,
     rule: options.Rule = "auto",
@@ -77,11 +73,7 @@ def fit(
     on_infeasible: options.OnInfeasible = "raise",
     seed: options.SplitSeed = 0,
     standard_errors: options.FitStandardErrors = False,
-    trade_off: options.TradeOffOut = None,
     target_table: options.TargetTable = None,
-    stream: options.Stream = False,
-    dask: options.Dask = None,
-    sign: options.Sign = None,
     drop: options.Drop = [],  # noqa: B006
     categorical: options.Categorical = [],  # noqa: B006
     missing_value: options.MissingValue = [],  # noqa: B006
@@ -110,14 +102,14 @@ def fit(
                 **{**shared, "alpha": level, "calibration_size": size,
                    "groups": bounds}, several=several,
             )  # fmt: skip
-            _check_asked(asked, data, out, trade_off, force=force, sign_with=sign)
+            _check_asked(asked, data, out, force=force)
             wanted = Wanted(
                 target, drop, categorical, missing_value, asked.as_observed,
                 skip_unlabelled, groups,
             )  # fmt: skip
             file = {"encoding": encoding, "sheet": sheet, "header_row": header_row}
-            done = _fitted(data, wanted, asked, progress, trade_off, stream, dask, file)
-            _save(done, out, progress, force=force, sign_with=sign)
+            done = _fitted(data, wanted, asked, progress, file)
+            _save(done, out, progress, force=force)
         if as_json:
             say_json(_facts(done, out))
         elif not quiet:
@@ -136,58 +128,19 @@ def _fitted(
     wanted: Wanted,
     asked: FitOptions,
     progress: Progress,
-    trade_off: Path | None,
-    stream: bool,
-    dask: str | None,
     file: dict[str, Any],
 ) -> FittedTable:
-    """Fit a table in memory; or in passes, where that is asked for or it is large."""
+    """Read a table, and fit it."""
     from missratio._files import open_table
     from missratio.app.tables import read_labelled
-    from missratio.app.workflow import (
-        Heard,
-        fit_streamed,
-        fit_table,
-        is_large,
-        read_streamed,
-    )
+    from missratio.app.workflow import Heard, fit_table
 
+    progress.step(f"Reading {data}")
+    source = open_table(data, **file)
+    wanted = wanted.found_in(source)
+    table = read_labelled(source, wanted)
     heard = Heard(progress.step, progress.tick)
-    if not (stream or dask is not None or is_large(data)):
-        progress.step(f"Reading {data}")
-        source = open_table(data, **file)
-        wanted = wanted.found_in(source)
-        table = read_labelled(source, wanted)
-        return fit_table(table, source, wanted, asked, heard, _command(), trade_off)
-    _check_passes(data, asked, file)
-    passes = read_streamed(data, wanted, asked, heard)
-    with nullcontext() if dask is None else _cluster(dask) as client:
-        return fit_streamed(passes, wanted, asked, heard, client, _command())
-
-
-def _check_passes(data: Path, asked: FitOptions, file: dict[str, Any]) -> None:
-    """Refuse what can't be read in passes."""
-    from missratio._files import RegularFile, kind_of
-    from missratio.exceptions import TableError
-
-    if asked.several is not None or asked.groups is not None:
-        what = "several classes" if asked.groups is None else "groups"
-        raise TableError(
-            f"{data} would be read in passes (it is large, or --stream or --dask was "
-            f"given), and bounds on {what} need all rows in memory. Bring fewer rows, "
-            "or bound one class (--controlled) without --groups."
-        )
-    if not data.is_dir():
-        RegularFile.at(data)
-        if kind_of(data) != "parquet":
-            raise TableError(
-                f"{data} can't be read in passes: only Parquet files can. Leave out "
-                "--stream and --dask, or save it as .parquet."
-            )
-    for name, value in file.items():
-        if value is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise TableError(f"{option} is not for Parquet files: leave it out.")
+    return fit_table(table, source, wanted, asked, heard, _command())
 
 
 def _command() -> str:
@@ -195,43 +148,17 @@ def _command() -> str:
     return shlex.join(["missratio", *sys.argv[1:]])
 
 
-def _cluster(address: str) -> Any:
-    """A client of a cluster."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "--dask needs distributed: pip install 'missratio[dask]'."
-        ) from error
-    try:
-        return Client(address, timeout=CONNECT_SECONDS)
-    except (OSError, ValueError) as error:
-        raise ConnectionError(
-            f"There is no Dask cluster at {address!r}: {error}. Start one by `dask "
-            "scheduler` and `dask worker`, and give the scheduler's address, such as "
-            "tcp://127.0.0.1:8786."
-        ) from error
-
-
-def _check_asked(
-    asked: FitOptions, data: Path, out: Path, trade_off: Path | None, **model: Any
-) -> None:
-    """Refuse options that don't go together, and what can't be written or drawn."""
-    from missratio._files import check_writable
-    from missratio.app.modelfile import check_outputs
-
+def _check_asked(asked: FitOptions, data: Path, out: Path, *, force: bool) -> None:
+    """Refuse options that don't go together, and what can't be read or written."""
     asked.check()
-    others, several = [data, *asked.inputs, trade_off], asked.several
-    outputs = check_outputs(out, **model, others=others)
-    if trade_off is None:
-        return
-    if several is None or several.order is not None or len(several.levels) < 2:
-        raise ValueError(
-            "--trade-off is for two or more bounded classes without an order: give "
-            "--alpha LABEL=SHARE for each."
+    from missratio._files import check_writable
+
+    if data.is_dir():
+        raise IsADirectoryError(
+            f"{data} is a folder: name one file. In Python, scan_parquet reads a "
+            "folder of Parquet files."
         )
-    check_drawing()
-    check_writable(trade_off, force=True, others=[data, *asked.inputs, *outputs])
+    check_writable(out, force=force, others=[data, *asked.inputs])
 
 
 def _asked(
@@ -280,7 +207,7 @@ def _groups(column: str | None, levels: list[str], shared: bool) -> GroupBounds 
 def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
     from missratio.app.modelfile import plain
 
-    model, comparison, budget = fitted.model, fitted.model.comparison, fitted.budget
+    model, comparison = fitted.model, fitted.model.comparison
     facts = {
         "model": str(out),
         "method": model.method,
@@ -298,8 +225,7 @@ def _facts(fitted: FittedTable, out: Path) -> dict[str, Any]:
     }
     if "errors" in fitted.measured:
         return {**facts, "findings": fitted.findings}
-    bought = None if budget is None else budget.to_frame("pyarrow").to_pydict()
-    return {**facts, "finding": fitted.findings[0], "query_budget": plain(bought)}
+    return {**facts, "finding": fitted.findings[0]}
 
 
 def _warnings(fitted: FittedTable) -> list[str]:
@@ -307,8 +233,6 @@ def _warnings(fitted: FittedTable) -> list[str]:
 
 
 def _show(fitted: FittedTable, out: Path) -> None:
-    from missratio.app.workflow import budget_words
-
     model = fitted.model
     rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
     said = [
@@ -318,8 +242,6 @@ def _show(fitted: FittedTable, out: Path) -> None:
         *fitted.findings,
         str(model.certificate),
     ]
-    if fitted.budget is not None:
-        said.append(budget_words(fitted.budget))
     said += [f"Warning: {warning}" for warning in _warnings(fitted)]
     for line in [*said, f"Written: {out}"]:
         say(line)

@@ -20,7 +20,6 @@ def predict(
     out: options.PredictionsOut,
     keep: options.Keep = [],  # noqa: B006
     standard_errors: options.StandardErrors = False,
-    verify: options.Verify = None,
     drop: options.Drop = [],  # noqa: B006
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
@@ -37,9 +36,9 @@ def predict(
             from missratio.app.modelfile import load_table_model
             from missratio.app.workflow import PredictOptions, predict_table
 
-            check_writable(out, force=force, others=[data, model_file, verify])
+            check_writable(out, force=force, others=[data, model_file])
             progress.step(f"Reading {model_file}")
-            model = load_table_model(model_file, verify)
+            model = load_table_model(model_file)
             source = open_table(
                 data, encoding=encoding, sheet=sheet, header_row=header_row
             )

@@ -12,7 +12,6 @@ FORMATS = (".html", ".md", ".json")
 def report(
     model_file: options.ModelFile,
     out: options.PageOut,
-    verify: options.Verify = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -28,9 +27,9 @@ def report(
                 raise ValueError(
                     f"--out must end in one of {', '.join(FORMATS)}: got {out.name!r}."
                 )
-            check_writable(out, force=force, others=[model_file, verify])
+            check_writable(out, force=force, others=[model_file])
             progress.step(f"Reading {model_file}")
-            model = load_table_model(model_file, verify)
+            model = load_table_model(model_file)
             progress.step(f"Writing {out}")
             try:
                 page = Report.from_json(str(model.report))

@@ -9,13 +9,13 @@ import typer
 
 from missratio.app.cli import _options as options
 from missratio.app.cli._failures import ALARM, failures, say, say_json
-from missratio.app.cli._options import hidden, share
+from missratio.app.cli._options import hidden
 from missratio.app.cli._progress import Progress, check_drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from missratio.app.workflow import LabelDraw, Watched
+    from missratio.app.workflow import Watched
 
 Labelled = Annotated[
     Path,
@@ -30,24 +30,6 @@ State = Annotated[
         metavar="FILE",
     ),
 ]
-Inclusion = Annotated[
-    str | None,
-    hidden(
-        "Where only some rows get a label: the column with the probability that each "
-        "row had of getting one. Rows without a label are passed over.",
-        metavar="COLUMN",
-    ),
-]
-LeastInclusion = Annotated[
-    float | None,
-    typer.Option(
-        help="The least probability that the design gives any row; needed by the "
-        "first run with --inclusion, and kept in the state.",
-        parser=share,
-        metavar="SHARE",
-        show_default=False,
-    ),
-]
 WatchFigure = Annotated[
     Path | None,
     hidden("Draw the error and the evidence over time.", metavar="PNG"),
@@ -58,10 +40,7 @@ def watch(
     model_file: options.ModelFile,
     labelled: Labelled,
     state: State = None,
-    inclusion: Inclusion = None,
-    least_inclusion: LeastInclusion = None,
     figure: WatchFigure = None,
-    verify: options.Verify = None,
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
     header_row: options.HeaderRow = None,
@@ -81,20 +60,19 @@ def watch(
             from missratio.app.modelfile import load_table_model
             from missratio.app.workflow import facts_of, watch_table
 
-            draw = _draw(inclusion, least_inclusion)
-            read = [model_file, labelled, verify]
+            read = [model_file, labelled]
             if figure is not None:
                 # A table is counted once: what is in the way of its figure comes first.
                 check_drawing()
                 check_writable(figure, force=True, others=[*read, kept])
             check_writable(kept, force=True, others=[*read, figure])
             progress.step(f"Reading {model_file}")
-            model = load_table_model(model_file, verify)
+            model = load_table_model(model_file)
             source = open_table(
                 labelled, encoding=encoding, sheet=sheet, header_row=header_row
             )
             progress.step(f"Reading {labelled}")
-            found = watch_table(model, model_file, source, kept, draw)
+            found = watch_table(model, model_file, source, kept)
             if figure is not None:
                 drawn = _drawn(found)
                 with written_whole(figure, force=True) as draft:
@@ -108,24 +86,6 @@ def watch(
                 say(sentence)
     if found.alarm:
         raise typer.Exit(ALARM)
-
-
-def _draw(column: str | None, least: float | None) -> LabelDraw | None:
-    """How it was drawn which rows get a label."""
-    from missratio.app.workflow import LabelDraw
-
-    if column is None:
-        if least is not None:
-            raise ValueError(
-                "--least-inclusion is for labels that were drawn: name the column of "
-                "their probabilities by --inclusion."
-            )
-        return None
-    if least is not None and not 0.0 < least <= 1.0:
-        raise ValueError(
-            f"--least-inclusion must be above 0 and at most 1: got {least:g}."
-        )
-    return LabelDraw(column, least)
 
 
 def _drawn(found: Watched) -> Figure:

@@ -21,23 +21,12 @@ from missratio.app.tables.labelled import (
     two_classes,
     varies,
 )
-from missratio.app.tables.passes import (
-    EncodedSource,
-    Spared,
-    Survey,
-    label_values,
-    row_groups,
-    survey_columns,
-)
 
 __all__ = [
     "BLANK",
     "REST",
-    "EncodedSource",
     "Encoder",
     "LabelledTable",
-    "Spared",
-    "Survey",
     "TableColumn",
     "Wanted",
     "as_arrow",
@@ -46,12 +35,9 @@ __all__ = [
     "drop_option",
     "find_label",
     "flat",
-    "label_values",
     "named_columns",
     "read_labelled",
     "refused",
-    "row_groups",
-    "survey_columns",
     "two_classes",
     "varies",
 ]

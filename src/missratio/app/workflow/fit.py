@@ -21,7 +21,7 @@ from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import columns_named
 from missratio._base.typing import FloatArray
-from missratio._files import TableFile, open_table, written_whole
+from missratio._files import TableFile, open_table
 from missratio._files.numbers import canonical
 from missratio.app.modelfile import (
     FrameModel,
@@ -70,8 +70,6 @@ from missratio.classifier import (
     NeymanPearsonClassifier,
     PowerComparison,
     PowerSearch,
-    QueryBudget,
-    query_budget,
 )
 from missratio.exceptions import (
     DataError,
@@ -125,8 +123,6 @@ class FittedTable:
     measured : dict
         The same in numbers: `power`, or `errors`.
     warnings : list of Message
-    budget : QueryBudget or None
-        What other numbers of look-ups would buy, where that was asked for.
     """
 
     model: FrameModel
@@ -135,7 +131,6 @@ class FittedTable:
     findings: list[str]
     measured: dict[str, Any]
     warnings: list[Message] = field(default_factory=list)
-    budget: QueryBudget | None = None
 
 
 def fit_table(
@@ -145,7 +140,6 @@ def fit_table(
     options: FitOptions,
     heard: Heard = Heard(),  # noqa: B008
     command: str | None = None,
-    trade_off: Path | None = None,
 ) -> FittedTable:
     """Fit and calibrate a classifier to a table.
 
@@ -159,9 +153,6 @@ def fit_table(
     heard : Heard
     command : str, optional
         What the report says it was made by.
-    trade_off : Path, optional
-        A PNG file to draw what bounded classes leave each other, also where that is
-        too little.
     """
     step, file = heard.step, source.path
     with _beside(table, source) as digest:
@@ -185,7 +176,7 @@ def fit_table(
             step(f"Fitting {method} and calibrating")
         models = account.models
         classifier = make_classifier(estimator, bounded, order, models, options, table)
-        told = _fitted(classifier, table, account, file, options, trade_off)
+        told = _fitted(classifier, table, account, file, options)
         comparison = None
         if compares:
             comparison = _settled(classifier)
@@ -203,15 +194,11 @@ def fit_table(
             before=table.X, groups=table.groups,
         )  # fmt: skip
         notes = [Message.plain(note) for note in table.notes]
-        done = described(
+        return described(
             rows, table.encoder, wanted, training, (method, why), account, command,
             comparison=comparison, rest=table.rest, covariance=covariance,
             warnings=[*notes, *account.warnings, *told],
         )  # fmt: skip
-        if options.budgets:
-            step("Trying other numbers of look-ups")
-            done.budget = _budget(classifier, account.X, table.y, options.budgets)
-        return done
 
 
 def described(
@@ -226,7 +213,6 @@ def described(
     comparison: PowerComparison | None = None,
     rest: tuple[str, ...] = (),
     covariance: FloatArray | None = None,
-    sampled: bool = False,
     warnings: list[Message],
 ) -> FittedTable:
     """The model of a fitted classifier, with its report and what it finds.
@@ -240,18 +226,14 @@ def described(
     method : tuple of str
         Its name, and why it was taken.
     account : Account
-    sampled : bool
-        Whether rows are a sample that took no part in the fit.
     warnings : list of Message
     """
     report = describe(
         rows,
-        rows if sampled else None,
         title=f"Predicting {wanted.target} in {training.file}",
         names=feature_names(encoder),
         comparison=comparison,
         origin=Origin(command, training.file, training.sha256),
-        sampled=sampled,
         column=wanted.groups or "group",
     )
     data = report.data
@@ -427,7 +409,7 @@ def account_of(
             labels,
             plan,
             options.queries,
-            learn=learns or bool(options.budgets),
+            learn=learns,
             lines=[numbers[row] for row in table.rows.tolist()],
         )
     if learns:
@@ -652,12 +634,8 @@ def _fitted(
     account: Account,
     file: Path,
     options: FitOptions,
-    trade_off: Path | None,
 ) -> list[Message]:
-    """Fit to a table, and what was warned of, with its names for the columns.
-
-    What bounded classes leave each other is drawn also where that is too little.
-    """
+    """Fit to a table, and what was warned of, with its names for the columns."""
     more: dict[str, Any] = {}
     if options.target_table is not None:
         more["target"] = _target(table.encoder, options.target_table)
@@ -670,15 +648,12 @@ def _fitted(
             with columns_named(names):
                 classifier.fit(account.X, table.y, inclusion=account.inclusion, **more)
         except (DataError, NoCertificateError) as error:
-            if isinstance(error, NoCertificateError):
-                _draw(classifier, trade_off)
             raise error.named(names).about(file) from error
         except ValueError as error:
             if isinstance(error, Explained):
                 raise TableError(error.message) from error
             doubts = "".join(f" {message}" for message in account.warnings)
             raise TableError(f"{error}{doubts}") from error
-    _draw(classifier, trade_off)
     return worded(caught, names)
 
 
@@ -712,20 +687,6 @@ def _target(encoder: Encoder, path: Path) -> FloatArray:
     return X
 
 
-def _draw(classifier: Any, out: Path | None) -> None:
-    """Draw the tightest pair of bounded classes, where there is one."""
-    if out is None or not getattr(classifier, "trade_offs_", None):
-        return
-    from matplotlib.figure import Figure
-
-    from missratio.evaluation import TradeOffDisplay
-
-    figure = Figure(figsize=(5.5, 4.5), layout="constrained")
-    TradeOffDisplay.from_estimator(classifier, ax=figure.subplots())
-    with written_whole(out, force=True) as draft:
-        figure.savefig(draft, format="png", dpi=150)
-
-
 def _covariance(classifier: Any, table: LabelledTable, account: Account) -> FloatArray:
     """The covariance of a ratio's coefficients, from the rows that it was fitted on."""
     fitted, inclusion = classifier.training_index_, account.inclusion
@@ -744,32 +705,3 @@ def _covariance(classifier: Any, table: LabelledTable, account: Account) -> Floa
             ).covariance
     except ValueError as error:
         raise TableError(f"There are no standard errors: {error}") from error
-
-
-def _budget(
-    classifier: NeymanPearsonClassifier, X: FloatArray, y: Any, budgets: Sequence[int]
-) -> QueryBudget:
-    """What so many look-ups a column would buy, from those that there are."""
-    try:
-        return query_budget(classifier, X, y, budgets)
-    except ValueError as error:
-        raise TableError(
-            "--query-budget needs a φ of the controlled class that was learned, by "
-            f"--queries of single values or --missingness learn. {error}"
-        ) from error
-
-
-def budget_words(budget: QueryBudget) -> str:
-    """What look-ups would buy, as a few lines."""
-    lines = [
-        f"- {queries:g} look-ups a column: "
-        + (f"power about {power:.0%}" if certified else "no certificate")
-        + f", φ known to ±{width / 2.0:.3f}"
-        for queries, width, power, certified in zip(
-            budget.queries, budget.band_width, budget.power, budget.certified,
-            strict=True,
-        )
-    ]  # fmt: skip
-    known = f"- φ known for certain: power about {budget.known:.0%}"
-    head = "What other numbers of look-ups would buy, by those that there are:"
-    return "\n".join([head, *lines, known])

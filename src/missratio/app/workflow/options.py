@@ -26,7 +26,6 @@ NAMES = {
     "learn": "--missingness learn",
     "as_observed": "--deployment as-observed (or --missingness ignore)",
     "target_table": "--target-table",
-    "query_budget": "--query-budget",
     "standard_errors": "--standard-errors",
     "reject_all": "--on-infeasible reject_all",
 }
@@ -35,7 +34,6 @@ CONFLICTS = [
     ("groups", "several",
      "the error of one class (--controlled) is bounded in each group"),
     ("groups", "target_table", "another population is for one threshold"),
-    ("groups", "query_budget", "it is for one threshold"),
     ("groups", "standard_errors", "they are for models without groups"),
     ("several", "controlled", "it is named by --alpha LABEL=SHARE already"),
     ("several", "versus", "all labels are told apart"),
@@ -44,12 +42,10 @@ CONFLICTS = [
      "MulticlassNeymanPearsonClassifier.fit; or take --missingness learn"),
     ("several", "target_table",
      "another population is for one bounded class (--controlled)"),
-    ("several", "query_budget", "it is for one bounded class"),
     ("several", "standard_errors", "they are those of one density ratio"),
     ("several", "reject_all", "a row can't be given to several classes"),
     ("target_table", "queries", _DENSITY),
     ("target_table", "as_observed", _DENSITY),
-    ("target_table", "query_budget", _DENSITY),
 ]  # fmt: skip
 """What doesn't go together, and why."""
 _SUBJECTS = {
@@ -121,8 +117,6 @@ class FitOptions:
         How long the method "auto" may compare methods; 0 for no comparison.
     versus : str or None
         The other label where there are more than two, or "rest" for all others.
-    query_budget : str or None
-        Numbers of look-ups a column to try, with commas between.
     several : Bounds or None
         Bounds on the errors of several classes, in place of `controlled` and `alpha`.
     target_table : Path or None
@@ -146,7 +140,6 @@ class FitOptions:
     standard_errors: bool = False
     compare_seconds: float = 60.0
     versus: str | None = None
-    query_budget: str | None = None
     several: Bounds | None = None
     target_table: Path | None = None
     groups: GroupBounds | None = None
@@ -163,21 +156,6 @@ class FitOptions:
             return None
         assert self.missingness is not None
         return Path(self.missingness)
-
-    @property
-    def budgets(self) -> list[int]:
-        """The numbers of look-ups to try."""
-        words = (self.query_budget or "").split(",")
-        try:
-            found = [int(word) for word in words if word.strip()]
-        except ValueError:
-            found = []
-        if self.query_budget is not None and (not found or min(found) < 1):
-            raise ValueError(
-                "--query-budget takes whole numbers with commas between, such as "
-                f"50,100,200: got {self.query_budget!r}."
-            )
-        return found
 
     @property
     def inputs(self) -> list[Path]:
@@ -256,7 +234,6 @@ class FitOptions:
                     f"{option} must lie between 0 and 1, and be {LEAST_LEVEL:g} or "
                     f"more: got {number}.{meant}"
                 )
-        _ = self.budgets
         if not 0.0 < self.calibration_size < 1.0:
             raise ValueError(
                 "--calibration-size must be a share of the rows, between 0 and 1: got "

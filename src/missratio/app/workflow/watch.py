@@ -24,10 +24,7 @@ from missratio.app.tables import Encoder, check_names, flat
 from missratio.evaluation import TypeIErrorMonitor
 from missratio.exceptions import TableError, about_file
 
-OTHER_COLUMNS = (
-    "Leave them out of the table; or name the column with each row's probability of a "
-    "label by --inclusion, where not all rows get one."
-)
+OTHER_COLUMNS = "Leave them out of the table."
 
 
 class LabelsToComeError(TableError):
@@ -71,32 +68,6 @@ class WatchedPromise:
         return "All rows" if self.group is None else f"Group {self.group!r}"
 
 
-@dataclass(frozen=True)
-class LabelDraw:
-    """How it was drawn which rows get a label.
-
-    Parameters
-    ----------
-    column : str
-        The probability with which each row was to get one.
-    least : float or None
-        The least that the design gives any row; None where the state knows it.
-    """
-
-    column: str
-    least: float | None
-
-    def needed_least(self) -> float:
-        """The least probability, which a new state is begun with."""
-        if self.least is None:
-            raise ValueError(
-                f"--inclusion {self.column} needs --least-inclusion the first time: "
-                "the least probability that your design gives any row. Bets are made "
-                "by it, so it can't be taken from the rows that came."
-            )
-        return self.least
-
-
 @dataclass(frozen=True, eq=False)
 class WatchedRows:
     """Labelled rows that a promise is about.
@@ -106,13 +77,10 @@ class WatchedRows:
     wrong : ndarray of bool of shape (n_rows,)
     weights : ndarray of shape (n_rows,), or None
         What they stand for where others lost a value; None where all count the same.
-    inclusion : ndarray of shape (n_rows,), or None
-        With what probability each was to get its label; None where all get one.
     """
 
     wrong: BoolArray
     weights: FloatArray | None
-    inclusion: FloatArray | None
 
 
 def promises_of(model: FrameModel) -> list[WatchedPromise]:
@@ -138,7 +106,6 @@ def watched_rows(
     model: FrameModel,
     source: TableFile,
     promises: Sequence[WatchedPromise],
-    draw: LabelDraw | None,
 ) -> dict[WatchedPromise, WatchedRows]:
     """For each promise the rows that it is about.
 
@@ -147,17 +114,11 @@ def watched_rows(
     model : FrameModel
     source : TableFile
     promises : sequence of WatchedPromise
-    draw : LabelDraw or None
-        Rows without a label are passed over where there is one.
     """
-    table, encoder = _read(model, source, draw)
+    table, encoder = _read(model, source)
     with about_file(source.path):
-        labels = _labels(model, encoder, table, draw)
+        labels = _labels(model, encoder, table)
         X = encoder.encode(table, place=source.place)
-        inclusion = None
-        if draw is not None:
-            there = np.array([label is not None for label in labels], dtype=bool)
-            inclusion = _inclusion(encoder, table, draw.column, there, source)
     members = None
     if isinstance(model, GroupedTableModel):
         texts = encoder.cells.texts(flat(table.column(model.group_column)))
@@ -172,21 +133,16 @@ def watched_rows(
         found[promise] = WatchedRows(
             _wrong(model, promise, rows, None if members is None else members[mine]),
             _weights(model, promise.label, rows, source.path),
-            None if inclusion is None else inclusion[mine],
         )
     return found
 
 
-def _read(
-    model: FrameModel, source: TableFile, draw: LabelDraw | None
-) -> tuple[Any, Encoder]:
+def _read(model: FrameModel, source: TableFile) -> tuple[Any, Encoder]:
     """The columns that there have to be, and the encoder of the model's own."""
     source.check_header()
     beside = {"the target": model.target}
     if isinstance(model, GroupedTableModel):
         beside["the column of groups"] = model.group_column
-    if draw is not None:
-        beside["--inclusion"] = draw.column
     for what, name in beside.items():
         check_names(source, what, [name])
     encoder = model.encoder.with_marks(source.marks)
@@ -197,48 +153,24 @@ def _read(
         return source.read(list(needed)), encoder
 
 
-def _labels(
-    model: FrameModel, encoder: Encoder, table: Any, draw: LabelDraw | None
-) -> list[str | None]:
-    """The label of each row; None for one without, where labels were drawn."""
+def _labels(model: FrameModel, encoder: Encoder, table: Any) -> list[str]:
+    """The label of each row."""
     rest = getattr(model, "rest", ())
     known = {canonical(label) for label in (*model.classes_.tolist(), *rest)}
     texts = encoder.cells.texts(flat(table.column(model.target))).to_pylist()
-    found = [None if text is None else canonical(text) for text in texts]
-    lost = sum(label is None for label in found)
-    if lost and draw is None:
+    if lost := texts.count(None):
         raise LabelsToComeError(
             f"{lost} row(s) have no label in {model.target!r}. The table is held back: "
             "none of it is counted before all its labels are in, and later tables wait "
             "for it. Run it again then. Rows that will never get a label may be left "
-            "out if that has nothing to do with what the model said of them; if labels "
-            "were drawn, name the column with each row's probability (--inclusion)."
+            "out if that has nothing to do with what the model said of them."
         )
-    strange = sorted({label for label in found if label is not None} - known)
+    found = [canonical(text) for text in texts]
+    strange = sorted(set(found) - known)
     if strange:
         raise TableError(
             f"The labels must be {sorted(known)}: {strange[0]!r} is none of them."
         )
-    return found
-
-
-def _inclusion(
-    encoder: Encoder, table: Any, column: str, there: BoolArray, source: TableFile
-) -> FloatArray:
-    """Probabilities of labels; those of rows without one don't matter."""
-    texts = encoder.cells.texts(flat(table.column(column))).to_pylist()
-    found = np.ones(len(texts))
-    for row in np.flatnonzero(there).tolist():
-        try:
-            value = float(texts[row])
-        except (TypeError, ValueError):
-            value = np.nan
-        if not 0.0 < value <= 1.0:
-            raise TableError(
-                f"{column!r} must hold a probability above 0 and at most 1 for each "
-                f"row with a label: got {texts[row]!r} in {source.place(row)}."
-            )
-        found[row] = value
     return found
 
 
@@ -321,7 +253,6 @@ def watch_table(
     model_file: Path,
     source: TableFile,
     state: Path,
-    draw: LabelDraw | None = None,
 ) -> Watched:
     """Count the rows that promises are about of a labelled table, once each table.
 
@@ -337,8 +268,6 @@ def watch_table(
         With the model's columns and its target.
     state : Path
         What was found so far; made by the first run.
-    draw : LabelDraw, optional
-        How it was drawn which rows get a label, where not all have one.
     """
     model_digest = RegularFile.at(model_file).sha256()
     promises = promises_of(model)
@@ -347,7 +276,7 @@ def watch_table(
             f"{model_file} promises nothing that could be watched: no group has a "
             "threshold. Fit it with more rows, or at higher levels."
         )
-    monitors, tables, held = _read_state(state, model_digest, promises, draw)
+    monitors, tables, held = _read_state(state, model_digest, promises)
     digest = source.file.sha256()
     if digest in tables:
         return Watched(monitors, 0, True)
@@ -367,7 +296,7 @@ def watch_table(
     # wrong rows whose labels come first would look like a higher error.
     name, new_rows = str(source.path.resolve()), 0
     try:
-        found = watched_rows(model, source, promises, draw)
+        found = watched_rows(model, source, promises)
         if held and held[0] != name:
             raise LabelsToComeError(
                 f"{source.path} is held back: {held[0]}, which came before it, still "
@@ -381,8 +310,7 @@ def watch_table(
     for promise, rows in found.items():
         new_rows += len(rows.wrong)
         if len(rows.wrong):
-            inclusion = _checked_inclusion(rows.inclusion, monitors[promise], source)
-            monitors[promise].update(rows.wrong, rows.weights, inclusion)
+            monitors[promise].update(rows.wrong, rows.weights)
     tables.append(digest)
     del held[:1]
     write()
@@ -390,13 +318,11 @@ def watch_table(
 
 
 def _read_state(
-    state: Path,
-    model_digest: str,
-    promises: list[WatchedPromise],
-    draw: LabelDraw | None,
+    state: Path, model_digest: str, promises: list[WatchedPromise]
 ) -> tuple[Monitors, list[str], list[str]]:
     if not state.exists():
-        return _new_monitors(promises, draw), [], []
+        new = {each: TypeIErrorMonitor(each.alpha, each.delta) for each in promises}
+        return new, [], []
     known = []
     try:
         content = json.loads(RegularFile.at(state).path.read_text(encoding="utf-8"))
@@ -425,38 +351,7 @@ def _read_state(
             f"{state} is about another model. Name another file by --state: each model "
             "has a state of its own."
         )
-    if draw is not None and not tables:
-        # Tables without all labels were held back, before it was said that some are
-        # drawn.
-        return _new_monitors(promises, draw), [], []
-    begun = known[0].least_inclusion
-    if draw is not None and draw.least not in (None, begun):
-        raise TableError(
-            f"{state} was begun with --least-inclusion {begun:g}, and bets are made by "
-            "it: it can't be changed. Leave it out, or begin another state by --state."
-        )
     return dict(zip(promises, known, strict=True)), tables, held
-
-
-def _new_monitors(promises: list[WatchedPromise], draw: LabelDraw | None) -> Monitors:
-    least = 1.0 if draw is None else draw.needed_least()
-    return {each: TypeIErrorMonitor(each.alpha, each.delta, least) for each in promises}
-
-
-def _checked_inclusion(
-    inclusion: FloatArray | None, monitor: TypeIErrorMonitor, source: TableFile
-) -> FloatArray | None:
-    """Probabilities that a monitor takes; refuse others in the words of a table."""
-    if inclusion is None:
-        return None
-    least, found = monitor.least_inclusion, float(np.min(inclusion))
-    if found < least:
-        raise TableError(
-            f"{source.path}: a row has an inclusion probability of {found:g}, below "
-            f"the least of the design, {least:g}. Begin another state (--state) with "
-            "--least-inclusion as low as the design goes."
-        )
-    return inclusion
 
 
 def facts_of(watched: Watched) -> dict[str, Any]:

@@ -351,3 +351,22 @@ def test_auto_is_close_to_the_best_rule_for_any_learner(name):
             more_refused += nothing["auto"] - nothing[best]
     assert np.mean(gaps) < 0.02
     assert more_refused <= seeds / 2
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_auto_certifies_as_often_as_counting_where_phi_has_no_bound():
+    phi = mr.LogisticMissingness(-0.5, [1.2, 0.0, 0.0], rowwise=True)
+    powers = {"auto": [], "counting": []}
+    for seed in range(20):
+        rng = np.random.default_rng([13, seed])
+        X0 = mr.corrupt(rng.normal(size=(600, 3)), phi, rng)
+        X1, Z1 = (rng.normal([1.2, 0.6, 0], 1, (k, 3)) for k in (600, 2000))
+        X, y = np.concatenate([X0, X1]), np.repeat([0, 1], 600)
+        for rule, found in powers.items():
+            model = mr.NeymanPearsonClassifier(
+                mr.KLIEP(), 0.1, 0.1, {0: phi}, rule, on_infeasible="reject_all",
+                random_state=seed,
+            ).fit(X, y)  # fmt: skip
+            found.append((model.predict(Z1) == 1).mean())
+    assert powers["auto"].count(0.0) <= powers["counting"].count(0.0) + 1
+    assert np.mean(powers["auto"]) > np.mean(powers["counting"]) - 0.02

@@ -432,11 +432,6 @@ def choose_trust(
         for rule in rules
         for choice in _capped(promise, trust, rule, training, several)
     ]
-    if is_searched(trust):
-        # Without a bound the one bet is on the level of φ, which φ at the edge of the
-        # region have wrong.
-        width = training.rows.shape[1]
-        choices = [c for c in choices if c[0].bound(width)] or choices
     if not several or len(choices) == 1:
         return choices[0]
     detected, left = None if other is None else other(), promise.delta - (delta or 0.0)
@@ -572,7 +567,8 @@ def _capped(
     if capped and not several:
         # Nobody can say what it costs to give rows up: only where there's no bound.
         return capped[:1] if known is None else [(trust, rule)]
-    if capped and known is None and uses != "used":
+    if capped and known is None:
+        # Without a bound all rests on bets, which certify far less often.
         return capped
     return [(trust, rule), *capped]
 

@@ -165,7 +165,7 @@ def expected_errors(result: Result, points: Sequence[float]) -> list[str]:
     """The mean type I error of the binomial rule, at each point."""
     procedure = result.experiment.procedure
     assert isinstance(procedure, RealData)
-    (run,) = procedure.draw(None, range(1), result.conditions)
+    (run,) = procedure.draw(0.1, range(1), result.conditions)
     n_rows = (len(run.calibration) + 1) // 2
     tails = [binomial_tail(n_rows, alpha, REAL_DELTA) for alpha in points]
     return [f"{(tail + 1) / (n_rows + 1):.3f}" for tail in tails]

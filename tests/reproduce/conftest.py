@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from missratio.reproduce import Conditions, procedures
+from missratio.reproduce import Conditions
 from missratio.reproduce.methods import RealTable
-from missratio.reproduce.procedures import SplitSizes, draw_run, loss
+from missratio.reproduce.procedures import SplitSizes, draw_run, load_table, loss
 
 FIRE_FEATURES = [
     "Temperature[C]", "Humidity[%]", "TVOC[ppb]", "eCO2[ppm]", "Raw H2", "Raw Ethanol",
@@ -46,8 +46,6 @@ def fire_file(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "smoke_detection_iot.csv").write_text("\n".join(lines) + "\n")
     monkeypatch.setenv("MISSRATIO_DATA", str(folder))
-    for kept in (procedures.load_table, procedures.load_loss):
-        kept.cache_clear()
+    load_table.cache_clear()
     yield folder
-    for kept in (procedures.load_table, procedures.load_loss):
-        kept.cache_clear()
+    load_table.cache_clear()

@@ -125,6 +125,9 @@ def test_where_nothing_is_lost_all_are_kliep(make_run, method):
     run = make_run(share=0.0)
     full = scores("KLIEP (full data)", run)[0]
     np.testing.assert_allclose(scores(method, run)[0], full, atol=1e-9)
+    for conditions in (PUBLISHED, CORRECTED):
+        phi = learned_phi([run], conditions)
+        assert (phi.missing_probability(run.complete) == 0.0).all()
 
 
 @pytest.mark.parametrize("method", BY_COLUMN)
@@ -187,13 +190,6 @@ def test_corrected_stays_finite_where_separated(separated):
     phi = learned_phi(looked_up(*separated), CORRECTED)
     assert (np.abs(phi.coef) < 50).all()
     assert phi.coef[0] > 0 > phi.coef[1]
-
-
-def test_where_nothing_is_lost_phi_is_zero(make_run):
-    run = make_run(share=0.0)
-    for conditions in (PUBLISHED, CORRECTED):
-        phi = learned_phi([run], conditions)
-        assert (phi.missing_probability(run.complete) == 0.0).all()
 
 
 def test_joint_is_one_ratio_of_all_columns(make_run):

@@ -12,7 +12,6 @@ from missratio.datasets import simulations
 from missratio.reproduce import EXPERIMENTS, Conditions
 from missratio.reproduce.methods import METHODS, Batch, RealTable, stacked
 from missratio.reproduce.procedures import (
-    Boundary,
     Simulated,
     SplitSizes,
     certified_excess,
@@ -75,7 +74,7 @@ def test_values_are_lost_as_often_as_the_runs_phi_says(make_run, share):
     runs = [make_run(share=share, number=number) for number in range(30)]
     lost = [np.isnan(run.numerator) for run in runs]
     phi = [run.phi.missing_probability(run.complete) for run in runs]
-    excess = np.concatenate([own - p for own, p in zip(lost, phi, strict=True)])
+    excess = np.concatenate([nan - p for nan, p in zip(lost, phi, strict=True)])
     # By value as well as in all: below and above the mean.
     for part in (excess, excess[np.concatenate([run.complete for run in runs]) > 0]):
         assert abs(part.mean()) < 4 * 0.5 / np.sqrt(part.size)
@@ -89,12 +88,9 @@ def test_what_is_not_lost_stays_and_only_lost_values_are_looked_up(make_run):
     assert (queried.sum(axis=0) == 5).all()
     assert lost[queried].all()
     assert run.is_lossy
-
-
-def test_a_share_of_zero_loses_nothing(make_run):
-    run = make_run(share=0.0)
-    assert not run.is_lossy
-    assert np.isnan(run.revealed).all()
+    nothing = make_run(share=0.0)
+    assert not nothing.is_lossy
+    assert np.isnan(nothing.revealed).all()
 
 
 @pytest.mark.parametrize("corrected", [False, True])
@@ -122,7 +118,6 @@ def test_the_same_generator_gives_the_same_run(make_run):
     np.testing.assert_array_equal(once.numerator, again.numerator)
     assert once.seed == again.seed
     assert not np.array_equal(once.test, other.test)
-    assert isinstance(once.phi, mr.LogisticMissingness)
 
 
 def simulated(name, n_rows=500, n_runs=3, **kwargs):
@@ -131,9 +126,12 @@ def simulated(name, n_rows=500, n_runs=3, **kwargs):
     return procedure.draw(0.0, range(n_runs), Conditions())
 
 
+def scored(method, runs):
+    return zip(runs, METHODS[method](Batch(runs), Conditions()), strict=True)
+
+
 def powers(method, runs):
-    made = METHODS[method](Batch(runs), Conditions())
-    return np.array([certified_power(*pair) for pair in zip(runs, made, strict=True)])
+    return np.array([certified_power(*pair) for pair in scored(method, runs)])
 
 
 @pytest.mark.parametrize("method", ["M-KLIEP", "CC-KLIEP"])
@@ -144,8 +142,7 @@ def test_a_run_is_fitted_as_by_the_estimators(name, method):
     estimator = mr.KLIEP(missingness=phi, normalize="horvitz-thompson")
     if name == "naive_bayes":
         estimator = mr.NaiveBayesRatio(estimator)
-    scores = METHODS[method](Batch(runs), Conditions())
-    for run, score in zip(runs, scores, strict=True):
+    for run, score in scored(method, runs):
         fitted = estimator.fit(*stacked(run.numerator, run.denominator))
         np.testing.assert_allclose(score.coef, fitted.coef_, rtol=1e-6)
         expected = fitted.predict_log_ratio(run.calibration)
@@ -163,21 +160,19 @@ def test_class_1_loses_rows_as_often_as_phi_says():
 def test_power_is_that_on_fresh_points(method):
     runs = simulated("np_mixture")
     fresh = runs[0].origin.numerator.sample(200_000, np.random.default_rng(9))
-    excesses = certified_excess(runs, method)
-    for made, excess in zip(powers(method, runs), excesses, strict=True):
-        assert made == pytest.approx((excess(fresh) > 0).mean(), abs=5e-3)
+    for pair in scored(method, runs):
+        expected = (certified_excess(*pair)(fresh) > 0).mean()
+        assert certified_power(*pair) == pytest.approx(expected, abs=5e-3)
 
 
 @pytest.mark.parametrize("method", ["True ratio", "M-KLIEP", "CC-KLIEP"])
 def test_boundaries_are_where_scores_meet_their_thresholds(method):
     boundary, heights = EXPERIMENTS["np_boundary"].procedure, [-2.0, 0.0, 2.0, 6.0]
-    assert isinstance(boundary, Boundary)
     values = boundary.measure(heights, range(2), [method], Conditions())[method]
-    runs = boundary.simulated.draw(boundary.point, range(2), Conditions())
-    excesses = certified_excess(runs, method)
-    for x1, excess in zip(values, excesses, strict=True):
-        points = np.stack([x1, heights], axis=1)
-        np.testing.assert_allclose(excess(points), 0.0, atol=1e-9)
+    runs = boundary.draw(500.0, range(2), Conditions())
+    for x1, pair in zip(values, scored(method, runs), strict=True):
+        excess = certified_excess(*pair)(np.stack([x1, heights], axis=1))
+        np.testing.assert_allclose(excess, 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", POWERS)
@@ -187,7 +182,7 @@ def test_the_true_ratio_is_the_most_powerful(name):
     values = experiment.procedure.measure(
         [point], range(40), experiment.methods, Conditions()
     )
-    means = {method: own.mean() for method, own in values.items()}
+    means = {method: powers.mean() for method, powers in values.items()}
     assert means["True ratio"] > means["M-KLIEP"] > means["CC-KLIEP"]
 
 
@@ -250,9 +245,7 @@ def test_published_counts_scores_at_the_threshold_and_corrected_does_not():
     calibration, test = np.repeat([0.0, 1.0], [180, 20]), np.repeat([0.0, 1.0], 50)
     assert power(calibration, test, 0.2, strict=False) == 1.0
     assert power(calibration, test, 0.2, strict=True) == 0.5
-
-
-def test_too_few_calibration_rows_give_no_power():
+    # Too few calibration rows give no power.
     assert power(np.arange(5.0), np.arange(10.0), 0.1, strict=False) == 0.0
 
 
@@ -266,9 +259,9 @@ def test_fire_runs_on_a_table_of_the_documented_columns(fire_file, name, variant
         experiment.x[1:3], range(2), experiment.methods, Conditions(variant)
     )
     assert set(values) == set(experiment.methods)
-    for own in values.values():
-        assert own.shape == (2, 2)
-        assert ((own >= 0) & (own <= 1)).all()
+    for powers in values.values():
+        assert powers.shape == (2, 2)
+        assert ((powers >= 0) & (powers <= 1)).all()
 
 
 def test_fire_has_the_papers_sizes():
@@ -305,7 +298,7 @@ def test_ctg_has_the_papers_sizes(variant, controlled, calibration):
     procedure = EXPERIMENTS["ctg_vary_alpha"].procedure
     table = load_table("ctg", corrected=variant == "corrected")
     assert [len(rows) for rows in table.rows] == [controlled, 1655]
-    run = procedure.draw(None, range(1), Conditions(variant))[0]
+    run = procedure.draw(0.1, range(1), Conditions(variant))[0]
     parts = run.denominator, run.calibration, run.numerator, run.test
     assert [len(part) for part in parts] == [237, calibration, 1555, 100]
 
@@ -320,7 +313,7 @@ def test_weights_beat_complete_cases_on_the_data_sets(variant):
         values = EXPERIMENTS[name].procedure.measure(
             [point], range(runs), QUICK, Conditions(variant)
         )
-        means = {method: own.mean() for method, own in values.items()}
+        means = {method: powers.mean() for method, powers in values.items()}
         assert means["CC-KLIEP"] < means["M-KLIEP (learned)"]
         assert means["CC-KLIEP"] < means["M-KLIEP (known)"]
 

@@ -9,47 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from missratio.reproduce.methods import (
-    CC_KLIEP,
-    FULL_DATA,
-    FULL_TREES,
-    IMPUTATION,
-    IMPUTED_TREES,
-    JOINT,
-    KNOWN,
-    LEARNED,
-    M_KLIEP,
-    NAN_TREES,
-    PRODUCTS,
-    TILTED,
-    TRUE_RATIO,
-    TYPE_ONE,
-    WEIGHTED_TREES,
-    Conditions,
-    Run,
-    fits_of,
-    known,
-    learned,
-)
-from missratio.reproduce.procedures import Boundary, Simulated, certified_excess
+from missratio._base.typing import FloatArray
+from missratio.reproduce import methods as m
+from missratio.reproduce.methods import fits_of, known, learned
+from missratio.reproduce.procedures import Simulated, certified_excess
 from missratio.reproduce.results import MeanCurve, Result
 
 # Okabe and Ito's colours, which the colour-blind tell apart.
 COLOURS = {
-    TRUE_RATIO: "#000000",
-    FULL_DATA: "#000000",
-    M_KLIEP: "#0072B2",
-    KNOWN: "#0072B2",
-    LEARNED: "#009E73",
-    CC_KLIEP: "#D55E00",
-    IMPUTATION: "#CC79A7",
-    JOINT: "#56B4E9",
-    PRODUCTS: "#009E73",
-    TILTED: "#E69F00",
-    WEIGHTED_TREES: "#E69F00",
-    IMPUTED_TREES: "#CC79A7",
-    NAN_TREES: "#D55E00",
-    FULL_TREES: "#000000",
+    m.TRUE_RATIO: "#000000",
+    m.FULL_DATA: "#000000",
+    m.M_KLIEP: "#0072B2",
+    m.KNOWN: "#0072B2",
+    m.LEARNED: "#009E73",
+    m.CC_KLIEP: "#D55E00",
+    m.IMPUTATION: "#CC79A7",
+    m.JOINT: "#56B4E9",
+    m.PRODUCTS: "#009E73",
+    m.TILTED: "#E69F00",
+    m.WEIGHTED_TREES: "#E69F00",
+    m.IMPUTED_TREES: "#CC79A7",
+    m.NAN_TREES: "#D55E00",
+    m.FULL_TREES: "#000000",
 }
 MARKERS = "os^Dvp"
 MANY = 6
@@ -60,26 +41,22 @@ GRID_POINTS = 241
 
 def figures(result: Result) -> dict[str, dict[str, bytes]]:
     """An experiment's figures by name, each as PNG and SVG."""
-    experiment = result.experiment
+    experiment, conditions = result.experiment, result.conditions
     name, procedure = experiment.id, experiment.procedure
-    if isinstance(procedure, Boundary):
-        (run,) = procedure.simulated.draw(procedure.point, range(1), result.conditions)
-        methods, title = tuple(result.values), experiment.title
-        return {name: _rendered(lambda ax: _draw_plane(ax, run, methods, title))}
+    if isinstance(procedure, Simulated) and procedure.at is not None:
+        (run,) = procedure.draw(procedure.at, range(1), conditions)
+        plane = partial(_draw_plane, run, tuple(result.values), experiment.title)
+        return {name: _rendered(plane)}
     made = {
         part: _rendered(partial(_draw_curves, curves))
         for part, curves in result.parts().items()
     }
     if isinstance(procedure, Simulated) and name in SCATTER_SIZES:
-        n_rows, conditions = (
-            SCATTER_SIZES[name],
-            Conditions(seed=result.conditions.seed),
-        )
-        (run,) = procedure.draw(n_rows, range(1), conditions)
+        n_rows = SCATTER_SIZES[name]
+        (run,) = procedure.draw(n_rows, range(1), m.Conditions(seed=conditions.seed))
         title = f"Boundaries of one run, variances that differ, n = {n_rows:g}"
-        made[f"{name}_boundary"] = _rendered(
-            lambda ax: _draw_plane(ax, run, experiment.methods, title)
-        )
+        plane = partial(_draw_plane, run, experiment.methods, title)
+        made[f"{name}_boundary"] = _rendered(plane)
     return made
 
 
@@ -119,6 +96,11 @@ def _rendered(draw: Callable[[Any], None]) -> dict[str, bytes]:
     return made
 
 
+def _arrays(curve: MeanCurve) -> list[FloatArray]:
+    """The mean and both ends, NaN where there is none."""
+    return [np.array(x, dtype=np.float64) for x in (curve.mean, curve.lo, curve.hi)]
+
+
 def _draw_curves(result: Result, ax: Any) -> None:
     experiment = result.experiment
     past = any(method in experiment.beyond for method in result.values)
@@ -129,10 +111,7 @@ def _draw_curves(result: Result, ax: Any) -> None:
     for place, (method, curve) in enumerate(curves.items()):
         # Curves that coincide are moved apart by a little.
         shift = min(0.08, 0.4 / len(curves)) * step * (place - (len(curves) - 1) / 2)
-        mean, low, high = (
-            np.array(part, dtype=np.float64)
-            for part in (curve.mean, curve.lo, curve.hi)
-        )
+        mean, low, high = _arrays(curve)
         again = fits_of(method) not in COLOURS and method.endswith(learned(""))
         ax.errorbar(
             x + shift,
@@ -148,11 +127,7 @@ def _draw_curves(result: Result, ax: Any) -> None:
             label=method,
         )
         if method in published:
-            theirs: MeanCurve = published[method]
-            mean, low, high = (
-                np.array(part, dtype=np.float64)
-                for part in (theirs.mean, theirs.lo, theirs.hi)
-            )
+            mean, low, high = _arrays(published[method])
             style = {"color": colour(method), "linewidth": 1}
             ax.plot(x + shift, mean, linestyle="--", alpha=0.8, **style)
             ax.fill_between(
@@ -163,12 +138,12 @@ def _draw_curves(result: Result, ax: Any) -> None:
     ax.set_xlabel(experiment.x_name)
     ax.set_ylabel(experiment.y_name)
     ax.set_title(f"{experiment.title} ({result.conditions.variant})")
-    if experiment.y_name == TYPE_ONE:
+    if experiment.y_name == m.TYPE_ONE:
         ax.plot(x, x, color="0.4", linestyle=":", label="the bound")
     ax.legend(fontsize=8 if len(curves) <= MANY else 6.5)
 
 
-def _draw_plane(ax: Any, run: Run, methods: tuple[str, ...], title: str) -> None:
+def _draw_plane(run: m.Run, methods: tuple[str, ...], title: str, ax: Any) -> None:
     """The points of a run, those that were lost faded, and the boundaries."""
     rows_1, rows_0 = run.complete, run.denominator
     lost = np.isnan(run.numerator).any(axis=1)
@@ -184,7 +159,9 @@ def _draw_plane(ax: Any, run: Run, methods: tuple[str, ...], title: str) -> None
     x1, x2 = np.meshgrid(*axes)
     points = np.stack([x1.ravel(), x2.ravel()], axis=1)
     for method in methods:
-        excess = certified_excess([run], method)[0](points)
+        (score,) = m.METHODS[method](m.Batch([run]), m.Conditions())
+        assert score is not None
+        excess = certified_excess(run, score)(points)
         ax.contour(
             x1, x2, excess.reshape(x1.shape), levels=[0.0], colors=[colour(method)]
         )

@@ -298,7 +298,7 @@ class Batch:
 
         def probability(X: FloatArray) -> FloatArray:
             blocks = zip(models, np.split(X, len(models), axis=1), strict=True)
-            return np.hstack([phi.missing_probability(own) for phi, own in blocks])
+            return np.hstack([phi.missing_probability(block) for phi, block in blocks])
 
         return FunctionMissingness(probability, rowwise=False)
 
@@ -306,42 +306,34 @@ class Batch:
 def learned_phi(runs: Sequence[Run], conditions: Conditions) -> LogisticMissingness:
     """φ̂ of normalised class-1 rows by `learn_missingness`, runs side by side.
 
-    Corrected: with Firth's penalty. Published: by maximum likelihood, and where the
-    values looked up are separated from those observed, a slope of ±100 through the
-    midpoint.
+    Each column learns from its own values alone, as in the paper. Corrected: with
+    Firth's penalty. Published: by maximum likelihood, and where the values looked up
+    are separated from those observed, a slope of ±100 through the midpoint.
     """
     X = np.concatenate([run.numerator for run in runs], axis=1)
     revealed = np.concatenate(
         [run.revealed for run in runs if run.revealed is not None], axis=1
     )
-    if conditions.corrects("learning"):
-        return _from_lookups(X, revealed, "firth")
+    mends = conditions.corrects("learning")
     low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
     lowest, highest = np.fmin.reduce(revealed, axis=0), np.fmax.reduce(revealed, axis=0)
     above = lowest > high
-    separated = above | (highest < low)
+    separated = (above | (highest < low)) & (not mends)
     slope = np.where(above, SEPARATED_SLOPE, -SEPARATED_SLOPE)
     midpoint = np.where(above, lowest + high, highest + low) / 2.0
     with np.errstate(divide="ignore", invalid="ignore"):
         share = (~np.isnan(revealed)).sum(axis=0) / np.isnan(X).sum(axis=0)
         intercept = -slope * midpoint - np.log(share)
-    if not separated.any():
-        return _from_lookups(X, revealed, "ml")
     if not separated.all():
-        others = _from_lookups(X.T[~separated].T, revealed.T[~separated].T, "ml")
-        intercept[~separated], slope[~separated] = others.intercept, others.coef
+        others = X.T[~separated].T, revealed.T[~separated].T
+        method: Literal["firth", "ml"] = "firth" if mends else "ml"
+        with quiet():
+            phi = learn_missingness(*others, method, from_table=False, check=False)
+        # Entries go missing one by one here, so that no columns are a category.
+        assert isinstance(phi, LearnedMissingness)
+        exact = phi.as_known()
+        intercept[~separated], slope[~separated] = exact.intercept, exact.coef
     return LogisticMissingness(intercept, slope)
-
-
-def _from_lookups(
-    X: FloatArray, revealed: FloatArray, method: Literal["firth", "ml"]
-) -> LogisticMissingness:
-    """The paper's way: each column from its own values alone."""
-    with quiet():
-        phi = learn_missingness(X, revealed, method, from_table=False, check=False)
-    # Entries go missing one by one here, so that no columns are a category.
-    assert isinstance(phi, LearnedMissingness)
-    return phi.as_known()
 
 
 def weighted(batch: Batch, conditions: Conditions, *, learn: bool) -> list[Score]:
@@ -364,13 +356,13 @@ def complete_case(batch: Batch, _: Conditions) -> list[Score]:
     return batch.by_column(NaiveBayesRatio(missingness="ignore"), batch.numerator)
 
 
-def true_ratio(run: Run, _: Conditions) -> Score:
+def true_ratio(run: Run) -> Score:
     """The logarithm of the true ratio of a simulation's laws."""
     assert isinstance(run.origin, Simulation)
     return Score(run.origin.log_ratio, tail=run.origin.ratio_tail)
 
 
-def iterative(run: Run) -> FloatArray:
+def completed(run: Run) -> FloatArray:
     """The class-1 training rows, completed by scikit-learn's IterativeImputer."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
@@ -378,20 +370,12 @@ def iterative(run: Run) -> FloatArray:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        completed: FloatArray = IterativeImputer().fit_transform(run.numerator)
-    return completed
+        rows: FloatArray = IterativeImputer().fit_transform(run.numerator)
+    return rows
 
 
-def imputed(run: Run, _: Conditions) -> Score | None:
-    """KLIEP on rows completed by scikit-learn's IterativeImputer."""
-    if not run.is_lossy:
-        return None
-    return Batch([run]).by_column(NaiveBayesRatio(), merged([iterative(run)]))[0]
-
-
-def joint(run: Run, phi: Missingness) -> Any:
+def joint(_: Run, phi: Missingness) -> Any:
     """One log-linear ratio of all columns, the penalty chosen by cross-validation."""
-    del run
     return KLIEPCV(missingness={1: phi}, random_state=0)
 
 
@@ -431,17 +415,15 @@ def trees() -> Any:
 
 def _fitted(run: Run, learner: Any, numerator: FloatArray, **others: Any) -> Score:
     """The scores of a learner of these class-1 rows and the run's class-0 rows."""
-    X, y = stacked(numerator, run.denominator)
     with quiet():
-        model = learner.fit(X, y, **others)
-    at = model.decision_function
+        model = learner.fit(*stacked(numerator, run.denominator), **others)
     simulated = isinstance(run.origin, Simulation)
     if simulated and isinstance(model, KLIEPCV) and model.basis == "linear":
         return linear_score(run, model.coef_)
-    return Score(at)
+    return Score(model.decision_function)
 
 
-def weighted_trees(run: Run, _: Conditions) -> Score:
+def weighted_trees(run: Run) -> Score:
     """Boosted trees on the rows that are left, weighted by 1/(1 − φ)."""
     left = run.numerator[~np.isnan(run.numerator).any(axis=1)]
     weights = np.ones(len(left) + len(run.denominator))
@@ -449,49 +431,32 @@ def weighted_trees(run: Run, _: Conditions) -> Score:
     return _fitted(run, trees(), left, sample_weight=weights)
 
 
-def imputed_trees(run: Run, _: Conditions) -> Score | None:
-    """Boosted trees on rows completed by scikit-learn's IterativeImputer."""
-    return _fitted(run, trees(), iterative(run)) if run.is_lossy else None
-
-
-def _with_phi(
-    make: Callable[[Run, Missingness], Any], *, learn: bool
-) -> Callable[[Run, Conditions], Score]:
-    def method(run: Run, conditions: Conditions) -> Score:
-        phi = learned_phi([run], conditions) if learn else run.phi
-        return _fitted(run, make(run, phi), run.numerator)
-
-    return method
-
-
+Method = Callable[[Batch, Conditions], Sequence[Score | None]]
 LEARNERS: dict[str, Callable[[Run, Missingness], Any]] = {
     JOINT: joint,
     PRODUCTS: with_products,
     TILTED: tilted,
 }
-_ONE_BY_ONE: dict[str, Callable[[Run, Conditions], Score | None]] = {
-    TRUE_RATIO: true_ratio,
-    IMPUTATION: imputed,
-    JOINT: _with_phi(joint, learn=False),
-    PRODUCTS: _with_phi(with_products, learn=False),
-    **{known(name): _with_phi(make, learn=False) for name, make in LEARNERS.items()},
-    **{learned(name): _with_phi(make, learn=True) for name, make in LEARNERS.items()},
-    WEIGHTED_TREES: weighted_trees,
-    IMPUTED_TREES: imputed_trees,
-    # Trees take NaN for a value like others.
-    NAN_TREES: lambda run, _: _fitted(run, trees(), run.numerator),
-    # What trees would reach if nothing were lost.
-    FULL_TREES: lambda run, _: _fitted(run, trees(), run.complete),
-}
 
 
-def _each(
-    method: Callable[[Run, Conditions], Score | None],
-) -> Callable[[Batch, Conditions], list[Score | None]]:
-    return lambda batch, conditions: [method(run, conditions) for run in batch.runs]
+def _each(method: Callable[[Run], Score], *, of_lossy: bool = False) -> Method:
+    """A method that knows no φ, run by run, or only runs that lost something."""
+    return lambda batch, _: [
+        method(run) if run.is_lossy or not of_lossy else None for run in batch.runs
+    ]
 
 
-METHODS: dict[str, Callable[[Batch, Conditions], Sequence[Score | None]]] = {
+def _with_phi(name: str, *, learn: bool) -> Method:
+    """A learner of `LEARNERS` that is given φ, run by run."""
+
+    def fitted(run: Run, conditions: Conditions) -> Score:
+        phi = learned_phi([run], conditions) if learn else run.phi
+        return _fitted(run, LEARNERS[name](run, phi), run.numerator)
+
+    return lambda batch, conditions: [fitted(run, conditions) for run in batch.runs]
+
+
+METHODS: dict[str, Method] = {
     M_KLIEP: partial(weighted, learn=False),
     KNOWN: partial(weighted, learn=False),
     LEARNED: partial(weighted, learn=True),
@@ -499,7 +464,24 @@ METHODS: dict[str, Callable[[Batch, Conditions], Sequence[Score | None]]] = {
     FULL_DATA: lambda batch, _: batch.by_column(
         NaiveBayesRatio(), merged([run.complete for run in batch.runs])
     ),
-    **{name: _each(method) for name, method in _ONE_BY_ONE.items()},
+    TRUE_RATIO: _each(true_ratio),
+    IMPUTATION: _each(
+        lambda run: Batch([run]).by_column(NaiveBayesRatio(), merged([completed(run)]))[
+            0
+        ],
+        of_lossy=True,
+    ),
+    **{name: _with_phi(name, learn=False) for name in LEARNERS},
+    **{known(name): _with_phi(name, learn=False) for name in LEARNERS},
+    **{learned(name): _with_phi(name, learn=True) for name in LEARNERS},
+    WEIGHTED_TREES: _each(weighted_trees),
+    IMPUTED_TREES: _each(
+        lambda run: _fitted(run, trees(), completed(run)), of_lossy=True
+    ),
+    # Trees take NaN for a value like others.
+    NAN_TREES: _each(lambda run: _fitted(run, trees(), run.numerator)),
+    # What trees would reach if nothing were lost.
+    FULL_TREES: _each(lambda run: _fitted(run, trees(), run.complete)),
 }
 """The score of each run by the name of a curve; None where it has nothing to do.
 

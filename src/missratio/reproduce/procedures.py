@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.optimize.elementwise import find_root
@@ -37,16 +38,35 @@ LOADERS: dict[str, Callable[..., tuple[FloatArray, FloatArray]]] = {
 }
 
 
-class Procedure(Protocol):
+class Procedure(ABC):
     """How the numbers of an experiment come about; by default from nothing else."""
+
+    @property
+    @abstractmethod
+    def shares_fits(self) -> bool:
+        """Whether all points are computed from the same fits."""
+
+    @abstractmethod
+    def draw(self, point: float, runs: range, conditions: Conditions) -> list[Run]:
+        """The samples of some runs at a point, each from a generator of its own."""
+
+    @abstractmethod
+    def outcome(
+        self,
+        run: Run,
+        score: Score,
+        points: Sequence[float],
+        method: str,
+        conditions: Conditions,
+    ) -> float | FloatArray | list[float]:
+        """What is measured at points that share a run's fit."""
 
     def unavailable(self) -> str | None:
         """Why it can't be run here, or None."""
         return None
 
-    def fingerprint(self, conditions: Conditions) -> str:
+    def fingerprint(self, _: Conditions) -> str:
         """What of the outside the numbers depend on, such as a data file."""
-        del conditions
         return ""
 
     def measure(
@@ -56,14 +76,28 @@ class Procedure(Protocol):
         methods: Sequence[str],
         conditions: Conditions,
     ) -> dict[str, FloatArray]:
-        """Run some runs at some points.
+        """Run some runs at some points. Curves of the same fits share them.
 
         Returns
         -------
         dict from method to ndarray of shape (n_runs, n_points)
             NaN where a method has nothing to do at a point.
         """
-        ...
+        values = {m: np.full((len(runs), len(points)), np.nan) for m in methods}
+        step = len(points) if self.shares_fits else 1
+        for start in range(0, len(points), step):
+            shared = points[start : start + step]
+            batch = Batch(self.draw(shared[0], runs, conditions))
+            for fit in dict.fromkeys(map(fits_of, methods)):
+                scores = METHODS[fit](batch, conditions)
+                pairs = zip(batch.runs, scores, strict=True)
+                for number, (run, score) in enumerate(pairs):
+                    for method in (m for m in methods if score and fits_of(m) == fit):
+                        assert score is not None
+                        values[method][number, start : start + step] = self.outcome(
+                            run, score, shared, method, conditions
+                        )
+        return values
 
 
 def certified_threshold(scores: FloatArray, alpha: float, delta: float) -> float:
@@ -76,7 +110,13 @@ def certified_threshold(scores: FloatArray, alpha: float, delta: float) -> float
     return np.inf if threshold is None else threshold
 
 
-def certified_power(run: Run, score: Score) -> float:
+def certified_excess(run: Run, score: Score) -> Callable[[FloatArray], FloatArray]:
+    """How much rows score above a run's threshold: zero where the line is drawn."""
+    cut = certified_threshold(score.at(run.calibration), ALPHA, DELTA)
+    return lambda rows: score.at(rows) - cut
+
+
+def certified_power(run: Run, score: Score, _: Sequence[float] = ()) -> float:
     """The power of a simulated run's classifier at its certified threshold.
 
     It is exact, or that at evenly spread points. Scores are continuous here, so that ≥
@@ -90,13 +130,27 @@ def certified_power(run: Run, score: Score) -> float:
     return float(masses @ (score.at(rows) > cut))
 
 
-def squared_distance(run: Run, score: Score) -> float:
+def squared_distance(run: Run, score: Score, _: Sequence[float]) -> float:
     """‖θ̂ − θ̃‖², where the true log ratio is linear in θ̃."""
     assert isinstance(run.origin, Simulation)
     truth = run.origin.coef
     assert score.coef is not None
     assert truth is not None
     return float(((score.coef - truth) ** 2).sum())
+
+
+def boundary(run: Run, score: Score, heights: Sequence[float]) -> FloatArray:
+    """The x₁ at which a score crosses its threshold, as a function of x₂.
+
+    Log ratios in the plane must be monotone in x₁.
+    """
+    excess = certified_excess(run, score)
+
+    def at(x1: FloatArray, x2: FloatArray) -> FloatArray:
+        return excess(np.stack([x1, x2], axis=1))
+
+    x2 = np.asarray(heights, dtype=np.float64)
+    return np.asarray(find_root(at, (-FAR, FAR), args=(x2,)).x)
 
 
 @dataclass(frozen=True)
@@ -111,17 +165,28 @@ class Simulated(Procedure):
         From a point to its `Simulation`.
     n_rows : callable
         From a point to the rows of each sample.
-    outcome : callable
-        What is measured of the score that a method learned in a run.
+    measured : callable
+        What is measured of the score that a method learned in a run, at points.
+    at : float, optional
+        Where all points are of the same runs: the point that these are drawn at.
     """
 
     name: str
     simulation: Callable[[float], Simulation]
-    n_rows: Callable[[float], int]
-    outcome: Callable[[Run, Score], float] = certified_power
+    n_rows: Callable[[float], int] = int
+    measured: Callable[[Run, Score, Sequence[float]], float | FloatArray] = (
+        certified_power
+    )
+    at: float | None = None
+
+    @property
+    def shares_fits(self) -> bool:
+        """Whether all points are computed from the same fits."""
+        return self.at is not None
 
     def draw(self, point: float, runs: range, conditions: Conditions) -> list[Run]:
         """The samples of some runs at a point, each from a generator of its own."""
+        point = point if self.at is None else self.at
         simulation, n_rows = self.simulation(point), self.n_rows(point)
         phi, drawn = simulation.missingness[1], []
         for number in runs:
@@ -135,82 +200,14 @@ class Simulated(Procedure):
             )
         return drawn
 
-    def measure(
-        self,
-        points: Sequence[float],
-        runs: range,
-        methods: Sequence[str],
-        conditions: Conditions,
-    ) -> dict[str, FloatArray]:
-        """Fit and measure some runs; see `Procedure`."""
-        values = {method: np.empty((len(runs), len(points))) for method in methods}
-        for place, point in enumerate(points):
-            batch = Batch(self.draw(point, runs, conditions))
-            for method in methods:
-                scores = METHODS[method](batch, conditions)
-                values[method][:, place] = [
-                    np.nan if score is None else self.outcome(run, score)
-                    for run, score in zip(batch.runs, scores, strict=True)
-                ]
-        return values
+    def outcome(
+        self, run: Run, score: Score, points: Sequence[float], *_: object
+    ) -> float | FloatArray:
+        """What is measured of a score."""
+        return self.measured(run, score, points)
 
 
-Excess = Callable[[FloatArray], FloatArray]
-"""From rows to how much they score above a run's certified threshold."""
-
-
-def certified_excess(runs: Sequence[Run], method: str) -> list[Excess]:
-    """Where each run's classifier draws the line: at the zeros of these functions."""
-
-    def excess(run: Run, score: Score | None) -> Excess:
-        assert score is not None
-        cut = certified_threshold(score.at(run.calibration), ALPHA, DELTA)
-        return lambda rows: score.at(rows) - cut
-
-    scores = METHODS[method](Batch(runs), Conditions())
-    return [excess(*pair) for pair in zip(runs, scores, strict=True)]
-
-
-@dataclass(frozen=True)
-class Boundary(Procedure):
-    """The x₁ at which a score crosses its threshold, as a function of x₂.
-
-    Parameters
-    ----------
-    simulated : Simulated
-        A procedure in the plane whose log ratios are monotone in x₁.
-    point : float
-        Of its axis.
-    """
-
-    simulated: Simulated
-    point: float
-
-    def measure(
-        self,
-        points: Sequence[float],
-        runs: range,
-        methods: Sequence[str],
-        conditions: Conditions,
-    ) -> dict[str, FloatArray]:
-        """Solve score(x₁, x₂) = threshold for x₁ at the heights x₂."""
-        drawn = self.simulated.draw(self.point, runs, conditions)
-        x2 = np.asarray(points, dtype=np.float64)
-
-        def crossing(excess: Excess) -> FloatArray:
-            def at(x1: FloatArray, x2: FloatArray) -> FloatArray:
-                return excess(np.stack([x1, x2], axis=1))
-
-            return np.asarray(find_root(at, (-FAR, FAR), args=(x2,)).x)
-
-        return {
-            method: np.stack([crossing(own) for own in certified_excess(drawn, method)])
-            for method in methods
-        }
-
-
-@dataclass(frozen=True)
-class SplitSizes:
+class SplitSizes(NamedTuple):
     """How a run is made of a data set.
 
     Parameters
@@ -231,12 +228,13 @@ class SplitSizes:
 Loss = tuple[LogisticMissingness, LogisticMissingness]
 
 
+@cache
 def loss(table: RealTable, share: float | None) -> Loss:
     """φ_j(z) = expit(shift_j ± (z − m_j)/sd_j): all rising, and all falling.
 
     The mean and the standard deviation are those of the whole data set. With a share
     (experiment 2) the shift gives φ_j this mean over both classes; without one
-    (experiment 1) there is no shift.
+    (experiment 1) there is no shift. Kept for the runs that follow.
     """
     slope = 1.0 / np.nanstd(table.X, axis=0)
     if share is not None:
@@ -245,11 +243,8 @@ def loss(table: RealTable, share: float | None) -> Loss:
             for s in (slope, -slope)
         )
         return rising, falling
-    mean = np.nanmean(table.X, axis=0)
-    return (
-        LogisticMissingness(-slope * mean, slope),
-        LogisticMissingness(slope * mean, -slope),
-    )
+    shift = -slope * np.nanmean(table.X, axis=0)
+    return LogisticMissingness(shift, slope), LogisticMissingness(-shift, -slope)
 
 
 def draw_run(
@@ -335,12 +330,6 @@ def load_table(name: str, *, corrected: bool) -> RealTable:
     return RealTable(np.asfortranarray(X), y == 1)
 
 
-@cache
-def load_loss(name: str, share: float | None, *, corrected: bool) -> Loss:
-    """What a data set's class 1 loses; kept for the runs that follow."""
-    return loss(load_table(name, corrected=corrected), share)
-
-
 def power(
     calibration: FloatArray, test: FloatArray, alpha: float, *, strict: bool
 ) -> float:
@@ -370,6 +359,11 @@ class RealData(Procedure):
     varies: Literal["alpha", "missing"]
     sizes: SplitSizes
 
+    @property
+    def shares_fits(self) -> bool:
+        """Whether all points are computed from the same fits."""
+        return self.varies == "alpha"
+
     def unavailable(self) -> str | None:
         """Say so where the file is not at hand."""
         entry = next(e for e in datasets.available() if e.name == self.name)
@@ -387,61 +381,34 @@ class RealData(Procedure):
         state.update(table.is_numerator.tobytes())
         return state.hexdigest()
 
-    def draw(
-        self, share: float | None, runs: range, conditions: Conditions
-    ) -> list[Run]:
+    def draw(self, point: float, runs: range, conditions: Conditions) -> list[Run]:
         """Some runs, for a share that is to be missing or without a shift."""
         corrected = conditions.corrects("data")
         table = load_table(self.name, corrected=corrected)
-        models = load_loss(self.name, share, corrected=corrected)
+        share = None if self.shares_fits else point
         key = "alpha" if share is None else f"missing {share:g}"
+        models = loss(table, share)
         generators = [conditions.generator(self.name, key, number) for number in runs]
         return [
             draw_run(table, self.sizes, models, rng, corrected=corrected)
             for rng in generators
         ]
 
-    def measure(
+    def outcome(
         self,
+        run: Run,
+        score: Score,
         points: Sequence[float],
-        runs: range,
-        methods: Sequence[str],
+        method: str,
         conditions: Conditions,
-    ) -> dict[str, FloatArray]:
-        """Powers and errors of some runs; see `Procedure`."""
-        if self.varies == "alpha":
-            return self._outcomes(None, points, runs, methods, conditions)
-        parts = [
-            self._outcomes(share, [ALPHA], runs, methods, conditions)
-            for share in points
-        ]
-        return {m: np.concatenate([part[m] for part in parts], axis=1) for m in methods}
-
-    def _outcomes(
-        self,
-        share: float | None,
-        alphas: Sequence[float],
-        runs: range,
-        methods: Sequence[str],
-        conditions: Conditions,
-    ) -> dict[str, FloatArray]:
-        """What curves of the same fits share is fitted once."""
-        batch = Batch(self.draw(share, runs, conditions))
+    ) -> list[float]:
+        """Powers, or errors: half of the class-0 rows calibrate, and half are fresh."""
+        assert run.test is not None
+        calibration = score.at(run.calibration)
+        if method == fits_of(method):
+            test = score.at(run.test)
+        else:
+            calibration, test = np.array_split(calibration, 2)
         strict = conditions.corrects("threshold")
-        values = {m: np.full((len(runs), len(alphas)), np.nan) for m in methods}
-        for fit in set(map(fits_of, methods)):
-            scores = METHODS[fit](batch, conditions)
-            for number, (run, score) in enumerate(zip(batch.runs, scores, strict=True)):
-                if score is None or run.test is None:
-                    continue
-                calibration, test = score.at(run.calibration), score.at(run.test)
-                # The error: half of the class-0 rows calibrate, and half are fresh.
-                calibrating, fresh = np.array_split(calibration, 2)
-                for method in (m for m in methods if fits_of(m) == fit):
-                    rows = (
-                        (calibration, test) if method == fit else (calibrating, fresh)
-                    )
-                    values[method][number] = [
-                        power(*rows, alpha, strict=strict) for alpha in alphas
-                    ]
-        return values
+        alphas = points if self.shares_fits else [ALPHA]
+        return [power(calibration, test, alpha, strict=strict) for alpha in alphas]

@@ -5,11 +5,10 @@ Published curves are compared with; nothing is computed from them.
 
 from __future__ import annotations
 
-import html
 import io
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -29,6 +28,7 @@ from missratio.reproduce.methods import (
 )
 
 Values = tuple[float | None, ...]
+COLUMNS = ("x", "method", "run", "value")
 REFERENCES = (TRUE_RATIO, M_KLIEP, KNOWN)
 
 
@@ -67,20 +67,20 @@ def make_curve(values: FloatArray, z: float) -> MeanCurve:
         NaN for what was not run.
     z : float
     """
-
-    def numbers(values: FloatArray) -> Values:
-        return tuple(None if np.isnan(value) else float(value) for value in values)
-
     points = [column[~np.isnan(column)] for column in values.T]
-    means = np.array([each.mean() if len(each) else np.nan for each in points])
-    halves = np.array(
-        [
-            z * each.std(ddof=1) / np.sqrt(len(each)) if len(each) > 1 else np.nan
-            for each in points
-        ]
-    )
-    ends = numbers(means - halves), numbers(means + halves)
-    return MeanCurve(numbers(means), *ends, tuple(len(each) for each in points))
+    means = [float(each.mean()) if len(each) else None for each in points]
+    halves = [
+        float(z * each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else None
+        for each in points
+    ]
+
+    def end(sign: int) -> Values:
+        return tuple(
+            None if mean is None or half is None else mean + sign * half
+            for mean, half in zip(means, halves, strict=True)
+        )
+
+    return MeanCurve(tuple(means), end(-1), end(1), tuple(map(len, points)))
 
 
 @cache
@@ -129,14 +129,15 @@ def overlap(ours: MeanCurve, theirs: MeanCurve) -> tuple[bool | None, ...]:
     >>> overlap(ours, MeanCurve((2.0, None), (1.5, None), (2.5, None)))
     (True, None)
     """
-    verdicts: list[bool | None] = []
-    for ends in zip(ours.lo, ours.hi, theirs.lo, theirs.hi, strict=True):
-        low, high, their_low, their_high = ends
-        if low is None or high is None or their_low is None or their_high is None:
-            verdicts.append(None)
-        else:
-            verdicts.append(low <= their_high and their_low <= high)
-    return tuple(verdicts)
+
+    def verdict(*ends: float | None) -> bool | None:
+        known = [end for end in ends if end is not None]
+        if len(known) < len(ends):
+            return None
+        low, high, their_low, their_high = known
+        return low <= their_high and their_low <= high
+
+    return tuple(map(verdict, ours.lo, ours.hi, theirs.lo, theirs.hi))
 
 
 @dataclass(frozen=True)
@@ -209,6 +210,19 @@ class Result:
             f"{self.conditions.variant}, seed {self.conditions.seed}."
         )
 
+    def rows(self) -> list[list[str]]:
+        """Each curve at each point in words: ours, the published, and the verdict."""
+        curves, published, overlaps = self.curves, self.published, self.overlaps
+        rows = []
+        for place, point in enumerate(self.experiment.x):
+            for method, curve in curves.items():
+                theirs = published.get(method)
+                verdict = overlaps[method][place] if theirs else None
+                other = theirs.words(place) if theirs else "–"
+                cells = str(curve.runs[place]), curve.words(place), other
+                rows.append([f"{point:g}", method, *cells, VERDICTS[verdict]])
+        return rows
+
     def only(self, methods: Sequence[str]) -> Result:
         """The same without other methods."""
         return replace(self, values={m: self.values[m] for m in methods})
@@ -242,11 +256,7 @@ class Result:
             "x": list(self.experiment.x),
             "y_name": self.experiment.y_name,
             "curves": {
-                method: {
-                    "mean": list(curve.mean),
-                    "lo": list(curve.lo),
-                    "hi": list(curve.hi),
-                }
+                method: {key: list(getattr(curve, key)) for key in ("mean", "lo", "hi")}
                 for method, curve in self.curves.items()
             },
         }
@@ -256,18 +266,17 @@ class Result:
         import pyarrow
         from pyarrow import parquet
 
-        columns: dict[str, list[Any]] = {"x": [], "method": [], "run": [], "value": []}
-        for method, values in self.values.items():
-            for point, column in zip(self.experiment.x, values.T, strict=True):
-                (done,) = np.nonzero(~np.isnan(column))
-                columns["x"] += [point] * len(done)
-                columns["method"] += [method] * len(done)
-                columns["run"] += done.tolist()
-                columns["value"] += column[done].tolist()
+        rows = [
+            (point, method, run, value)
+            for method, values in self.values.items()
+            for point, column in zip(self.experiment.x, values.T, strict=True)
+            for run, value in enumerate(column.tolist())
+            if not np.isnan(value)
+        ]
+        columns = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
         settings = {
             "experiment": self.experiment.id,
-            "variant": self.conditions.variant,
-            "seed": self.conditions.seed,
+            **asdict(self.conditions),
             "x_name": self.experiment.x_name,
             "y_name": self.experiment.y_name,
             "confidence": self.experiment.confidence,
@@ -311,35 +320,15 @@ def markdown_table(headings: Sequence[str], body: Sequence[Sequence[str]]) -> st
     return "\n".join([lines[0], "|---" * len(headings) + "|", *lines[1:]])
 
 
-VERDICTS = {True: "overlap", False: "apart", None: "–"}
+VERDICTS = {True: "overlap", False: "**apart**", None: "–"}
 _STYLE = """\
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto;
   padding: 0 1rem; color: #222; }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
 td, th { padding: .15rem .7rem; border-bottom: 1px solid #ddd; text-align: left; }
 img { max-width: 100%; }
-.apart { color: #b00; font-weight: 600; }
+td strong { color: #b00; }
 """
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the summary: the terminal, Markdown and HTML are loops over these.
-
-    Parameters
-    ----------
-    title : str
-    text : str
-    table : sequence of sequence of str
-        The headings and then the rows; none where there is no table.
-    pictures : sequence of str
-        The names of figures.
-    """
-
-    title: str
-    text: str
-    table: Sequence[Sequence[str]] = ()
-    pictures: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -376,61 +365,39 @@ class Reproduction:
             f"points ({100 * agree / compared:.1f} %)."
         )
 
-    def sections(self) -> Iterator[Section]:
-        """Each experiment, what was not run, and where the time went."""
-        for result in self.results:
-            experiment, curves = result.experiment, result.curves
-            published, overlaps = result.published, result.overlaps
-            rows = [["", "method", "runs", "ours", "published", "verdict"]]
-            for place, point in enumerate(experiment.x):
-                for method, curve in curves.items():
-                    theirs = published.get(method)
-                    verdict = overlaps[method][place] if theirs else None
-                    other = theirs.words(place) if theirs else "–"
-                    cells = str(curve.runs[place]), curve.words(place), other
-                    rows.append([f"{point:g}", method, *cells, VERDICTS[verdict]])
-            title = f"{experiment.id}: {experiment.title}"
-            text = f"By {experiment.x_name}. {result.interval_note}"
-            yield Section(title, text, rows, list(result.parts()))
-        for name, why in self.skipped.items():
-            yield Section(f"{name}: not run", why)
-        yield Section(
-            "Where the time went",
-            f"{self.wall_seconds:.1f} s in all. Computing, on one core each:",
-            [["experiment", "methods", "seconds"], *time_rows(self.results)],
-        )
+    def markdown(self, *, pictures: bool = True) -> str:
+        """Each experiment, what was not run, and where the time went.
 
-    def markdown(self) -> str:
-        """The page in Markdown, figures beside it."""
+        The terminal and the page in HTML show this, the page with figures beside it.
+        """
         pieces = ["# Reproduction", f"Made by `{self.command}`. {self.headline}"]
-        for section in self.sections():
-            pieces.append(f"## {section.title}")
-            pieces += [f"![{name}]({name}.png)" for name in section.pictures]
-            pieces.append(section.text)
-            if section.table:
-                pieces.append(markdown_table(section.table[0], section.table[1:]))
-        source = f"Published values: {published_source()}"
-        return "\n\n".join([*pieces, source]) + "\n"
+        for result in self.results:
+            experiment = result.experiment
+            pieces.append(f"## {experiment.id}: {experiment.title}")
+            if pictures:
+                pieces += [f"![{name}]({name}.png)" for name in result.parts()]
+            pieces.append(f"By {experiment.x_name}. {result.interval_note}")
+            headings = ("", "method", "runs", "ours", "published", "verdict")
+            pieces.append(markdown_table(headings, result.rows()))
+        for name, why in self.skipped.items():
+            pieces += [f"## {name}: not run", why]
+        pieces += [
+            "## Where the time went",
+            f"{self.wall_seconds:.1f} s in all. Computing, on one core each:",
+            markdown_table(
+                ("experiment", "methods", "seconds"), time_rows(self.results)
+            ),
+            f"Published values: {published_source()}",
+        ]
+        return "\n\n".join(pieces) + "\n"
 
     def html(self) -> str:
         """The page in HTML, figures beside it."""
-        lines = [
-            "<!doctype html><html lang=en><meta charset=utf-8>",
-            f"<title>Reproduction</title><style>{_STYLE}</style>",
-            "<h1>Reproduction</h1>",
-            f"<p>Made by <code>{html.escape(self.command)}</code>. "
-            f"{html.escape(self.headline)}</p>",
-        ]
-        for section in self.sections():
-            name = html.escape(section.title.partition(":")[0].replace(" ", "_"))
-            lines.append(f"<h2 id={name}>{html.escape(section.title)}</h2>")
-            lines += [f'<p><img src="{p}.svg" alt="{p}"></p>' for p in section.pictures]
-            lines += [f"<p>{html.escape(section.text)}</p>", "<table>"]
-            for number, cells in enumerate(section.table):
-                tag = "td" if number else "th"
-                mark = " class=apart" if VERDICTS[False] in cells else ""
-                row = "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-                lines.append(f"<tr{mark}>{row}</tr>")
-            lines.append("</table>")
-        source = html.escape(f"Published values: {published_source()}")
-        return "\n".join([*lines, f"<p>{source}</p></html>"]) + "\n"
+        from markdown_it import MarkdownIt
+
+        body = MarkdownIt("commonmark", {"html": False}).enable("table")
+        return (
+            "<!doctype html><html lang=en><meta charset=utf-8>"
+            f"<title>Reproduction</title><style>{_STYLE}</style>\n"
+            f"{body.render(self.markdown())}</html>\n"
+        )

@@ -5,18 +5,15 @@ A task that is finished is kept as a file of plain numbers beside what they depe
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import io
 import json
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
-from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +33,6 @@ from missratio.reproduce.methods import VARIANTS, Conditions, Variant, fits_of
 from missratio.reproduce.results import Reproduction, Result
 
 FOLDER = ".tasks"
-ATTEMPTS = 3
-# As glibc's malloc.h has them.
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 
 Finished = tuple[dict[str, FloatArray], float]
 """What a task gave: values of shape (n_runs, n_points), and seconds of computing."""
@@ -71,19 +65,13 @@ class Task:
 
     def identity(self, fingerprint: str) -> str:
         """What the numbers depend on, the code and the data among it, as JSON."""
-        return json.dumps(
-            {
-                "experiment": self.experiment,
-                "points": self.points,
-                "runs": [self.runs.start, self.runs.stop],
-                "methods": self.methods,
-                "variant": self.conditions.variant,
-                "seed": self.conditions.seed,
-                "data": fingerprint,
-                "code": code_digest(),
-                "version": missratio.__version__,
-            }
-        )
+        facts = asdict(self) | {
+            "runs": [self.runs.start, self.runs.stop],
+            "data": fingerprint,
+            "code": code_digest(),
+            "version": missratio.__version__,
+        }
+        return json.dumps(facts)
 
 
 @cache
@@ -139,24 +127,8 @@ def save_task(folder: Path, task: Task, fingerprint: str, finished: Finished) ->
     write_whole(shard(folder, task, fingerprint), buffer.getvalue())
 
 
-@cache
-def _keep_freed_memory() -> None:
-    """Let a process that only computes runs keep the memory that arrays let go of.
-
-    glibc returns large arrays to the system, which hands out zeroed pages for the next
-    ones: a seventh of the time of a run on the Weather data. Where the C library is
-    another, or the process is the user's own, nothing is changed.
-    """
-    if sys.platform == "linux" and parent_process() is not None:
-        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-        if mallopt is not None:
-            mallopt(M_MMAP_MAX, 0)
-            mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-
-
 def compute(task: Task) -> tuple[Task, Finished]:
     """Compute a task on one core, so that how many there are changes no digit."""
-    _keep_freed_memory()
     began = time.process_time()
     procedure = EXPERIMENTS[task.experiment].procedure
     with single_threaded(), threadpool_limits(1, user_api="openmp"):
@@ -176,9 +148,8 @@ class Plan:
     methods : tuple of str
     conditions : Conditions
     runs : int, optional
-        How many; None for as many as the paper made, of slow methods for as many as fit
-        into the time set aside for them, and of curves past the paper for as many as
-        the experiment says.
+        How many; None for as many as the experiment says: as the paper made, but fewer
+        of slow methods and of curves past the paper.
     """
 
     experiment: Experiment
@@ -189,50 +160,37 @@ class Plan:
     def n_runs(self, method: str) -> int:
         """How many runs are made of a method."""
         experiment = self.experiment
-        past = method in experiment.beyond
-        limit = (experiment.beyond_runs if past else None) or experiment.runs
+        limits = [(experiment.beyond, experiment.beyond_runs)]
+        limits.append((experiment.slow_methods, experiment.slow_runs))
+        fewer = [runs for names, runs in limits if method in names and runs]
+        limit = fewer[0] if fewer else experiment.runs
         # A figure of one run stays one.
         return limit if self.runs is None or limit == 1 else self.runs
 
-    def stages(self) -> list[tuple[list[Task], float | None]]:
-        """What is quick and computed together; what is slow; what is past the paper.
+    def tasks(self) -> list[Task]:
+        """What is quick, with some runs a task; then what is slow or past the paper.
 
-        Each with the seconds in which its tasks are begun; None: until all are done.
+        The latter run by run, and each with what is made of the same fits.
         """
         experiment = self.experiment
-        past = [m for m in self.methods if m in experiment.beyond]
-        slow = [m for m in self.methods if m in experiment.slow_methods]
-        quick = tuple(m for m in self.methods if m not in past and m not in slow)
-        together = self._tasks(quick, experiment.runs_per_task) if quick else []
-        seconds = experiment.slow_seconds if self.runs is None else None
-        stages = (together, None), (self._single(slow), seconds)
-        return [*stages, (self._single(past), None)]
-
-    def tasks(self) -> list[Task]:
-        """The tasks of all stages."""
-        return [task for tasks, _ in self.stages() for task in tasks]
-
-    def _single(self, methods: Sequence[str]) -> list[Task]:
-        """Tasks of one run and one method's fits, all of a run before the next."""
+        apart = experiment.slow_methods + experiment.beyond
         groups: dict[str, list[str]] = {}
-        for method in methods:
-            groups.setdefault(fits_of(method), []).append(method)
-        tasks = [t for group in groups.values() for t in self._tasks(tuple(group), 1)]
-        return sorted(tasks, key=lambda task: task.runs.start)
-
-    def _tasks(self, methods: tuple[str, ...], size: int) -> list[Task]:
-        n_runs, name = self.n_runs(methods[0]), self.experiment.id
-        return [
-            Task(
-                name,
-                points,
-                range(start, min(start + size, n_runs)),
-                methods,
-                self.conditions,
+        for method in self.methods:
+            key = fits_of(method) if method in apart else ""
+            groups.setdefault(key, []).append(method)
+        tasks = []
+        for key, methods in groups.items():
+            n_runs, size = (
+                self.n_runs(methods[0]),
+                1 if key else experiment.runs_per_task,
             )
-            for start in range(0, n_runs, size)
-            for points in self.experiment.blocks
-        ]
+            for start in range(0, n_runs, size):
+                runs = range(start, min(start + size, n_runs))
+                tasks += [
+                    Task(experiment.id, points, runs, tuple(methods), self.conditions)
+                    for points in experiment.blocks
+                ]
+        return sorted(tasks, key=lambda task: (task.methods[0] in apart, task.runs[0]))
 
     def result(self, finished: dict[Task, Finished]) -> Result:
         """All values of the experiment, in an order that no process had a say in."""
@@ -241,11 +199,11 @@ class Plan:
         seconds: dict[str, float] = {}
         for task in self.tasks():
             if task in finished:
-                own, spent = finished[task]
+                computed, spent = finished[task]
                 columns = [x.index(point) for point in task.points]
                 for method in task.methods:
                     rows = values[method][task.runs.start : task.runs.stop]
-                    rows[:, columns] = own[method]
+                    rows[:, columns] = computed[method]
                 first = task.methods[0]
                 seconds[first] = seconds.get(first, 0.0) + spent
         return Result(self.experiment, self.conditions, values, seconds)
@@ -283,70 +241,29 @@ def run_plans(
         plan.experiment.id: plan.experiment.procedure.fingerprint(plan.conditions)
         for plan in plans
     }
-    stages = [plan.stages() for plan in plans]
-    quick = [task for first, *_ in stages for task in first[0]]
     finished: dict[Task, Finished] = {}
-    resumed = 0
-    for tasks, seconds in [(quick, None), *(s for _, *rest in stages for s in rest)]:
-        todo, spent = [], 0.0
-        for task in tasks:
-            before = load_task(folder, task, data[task.experiment])
-            if before is None:
-                todo.append(task)
-            else:
-                resumed += 1
-                spent += before[1] / jobs
-                finished[task] = before
-                tick(task)
-        deadline = None if seconds is None else time.monotonic() + seconds - spent
-        for task, made in _computed(todo, jobs, deadline):
+    todo = []
+    for task in (task for plan in plans for task in plan.tasks()):
+        before = load_task(folder, task, data[task.experiment])
+        if before is None:
+            todo.append(task)
+        else:
+            finished[task] = before
+            tick(task)
+    resumed = len(finished)
+    pool = Parallel(jobs, return_as="generator_unordered", batch_size=1)
+    try:
+        for task, made in pool(delayed(compute)(task) for task in todo):
             save_task(folder, task, data[task.experiment], made)
             finished[task] = made
             tick(task)
+    except TerminatedWorkerError as error:
+        raise ChildProcessError(
+            "A process was killed, as happens where memory runs out. Run the same "
+            f"command again, with fewer than {jobs} processes (--jobs): what is "
+            "finished is kept."
+        ) from error
     return [plan.result(finished) for plan in plans], resumed
-
-
-def _computed(
-    tasks: Sequence[Task], jobs: int, deadline: float | None
-) -> Iterator[tuple[Task, Finished]]:
-    """Compute tasks in any order; after the deadline begin none.
-
-    What a process was at when it was killed is begun again, a few times.
-    """
-
-    def begun(tasks: Sequence[Task]) -> Iterator[Task]:
-        for task in tasks:
-            if deadline is not None and time.monotonic() >= deadline:
-                return
-            yield task
-
-    done: set[Task] = set()
-    for attempt in range(1, ATTEMPTS + 1):
-        left = [task for task in tasks if task not in done]
-        try:
-            for task, made in _pool(jobs, timed=deadline is not None)(
-                delayed(compute)(task) for task in begun(left)
-            ):
-                done.add(task)
-                yield task, made
-        except TerminatedWorkerError as error:
-            if attempt == ATTEMPTS:
-                raise ChildProcessError(
-                    f"A process was killed {ATTEMPTS} times over, as happens where "
-                    f"memory runs out. Use fewer than {jobs} processes (--jobs): what "
-                    "is finished is kept."
-                ) from error
-        else:
-            return
-
-
-def _pool(jobs: int, *, timed: bool) -> Any:
-    return Parallel(
-        n_jobs=jobs,
-        return_as="generator_unordered",
-        batch_size=1,
-        pre_dispatch="n_jobs" if timed else "2 * n_jobs",
-    )
 
 
 def chosen(words: Sequence[str], choices: Sequence[str], what: str) -> list[str]:
@@ -375,8 +292,8 @@ class Options:
         Experiments; none stands for all whose data is at hand.
     variant : {"published", "corrected"}
     runs : int, optional
-        Of each experiment; None for as many as the paper made, and of iterative
-        imputation on the weather for as many as fit into half an hour.
+        Of each experiment; None for as many as the paper made, but fewer of iterative
+        imputation on the weather and of curves past the paper.
     methods : sequence of str
         Curves; none stands for all of the paper's.
     seed : int
@@ -425,9 +342,8 @@ class Options:
             if wanted:
                 offered = tuple(m for m in experiment.curves if m in wanted)
             methods = tuple(m for m in offered if fits_of(m) not in unwanted)
-            if why is not None:
-                if methods:
-                    skipped[experiment.id] = why
+            if methods and why is not None:
+                skipped[experiment.id] = why
             elif methods:
                 plans.append(Plan(experiment, methods, conditions, self.runs))
             elif ids and (wanted or unwanted):

@@ -100,17 +100,7 @@ class _Progress:
 
 def _show(made: Reproduction, out: Path) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.markdown import Markdown
 
-    console = Console()
-    for section in made.sections():
-        if not section.table:
-            say(f"{section.title}: {section.text}")
-            continue
-        headings, *rows = section.table
-        table = Table(*headings, title=section.title, caption=section.text, box=None)
-        table.collapse_padding, table.pad_edge = True, False
-        for cells in rows:
-            table.add_row(*cells, style="red" if "apart" in cells else None)
-        console.print(table)
+    Console().print(Markdown(made.markdown(pictures=False)))
     say(f"{made.headline} See {out / 'summary.html'}.")

@@ -19,15 +19,6 @@ def scores():
     return rng.normal(0, 1, 1000), rng.normal(1.5, 1, 800)
 
 
-@pytest.fixture(scope="module")
-def weighted(scores):
-    """Calibration scores of which those above 0 are lost half of the time."""
-    controlled, other = scores
-    lost = np.random.default_rng(1).uniform(size=1000) < 0.5 * (controlled > 0)
-    weights = np.where(lost, 0.0, 1.0 + (controlled > 0))
-    return np.where(lost, np.nan, controlled), other, weights
-
-
 def test_each_level_has_the_threshold_of_its_rule(scores):
     roc = np_roc(*scores, alphas=LEVELS, delta=0.1)
     sample = CalibrationSample.build(scores[0])
@@ -46,11 +37,13 @@ def test_more_error_is_more_power(scores, rule):
 
 
 @pytest.mark.parametrize("rule", ["thinning", "bernstein", "hoeffding-bentkus"])
-def test_more_error_is_more_power_where_rows_are_missing(weighted, rule):
-    controlled, other, weights = weighted
-    roc = np_roc(
-        controlled, other, alphas=LEVELS, weights=weights, bound=2.0, rule=rule
-    )
+def test_more_error_is_more_power_where_rows_are_missing(scores, rule):
+    # Calibration scores above 0 are lost half of the time.
+    controlled, other = scores
+    lost = np.random.default_rng(1).uniform(size=1000) < 0.5 * (controlled > 0)
+    options = {"weights": np.where(lost, 0.0, 1.0 + (controlled > 0)), "bound": 2.0}
+    seen = np.where(lost, np.nan, controlled)
+    roc = np_roc(seen, other, alphas=LEVELS, rule=rule, **options)
     assert (np.diff(roc.power) >= 0).all()
     assert set(roc.rule) == {rule}
 
@@ -99,14 +92,8 @@ def test_the_curve_is_a_table_too(scores):
     roc = np_roc(*scores, alphas=[0.1, 0.2])
     for backend in ("pandas", "polars"):
         frame = roc.to_frame(backend)
-        assert list(frame.columns) == [
-            "alpha",
-            "threshold",
-            "power",
-            "lower",
-            "upper",
-            "rule",
-        ]
+        names = ["alpha", "threshold", "power", "lower", "upper", "rule"]
+        assert list(frame.columns) == names
         assert frame.shape == (2, 6)
         assert frame["power"].to_list() == roc.power.tolist()
 
@@ -193,16 +180,15 @@ def test_scores_of_equal_power_are_not_told_apart(weighted_rows, paired):
     assert (binom.sf(told - 1, repeats, delta) > 1e-3).all()
 
 
-def test_curves_with_another_delta_are_not_compared(scores):
-    with pytest.raises(ValueError, match="same delta"):
-        compare_np_roc(
-            *(np_roc(*scores, alphas=[0.1], delta=delta) for delta in (0.1, 0.2))
-        )
-
-
-def test_curves_at_other_levels_are_not_compared(scores):
-    with pytest.raises(ValueError, match="same levels"):
-        compare_np_roc(np_roc(*scores, alphas=[0.1]), np_roc(*scores, alphas=[0.2]))
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [({"delta": 0.2}, "same delta"), ({"alphas": [0.2]}, "same levels")],
+)
+def test_curves_of_other_levels_are_not_compared(scores, other, message):
+    options = {"alphas": [0.1], "delta": 0.1}
+    curves = [np_roc(*scores, **each) for each in (options, options | other)]
+    with pytest.raises(ValueError, match=message):
+        compare_np_roc(*curves)
 
 
 @pytest.mark.parametrize(
@@ -210,36 +196,25 @@ def test_curves_at_other_levels_are_not_compared(scores):
     [
         ({"alphas": [0.0, 0.1]}, "alpha must lie"),
         ({"alphas": [1.0]}, "alpha must lie"),
+        ({"delta": 0.0}, "delta must lie"),
+        ({"delta": 1.0}, "delta must lie"),
         ({"rule": "best"}, "rule must be one of"),
         ({"weights": np.full(1000, 3.0), "bound": 2.0}, "exceeds the bound"),
+        ({"other_scores": []}, "other_scores must hold"),
+        ({"controlled_scores": [0.0, np.nan]}, "score of NaN"),
+        (
+            {
+                "controlled_scores": CalibrationSample.build([1.0], [1.0], 2.0),
+                "weights": [1.0],
+            },
+            "its own weights",
+        ),
     ],
 )
 def test_bad_options_are_refused(scores, options, message):
+    given = {"controlled_scores": scores[0], "other_scores": scores[1], **options}
     with pytest.raises(ValueError, match=message):
-        np_roc(*scores, **options)
-
-
-def test_scores_that_are_not_there_are_refused(scores):
-    controlled, other = scores
-    with pytest.raises(ValueError, match="other_scores must hold"):
-        np_roc(controlled, [])
-    with pytest.raises(ValueError, match="score of NaN"):
-        np_roc(np.append(controlled, np.nan), other)
-
-
-def test_a_row_that_has_no_score_is_not_recognised(scores):
-    controlled, _ = scores
-    try:
-        roc = np_roc(controlled, [np.nan, -9.0], alphas=[0.1])
-    except ValueError:
-        return
-    assert roc.power[0] == 0.0
-
-
-@pytest.mark.parametrize("delta", [0.0, 1.0, 2.0])
-def test_what_is_no_delta_is_refused(scores, delta):
-    with pytest.raises(ValueError, match="delta must lie"):
-        np_roc(*scores, delta=delta)
+        np_roc(**given)
 
 
 def test_where_nothing_is_observed_there_is_no_power():
@@ -266,9 +241,3 @@ def test_a_classifiers_own_sample_gives_its_own_threshold(two_normals, odds_fact
     sample = model.calibration_sample(X[model.calibration_index_])
     roc = mr.np_roc(sample, [0.0, 1.0], alphas=[0.1], rule="bernstein")
     assert roc.threshold[0] == pytest.approx(model.threshold_, rel=1e-5)
-
-
-def test_a_sample_has_its_own_weights():
-    sample = CalibrationSample.build([1.0, 2.0], [1.0, 2.0], 2.0)
-    with pytest.raises(ValueError, match="its own weights"):
-        mr.np_roc(sample, [0.0], weights=[1.0, 2.0])

@@ -198,16 +198,25 @@ def test_a_ratio_of_zero_is_drawn_at_the_floor():
     assert np.isfinite(display.ax_.get_ylim()).all()
 
 
-def test_what_is_refused(fitted):
-    estimator, X, y = fitted
-    with pytest.raises(ValueError, match="no column"):
-        RatioDisplay.from_estimator(estimator, X, y, columns=["weight"])
-    with pytest.raises(ValueError, match="one or two"):
-        RatioDisplay.from_estimator(estimator, X, y, columns=[0, 1, 0])
-    with pytest.raises(ValueError, match="not negative"):
-        RatioDisplay.from_predictions([-1.0, 2.0])
-    with pytest.raises(ValueError, match="rows"):
-        RatioDisplay.from_predictions([1.0, 2.0], columns=np.ones((3, 1)))
+@pytest.mark.parametrize(
+    ("columns", "message"), [(["weight"], "no column"), ([0, 1, 0], "one or two")]
+)
+def test_columns_that_there_are_not_are_refused(fitted, columns, message):
+    with pytest.raises(ValueError, match=message):
+        RatioDisplay.from_estimator(*fitted, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "columns", "message"),
+    [
+        ([-1.0, 2.0], None, "not negative"),
+        ([1.0, 2.0], np.ones((3, 1)), "rows"),
+        (np.ones(3), np.ones(3), r"a table of rows and columns, got \(3,\)"),
+    ],
+)
+def test_predictions_that_cant_be_drawn_are_refused(ratio, columns, message):
+    with pytest.raises(ValueError, match=message):
+        RatioDisplay.from_predictions(ratio, columns=columns)
 
 
 @pytest.mark.parametrize("n_columns", [0, 2])
@@ -218,11 +227,6 @@ def test_without_labels_there_is_one_group_and_no_legend(n_columns):
     assert plain.ax_.get_legend() is None
     labels = np.arange(30) % 2
     assert RatioDisplay.from_predictions(ratio, labels).ax_.get_legend() is not None
-
-
-def test_columns_are_a_table():
-    with pytest.raises(ValueError, match=r"a table of rows and columns, got \(3,\)"):
-        RatioDisplay.from_predictions(np.ones(3), columns=np.ones(3))
 
 
 def test_a_monitor_is_drawn():

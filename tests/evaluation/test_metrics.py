@@ -26,21 +26,20 @@ MEASURES = (type_i_error, type_ii_error, power)
 PREDICTED = np.array([0] * 7 + [1] * 3 + [1] * 4 + [0])
 
 
-def test_errors_are_shares_of_their_own_class():
-    assert type_i_error(TRUTH, PREDICTED) == 0.3
-    assert type_ii_error(TRUTH, PREDICTED) == pytest.approx(0.2)
-    assert power(TRUTH, PREDICTED) == pytest.approx(0.8)
-
-
-def test_controlling_the_other_class_swaps_the_errors():
-    assert type_i_error(TRUTH, PREDICTED, controlled_class=1) == pytest.approx(0.2)
-    assert type_ii_error(TRUTH, PREDICTED, controlled_class=1) == 0.3
-
-
-def test_labels_can_be_strings():
+def test_errors_are_shares_of_their_own_class_whatever_the_labels():
     names = np.array(["no", "yes"])
-    found = type_i_error(names[TRUTH], names[PREDICTED], controlled_class="no")
-    assert found == 0.3
+    for truth, predicted, labels in (
+        (TRUTH, PREDICTED, [0, 1]),
+        (names[TRUTH], names[PREDICTED], names),
+    ):
+        errors = (0.3, pytest.approx(0.2))
+        for controlled, (first, second) in zip(
+            labels, (errors, errors[::-1]), strict=True
+        ):
+            options = {"controlled_class": controlled}
+            assert type_i_error(truth, predicted, **options) == first
+            assert type_ii_error(truth, predicted, **options) == second
+    assert power(TRUTH, PREDICTED) == pytest.approx(0.8)
 
 
 @given(st.integers(1, 500), st.data(), st.sampled_from([0.8, 0.95, 0.99]))
@@ -76,14 +75,14 @@ def test_scorers_are_the_metrics_with_errors_negated(two_normals, controlled):
 
 def test_several_scorers_at_once(two_normals):
     X, y = two_normals(400, 2, shift=1.5)
-    found = cross_validate(
+    scores = cross_validate(
         NeymanPearsonClassifier(LogisticRegression(), 0.1, random_state=0),
         X,
         y,
         scoring={kind: error_scorer(kind) for kind in ("type_i_error", "power")},
     )
-    assert (found["test_type_i_error"] <= 0).all()
-    assert (found["test_power"] > 0.3).all()
+    assert (scores["test_type_i_error"] <= 0).all()
+    assert (scores["test_power"] > 0.3).all()
 
 
 def test_scorers_weight_rows_that_lost_values_or_refuse_them(two_normals):

@@ -83,23 +83,17 @@ def test_where_every_row_is_labelled_probabilities_change_nothing():
     assert plain.to_dict() == certain.to_dict()
 
 
-def test_a_probability_below_the_least_is_refused():
-    with pytest.raises(ValueError, match=r"between least_inclusion=0\.5 and 1"):
-        TypeIErrorMonitor(0.1, 0.05, 0.5).update([0, 1], inclusion=[0.4, 1.0])
-    with pytest.raises(ValueError, match="one entry for each of the 2 rows"):
-        TypeIErrorMonitor(0.1).update([0, 1], inclusion=[1.0])
-    with pytest.raises(ValueError, match="least_inclusion is the least"):
-        TypeIErrorMonitor(0.1, 0.05, 0.0)
-
-
-@pytest.mark.parametrize("alpha", [0.02, 0.1, 0.3])
-def test_false_alarms_are_at_most_delta_however_often_one_looks(alpha):
-    raised = alarms(lambda rng: (rng.random(1000) < alpha,), 60, alpha, 0.1)
-    assert not_above(sum(row is not None for row in raised), 60, 0.1)
-
-
-def test_false_alarms_are_at_most_delta_where_errors_go_missing():
-    raised = alarms(lambda rng: weighted_stream(rng, 0.1), 60, 0.1, 0.1)
+@pytest.mark.parametrize(
+    ("alpha", "draw"),
+    [
+        (0.02, lambda rng: (rng.random(1000) < 0.02,)),
+        (0.1, lambda rng: (rng.random(1000) < 0.1,)),
+        (0.3, lambda rng: (rng.random(1000) < 0.3,)),
+        (0.1, lambda rng: weighted_stream(rng, 0.1)),
+    ],
+)
+def test_false_alarms_are_at_most_delta_however_often_one_looks(alpha, draw):
+    raised = alarms(draw, 60, alpha, 0.1)
     assert not_above(sum(row is not None for row in raised), 60, 0.1)
 
 
@@ -225,19 +219,27 @@ def test_levels_must_be_probabilities(bad):
         TypeIErrorMonitor(bad)
     with pytest.raises(ValueError, match="delta must lie"):
         TypeIErrorMonitor(0.1, bad)
+    if bad != 1.0:
+        with pytest.raises(ValueError, match="least_inclusion is the least"):
+            TypeIErrorMonitor(0.1, 0.05, bad)
 
 
-def test_rows_that_are_none_are_refused_and_change_nothing():
-    monitor = TypeIErrorMonitor(0.1).update([0, 1])
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        (([0.5],), "0 or a 1"),
+        (([0, 1], [1.0]), "one entry for each of the 2 rows"),
+        (([0], [-1.0]), "not negative"),
+        (([0], [np.inf]), "finite"),
+        (([0, 1], None, [1.0]), "one entry for each of the 2 rows"),
+        (([0, 1], None, [0.4, 1.0]), r"between least_inclusion=0\.5 and 1"),
+    ],
+)
+def test_rows_that_are_none_are_refused_and_change_nothing(rows, match):
+    monitor = TypeIErrorMonitor(0.1, 0.05, 0.5).update([0, 1])
     before = monitor.to_dict()
-    for rows, weights, match in [
-        ([0.5], None, "0 or a 1"),
-        ([0, 1], [1.0], "one entry"),
-        ([0], [-1.0], "not negative"),
-        ([0], [np.inf], "finite"),
-    ]:
-        with pytest.raises(ValueError, match=match):
-            monitor.update(rows, weights)
+    with pytest.raises(ValueError, match=match):
+        monitor.update(*rows)
     assert monitor.to_dict() == before
 
 

@@ -16,7 +16,6 @@ from missratio.evaluation.displays import (
 from missratio.evaluation.metrics import (
     ErrorScorer,
     Interval,
-    beta_interval,
     error_scorer,
     exact_interval,
     power,
@@ -39,7 +38,6 @@ __all__ = [
     "TradeOffDisplay",
     "TypeIErrorMonitor",
     "WatchedPoint",
-    "beta_interval",
     "compare_np_roc",
     "error_scorer",
     "exact_interval",

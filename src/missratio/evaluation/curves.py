@@ -69,14 +69,8 @@ class NPROC:
         -------
         dataframe
         """
-        columns = {
-            "alpha": self.alpha.tolist(),
-            "threshold": self.threshold.tolist(),
-            "power": self.power.tolist(),
-            "lower": self.lower.tolist(),
-            "upper": self.upper.tolist(),
-            "rule": list(self.rule),
-        }
+        names = ("alpha", "threshold", "power", "lower", "upper", "rule")
+        columns = {name: list(getattr(self, name)) for name in names}
         return nw.from_dict(columns, backend=backend).to_native()
 
 
@@ -137,42 +131,21 @@ def np_roc(
     >>> roc.power.round(1)
     array([0.7])
     """
-    sample = _sample(controlled_scores, weights, bound, random_state)
-    chooser = make_rule(rule, training=training, complete=sample.masses is None)
-    other = np.asarray(other_scores, dtype=np.float64)
-    return _curve(sample, other, alphas, delta, chooser, name)
-
-
-def _sample(
-    scores: ArrayLike | CalibrationSample,
-    weights: ArrayLike | None,
-    bound: float | None,
-    random_state: int | None,
-) -> CalibrationSample:
-    if not isinstance(scores, CalibrationSample):
-        return CalibrationSample.build(
-            scores, weights, bound, random_state=random_state
+    if not isinstance(controlled_scores, CalibrationSample):
+        controlled_scores = CalibrationSample.build(
+            controlled_scores, weights, bound, random_state=random_state
         )
-    if weights is not None or bound is not None:
+    elif weights is not None or bound is not None:
         raise ValueError(
             "A CalibrationSample has its own weights and bound: give them there."
         )
-    return scores
-
-
-def _curve(
-    sample: CalibrationSample,
-    other: FloatArray,
-    alphas: Sequence[float],
-    delta: float,
-    rule: Rule,
-    name: str | None,
-) -> NPROC:
-    """A threshold for each level, and the power above it."""
+    sample = controlled_scores
+    chooser = make_rule(rule, training=training, complete=sample.masses is None)
+    other = np.asarray(other_scores, dtype=np.float64)
     levels = np.asarray(alphas, dtype=np.float64)
     for level in levels:
         check_levels(float(level), delta)
-    chosen = rule.select_levels(sample, levels.tolist(), delta)
+    chosen = chooser.select_levels(sample, levels.tolist(), delta)
     thresholds = np.array(
         [np.inf if c.threshold is None else c.threshold for c in chosen]
     )
@@ -182,8 +155,7 @@ def _curve(
         levels,
         thresholds,
         above / len(other),
-        np.array([band.low for band in bands]),
-        np.array([band.high for band in bands]),
+        *np.array(bands).reshape(-1, 2).T,
         delta,
         tuple(c.rule for c in chosen),
         name,
@@ -214,14 +186,12 @@ class NPROCComparison:
     @property
     def a_better(self) -> BoolArray:
         """Where a has more power."""
-        better: BoolArray = self.low > 0.0
-        return better
+        return np.greater(self.low, 0.0)
 
     @property
     def b_better(self) -> BoolArray:
         """Where b has more power."""
-        better: BoolArray = self.high < 0.0
-        return better
+        return np.less(self.high, 0.0)
 
 
 def compare_np_roc(
@@ -286,15 +256,15 @@ def compare_np_roc(
         other = other if paired_other else drawn(b.other)
         differences[resample] = resampled - power_b(counts * masses_b, other)
     low, high = np.quantile(differences, [a.delta / 2.0, 1.0 - a.delta / 2.0], axis=0)
-    found_a = power_a(masses_a, np.ones(len(a.other)))
-    found_b = power_b(masses_b, np.ones(len(b.other)))
+    estimate_a = power_a(masses_a, np.ones(len(a.other)))
+    estimate_b = power_b(masses_b, np.ones(len(b.other)))
     # A bootstrap of a handful of rows is none.
     tail = a.alpha * min(effective_sample_size(m) for m in (masses_a, masses_b))
-    above = np.maximum(found_a * len(a.other), found_b * len(b.other))
-    below = np.maximum((1 - found_a) * len(a.other), (1 - found_b) * len(b.other))
-    told = np.minimum(tail, np.minimum(above, below)) >= FEWEST
-    low, high = np.where(told, low, -1.0), np.where(told, high, 1.0)
-    return NPROCComparison(a.alpha, found_a - found_b, low, high)
+    above = np.maximum(estimate_a * len(a.other), estimate_b * len(b.other))
+    below = np.maximum((1 - estimate_a) * len(a.other), (1 - estimate_b) * len(b.other))
+    enough = np.minimum(tail, np.minimum(above, below)) >= FEWEST
+    low, high = np.where(enough, low, -1.0), np.where(enough, high, 1.0)
+    return NPROCComparison(a.alpha, estimate_a - estimate_b, low, high)
 
 
 def _same_rows(a: FloatArray, b: FloatArray) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
@@ -26,19 +27,26 @@ GRID_TWO = 60
 SMALLEST = 1e-2
 
 
-def new_axes(display: Any, *shape: int, **options: Any) -> Any:
-    """Axes of a new figure, or how to get matplotlib."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            f"{type(display).__name__} draws with matplotlib: pip install "
-            "'missratio[report]'."
-        ) from error
-    return plt.subplots(*shape, **options)[1]
+class _Display:
+    """What pictures share: they are drawn on axes of the user's, or on new ones."""
+
+    def _axes(self, ax: Any, *shape: int, **options: Any) -> Any:
+        """Keep the axes given or, where there are none, make a new figure's."""
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as error:
+                raise ImportError(
+                    f"{type(self).__name__} draws with matplotlib: pip install "
+                    "'missratio[report]'."
+                ) from error
+            ax = plt.subplots(*shape, **options)[1]
+        self.ax_, self.figure_ = ax, np.ravel(ax)[0].figure
+        return ax
 
 
-class NPROCDisplay:
+@dataclass(kw_only=True, eq=False)
+class NPROCDisplay(_Display):
     """An NP-ROC curve with its band.
 
     Parameters
@@ -63,9 +71,8 @@ class NPROCDisplay:
     ... )  # doctest: +SKIP
     """
 
-    def __init__(self, *, roc: NPROC, estimator_name: str | None = None) -> None:
-        self.roc = roc
-        self.estimator_name = estimator_name
+    roc: NPROC
+    estimator_name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -167,31 +174,20 @@ class NPROCDisplay:
         -------
         NPROCDisplay
         """
-        if ax is None:
-            ax = new_axes(self)
+        ax, roc = self._axes(ax), self.roc
         label = name or self.estimator_name
-        (self.line_,) = ax.plot(self.roc.alpha, self.roc.power, label=label, **kwargs)
-        self.band_ = ax.fill_between(
-            self.roc.alpha,
-            self.roc.lower,
-            self.roc.upper,
-            color=self.line_.get_color(),
-            alpha=0.2,
-            linewidth=0,
-        )
-        ax.set_xlabel(
-            f"certified type I error (with probability {1 - self.roc.delta:g})"
-        )
-        ax.set_ylabel("power")
-        ax.set_xlim(0, float(self.roc.alpha.max()))
-        ax.set_ylim(0, 1)
+        (self.line_,) = ax.plot(roc.alpha, roc.power, label=label, **kwargs)
+        style = {"color": self.line_.get_color(), "alpha": 0.2, "linewidth": 0}
+        self.band_ = ax.fill_between(roc.alpha, roc.lower, roc.upper, **style)
+        sure = f"certified type I error (with probability {1 - roc.delta:g})"
+        ax.set(xlabel=sure, ylabel="power", xlim=(0, roc.alpha.max()), ylim=(0, 1))
         if label is not None:
             ax.legend(loc="lower right")
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-class RatioDisplay:
+@dataclass(kw_only=True, eq=False)
+class RatioDisplay(_Display):
     """A density ratio over a sample, over one column or over two.
 
     Over the sample: histograms of log r̂ at the numerator's and the denominator's rows,
@@ -229,20 +225,11 @@ class RatioDisplay:
     ... )  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        *,
-        log_ratio: FloatArray,
-        is_numerator: Any = None,
-        columns: FloatArray | None = None,
-        names: Any = (),
-        grid: tuple[FloatArray, ...] | None = None,
-    ) -> None:
-        self.log_ratio = log_ratio
-        self.is_numerator = is_numerator
-        self.columns = columns
-        self.names = names
-        self.grid = grid
+    log_ratio: FloatArray
+    is_numerator: Any = None
+    columns: FloatArray | None = None
+    names: Any = ()
+    grid: tuple[FloatArray, ...] | None = None
 
     @classmethod
     def from_estimator(
@@ -273,32 +260,24 @@ class RatioDisplay:
         RatioDisplay
         """
         check_is_fitted(estimator)
-        table, all_names = _read(X)
+        table, names = _read(X)
         complete = ~np.isnan(table).any(axis=1)
         log_ratio = np.full(len(table), np.nan)
         log_ratio[complete] = estimator.predict_log_ratio(_like(X, table[complete]))
-        own = None if y is None else np.asarray(y) == estimator.classes_[1]
-        if columns is None:
-            return cls(log_ratio=log_ratio, is_numerator=own).plot(ax=ax)
-        places = _places(columns, all_names)
-        axes = [
-            np.linspace(*_range(table[complete, place]), n)
-            for place, n in zip(
-                places, [GRID] if len(places) == 1 else [GRID_TWO] * 2, strict=True
-            )
-        ]
-        mesh = np.meshgrid(*axes, indexing="ij")
-        points = np.tile(np.median(table[complete], axis=0), (mesh[0].size, 1))
-        for place, values in zip(places, mesh, strict=True):
-            points[:, place] = values.ravel()
-        height = estimator.predict_log_ratio(_like(X, points)).reshape(mesh[0].shape)
-        return cls(
-            log_ratio=log_ratio,
-            is_numerator=own,
-            columns=table[:, places],
-            names=[all_names[place] for place in places],
-            grid=(*axes, height),
-        ).plot(ax=ax)
+        of_numerator = None if y is None else np.asarray(y) == estimator.classes_[1]
+        display = cls(log_ratio=log_ratio, is_numerator=of_numerator)
+        if columns is not None:
+            places = _places(columns, names)
+            n_points = GRID if len(places) == 1 else GRID_TWO
+            axes = [_spread(table[complete, place], n_points) for place in places]
+            mesh = np.meshgrid(*axes, indexing="ij")
+            points = np.tile(np.median(table[complete], axis=0), (mesh[0].size, 1))
+            points[:, places] = np.stack([values.ravel() for values in mesh], axis=1)
+            heights = estimator.predict_log_ratio(_like(X, points))
+            display.columns = table[:, places]
+            display.names = [names[place] for place in places]
+            display.grid = (*axes, heights.reshape(mesh[0].shape))
+        return display.plot(ax=ax)
 
     @classmethod
     def from_predictions(
@@ -333,19 +312,16 @@ class RatioDisplay:
             )
         with np.errstate(divide="ignore"):
             log_ratio = np.log(values)
-        own = None
-        if y is not None:
-            labels = np.asarray(y)
-            own = labels == np.unique(labels)[-1]
-        if columns is None:
-            return cls(log_ratio=log_ratio, is_numerator=own).plot(ax=ax)
-        table, names = _read(columns)
-        if table.shape[1] not in (1, 2) or len(table) != len(values):
-            raise ValueError(
-                f"columns must be one or two, of {len(values)} rows; got shape "
-                f"{table.shape}."
-            )
-        display = cls(log_ratio=log_ratio, is_numerator=own, columns=table, names=names)
+        of_numerator = None if y is None else np.asarray(y) == np.unique(y)[-1]
+        display = cls(log_ratio=log_ratio, is_numerator=of_numerator)
+        if columns is not None:
+            table, names = _read(columns)
+            if table.shape[1] not in (1, 2) or len(table) != len(values):
+                raise ValueError(
+                    f"columns must be one or two, of {len(values)} rows; got shape "
+                    f"{table.shape}."
+                )
+            display.columns, display.names = table, names
         return display.plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -360,19 +336,24 @@ class RatioDisplay:
         -------
         RatioDisplay
         """
-        if ax is None:
-            ax = new_axes(self)
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._axes(ax)
+        # The lowest log ratio that is drawn, since that of zero has no place.
+        drawn = self.log_ratio[~np.isnan(self.log_ratio)]
+        floor = drawn.max(initial=0.0) + np.log(SMALLEST)
+        heights = np.maximum(self.log_ratio, floor)
+        grid = self.grid and (*self.grid[:-1], np.maximum(self.grid[-1], floor))
         if self.columns is None:
-            self._plot_sample(ax)
+            self._plot_sample(ax, heights)
         elif self.columns.shape[1] == 1:
-            self._plot_one(ax)
+            self._plot_one(ax, self.columns[:, 0], np.exp(heights), grid)
         else:
-            self._plot_two(ax)
+            self._plot_two(ax, self.columns, heights, grid)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(frameon=False, markerscale=2)
         return self
 
     def _groups(self) -> list[tuple[str | None, str, Any]]:
-        """Which rows are drawn in which colour, and what they are called."""
+        """What rows are called, their colour, and which they are."""
         drawn = ~np.isnan(self.log_ratio)
         if self.is_numerator is None:
             return [(None, "C0", drawn)]
@@ -381,73 +362,47 @@ class RatioDisplay:
             ("numerator", "C1", drawn & self.is_numerator),
         ]
 
-    @property
-    def _floor(self) -> float:
-        """The lowest log ratio that is drawn, since that of zero has no place."""
-        drawn = self.log_ratio[~np.isnan(self.log_ratio)]
-        return float(drawn.max(initial=0.0) + np.log(SMALLEST))
-
-    def _heights(self) -> FloatArray:
-        return np.maximum(self.log_ratio, self._floor)
-
-    def _plot_sample(self, ax: Any) -> None:
-        heights = self._heights()
+    def _plot_sample(self, ax: Any, heights: FloatArray) -> None:
         edges = np.histogram_bin_edges(heights[~np.isnan(heights)], bins=40)
+        style: dict[str, Any] = {"bins": edges, "density": True, "alpha": 0.55}
         for name, colour, rows in self._groups():
-            ax.hist(
-                heights[rows], bins=edges, density=True, alpha=0.55, color=colour,
-                label=name,
-            )  # fmt: skip
+            ax.hist(heights[rows], color=colour, label=name, **style)
         ax.axvline(0.0, color="0.4", linewidth=1, linestyle=":")
         ax.set(xlabel="log ratio", ylabel="density")
-        if self.is_numerator is not None:
-            ax.legend(frameon=False, markerscale=2)
 
-    def _plot_one(self, ax: Any) -> None:
-        assert self.columns is not None
+    def _plot_one(
+        self, ax: Any, values: FloatArray, ratio: FloatArray, grid: Any
+    ) -> None:
+        style: dict[str, Any] = {"s": 8, "alpha": 0.4, "linewidths": 0}
         for name, colour, rows in self._groups():
-            ax.scatter(
-                self.columns[rows, 0], np.exp(self._heights()[rows]), s=8, alpha=0.4,
-                color=colour, label=name, linewidths=0,
-            )  # fmt: skip
-        if self.grid is not None:
-            curve = np.exp(np.maximum(self.grid[1], self._floor))
+            ax.scatter(values[rows], ratio[rows], color=colour, label=name, **style)
+        if grid is not None:
             label = "others at their medians"
-            ax.plot(self.grid[0], curve, color="black", linewidth=1.5, label=label)
+            ax.plot(grid[0], np.exp(grid[1]), color="black", linewidth=1.5, label=label)
         ax.axhline(1.0, color="0.4", linewidth=1, linestyle=":")
         ax.set(xlabel=self.names[0], ylabel="ratio", yscale="log")
-        if self.is_numerator is not None or self.grid is not None:
-            ax.legend(frameon=False, markerscale=2)
 
-    def _plot_two(self, ax: Any) -> None:
-        assert self.columns is not None
-        drawn = ~np.isnan(self.log_ratio)
-        heights = self._heights()
-        if self.grid is not None:
-            heights = np.maximum(self.grid[2], self._floor)
-        reach = max(
-            float(np.quantile(np.abs(heights[np.isfinite(heights)]), 0.98)), 0.1
-        )
-        if self.grid is None:
-            shown = ax.scatter(
-                *self.columns[drawn].T, c=heights[drawn], s=10, cmap="RdBu_r",
-                vmin=-reach, vmax=reach,
-            )  # fmt: skip
+    def _plot_two(
+        self, ax: Any, columns: FloatArray, heights: FloatArray, grid: Any
+    ) -> None:
+        shown = heights if grid is None else grid[2]
+        reach = np.quantile(np.abs(shown[np.isfinite(shown)]), 0.98)
+        reach = max(float(reach), 0.1)
+        if grid is None:
+            rows = ~np.isnan(heights)
+            limits = {"vmin": -reach, "vmax": reach}
+            picture = ax.scatter(
+                *columns[rows].T, c=heights[rows], s=10, cmap="RdBu_r", **limits
+            )
         else:
-            first, second, _ = self.grid
-            shown = ax.contourf(
-                first, second, np.clip(heights, -reach, reach).T,
-                levels=np.linspace(-reach, reach, 21), cmap="RdBu_r",
-            )  # fmt: skip
+            clipped = np.clip(grid[2], -reach, reach).T
+            levels = np.linspace(-reach, reach, 21)
+            picture = ax.contourf(*grid[:2], clipped, levels=levels, cmap="RdBu_r")
+            style: dict[str, Any] = {"s": 9, "alpha": 0.35, "linewidths": 0.6}
             for name, _, rows in self._groups():
-                marker = "x" if name == "numerator" else "."
-                ax.scatter(
-                    *self.columns[rows].T, s=9, color="black", alpha=0.35,
-                    marker=marker, linewidths=0.6, label=name,
-                )  # fmt: skip
-            if self.is_numerator is not None:
-                ax.legend(loc="upper right", markerscale=2)
-        self.figure_.colorbar(shown, ax=ax, label="log ratio")
+                style["marker"] = "x" if name == "numerator" else "."
+                ax.scatter(*columns[rows].T, color="black", label=name, **style)
+        self.figure_.colorbar(picture, ax=ax, label="log ratio")
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
 
 
@@ -465,35 +420,32 @@ def _read(X: Any) -> tuple[FloatArray, list[str]]:
 def _like(X: Any, rows: FloatArray) -> Any:
     """Rows as a table of the kind that X is."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return nw.from_numpy(
-            rows, list(frame.columns), backend=frame.implementation
-        ).to_native()
-    return rows
+    if not isinstance(frame, nw.DataFrame):
+        return rows
+    names, backend = list(frame.columns), frame.implementation
+    return nw.from_numpy(rows, names, backend=backend).to_native()
 
 
 def _places(columns: Any, names: list[str]) -> list[int]:
     chosen = list(columns) if isinstance(columns, list | tuple) else [columns]
     if len(chosen) not in (1, 2):
         raise ValueError(f"columns must name one or two columns, got {columns!r}.")
-    places = []
     for each in chosen:
-        if each in names:
-            places.append(names.index(each))
-        elif isinstance(each, int | np.integer) and 0 <= each < len(names):
-            places.append(int(each))
-        else:
+        by_number = isinstance(each, int | np.integer) and 0 <= each < len(names)
+        if each not in names and not by_number:
             raise ValueError(f"There is no column {each!r} among {names}.")
-    return places
+    return [names.index(each) if each in names else int(each) for each in chosen]
 
 
-def _range(values: FloatArray) -> tuple[float, float]:
+def _spread(values: FloatArray, n_points: int) -> FloatArray:
+    """Points over the range of values, and a little beyond it."""
     low, high = float(values.min()), float(values.max())
     margin = 0.05 * (high - low or 1.0)
-    return low - margin, high + margin
+    return np.linspace(low - margin, high + margin, n_points)
 
 
-class MonitorDisplay:
+@dataclass(eq=False)
+class MonitorDisplay(_Display):
     """The confidence sequence for the error, and the capital against the promise.
 
     Parameters
@@ -508,10 +460,12 @@ class MonitorDisplay:
         The error above, the capital below.
     """
 
-    def __init__(self, monitor: TypeIErrorMonitor) -> None:
-        if not monitor.history:
+    monitor: TypeIErrorMonitor
+
+    def __post_init__(self) -> None:
+        """Refuse a monitor that has seen nothing."""
+        if not self.monitor.history:
             raise ValueError("The monitor has seen no row: update it first.")
-        self.monitor = monitor
 
     @classmethod
     def from_monitor(cls, monitor: TypeIErrorMonitor) -> Self:
@@ -525,36 +479,32 @@ class MonitorDisplay:
         ----------
         ax : sequence of two matplotlib Axes, optional
         """
-        if ax is None:
-            ax = new_axes(self, 2, 1, sharex=True, figsize=(7, 5), layout="constrained")
-        self.ax_ = np.asarray(ax)
-        self.figure_ = self.ax_[0].figure
-        history, alpha = self.monitor.history, self.monitor.alpha
-        rows = [0, *(point.n_rows for point in history)]
-        above, below = self.ax_
-        low = [0.0, *(point.low for point in history)]
-        high = [1.0, *(point.high for point in history)]
-        above.fill_between(rows, low, high, alpha=0.25, label="confidence sequence")
+        options = {"sharex": True, "figsize": (7, 5), "layout": "constrained"}
+        self.ax_ = np.asarray(self._axes(ax, 2, 1, **options))
+        monitor, (above, below) = self.monitor, self.ax_
+        points = [
+            (point.n_rows, point.low, point.high, point.log_capital)
+            for point in monitor.history
+        ]
+        rows, low, high, capital = zip((0, 0.0, 1.0, 0.0), *points, strict=True)
         dashed: dict[str, Any] = {"linestyle": "--", "linewidth": 1}
-        above.axhline(alpha, color="0.3", label="promised", **dashed)
-        above.set_ylim(0.0, min(1.0, 4.0 * max(alpha, low[-1])))
-        above.set_ylabel("error of the controlled class")
-        capital = [0.0, *(point.log_capital for point in history)]
+        above.fill_between(rows, low, high, alpha=0.25, label="confidence sequence")
+        above.axhline(monitor.alpha, color="0.3", label="promised", **dashed)
+        top = min(1.0, 4.0 * max(monitor.alpha, low[-1]))
+        above.set(ylim=(0.0, top), ylabel="error of the controlled class")
         below.plot(rows, np.exp(np.clip(capital, -50.0, 300.0)), label="capital")
-        below.axhline(
-            1.0 / self.monitor.delta, color="tab:red", label="alarm", **dashed
-        )
-        if self.monitor.alarm_row is not None:
-            below.axvline(self.monitor.alarm_row, color="tab:red", linewidth=1)
-        below.set_yscale("log")
-        below.set_xlabel("rows of the controlled class")
+        below.axhline(1.0 / monitor.delta, color="tab:red", label="alarm", **dashed)
+        if monitor.alarm_row is not None:
+            below.axvline(monitor.alarm_row, color="tab:red", linewidth=1)
+        below.set(yscale="log", xlabel="rows of the controlled class")
         below.set_ylabel("capital against the promise")
         for each in self.ax_:
             each.legend(frameon=False)
         return self
 
 
-class SensitivityDisplay:
+@dataclass(kw_only=True, eq=False)
+class SensitivityDisplay(_Display):
     """Certified error and power against the odds factor and against tilts of φ.
 
     Parameters
@@ -567,8 +517,7 @@ class SensitivityDisplay:
     figure_ : matplotlib Figure
     """
 
-    def __init__(self, *, curve: SensitivityCurve) -> None:
-        self.curve = curve
+    curve: SensitivityCurve
 
     @classmethod
     def from_estimator(
@@ -604,16 +553,10 @@ class SensitivityDisplay:
         ]
         if curve.other is not None:
             panels.append((curve.other, "other class: log-odds per sd added to φ"))
-        self.axes_ = new_axes(
-            self,
-            1,
-            len(panels),
-            figsize=(4.2 * len(panels), 3.6),
-            layout="constrained",
-            sharey=True,
-            squeeze=False,
+        size = {"figsize": (4.2 * len(panels), 3.6), "layout": "constrained"}
+        self.axes_ = self._axes(
+            None, 1, len(panels), sharey=True, squeeze=False, **size
         )
-        self.figure_ = self.axes_[0, 0].figure
         for axis, (part, label) in zip(self.axes_[0], panels, strict=True):
             axis.plot(part.amount, part.error, color="C3", label="certified error")
             axis.plot(part.amount, part.power, color="C0", label="power")
@@ -621,19 +564,19 @@ class SensitivityDisplay:
             for place, tip in enumerate(t for t in part.tipping if np.isfinite(t)):
                 name = "the certificate is lost" if place == 0 else None
                 axis.axvline(tip, color="0.3", linestyle="--", label=name)
-            axis.set_xlabel(label)
-            axis.set_ylim(0.0, 1.0)
-        self.axes_[0, 0].set_xscale("log")
-        ticks = [1, 1.5, 2, 3, 4]
-        shown = [t for t in ticks if t <= float(curve.odds.amount.max())]
-        self.axes_[0, 0].set_xticks(shown, [f"{t:g}" for t in shown])
-        self.axes_[0, 0].minorticks_off()
+            axis.set(xlabel=label, ylim=(0.0, 1.0))
+        odds = self.axes_[0, 0]
+        odds.set_xscale("log")
+        shown = [t for t in (1, 1.5, 2, 3, 4) if t <= float(curve.odds.amount.max())]
+        odds.set_xticks(shown, [f"{t:g}" for t in shown])
+        odds.minorticks_off()
         handles, labels = self.axes_[0, 1].get_legend_handles_labels()
         self.figure_.legend(handles, labels, loc="outside upper center", ncols=4)
         return self
 
 
-class TradeOffDisplay:
+@dataclass(eq=False)
+class TradeOffDisplay(_Display):
     """The least errors that two bounded classes can have together.
 
     Parameters
@@ -664,8 +607,7 @@ class TradeOffDisplay:
     'error of class 0'
     """
 
-    def __init__(self, trade_off: TradeOff) -> None:
-        self.trade_off = trade_off
+    trade_off: TradeOff
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
@@ -677,13 +619,13 @@ class TradeOffDisplay:
             After `fit`, also after one that found no room.
         ax : matplotlib Axes, optional
         """
-        found: tuple[TradeOff, ...] = getattr(estimator, "trade_offs_", ())
-        if not found:
+        trade_offs: tuple[TradeOff, ...] = getattr(estimator, "trade_offs_", ())
+        if not trade_offs:
             raise ValueError(
                 "The classifier has no trade-off to draw: it isn't fitted, its classes "
                 "are ordered, or it bounds one class only."
             )
-        return cls(found[0]).plot(ax=ax)
+        return cls(trade_offs[0]).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on axes of one's own, or on new ones.
@@ -692,27 +634,18 @@ class TradeOffDisplay:
         ----------
         ax : matplotlib Axes, optional
         """
-        if ax is None:
-            ax = new_axes(self, figsize=(5.5, 4.5), layout="constrained")
-        (a, b), (level_a, level_b) = self.trade_off.labels, self.trade_off.levels
-        ax.plot(*self.trade_off.errors.T, label="estimated errors", color="tab:blue")
-        ax.plot(
-            *self.trade_off.certifiable.T,
-            label="least levels that can be certified",
-            color="tab:orange",
-        )
-        ax.fill_between(
-            [0.0, level_a], 0.0, level_b, color="0.85", label="asked for", zorder=0
-        )
+        ax = self._axes(ax, figsize=(5.5, 4.5), layout="constrained")
+        trade_off = self.trade_off
+        (a, b), (level_a, level_b) = trade_off.labels, trade_off.levels
+        ax.plot(*trade_off.errors.T, label="estimated errors", color="tab:blue")
+        label = "least levels that can be certified"
+        ax.plot(*trade_off.certifiable.T, label=label, color="tab:orange")
+        area = {"color": "0.85", "label": "asked for", "zorder": 0}
+        ax.fill_between([0.0, level_a], 0.0, level_b, **area)
         ax.plot([level_a], [level_b], "ko", markersize=5)
-        most = max(
-            4.0 * max(level_a, level_b),
-            1.3 * self.trade_off.least_factor * max(level_a, level_b),
-        )
-        ax.set_xlim(0.0, min(most, 1.0))
-        ax.set_ylim(0.0, min(most, 1.0))
-        ax.set_xlabel(f"error of class {a!r}")
-        ax.set_ylabel(f"error of class {b!r}")
+        most = max(4.0, 1.3 * trade_off.least_factor) * max(level_a, level_b)
+        limits = (0.0, min(most, 1.0))
+        ax.set(xlim=limits, ylim=limits)
+        ax.set(xlabel=f"error of class {a!r}", ylabel=f"error of class {b!r}")
         ax.legend(frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
         return self

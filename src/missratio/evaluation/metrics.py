@@ -21,12 +21,15 @@ class Interval(NamedTuple):
     high: float
 
 
-def exact_interval(n_events: int, n_rows: int, confidence: float = 0.95) -> Interval:
+def exact_interval(
+    n_events: float, n_rows: float, confidence: float = 0.95
+) -> Interval:
     """Clopper and Pearson's interval for a probability, from n_events of n_rows.
 
     Parameters
     ----------
     n_events, n_rows : int
+        Or numbers that are not whole, where weighted rows tell as much as so many.
     confidence : float, default=0.95
 
     Returns
@@ -48,16 +51,9 @@ def exact_interval(n_events: int, n_rows: int, confidence: float = 0.95) -> Inte
         raise ValueError(
             f"confidence must lie strictly between 0 and 1, got {confidence}."
         )
-    return beta_interval(n_events, n_rows, confidence)
-
-
-def beta_interval(events: float, rows: float, confidence: float) -> Interval:
-    """Clopper and Pearson's, of numbers that need not be whole."""
-    tail = (1.0 - confidence) / 2.0
-    low = beta.ppf(tail, events, rows - events + 1) if events else 0.0
-    high = 1.0
-    if events < rows:
-        high = beta.ppf(1.0 - tail, events + 1, rows - events)
+    tail, rest = (1.0 - confidence) / 2.0, n_rows - n_events
+    low = beta.ppf(tail, n_events, rest + 1) if n_events else 0.0
+    high = beta.ppf(1.0 - tail, n_events + 1, rest) if rest else 1.0
     return Interval(float(low), float(high))
 
 
@@ -67,7 +63,7 @@ def _errors(
     controlled_class: Any,
     sample_weight: ArrayLike | None,
     *,
-    of_controlled: bool,
+    of_controlled: bool = True,
 ) -> tuple[float, float, int]:
     """The weighted share of one class's rows that are wrong, and how many rows tell it.
 
@@ -96,7 +92,7 @@ def _errors(
     if (weights == weights[0]).all():
         return int(wrong.sum()) / n_rows, n_rows, n_rows
     weights = weights / weights.sum()
-    share = float(weights @ wrong)
+    share = min(float(weights @ wrong), 1.0)
     # Korn and Graubard's: as many rows as would have the share's variance.
     size = float(1.0 / (weights @ weights))
     if 0.0 < share < 1.0:
@@ -107,23 +103,19 @@ def _errors(
 
 def _interval(share: float, size: float, n_rows: int, confidence: float) -> Interval:
     """Of a share; exact where all rows count the same."""
-    if size == n_rows:
-        return exact_interval(round(share * n_rows), n_rows, confidence)
-    return beta_interval(share * size, size, confidence)
+    events = share * size
+    return exact_interval(round(events) if size == n_rows else events, size, confidence)
 
 
 def _check_labels(truth: Any, predicted: Any, controlled_class: Any) -> None:
     """Refuse missing labels, and two or more of which none is the controlled one."""
-    if truth.dtype.kind in "fO":
-        # NaN alone differs from itself.
-        missing = truth != truth
-        if truth.dtype.kind == "O":
-            missing |= np.array([label is None for label in truth], dtype=bool)
-        if missing.any():
-            raise ValueError(
-                f"y_true has no label for {missing.sum()} row(s), of which row "
-                f"{missing.argmax()} is the first. Leave them out."
-            )
+    # NaN alone differs from itself.
+    missing = np.array([label is None or label != label for label in truth.tolist()])
+    if missing.any():
+        raise ValueError(
+            f"y_true has no label for {missing.sum()} row(s), of which row "
+            f"{missing.argmax()} is the first. Leave them out."
+        )
     if (truth == controlled_class).any() or (predicted == controlled_class).any():
         return
     labels = sorted({*truth.tolist(), *predicted.tolist()}, key=repr)
@@ -161,9 +153,8 @@ def type_i_error(
     >>> type_i_error([0, 0, 0, 0, 1], [0, 1, 0, 0, 1])
     0.25
     """
-    return _errors(y_true, y_pred, controlled_class, sample_weight, of_controlled=True)[
-        0
-    ]
+    share, *_ = _errors(y_true, y_pred, controlled_class, sample_weight)
+    return share
 
 
 def type_ii_error(
@@ -177,9 +168,10 @@ def type_ii_error(
 
     Parameters and result are those of `type_i_error`.
     """
-    return _errors(
+    share, *_ = _errors(
         y_true, y_pred, controlled_class, sample_weight, of_controlled=False
-    )[0]
+    )
+    return share
 
 
 def power(
@@ -211,10 +203,8 @@ def type_i_interval(
     With weights it is Korn and Graubard's, for as many rows as tell as much, and holds
     approximately. The other parameters are those of `type_i_error`.
     """
-    share, size, n_rows = _errors(
-        y_true, y_pred, controlled_class, sample_weight, of_controlled=True
-    )
-    return _interval(share, size, n_rows, confidence)
+    measured = _errors(y_true, y_pred, controlled_class, sample_weight)
+    return _interval(*measured, confidence)
 
 
 def power_interval(

@@ -32,7 +32,7 @@ upper one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -59,6 +59,8 @@ N_LEVELS, FARTHEST = 96, 4.0
 LONGEST_HISTORY = 512
 # An update leaves this many points at most.
 _POINTS = 16
+# The capitals that a monitor holds.
+_BETS = ("capital", "against_less", "against_more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +141,7 @@ class TypeIErrorMonitor:
                 raise ValueError(
                     f"{name} must lie strictly between 0 and 1, got {value!r}."
                 )
-        if (
-            not isinstance(least_inclusion, int | float)
-            or not 0.0 < least_inclusion <= 1.0
-        ):
+        if not isinstance(least_inclusion, int | float) or not 0 < least_inclusion <= 1:
             raise ValueError(
                 "least_inclusion is the least probability of a label, above 0 and at "
                 f"most 1: got {least_inclusion!r}."
@@ -244,13 +243,7 @@ class TypeIErrorMonitor:
         """s/π of each row: what part of a bet is made on it."""
         if inclusion is None:
             return np.full(n_rows, self.least_inclusion)
-        given = np.atleast_1d(np.asarray(inclusion, dtype=np.float64))
-        if given.shape != (n_rows,):
-            raise ValueError(
-                f"inclusion must have one entry for each of the {n_rows} rows, got "
-                f"shape {given.shape}."
-            )
-        least = self.least_inclusion
+        given, least = _one_a_row("inclusion", inclusion, n_rows), self.least_inclusion
         # Written so that NaN is refused, too.
         if not ((given >= least) & (given <= 1.0)).all():
             raise ValueError(
@@ -278,7 +271,10 @@ class TypeIErrorMonitor:
         additions = range(-self.n_rows % ADDED_EVERY, len(errors), ADDED_EVERY)
         for part in np.split(gains, additions):
             self._bet(part)
-        self._remember()
+        capital = float(self._log_capital(self._capital))
+        self.history.append(WatchedPoint(self.n_rows, capital, *self.bound))
+        if len(self.history) > LONGEST_HISTORY:
+            self.history = self.history[1::2]
 
     def _bet(self, gains: FloatArray) -> None:
         """Rows up to the next addition, and the addition."""
@@ -295,51 +291,35 @@ class TypeIErrorMonitor:
             added = np.log(_kept(parts - 1) - _kept(parts))
             self._capital = np.logaddexp(self._capital, added)
 
-    def _remember(self) -> None:
-        capital = float(self._log_capital(self._capital))
-        point = WatchedPoint(self.n_rows, capital, *self.bound)
-        self.history.append(point)
-        if len(self.history) > LONGEST_HISTORY:
-            self.history = self.history[1::2]
-
     def summary(self) -> str:
         """What has been found, in a sentence or two."""
         if not self.n_rows:
             return "No row has been seen yet."
         low, high = self.bound
-        seen = (
-            f"{self.n_rows} rows of the controlled class: error {self.error:.1%}, "
-            f"between {low:.1%} and {high:.1%} with probability {1 - self.delta:.0%} "
-            "at all times together."
-        )
-        if self.alarm:
-            if low <= self.alpha:
-                # The confidence sequence is of a constant error, which this is not.
-                seen = (
-                    f"{self.n_rows} rows of the controlled class: error "
-                    f"{self.error:.1%} over all of them. It has risen since the first."
-                )
-            return (
-                f"ALARM after row {self.alarm_row}: the error exceeds "
-                f"{self.alpha:.3g}. {seen}"
+        seen = f"{self.n_rows} rows of the controlled class: error {self.error:.1%}"
+        if self.alarm and low <= self.alpha:
+            # The confidence sequence is of a constant error, which this is not.
+            seen += " over all of them. It has risen since the first."
+        else:
+            seen += (
+                f", between {low:.1%} and {high:.1%} with probability "
+                f"{1 - self.delta:.0%} at all times together."
             )
-        return f"No sign that the error exceeds {self.alpha:.3g}. {seen}"
+        if not self.alarm:
+            return f"No sign that the error exceeds {self.alpha:.3g}. {seen}"
+        row = self.alarm_row
+        return f"ALARM after row {row}: the error exceeds {self.alpha:.3g}. {seen}"
 
     def to_dict(self) -> dict[str, Any]:
         """All of the state as plain data."""
+        plain = ("alpha", "delta", "least_inclusion", "n_rows", "alarm_row")
         return {
             "version": STATE_VERSION,
-            "alpha": self.alpha,
-            "delta": self.delta,
-            "least_inclusion": self.least_inclusion,
-            "n_rows": self.n_rows,
-            "alarm_row": self.alarm_row,
+            **{name: getattr(self, name) for name in plain},
             "wrong_weight": self._wrong_weight,
             "seen_weight": self._seen_weight,
-            "capital": self._capital.tolist(),
-            "against_less": self._against_less.tolist(),
-            "against_more": self._against_more.tolist(),
-            "history": [[p.n_rows, p.log_capital, p.low, p.high] for p in self.history],
+            **{name: getattr(self, f"_{name}").tolist() for name in _BETS},
+            "history": [list(astuple(point)) for point in self.history],
         }
 
     @classmethod
@@ -358,7 +338,7 @@ class TypeIErrorMonitor:
             )
         try:
             monitor = cls(state["alpha"], state["delta"], state["least_inclusion"])
-            for name in ("capital", "against_less", "against_more"):
+            for name in _BETS:
                 array = np.array(state[name], dtype=np.float64)
                 shape = getattr(monitor, f"_{name}").shape
                 if array.shape != shape or not np.isfinite(array).all():
@@ -391,6 +371,16 @@ def _log_mean(log_capitals: FloatArray) -> Any:
     return logsumexp(log_capitals, axis=-1) - np.log(len(BETS))
 
 
+def _one_a_row(name: str, values: ArrayLike, n_rows: int) -> FloatArray:
+    numbers = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if numbers.shape != (n_rows,):
+        raise ValueError(
+            f"{name} must have one entry for each of the {n_rows} rows, got shape "
+            f"{numbers.shape}."
+        )
+    return numbers
+
+
 def _checked_rows(
     wrong: ArrayLike, weights: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray]:
@@ -403,12 +393,7 @@ def _checked_rows(
         )
     if weights is None:
         return errors, 1.0 - errors
-    given = np.atleast_1d(np.asarray(weights, dtype=np.float64))
-    if given.shape != errors.shape:
-        raise ValueError(
-            f"weights must have one entry for each of the {len(errors)} rows, got "
-            f"shape {given.shape}."
-        )
+    given = _one_a_row("weights", weights, len(errors))
     if not (np.isfinite(given) & (given >= 0.0)).all():
         raise ValueError("weights must be finite and not negative.")
     return given * errors, given * (1.0 - errors)

@@ -14,7 +14,7 @@ import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.report.rows import LabelledRows
-from missratio.evaluation import Interval, beta_interval, exact_interval
+from missratio.evaluation import Interval, exact_interval
 from missratio.weights import (
     WeightConcentrationWarning,
     effective_sample_size,
@@ -66,7 +66,7 @@ def weighted_interval(
         # One row may have all the weight there is, as far as numbers go.
         if variance > 0.0:
             size = min(share * (1.0 - share) / variance, float(len(events)))
-    return share, beta_interval(share * size, size, confidence)
+    return share, exact_interval(min(share, 1.0) * size, size, confidence)
 
 
 def share_of(events: BoolArray, weights: FloatArray | None, confidence: float) -> Data:

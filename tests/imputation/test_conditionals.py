@@ -5,14 +5,9 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from missratio import FunctionMissingness, TiltedImputer
 from missratio.imputation.columns import NumericLevels
-from missratio.imputation.conditionals import (
-    BinaryLogistic,
-    Donors,
-    Entries,
-    LinearLocation,
-)
-from missratio.imputation.noise import DrawnNoise
+from missratio.imputation.conditionals import BinaryLogistic, Entries, LinearLocation
 
 
 def weighted_rows(n=20_000, width=3, seed=0):
@@ -54,35 +49,25 @@ TILTS = {
 }
 
 
-def donors(tilt, n_nearest=None, seed=0):
-    """Levels 0, …, 19, none of which makes up a tenth; residuals of one location."""
-    rng = np.random.default_rng(seed)
-    values = rng.integers(0, 20, 5000).astype(float)
-    levels, places = NumericLevels.build(values, np.ones(5000))
-    location = np.zeros(5000)
-    weights = rng.exponential(size=5000)
-    mass = np.bincount(places, weights)
-    law = Donors.build(
-        levels,
-        tilt,
-        mass * tilt,
-        location,
-        levels.scores[places],
-        weights,
-        n_nearest,
-        rng,
-    )
-    return law, mass / mass.sum(), rng
-
-
-@pytest.mark.parametrize("n_nearest", [None, 50])
+@pytest.mark.parametrize("spike", [0.0, 0.4])
+@pytest.mark.parametrize("n_donors", [None, 50])
 @pytest.mark.parametrize("tilt", TILTS.values(), ids=TILTS)
-def test_draws_are_tilted_exactly(tilt, n_nearest):
-    law, mass, rng = donors(tilt, n_nearest)
-    drawn = law.draw(np.zeros(40_000), None, DrawnNoise(rng, 40_000))
-    expected = mass * tilt / (mass * tilt).sum()
-    found = np.bincount(drawn, minlength=20) / len(drawn)
-    np.testing.assert_allclose(found, expected, atol=0.012)
+def test_draws_are_tilted_exactly(tilt, n_donors, spike):
+    """Levels 0, …, 19, of which the first may make up a tenth or more."""
+    rng = np.random.default_rng(0)
+    z = np.where(rng.random(40_000) < spike, 0.0, rng.integers(0, 20, 40_000))
+
+    def probability(X):
+        return np.column_stack([0.5 * np.interp(X[:, 0], range(20), tilt), 0 * X[:, 1]])
+
+    phi = FunctionMissingness(probability, rowwise=False)
+    rows = np.arange(40_000)
+    X = np.column_stack([np.where(rows < 5000, z, np.nan), rows % 2])
+    options = {"n_donors": n_donors, "bootstrap": False, "n_rounds": 1}
+    completed = TiltedImputer(phi, random_state=0, **options).fit_transform(X)
+    mass = np.bincount(z[:5000].astype(int)) * tilt / (1.0 - 0.5 * tilt)
+    drawn = np.bincount(completed[5000:, 0].astype(int), minlength=20) / 35_000
+    np.testing.assert_allclose(drawn, mass / mass.sum(), atol=0.012)
 
 
 @pytest.mark.parametrize("spike", [0.0, 3.0, 99.0])
@@ -99,38 +84,6 @@ def test_a_value_that_makes_up_a_tenth_is_a_matter_of_its_own(spike):
     assert levels.scores[places[others]].std() == pytest.approx(1, abs=0.02)
     assert levels.spike not in levels.nearest(np.linspace(-8, 8, 100_000))
     assert np.abs(levels.scores).max() < 4
-
-
-def test_the_spike_is_tilted_too():
-    rng = np.random.default_rng(0)
-    values = np.where(rng.random(5000) < 0.4, 0.0, rng.uniform(1, 5, 5000))
-    levels, places = NumericLevels.build(values, np.ones(5000))
-    tilt = np.where(levels.values == 0.0, 1.0, 0.25)
-    others = np.flatnonzero(values)
-    location = np.zeros(len(others))
-    law = Donors.build(
-        levels,
-        tilt,
-        tilt,
-        location,
-        levels.scores[places[others]],
-        np.ones(len(others)),
-        None,
-        rng,
-    )
-    chance = np.repeat([0.2, 0.6], 20_000)
-    drawn = (
-        levels.values[law.draw(np.zeros(40_000), chance, DrawnNoise(rng, 40_000))]
-        == 0.0
-    )
-    for p, found in zip((0.2, 0.6), (drawn[:20_000], drawn[20_000:]), strict=True):
-        assert found.mean() == pytest.approx(p / (p + 0.25 * (1 - p)), abs=0.015)
-
-
-def test_where_hardly_any_proposal_is_accepted_the_best_of_many_is():
-    # Level 19 alone goes missing, and a location of −2 hardly ever proposes it.
-    law, _, rng = donors(np.r_[np.zeros(19), 1.0])
-    assert set(law.draw(np.full(50, -2.0), None, DrawnNoise(rng, 50)).tolist()) == {19}
 
 
 def test_scores_are_those_of_the_complete_column():

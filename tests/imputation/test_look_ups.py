@@ -223,25 +223,32 @@ def test_a_class_with_a_model_goes_by_it_beside_one_with_look_ups():
         TiltedImputer("ignore").fit(X, y, inclusion=inclusion)
 
 
-def test_what_was_not_looked_up_is_refused():
-    Z, lost = draw(200, 6)
-    X, inclusion = look_up(Z, lost, 20, 0)
-    X[lost[:, 1], 1], inclusion[lost[:, 1], 1] = np.nan, 0.0
-    with pytest.raises(ValueError, match="none of them was looked up"):
-        TiltedImputer().fit(X, inclusion=inclusion)
-    with pytest.raises(ValueError, match="inclusion must have shape"):
-        TiltedImputer().fit(X, inclusion=inclusion[:-1])
-    nothing = np.where(np.isnan(X), 0.0, 1.0)
-    with pytest.raises(ValueError, match="no missingness model"):
-        TiltedImputer().fit(X, inclusion=nothing)
+def without_second(X, inclusion, lost):
+    """As if nothing of the second column had been looked up."""
+    second = lost & [False, True, False]
+    return np.where(second, np.nan, X), np.where(second, 0.0, inclusion)
 
 
-def test_rows_that_lose_different_columns_call_for_entries():
+def whole_rows(X, inclusion, lost):
+    rows = inclusion.min(axis=1)
+    return np.where(rows[:, None] == 0, np.nan, X), rows
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without_second, "none of them was looked up"),
+        (whole_rows, "no value at all"),
+        (lambda X, inclusion, _: (X, inclusion[:-1]), "inclusion must have shape"),
+        (lambda X, *_: (X, np.where(np.isnan(X), 0.0, 1.0)), "no missingness model"),
+        (
+            lambda X, inclusion, _: (X, inclusion.min(axis=1)),
+            "doesn't say which values were looked up",
+        ),
+    ],
+)
+def test_look_ups_that_tell_nothing_are_refused(change, message):
     Z, lost = draw(200, 7)
-    X, inclusion = look_up(Z, lost, 20, 0)
-    rows = np.where(np.isnan(X).any(axis=1), 0.0, inclusion.min(axis=1))
-    with pytest.raises(ValueError, match="doesn't say which values were looked up"):
-        TiltedImputer().fit(X, inclusion=rows)
-    X[rows == 0.0] = np.nan
-    with pytest.raises(ValueError, match="no value at all"):
-        TiltedImputer().fit(X, inclusion=rows)
+    X, inclusion = change(*look_up(Z, lost, 20, 0), lost)
+    with pytest.raises(ValueError, match=message):
+        TiltedImputer().fit(X, inclusion=inclusion)

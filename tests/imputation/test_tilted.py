@@ -185,19 +185,14 @@ def test_categories_that_are_numbers_are_seen_as_they_are():
     assert imputer.fit_transform(frame).schema["b"] == pl.Int64
 
 
-def test_truth_values_are_categories():
+def test_truth_values_and_single_values_are_categories():
     rng = np.random.default_rng(0)
-    frame = pl.DataFrame(
-        {"z": rng.normal(size=400), "b": rng.random(400) < 0.3}
-    ).with_columns(
-        pl.when(pl.col("z") > 1).then(None).otherwise(pl.col("b")).alias("b")
-    )
+    z, truth = rng.normal(size=400), rng.random(400) < 0.3
+    values = [None if lost else bool(b) for lost, b in zip(z > 1, truth, strict=True)]
+    frame = pl.DataFrame({"z": z, "b": values})
     completed = TiltedImputer("ignore", random_state=0).fit_transform(frame)
     assert completed.schema["b"] == pl.Boolean
     assert completed["b"].null_count() == 0
-
-
-def test_a_category_with_one_value_and_a_constant_column():
     X = pd.DataFrame({"a": ["x", None] * 20, "b": [1.0, np.nan] * 20})
     completed = TiltedImputer("ignore", random_state=0).fit_transform(X)
     assert set(completed["a"]) == {"x"}

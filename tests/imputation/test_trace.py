@@ -15,27 +15,32 @@ def trace(mean):
     return ImputationTrace(names, mean, np.ones_like(mean))
 
 
-def test_chains_about_one_level_have_r_hat_near_one():
-    rng = np.random.default_rng(0)
-    assert trace(rng.normal(size=(5, 400, 2))).r_hat == pytest.approx(1, abs=0.02)
+RNG = np.random.default_rng(0)
 
 
-def test_chains_may_have_levels_of_their_own():
-    rng = np.random.default_rng(0)
-    mean = rng.normal(size=(5, 400, 1)) + 10 * np.arange(5)[:, None, None]
-    assert trace(mean).r_hat == pytest.approx(1, abs=0.02)
+@pytest.mark.parametrize(
+    ("mean", "expected"),
+    [
+        (RNG.normal(size=(5, 400, 2)), pytest.approx(1, abs=0.02)),
+        # Chains may have levels of their own.
+        (
+            RNG.normal(size=(5, 400, 1)) + 10 * np.arange(5)[:, None, None],
+            pytest.approx(1, abs=0.02),
+        ),
+        (np.zeros((2, 8, 1)), 1.0),
+        (np.repeat(np.arange(5.0), 2)[None, :8, None], np.inf),
+        # Rounds are few.
+        (np.zeros((1, 6, 1)), pytest.approx(np.nan, nan_ok=True)),
+    ],
+)
+def test_r_hat_is_one_for_chains_about_one_level(mean, expected):
+    assert trace(mean).r_hat == expected
 
 
 @pytest.mark.parametrize("n_chains", [1, 5])
 def test_chains_with_a_trend_have_a_large_r_hat(n_chains):
     mean = np.tile(np.arange(40.0)[None, :, None], (n_chains, 1, 1))
     assert trace(mean).r_hat[0] > 1.5
-
-
-def test_r_hat_where_nothing_varies_and_where_rounds_are_few():
-    assert trace(np.zeros((2, 8, 1))).r_hat[0] == 1.0
-    assert trace(np.repeat(np.arange(5.0), 2)[None, :8, None]).r_hat[0] == np.inf
-    assert np.isnan(trace(np.zeros((1, 6, 1))).r_hat[0])
 
 
 @pytest.mark.parametrize("n_columns", [1, 5])

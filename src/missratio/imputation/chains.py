@@ -26,6 +26,7 @@ from missratio.imputation.conditionals import (
     NumericConditional,
     draw_from,
     kish_scaled,
+    looked_up_entries,
 )
 from missratio.imputation.noise import DrawnNoise, Noise, RowNoise
 from missratio.imputation.populations import Design, IncompleteColumn, Population
@@ -68,10 +69,8 @@ def impute_chain(
         share = rng.standard_exponential(population.n_rows)
     columns = {column.position: column for column in population.incomplete}
     weighed = {j: _weigh(column, share) for j, column in columns.items()}
-    if imputer.bootstrap:
-        # What isn't known of the columns' own laws is drawn with the regressions.
-        population = population.reweighted(weighed)
-    design = population.design()
+    # What isn't known of the columns' own laws is drawn with the regressions.
+    design = population.design(weighed if imputer.bootstrap else {})
     # A start by the law of each column's missing entries, whatever the rest of the row.
     for j, column in columns.items():
         mass = np.cumsum(weighed[j] * column.probability)
@@ -79,21 +78,21 @@ def impute_chain(
         design.set(j, column.missing, column.levels[chosen])
 
     def fit(design: Design, j: int, last: Conditional | None) -> Conditional:
-        column, levels = columns[j], population.columns[j]
+        column, levels = columns[j], design.columns[j]
         seen = design.others(j, column.observed)
         entries = Entries(seen, column.levels, weighed[j], column.tilt)
-
-        def law(entries: Entries, last: Conditional | None) -> Conditional:
-            if not isinstance(levels, NumericLevels):
-                return CategoricalConditional.fit(entries, imputer.classifier, last)
-            return NumericConditional.fit(
-                entries, levels, imputer.regressor, imputer.n_donors, last, rng
+        slopes, law = False, last
+        if column.by_design:
+            drawn = share[column.observed]
+            entries, slopes = looked_up_entries(entries, column.probability, drawn)
+            law = last.law if isinstance(last, LookedUpConditional) else None
+        if isinstance(levels, NumericLevels):
+            law = NumericConditional.fit(
+                entries, levels, imputer.regressor, imputer.n_donors, law, rng
             )
-
-        if not column.by_design:
-            return law(entries, last)
-        own = share[column.observed]
-        return LookedUpConditional.fit(entries, column.probability, own, last, law)
+        else:
+            law = CategoricalConditional.fit(entries, imputer.classifier, law)
+        return LookedUpConditional(law, slopes) if column.by_design else law
 
     missing = {j: column.missing for j, column in columns.items()}
 
@@ -173,15 +172,6 @@ class ImputationTrace:
     feature_names: tuple[str, ...]
     mean: FloatArray
     spread: FloatArray
-
-    @classmethod
-    def build(cls, names: tuple[str, ...], chains: list[Chain]) -> ImputationTrace:
-        """Put the chains of one population together."""
-        return cls(
-            names,
-            np.stack([chain.mean for chain in chains]),
-            np.stack([chain.spread for chain in chains]),
-        )
 
     @property
     def r_hat(self) -> FloatArray:

@@ -14,7 +14,6 @@ lent by looked-up entries alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -49,150 +48,13 @@ _SHIFT = 3.0
 _ENTRIES_PER_SLOPE = 10
 
 
-@dataclass(frozen=True)
-class Donors:
-    """Draws from p(z_j | z_−j, missing) ∝ p(z_j | z_−j) φ_j(z_j).
-
-    A donor is an entry where column j is observed. Its residual, drawn with probability
-    ∝ 1/(1 − φ_j) and added to the location predicted for a missing entry, proposes a
-    value from p(z_j | z_−j). The proposal is accepted with probability φ_j/max φ_j, so
-    that what is accepted has exactly the tilted law. Over the entries that did go
-    missing, this takes n proposals or fewer on average, n being the number of rows.
-    """
-
-    levels: NumericLevels
-    # φ_j/max φ_j of each level.
-    tilt: FloatArray
-    # The cumulative law of the missing entries as a whole, for an entry none of whose
-    # proposals can go missing.
-    marginal: FloatArray
-    # The donors, sorted by location where an entry has not all of them, and sums of
-    # their weights, from 0.
-    location: FloatArray
-    residual: FloatArray
-    cumulative: FloatArray
-    # How many donors, those with the nearest locations, an entry has; all that tie with
-    # the entry, as those in one leaf of a tree do, are among them.
-    n_nearest: int
-    # Where an entry has all donors, residuals as frequent as their donors weigh: to
-    # draw from them is faster than to search the weights for each entry.
-    pool: FloatArray
-
-    @classmethod
-    def build(
-        cls,
-        levels: NumericLevels,
-        tilt: FloatArray,
-        marginal: FloatArray,
-        location: FloatArray,
-        residual: FloatArray,
-        weights: FloatArray,
-        n_nearest: int | None,
-        rng: np.random.Generator,
-    ) -> Donors:
-        """Sum the donors' weights, in the order of their locations if need be.
-
-        Without `n_nearest` all are donors where the column is continuous. Where values
-        tie, residuals depend on the location, and the nearest twentieth are, 100 at
-        least.
-        """
-        n_donors = len(location)
-        if n_nearest is None and levels.ties:
-            n_nearest = max(LEAST_DONORS, n_donors // LOCAL_SHARE)
-        n_nearest = min(n_nearest or n_donors, n_donors)
-        if n_nearest < n_donors:
-            order = np.argsort(location)
-            location, residual = location[order], residual[order]
-            weights = weights[order]
-        cumulative = np.concatenate([[0.0], np.cumsum(weights)])
-        total = np.cumsum(marginal)
-        pool = np.zeros(0)
-        if n_nearest == n_donors:
-            # Residuals as frequent as donors weigh, `POOL` times as many as donors.
-            ends = POOL * n_donors * (cumulative / cumulative[-1]) + rng.random()
-            pool = np.repeat(residual, np.diff(np.floor(ends).astype(np.intp)))
-        return cls(levels, tilt, total, location, residual, cumulative, n_nearest, pool)
-
-    def draw(
-        self, location: FloatArray, spike: FloatArray | None, noise: Noise
-    ) -> IntArray:
-        """A level for each entry, or the spike with the probability given for it."""
-        first, last = self._nearest(location)
-
-        def propose(at: IntArray, noise: Noise) -> IntArray:
-            """A level for each entry, as if it were not known to be missing."""
-            if len(self.pool):
-                residual = self.pool[noise.below(len(self.pool))]
-            else:
-                low, high = first[at], last[at]
-                below, above = self.cumulative[low], self.cumulative[high]
-                mark = below + noise.uniform() * (above - below)
-                donor = np.searchsorted(self.cumulative, mark, side="right") - 1
-                residual = self.residual[np.clip(donor, low, high - 1)]
-            proposed = self.levels.nearest(location[at] + residual)
-            if spike is not None:
-                assert self.levels.spike is not None
-                proposed[noise.uniform() < spike[at]] = self.levels.spike
-            return proposed
-
-        drawn = np.empty(len(location), dtype=np.intp)
-        waiting = np.arange(len(location))
-        for _ in range(TRIES):
-            if not len(waiting):
-                return drawn
-            drawn[waiting] = proposed = propose(waiting, noise)
-            refused = np.flatnonzero(noise.uniform() >= self.tilt[proposed])
-            waiting, noise = waiting[refused], noise.chosen(refused)
-        # Where few are accepted: one of many proposals, with probability ∝ φ.
-        marks = noise.uniform()
-        for k, i in enumerate(waiting):
-            proposed = propose(np.full(CANDIDATES, i), noise.spread(k, CANDIDATES))
-            mass = np.cumsum(self.tilt[proposed])
-            if mass[-1] > 0.0:
-                drawn[i] = proposed[draw_from(mass, marks[k : k + 1])[0]]
-            else:
-                drawn[i] = draw_from(self.marginal, marks[k : k + 1])[0]
-        return drawn
-
-    def thinned(self, rng: np.random.Generator) -> Donors:
-        """The same with at most `KEPT_DONORS` donors, chosen at random."""
-        n_donors = len(self.location)
-        if n_donors <= KEPT_DONORS:
-            return self
-        kept = np.sort(rng.choice(n_donors, KEPT_DONORS, replace=False))
-        weights = np.diff(self.cumulative)[kept]
-        return replace(
-            self,
-            location=self.location[kept],
-            residual=self.residual[kept],
-            cumulative=np.concatenate([[0.0], np.cumsum(weights)]),
-            n_nearest=max(1, self.n_nearest * KEPT_DONORS // n_donors),
-            pool=rng.permutation(self.pool)[: POOL * KEPT_DONORS],
-        )
-
-    def _nearest(self, location: FloatArray) -> tuple[IntArray, IntArray]:
-        """The donors of each entry, from the first to before the last."""
-        n_donors = len(self.location)
-        if self.n_nearest == n_donors:
-            first = np.zeros(len(location), dtype=np.intp)
-            return first, np.full(len(location), n_donors)
-        rank = np.searchsorted(self.location, location)
-        first = np.clip(rank - self.n_nearest // 2, 0, n_donors - self.n_nearest)
-        last = first + self.n_nearest
-        if (self.location[1:] == self.location[:-1]).any():
-            above = np.searchsorted(self.location, location, side="right")
-            first, last = np.minimum(first, rank), np.maximum(last, above)
-        return first, last
-
-
 def draw_from(cumulative: FloatArray, uniform: FloatArray) -> IntArray:
     """Places drawn by uniform numbers, as likely as the masses that were summed."""
     mark = uniform * cumulative[-1]
     place = np.searchsorted(cumulative, mark, side="right")
     # Should rounding take a mark to the very end: the last place with any mass.
     last = np.searchsorted(cumulative, cumulative[-1])
-    result: IntArray = np.minimum(place, last)
-    return result
+    return np.asarray(np.minimum(place, last))
 
 
 @dataclass(frozen=True)
@@ -210,31 +72,12 @@ class Entries:
     # What each entry weighs as a donor of its residual, where that is not `weights`.
     lent: FloatArray | None = None
 
-    def chosen(self, rows: BoolArray) -> Entries:
-        """Some of the entries."""
-        places = np.flatnonzero(rows)
-        # Column by column, in which order regressors lie.
-        regressors = np.take(self.regressors.T, places, axis=1).T
-        lent = None if self.lent is None else self.lent[places]
-        return Entries(
-            regressors, self.levels[places], self.weights[places], self.tilt, lent
-        )
-
-    @property
-    def lenders(self) -> tuple[IntArray | slice, FloatArray]:
-        """The entries that lend their residuals, and their weights; all if none do."""
-        if self.lent is None or not self.lent.any():
-            return slice(None), self.weights
-        rows = np.flatnonzero(self.lent)
-        return rows, self.lent[rows]
-
     @property
     def marginal(self) -> FloatArray:
         """The law of the missing entries as a whole, up to a factor, by level."""
         weights = self.weights if self.lent is None else self.lent
         mass = np.bincount(self.levels, weights, minlength=len(self.tilt))
-        marginal: FloatArray = mass * self.tilt
-        return marginal
+        return np.asarray(mass * self.tilt)
 
 
 @dataclass(frozen=True)
@@ -284,13 +127,6 @@ class LinearLocation:
                 location[rows] += coef * column
         return location
 
-    def moved(self, aim: LinearLocation, part: float) -> LinearLocation:
-        """A part of the way to another."""
-        return LinearLocation(
-            self.intercept + part * (aim.intercept - self.intercept),
-            self.coef + part * (aim.coef - self.coef),
-        )
-
 
 @dataclass(frozen=True)
 class EstimatorLocation:
@@ -298,34 +134,35 @@ class EstimatorLocation:
 
     models: tuple[Any, ...]
 
+    @classmethod
+    def cross_fit(
+        cls,
+        regressor: Any,
+        X: FloatArray,
+        weights: FloatArray,
+        target: FloatArray,
+        rng: np.random.Generator,
+    ) -> tuple[EstimatorLocation, FloatArray]:
+        """Fit clones of a regressor, and predict each entry by one that hasn't seen it.
+
+        A flexible model comes nearer to the entries that it was fitted on than to
+        missing ones. Donors that it had seen would then be too like each other.
+        """
+        folds = rng.permutation(np.arange(len(target)) % FOLDS)
+        location, models = np.empty(len(target)), []
+        for fold in range(min(FOLDS, len(target))):
+            held = folds == fold
+            kept = held if held.all() else ~held
+            model = clone(regressor)
+            model.fit(X[kept], target[kept], sample_weight=weights[kept])
+            location[held] = model.predict(X[held])
+            models.append(model)
+        return cls(tuple(models)), location
+
     def predict(self, regressors: FloatArray) -> FloatArray:
         """A location for each row."""
         predictions = [model.predict(regressors) for model in self.models]
         return np.asarray(np.mean(predictions, axis=0))
-
-
-def cross_fit(
-    regressor: Any, entries: Entries, target: FloatArray, rng: np.random.Generator
-) -> tuple[EstimatorLocation, FloatArray]:
-    """Fit clones of a regressor, and predict each entry by one that hasn't seen it.
-
-    A flexible model comes nearer to the entries that it was fitted on than to missing
-    ones. Donors that it had seen would then be too like each other.
-    """
-    folds = rng.permutation(np.arange(len(target)) % FOLDS)
-    location, models = np.empty(len(target)), []
-    for fold in range(min(FOLDS, len(target))):
-        held, kept = folds == fold, folds != fold
-        if not kept.any():
-            kept = held
-        model = clone(regressor).fit(
-            entries.regressors[kept],
-            target[kept],
-            sample_weight=entries.weights[kept],
-        )
-        location[held] = model.predict(entries.regressors[held])
-        models.append(model)
-    return EstimatorLocation(tuple(models)), location
 
 
 @dataclass(frozen=True)
@@ -345,9 +182,8 @@ class BinaryLogistic:
         it takes two steps at most.
         """
         X, y, w = entries.regressors, second.astype(np.float64), entries.weights
-        model = LinearLocation(0.0, np.zeros(X.shape[1]))
-        if start is not None:
-            model = start.log_odds
+        zero = LinearLocation(0.0, np.zeros(X.shape[1]))
+        model = zero if start is None else start.log_odds
         at = model.predict(X)
         probability = expit(at)
         for _ in range(_NEWTON_STEPS if start is None else _FURTHER_STEPS):
@@ -358,7 +194,10 @@ class BinaryLogistic:
             longest = float(np.abs(step).max())
             # A long step is cut short, since the response is only good nearby.
             part = _LONGEST_STEP / max(longest, _LONGEST_STEP)
-            model = model.moved(aim, part)
+            model = LinearLocation(
+                model.intercept + part * (aim.intercept - model.intercept),
+                model.coef + part * (aim.coef - model.coef),
+            )
             at += part * step
             before, probability = probability, expit(at)
             # Draws are by probabilities: where the two are all but separated, log-odds
@@ -380,11 +219,35 @@ class BinaryLogistic:
 
 @dataclass(frozen=True)
 class NumericConditional:
-    """A predicted location and donors of residuals; beside them the spike, if any."""
+    """Draws from p(z_j | z_−j, missing) ∝ p(z_j | z_−j) φ_j(z_j).
 
-    location: Location
-    donors: Donors
+    A donor is an entry where column j is observed. Its residual, drawn with probability
+    ∝ 1/(1 − φ_j) and added to the location predicted for a missing entry, proposes a
+    value from p(z_j | z_−j). The proposal is accepted with probability φ_j/max φ_j, so
+    that what is accepted has exactly the tilted law. Over the entries that did go
+    missing, this takes n proposals or fewer on average, n being the number of rows.
+    """
+
+    model: LinearLocation | EstimatorLocation
+    # Of the value that makes up a tenth of the column or more, if any.
     spike: BinaryLogistic | None
+    levels: NumericLevels
+    # φ_j/max φ_j of each level.
+    tilt: FloatArray
+    # The cumulative law of the missing entries as a whole, for an entry none of whose
+    # proposals can go missing.
+    marginal: FloatArray
+    # The donors, sorted by location where an entry has not all of them, and sums of
+    # their weights, from 0.
+    location: FloatArray
+    residual: FloatArray
+    cumulative: FloatArray
+    # How many donors, those with the nearest locations, an entry has; all that tie with
+    # the entry, as those in one leaf of a tree do, are among them.
+    n_nearest: int
+    # Where an entry has all donors, residuals as frequent as their donors weigh: to
+    # draw from them is faster than to search the weights for each entry.
+    pool: FloatArray
 
     @classmethod
     def fit(
@@ -392,50 +255,133 @@ class NumericConditional:
         entries: Entries,
         levels: NumericLevels,
         regressor: Any,
-        n_donors: int | None,
+        n_nearest: int | None,
         last: Conditional | None,
         rng: np.random.Generator,
     ) -> NumericConditional:
         """Fit a location to a column's normal scores, linear or by a regressor.
 
-        `last` is the column's conditional of the round before, to start from.
+        Without `n_nearest` all are donors where the column is continuous. Where values
+        tie, residuals depend on the location, and the nearest twentieth are, 100 at
+        least. `last` is the column's conditional of the round before, to start from.
         """
-        spike, donors = None, entries
+        # 1. The spike apart, if there is one.
+        X, weights, lent = entries.regressors, entries.weights, entries.lent
+        places, spike = entries.levels, None
         if levels.spike is not None:
-            is_spike = entries.levels == levels.spike
+            is_spike = places == levels.spike
             before = last.spike if isinstance(last, cls) else None
             spike = BinaryLogistic.fit(entries, is_spike, before)
-            donors = entries.chosen(~is_spike)
-        target = levels.scores[donors.levels]
-        location: Location
+            (rest,) = np.nonzero(~is_spike)
+            # Column by column, in which order regressors lie.
+            X = np.take(X.T, rest, axis=1).T
+            weights, places = weights[rest], places[rest]
+            lent = None if lent is None else lent[rest]
+        # 2. A location of the scores.
+        target = levels.scores[places]
+        model: LinearLocation | EstimatorLocation
         if regressor is None:
-            location = LinearLocation.fit(donors.regressors, donors.weights, target)
-            at_donors = location.predict(donors.regressors)
+            model = LinearLocation.fit(X, weights, target)
+            location = model.predict(X)
         else:
-            location, at_donors = cross_fit(regressor, donors, target, rng)
-        lenders, weights = donors.lenders
-        pool = Donors.build(
-            levels,
-            entries.tilt,
-            entries.marginal,
-            at_donors[lenders],
-            (target - at_donors)[lenders],
-            weights,
-            n_donors,
-            rng,
-        )
-        return cls(location, pool, spike)
+            cross_fit = EstimatorLocation.cross_fit
+            model, location = cross_fit(regressor, X, weights, target, rng)
+        residual = target - location
+        # 3. Donors of residuals, all entries where none of them lends.
+        if lent is not None and lent.any():
+            (lenders,) = np.nonzero(lent)
+            location, residual = location[lenders], residual[lenders]
+            weights = lent[lenders]
+        n_donors = len(location)
+        if n_nearest is None and levels.ties:
+            n_nearest = max(LEAST_DONORS, n_donors // LOCAL_SHARE)
+        n_nearest = min(n_nearest or n_donors, n_donors)
+        if n_nearest < n_donors:
+            order = np.argsort(location)
+            location, residual = location[order], residual[order]
+            weights = weights[order]
+        cumulative = np.concatenate([[0.0], np.cumsum(weights)])
+        pool = np.zeros(0)
+        if n_nearest == n_donors:
+            # Residuals as frequent as donors weigh, `POOL` times as many as donors.
+            ends = POOL * n_donors * (cumulative / cumulative[-1]) + rng.random()
+            pool = np.repeat(residual, np.diff(np.floor(ends).astype(np.intp)))
+        marginal = np.cumsum(entries.marginal)
+        donors = location, residual, cumulative, n_nearest, pool
+        return cls(model, spike, levels, entries.tilt, marginal, *donors)
 
     def draw(self, regressors: FloatArray, noise: Noise) -> IntArray:
         """A level for each row."""
         chance = None
         if self.spike is not None:
             chance = self.spike.probability(regressors)
-        return self.donors.draw(self.location.predict(regressors), chance, noise)
+        location = self.model.predict(regressors)
+        first, last = self._nearest(location)
+
+        def propose(at: IntArray, noise: Noise) -> IntArray:
+            """A level for each entry, as if it were not known to be missing."""
+            if len(self.pool):
+                residual = self.pool[noise.below(len(self.pool))]
+            else:
+                low, high = first[at], last[at]
+                below, above = self.cumulative[low], self.cumulative[high]
+                mark = below + noise.uniform() * (above - below)
+                donor = np.searchsorted(self.cumulative, mark, side="right") - 1
+                residual = self.residual[np.clip(donor, low, high - 1)]
+            proposed = self.levels.nearest(location[at] + residual)
+            if chance is not None:
+                assert self.levels.spike is not None
+                proposed[noise.uniform() < chance[at]] = self.levels.spike
+            return proposed
+
+        drawn = np.empty(len(location), dtype=np.intp)
+        waiting = np.arange(len(location))
+        for _ in range(TRIES):
+            if not len(waiting):
+                return drawn
+            drawn[waiting] = proposed = propose(waiting, noise)
+            refused = np.flatnonzero(noise.uniform() >= self.tilt[proposed])
+            waiting, noise = waiting[refused], noise.chosen(refused)
+        # Where few are accepted: one of many proposals, with probability ∝ φ.
+        marks = noise.uniform()
+        for k, i in enumerate(waiting):
+            proposed = propose(np.full(CANDIDATES, i), noise.spread(k, CANDIDATES))
+            mass = np.cumsum(self.tilt[proposed])
+            if mass[-1] > 0.0:
+                drawn[i] = proposed[draw_from(mass, marks[k : k + 1])[0]]
+            else:
+                drawn[i] = draw_from(self.marginal, marks[k : k + 1])[0]
+        return drawn
 
     def thinned(self, rng: np.random.Generator) -> NumericConditional:
-        """The same law with few enough donors to be kept."""
-        return replace(self, donors=self.donors.thinned(rng))
+        """The same law with at most `KEPT_DONORS` donors, chosen at random."""
+        n_donors = len(self.location)
+        if n_donors <= KEPT_DONORS:
+            return self
+        kept = np.sort(rng.choice(n_donors, KEPT_DONORS, replace=False))
+        weights = np.diff(self.cumulative)[kept]
+        return replace(
+            self,
+            location=self.location[kept],
+            residual=self.residual[kept],
+            cumulative=np.concatenate([[0.0], np.cumsum(weights)]),
+            n_nearest=max(1, self.n_nearest * KEPT_DONORS // n_donors),
+            pool=rng.permutation(self.pool)[: POOL * KEPT_DONORS],
+        )
+
+    def _nearest(self, location: FloatArray) -> tuple[IntArray, IntArray]:
+        """The donors of each entry, from the first to before the last."""
+        n_donors = len(self.location)
+        if self.n_nearest == n_donors:
+            first = np.zeros(len(location), dtype=np.intp)
+            return first, np.full(len(location), n_donors)
+        rank = np.searchsorted(self.location, location)
+        first = np.clip(rank - self.n_nearest // 2, 0, n_donors - self.n_nearest)
+        last = first + self.n_nearest
+        if (self.location[1:] == self.location[:-1]).any():
+            above = np.searchsorted(self.location, location, side="right")
+            first, last = np.minimum(first, rank), np.maximum(last, above)
+        return first, last
 
 
 @dataclass(frozen=True)
@@ -498,33 +444,6 @@ class LookedUpConditional:
     law: Conditional
     slopes: bool
 
-    @classmethod
-    def fit(
-        cls,
-        entries: Entries,
-        probability: FloatArray,
-        share: FloatArray,
-        last: Conditional | None,
-        fit_law: Callable[[Entries, Conditional | None], Conditional],
-    ) -> LookedUpConditional:
-        """Fit to entries that were observed or looked up.
-
-        Given which of the two an entry is, all weigh the same: the draw has no part in
-        the law.
-        """
-        lost = probability > 0.0
-        enough = _ENTRIES_PER_SLOPE * entries.regressors.shape[1]
-        slopes = bool(np.count_nonzero(lost) >= enough)
-        entries = replace(
-            entries,
-            regressors=_with_status(entries.regressors, lost, slopes),
-            weights=kish_scaled(share),
-            # Of each one that was drawn, (1 − q)/q others were not.
-            lent=share * probability / (1.0 - probability),
-        )
-        before = last.law if isinstance(last, cls) else None
-        return cls(fit_law(entries, before), slopes)
-
     def draw(self, regressors: FloatArray, noise: Noise) -> IntArray:
         """A level for each row of what models see of the other columns."""
         lost = np.ones(len(regressors), dtype=bool)
@@ -540,6 +459,26 @@ def kish_scaled(weights: FloatArray) -> FloatArray:
     return np.asarray(weights * (weights.sum() / (weights**2).sum()))
 
 
+def looked_up_entries(
+    entries: Entries, probability: FloatArray, share: FloatArray
+) -> tuple[Entries, bool]:
+    """Entries that were observed or looked up, and whether their slopes differ.
+
+    Given which of the two an entry is, all weigh the same: the draw has no part in the
+    law.
+    """
+    lost = probability > 0.0
+    slopes = int(lost.sum()) >= _ENTRIES_PER_SLOPE * entries.regressors.shape[1]
+    labelled = replace(
+        entries,
+        regressors=_with_status(entries.regressors, lost, slopes),
+        weights=kish_scaled(share),
+        # Of each one that was drawn, (1 − q)/q others were not.
+        lent=share * probability / (1.0 - probability),
+    )
+    return labelled, slopes
+
+
 def _with_status(regressors: FloatArray, lost: BoolArray, slopes: bool) -> FloatArray:
     """Regressors, whether an entry was lost, and their products where slopes differ."""
     parts = [regressors.T, _SHIFT * lost[None, :]]
@@ -549,5 +488,4 @@ def _with_status(regressors: FloatArray, lost: BoolArray, slopes: bool) -> Float
     return np.concatenate(parts).T
 
 
-Location = LinearLocation | EstimatorLocation
 Conditional = NumericConditional | CategoricalConditional | LookedUpConditional

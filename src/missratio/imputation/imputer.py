@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, Self
 
 import numpy as np
@@ -267,29 +268,20 @@ class TiltedImputer(
         missing = np.isnan(table)
         if inclusion is not None:
             inclusion = check_inclusion(inclusion, table)
-        seeds = np.random.SeedSequence(entropy(self.random_state))
-        self.convergence_: dict[Any, ImputationTrace] = {}
-        self._fitted: list[tuple[Sequence[Levels], dict[int, Conditional]]] = []
-        completed = [table.copy(order="F") for _ in range(self.n_imputations)]
-        populations = []
-        for label, rows, model, drawn in incomplete_classes(
+        classes = incomplete_classes(
             missing, y, self.missingness, self._columns.names, inclusion
-        ):
+        )
+        populations = []
+        for label, rows, model, drawn in classes:
             title = "X" if label is None else f"Class {label!r}"
             population = Population.build(
                 table[rows], self._columns, model, title, drawn
             )
-            population.warn_if_concentrated(title)
             populations.append((label, rows, population))
-        for (_, rows, population), chains in zip(
-            populations, self._run_chains(populations, seeds), strict=True
-        ):
-            for whole, chain in zip(completed, chains, strict=True):
-                for column in population.incomplete:
-                    at = rows[column.missing]
-                    whole[at, column.position] = chain.values[column.position]
-        # As plain numbers, which a model file can hold.
-        self._redraw_seed = seeds.spawn(1)[0].state
+        completed = [table.copy(order="F") for _ in range(self.n_imputations)]
+        self.convergence_: dict[Any, ImputationTrace] = {}
+        self._fitted: list[tuple[Sequence[Levels], dict[int, Conditional]]] = []
+        self._run_chains(populations, completed)
         return [self._columns.complete(X, whole, missing) for whole in completed]
 
     def _check_parameters(self) -> None:
@@ -325,37 +317,45 @@ class TiltedImputer(
     def _run_chains(
         self,
         populations: list[tuple[Any, IntArray, Population]],
-        seeds: np.random.SeedSequence,
-    ) -> list[list[Chain]]:
-        """The chains of each population, of which callbacks are told one by one."""
-        done: list[list[Chain]] = []
+        completed: list[FloatArray],
+    ) -> None:
+        """Run each population's chains, and put what they end with into the tables.
 
-        def jobs() -> Iterator[tuple[Population, list[np.random.SeedSequence]]]:
-            for label, _, population in populations:
-                drawn = seeds.spawn(self.n_imputations)
-                done.append([])
-                step = 1 if listens(self) else len(drawn)
-                for start in range(0, len(drawn), step):
-                    yield population, drawn[start : start + step]
-                names = tuple(column.name for column in population.incomplete)
-                self.convergence_[label] = ImputationTrace.build(names, done[-1])
-                if label is None or label == self.unlabelled:
-                    # With few enough donors to be kept.
-                    rng = np.random.default_rng(seeds.spawn(1)[0])
-                    self._fitted = [
-                        (
-                            chain.columns,
-                            {j: c.thinned(rng) for j, c in chain.laws.items()},
-                        )
-                        for chain in done[-1]
-                    ]
-
-        def run(job: tuple[Population, list[np.random.SeedSequence]]) -> None:
-            done[-1] += impute_chains(job[0], self, job[1])
-
+        Callbacks are told of chains one by one.
+        """
+        seeds = np.random.SeedSequence(entropy(self.random_state))
+        step = 1 if listens(self) else self.n_imputations
+        jobs: list[tuple[Population, list[np.random.SeedSequence]]] = []
+        rng = None
+        for label, _, population in populations:
+            drawn = seeds.spawn(self.n_imputations)
+            parts = range(0, self.n_imputations, step)
+            jobs += [(population, drawn[start : start + step]) for start in parts]
+            if label is None or label == self.unlabelled:
+                rng = np.random.default_rng(seeds.spawn(1)[0])
+        # As plain numbers, which a model file can hold.
+        self._redraw_seed = seeds.spawn(1)[0].state
         total = len(populations) * self.n_imputations
-        told(self, "imputation", jobs(), run, total)
-        return done
+
+        def run(job: tuple[Population, list[np.random.SeedSequence]]) -> list[Chain]:
+            return impute_chains(job[0], self, job[1])
+
+        ends = chain.from_iterable(told(self, "imputation", jobs, run, total))
+        for label, rows, population in populations:
+            chains = list(islice(ends, self.n_imputations))
+            names = tuple(column.name for column in population.incomplete)
+            mean, spread = np.stack([(end.mean, end.spread) for end in chains], axis=1)
+            self.convergence_[label] = ImputationTrace(names, mean, spread)
+            for whole, end in zip(completed, chains, strict=True):
+                for column in population.incomplete:
+                    at = rows[column.missing]
+                    whole[at, column.position] = end.values[column.position]
+            if rng is not None and (label is None or label == self.unlabelled):
+                # With few enough donors to be kept.
+                self._fitted = [
+                    (each.columns, {j: c.thinned(rng) for j, c in each.laws.items()})
+                    for each in chains
+                ]
 
     def _redraw(self, X: Any, n_imputations: int) -> list[Any]:
         check_is_fitted(self, "convergence_")
@@ -371,9 +371,9 @@ class TiltedImputer(
         fitted = self._fitted[:n_imputations]
         for (columns, laws), seed in zip(fitted, seeds, strict=True):
             noise = RowNoise.of(table[rows], seed)
-            chain = redraw_chain(table[rows], columns, laws, self.n_rounds, noise)
+            drawn = redraw_chain(table[rows], columns, laws, self.n_rounds, noise)
             whole = table.copy(order="F")
-            for j, values in chain.values.items():
+            for j, values in drawn.values.items():
                 whole[missing[:, j], j] = values
             tables.append(self._columns.complete(X, whole, missing))
         return tables

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -41,15 +41,14 @@ def incomplete_classes(
 ) -> list[IncompleteClass]:
     """Find the classes with missing values, each with its model or its look-ups."""
     labels = None if y is None else read_labels(y, missing)
-    if isinstance(missingness, Missingness):
-        missingness = missingness.bound(names)
-    ignored = isinstance(missingness, str) and missingness == "ignore"
-    if ignored or isinstance(missingness, Missingness):
-        model = missingness if isinstance(missingness, Missingness) else None
+    is_one = isinstance(missingness, Missingness)
+    if is_one or (isinstance(missingness, str) and missingness == "ignore"):
         if inclusion is not None and _looked_up(inclusion).any():
             raise weighed_twice(None)
+        model = missingness if isinstance(missingness, Missingness) else None
         rows = np.arange(len(missing))
-        return [(None, rows, model, None)] if missing.any() else []
+        bound = model and model.bound(names)
+        return [(None, rows, bound, None)] if missing.any() else []
     check_missingness(missingness, [0, 1] if labels is None else np.unique(labels))
     if not missing.any():
         return []
@@ -59,13 +58,12 @@ def incomplete_classes(
             "must say which class a row belongs to. Give y, or one model for all rows."
         )
     models = dict(missingness) if isinstance(missingness, Mapping) else {}
-    incomplete = any_by_row(missing)
     classes: list[IncompleteClass] = []
     for label in [None] if labels is None else np.unique(labels).tolist():
         rows = np.arange(len(missing))
         if labels is not None:
             rows = np.flatnonzero(labels == label)
-        if not incomplete[rows].any():
+        if not missing[rows].any():
             continue
         model = models.get(label)
         if inclusion is not None and _looked_up(inclusion[rows]).any():
@@ -167,17 +165,6 @@ class Population:
     # With the fewest missing entries first.
     incomplete: tuple[IncompleteColumn, ...]
 
-    def warn_if_concentrated(self, title: str) -> None:
-        """Warn where a few entries stand for many, once, for the worst column."""
-
-        def concentration(column: IncompleteColumn) -> float:
-            weights = 1.0 / (1.0 - column.probability)
-            return float((weights**2).mean() / weights.mean() ** 2)
-
-        worst = max(self.incomplete, key=concentration)
-        weights = 1.0 / (1.0 - worst.probability)
-        warn_if_concentrated(weights, f"{title}, column {worst.name!r}", stacklevel=5)
-
     @classmethod
     def build(
         cls,
@@ -187,13 +174,18 @@ class Population:
         title: str,
         inclusion: FloatArray | None = None,
     ) -> Population:
-        """Weigh the observed entries of a table with missing ones."""
+        """Weigh the observed entries of a table with missing ones.
+
+        Of two numbers there is nothing to be known but which it is: they are
+        categories. Warns where a few entries stand for many, once, for the worst
+        column.
+        """
         by_design = inclusion is not None
         if inclusion is None:
             probability = _probability(table, model, title)
         else:
             probability = 1.0 - inclusion
-        levels: list[Levels] = []
+        every: list[Levels] = []
         all_places, incomplete = [], []
         for j, name in enumerate(columns.names):
             observed = ~np.isnan(table[:, j])
@@ -203,41 +195,51 @@ class Population:
                     f"{title}: column {name!r} is never observed, so that nothing is "
                     "known of its values. Drop it, or bring rows in which it is."
                 )
-            entries = table[observed, j]
-            known, places = _levels(entries, chance, columns, j)
-            levels.append(known)
+            entries, categories = table[observed, j], columns.categories[j]
+            levels: Levels
+            if categories is None:
+                levels, places = NumericLevels.build(entries, 1.0 / (1.0 - chance))
+                if len(levels.values) == 2:
+                    levels = CategoricalLevels(levels.values)
+            else:
+                levels = CategoricalLevels(category_codes(categories))
+                places = np.searchsorted(levels.values, entries)
+            every.append(levels)
             all_places.append(places)
             if observed.all():
                 continue
+            (lost,) = np.nonzero(~observed)
             if not chance.any():
-                raise _unexplained(title, name, int((~observed).sum()), by_design)
-            incomplete.append(
-                IncompleteColumn(
-                    j,
-                    name,
-                    np.flatnonzero(observed),
-                    np.flatnonzero(~observed),
-                    places,
-                    chance,
-                    _tilt(places, chance, len(known.values), by_design),
-                    by_design,
+                why = _UNKNOWN if by_design else _IMPOSSIBLE
+                raise ValueError(
+                    f"{title}: column {name!r} has {len(lost)} missing values, {why}"
                 )
+            tilt = np.ones(len(levels.values))
+            if not by_design:
+                tilt[:] = 0.0
+                tilt[places] = chance / chance.max()
+            (there,) = np.nonzero(observed)
+            incomplete.append(
+                IncompleteColumn(j, name, there, lost, places, chance, tilt, by_design)
             )
         incomplete.sort(key=lambda column: len(column.missing))
-        return cls(len(table), tuple(levels), tuple(all_places), tuple(incomplete))
+        weights = {
+            column.name: 1.0 / (1.0 - column.probability) for column in incomplete
+        }
+        worst = max(
+            weights, key=lambda k: (weights[k] ** 2).mean() / weights[k].mean() ** 2
+        )
+        warn_if_concentrated(weights[worst], f"{title}, column {worst!r}", stacklevel=5)
+        return cls(len(table), tuple(every), tuple(all_places), tuple(incomplete))
 
-    def reweighted(self, weights: Mapping[int, FloatArray]) -> Population:
-        """The same population, its incomplete columns' laws by other weights."""
+    def design(self, weights: Mapping[int, FloatArray]) -> Design:
+        """What models see of the observed entries, columns' laws by these weights."""
         columns = list(self.columns)
         for j, given in weights.items():
             levels = columns[j]
             if isinstance(levels, NumericLevels):
                 columns[j] = levels.reweighted(self.places[j], given)
-        return replace(self, columns=tuple(columns))
-
-    def design(self) -> Design:
-        """What models see of the observed entries."""
-        design = Design(self.n_rows, self.columns)
+        design = Design(self.n_rows, columns)
         observed = {column.position: column.observed for column in self.incomplete}
         for j, places in enumerate(self.places):
             design.set(j, observed.get(j, slice(None)), places)
@@ -263,46 +265,14 @@ def _probability(
         raise ValueError(f"{title}: {error}") from error
 
 
-def _levels(
-    entries: FloatArray, chance: FloatArray, columns: Columns, position: int
-) -> tuple[Levels, IntArray]:
-    """The levels of observed entries, and each one's place among them.
-
-    Of two numbers there is nothing to be known but which it is: they are categories.
-    """
-    categories = columns.categories[position]
-    if categories is not None:
-        values = category_codes(categories)
-        return CategoricalLevels(values), np.searchsorted(values, entries)
-    levels, places = NumericLevels.build(entries, 1.0 / (1.0 - chance))
-    if len(levels.values) == 2:
-        return CategoricalLevels(levels.values), places
-    return levels, places
-
-
-def _unexplained(title: str, name: str, missing: int, by_design: bool) -> ValueError:
-    """Nothing is known of the missing values of a column."""
-    if by_design:
-        why = (
-            "and none of them was looked up, so nothing is known of them. Look some "
-            "up, drawn at random, or give a model of missingness."
-        )
-    else:
-        why = (
-            "but by its model none of the values that were observed can go missing. "
-            "Correct the model, or bring rows with values where φ is positive."
-        )
-    return ValueError(f"{title}: column {name!r} has {missing} missing values, {why}")
-
-
-def _tilt(
-    places: IntArray, chance: FloatArray, n_levels: int, by_design: bool
-) -> FloatArray:
-    if by_design:
-        return np.ones(n_levels)
-    tilt = np.zeros(n_levels)
-    tilt[places] = chance / chance.max()
-    return tilt
+_UNKNOWN = (
+    "and none of them was looked up, so nothing is known of them. Look some up, drawn "
+    "at random, or give a model of missingness."
+)
+_IMPOSSIBLE = (
+    "but by its model none of the values that were observed can go missing. Correct "
+    "the model, or bring rows with values where φ is positive."
+)
 
 
 class Design:
@@ -335,8 +305,8 @@ class Design:
 
     def others(self, column: int, rows: IntArray) -> FloatArray:
         """What models see of all columns but one, of shape (n_rows, width)."""
-        own = self._places[column]
-        kept = [*range(own.start), *range(own.stop, len(self._rows))]
+        hidden = self._places[column]
+        kept = [*range(hidden.start), *range(hidden.stop, len(self._rows))]
         seen = np.empty((len(kept), len(rows)))
         for out, k in zip(seen, kept, strict=True):
             np.take(self._rows[k], rows, out=out, mode="clip")

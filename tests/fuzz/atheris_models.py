@@ -22,7 +22,7 @@ with atheris.instrument_imports(include=["missratio.app.modelfile"]):
 FOLDER = Path(tempfile.mkdtemp())
 PATH = FOLDER / "forged.skops"
 SOUND = [
-    forging.members_of(forging.model_bytes(FOLDER, kind)) for kind in forging.MODELS
+    forging.members_of(forging.model_bytes(FOLDER, kind)) for kind in forging.FUZZED
 ]
 
 

@@ -1,7 +1,10 @@
-"""Model files of every kind, and forgeries of them under digests that fit."""
+"""Models of every kind, their files, and forgeries of them under digests that fit."""
 
+import copy
 import io
 import json
+from dataclasses import replace
+from functools import cache
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
@@ -13,9 +16,10 @@ from sklearn.preprocessing import StandardScaler
 
 import missratio as mr
 from missratio._files import Cells
-from missratio.app.modelfile import MulticlassTableModel, TableModel, TrainingData
+from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.modelfile.archive import HEADER, SCHEMA, _digest
 from missratio.app.tables import Encoder, TableColumn
+from missratio.classifier import CandidatePower, PowerComparison
 
 PHI = mr.LogisticMissingness([-2.0, -np.inf], [0.5, 0.0])
 COLUMNS = Encoder((TableColumn("p"), TableColumn("q")), Cells())
@@ -49,11 +53,56 @@ def several(estimator, order=None):
     ).fit(*sample(3))
 
 
-def table(kind, classifier):
+def table(classifier, **more):
     labels = classifier.classes_.tolist()
-    rows, missing = dict.fromkeys(labels, 120), {label: {} for label in labels}
+    rows, missing = dict.fromkeys(labels, 300), {label: {} for label in labels}
     training = TrainingData("t.csv", "0" * 64, rows, missing)
-    return kind(classifier, COLUMNS, "y", (), "kliep", training, "{}")
+    dropped = tuple(value for name, value in more.items() if name == "group_column")
+    return TableModel(
+        classifier, COLUMNS, "y", dropped, "kliep", training, "{}", **more
+    )
+
+
+def grouped(threshold="own", estimator=None, **options):
+    rng = np.random.default_rng(0)
+    y, groups = np.repeat([0, 1], 300), np.array(["a", "b"] * 300)
+    X = rng.normal(size=(600, 2)) + 3.0 * y[:, None] + (groups == "b")[:, None]
+    return mr.GroupedNeymanPearsonClassifier(
+        estimator or LogisticRegression(), alpha=0.2, delta=0.2, threshold=threshold,
+        random_state=0, **options,
+    ).fit(X, y, groups)  # fmt: skip
+
+
+def compared():
+    """A table's model with all that it may have: a comparison and a covariance."""
+    candidates = (CandidatePower("kliep", 0.5, 0.1), CandidatePower("trees"))
+    comparison = PowerComparison("kliep", candidates, 0.3, 5, 60, 60, 1.0, 9.0)
+    model = table(two(mr.KLIEP()), covariance=np.eye(3))
+    return replace(model, comparison=comparison)
+
+
+def capped():
+    """Three ordered classes, of which one or two have a cap on their weights."""
+    phi = mr.LogisticMissingness([-2.0, -2.0], [0.8, 0.0])
+    rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 900)
+    X = rng.normal(size=(2700, 2)) + np.array([(0, 0), (3, 0), (1, 3)])[y]
+    for label in range(3):
+        X[y == label] = mr.corrupt(X[y == label], phi, label)
+    model = mr.MulticlassNeymanPearsonClassifier(
+        mr.FDivergenceRatio("js"), alpha={0: 0.2, 1: 0.25}, order=[0, 1, 2],
+        missingness=dict.fromkeys(range(3), phi), random_state=0,
+    ).fit(X, y)  # fmt: skip
+    assert 1 in model.caps_
+    return model
+
+
+def tuned():
+    """A rule with a sample of its own, of training rows."""
+    model = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), alpha=0.3, missingness={0: PHI}, rule="tuned-betting",
+        random_state=0,
+    )  # fmt: skip
+    return model.fit(*sample(2, PHI))
 
 
 def trees():
@@ -66,21 +115,57 @@ def ensemble():
 
 
 MODELS = {
-    "table": lambda: table(TableModel, two(mr.KLIEP())),
+    "table": compared,
     "φ": lambda: two(mr.KLIEP(), PHI),
     "kernel": lambda: two(mr.KernelRatio(centers=5, random_state=0), PHI),
     "bayes": lambda: two(mr.NaiveBayesRatio(mr.KLIEP()), PHI),
     "trees": lambda: two(make_pipeline(StandardScaler(), trees())),
     "imputed": lambda: two(ensemble(), PHI),
-    "classes": lambda: table(MulticlassTableModel, several(LogisticRegression())),
+    "tuned": tuned,
+    "classes": lambda: table(several(LogisticRegression())),
+    "several": lambda: several(LogisticRegression()),
+    "ratios": lambda: several(mr.FDivergenceRatio("js")),
     "order": lambda: several(trees(), order=[0, 1, 2]),
+    "capped": capped,
+    "groups": grouped,
+    "grouped table": lambda: table(grouped(), group_column="who"),
+    "shared": lambda: grouped("shared", group_alpha={"a": 0.25}),
 }
+"""A sound model of each kind."""
+FUZZED = ["table", "φ", "kernel", "bayes", "trees", "imputed", "classes", "order"]
+
+
+@cache
+def sound(kind):
+    return MODELS[kind]()
+
+
+def with_part(whole, path, value):
+    """A copy in which one part, by its path, is another; the rest is shared."""
+    if not path:
+        return value(whole) if callable(value) else value
+    name, *rest = path
+    if isinstance(whole, dict):
+        return {**whole, name: with_part(whole.get(name), rest, value)}
+    if isinstance(whole, tuple | list):
+        parts = list(whole)
+        parts[name] = with_part(parts[name], rest, value)
+        return type(whole)(parts)
+    new = copy.copy(whole)
+    object.__setattr__(new, name, with_part(getattr(whole, name, None), rest, value))
+    return new
+
+
+def forged(kind, path, value):
+    """A sound model in which one part, by its path, is another."""
+    names = [int(name) if name.isdigit() else name for name in path.split(".")]
+    return with_part(sound(kind), names, value)
 
 
 def model_bytes(folder, kind):
     """The file of a sound model."""
     path = folder / "model.skops"
-    mr.save_model(MODELS[kind](), path, force=True)
+    mr.save_model(sound(kind), path, force=True)
     return path.read_bytes()
 
 

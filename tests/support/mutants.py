@@ -51,7 +51,6 @@ PRELOADED = (
     "coverage", "numpy", "scipy.stats", "scipy.special", "scipy.fft",
     "sklearn.ensemble", "sklearn.linear_model", "sklearn.pipeline", "joblib",
     "hypothesis", "pyarrow.parquet", "skops.io", "typer.testing",
-    "cryptography.hazmat.primitives.asymmetric.ed25519",
 )  # fmt: skip
 
 

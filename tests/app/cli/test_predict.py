@@ -37,7 +37,8 @@ def test_labels_and_scores_are_those_of_the_model(fit, run, patients):
          r["ward"] == model.encoder.columns[2].levels[1]]
         for r in table
     ]  # fmt: skip
-    scores, above = model.score(np.array(X, dtype=float))
+    decided = model.decide(np.array(X, dtype=float))
+    scores, above = decided.scores[:, 0], decided.codes == 1
     assert [row["id"] for row in rows] == [row["id"] for row in table]
     assert [row["label"] == "sick" for row in rows] == above.tolist()
     found = [float(row["score"] or "-inf") for row in rows]

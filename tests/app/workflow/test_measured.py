@@ -2,19 +2,17 @@
 
 import numpy as np
 import pytest
-from forging import sample, several, table
+from forging import sample, several, sound, table
 from scipy.stats import beta
 from sklearn.linear_model import LogisticRegression
-from sound_models import grouped_table
 
 import missratio as mr
-from missratio.app.modelfile import MulticlassTableModel
 from missratio.app.workflow.predict import MeasuredErrors
 
 
 @pytest.fixture(scope="module")
 def classes():
-    return table(MulticlassTableModel, several(LogisticRegression()))
+    return table(several(LogisticRegression()))
 
 
 def test_rows_without_a_label_or_with_another_are_told_and_count_nowhere(classes):
@@ -43,7 +41,7 @@ def test_a_class_without_a_row_has_no_share_and_no_words(classes):
 
 
 def test_each_group_has_a_line_and_lost_labels_have_one_together():
-    measured = MeasuredErrors(grouped_table())
+    measured = MeasuredErrors(sound("grouped table"))
     measured.add(
         ["0", "0", "1", None, "7"], np.array([0, 1, 1, 0, 1]), ["a", "a", "b", "b", "c"]
     )
@@ -61,7 +59,7 @@ def test_a_blank_label_is_no_class_called_none():
     fitted = mr.MulticlassNeymanPearsonClassifier(
         LogisticRegression(), alpha={"None": 0.4}, random_state=0
     ).fit(X, np.array(["None", "a", "b"])[codes])
-    measured = MeasuredErrors(table(MulticlassTableModel, fitted))
+    measured = MeasuredErrors(table(fitted))
     measured.add([None, "None"], np.array([0, 0]))
     # A batch of no row changes nothing.
     measured.add([], np.zeros(0, dtype=int))

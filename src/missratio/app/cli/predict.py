@@ -10,7 +10,7 @@ from missratio.app.cli._failures import failures, say, say_json
 from missratio.app.cli._progress import Progress
 
 if TYPE_CHECKING:
-    from missratio.app.modelfile import FrameModel
+    from missratio.app.modelfile import TableModel
     from missratio.app.workflow import Predicted
 
 
@@ -51,13 +51,13 @@ def predict(
             _show(model, done, out)
 
 
-def _facts(model: FrameModel, done: Predicted) -> dict[str, Any]:
-    from missratio.app.modelfile import GroupedTableModel, TwoClassModel, plain
+def _facts(model: TableModel, done: Predicted) -> dict[str, Any]:
+    from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, plain
 
     facts: dict[str, Any] = {"rows": done.rows}
-    if isinstance(model, GroupedTableModel):
+    if model.kind == GROUPS:
         facts["without_threshold"] = done.without_threshold
-    if isinstance(model, TwoClassModel):
+    if model.kind != SEVERAL_CLASSES:
         facts["other"] = done.counts[model.other_class]
     else:
         facts["labels"] = plain(done.counts)
@@ -65,11 +65,11 @@ def _facts(model: FrameModel, done: Predicted) -> dict[str, Any]:
     return {**facts, "unscored": done.unscored, "measured": measured}
 
 
-def _show(model: FrameModel, done: Predicted, out: Path) -> None:
-    from missratio.app.modelfile import TwoClassModel
+def _show(model: TableModel, done: Predicted, out: Path) -> None:
+    from missratio.app.modelfile import SEVERAL_CLASSES
 
     fallback = model.fallback
-    if isinstance(model, TwoClassModel):
+    if model.kind != SEVERAL_CLASSES:
         other = model.other_class
         say(
             f"{out}: {done.rows} rows, {done.counts[other]} of them {other!r} and "

@@ -30,14 +30,8 @@ from missratio.app.export.scores import (
     TreeScore,
     read_estimator,
 )
-from missratio.app.modelfile import (
-    GroupedTableModel,
-    MulticlassTableModel,
-    TableModel,
-)
+from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, TableModel, kind_of
 from missratio.classifier import (
-    GroupedNeymanPearsonClassifier,
-    MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
 )
 
@@ -358,13 +352,13 @@ def _checked_model(model: Any) -> Any:
     classifier, encoder = model, None
     if isinstance(model, TableModel):
         classifier, encoder = model.classifier, model.encoder
-    if isinstance(model, MulticlassTableModel | MulticlassNeymanPearsonClassifier):
+    if kind_of(classifier) == SEVERAL_CLASSES:
         raise CantExportError(
             "A model of several classes (MulticlassNeymanPearsonClassifier) can't be "
             "exported to ONNX: only one of two classes can. Serve it from Python, by "
             "load_model(path).predict(frame)."
         )
-    if isinstance(model, GroupedTableModel | GroupedNeymanPearsonClassifier):
+    if kind_of(classifier) == GROUPS:
         raise CantExportError(
             "A model with promises to groups (GroupedNeymanPearsonClassifier) can't be "
             "exported to ONNX: only one with a single threshold for all rows can. "

@@ -2,30 +2,26 @@
 
 from missratio.app.modelfile.archive import ModelFileError
 from missratio.app.modelfile.checks import plain
-from missratio.app.modelfile.files import (
-    check_outputs,
-    load_model,
-    load_table_model,
-    save_model,
-)
+from missratio.app.modelfile.files import load_model, load_table_model, save_model
 from missratio.app.modelfile.models import (
-    FrameModel,
-    GroupedTableModel,
-    MulticlassTableModel,
+    GROUPS,
+    SEVERAL_CLASSES,
+    TWO_CLASSES,
+    Decisions,
     TableModel,
     TrainingData,
-    TwoClassModel,
+    kind_of,
 )
 
 __all__ = [
-    "FrameModel",
-    "GroupedTableModel",
+    "GROUPS",
+    "SEVERAL_CLASSES",
+    "TWO_CLASSES",
+    "Decisions",
     "ModelFileError",
-    "MulticlassTableModel",
     "TableModel",
     "TrainingData",
-    "TwoClassModel",
-    "check_outputs",
+    "kind_of",
     "load_model",
     "load_table_model",
     "plain",

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from missratio._base.hints import listed
 from missratio._base.storable import STORABLE
 
 _SKLEARN = (
@@ -90,16 +89,6 @@ class ModelFileError(ValueError):
     """A model that can't be saved, or a file that can't be loaded, and why."""
 
 
-def python_alone(name: str) -> ModelFileError:
-    """What to say of a model that has no file, by the name of its class."""
-    return ModelFileError(
-        f"A model file can't hold a {name}: it holds a NeymanPearsonClassifier, "
-        "a MulticlassNeymanPearsonClassifier, a GroupedNeymanPearsonClassifier, or "
-        f"what missratio fit writes. Use the {name} from Python; pickle it if you "
-        "must, and unpickle only files that you trust."
-    )
-
-
 def foreign_types(schema: bytes, trusted: Collection[str] = ()) -> list[str]:
     """Types in a skops schema that a model file may not hold.
 
@@ -127,17 +116,6 @@ def foreign_types(schema: bytes, trusted: Collection[str] = ()) -> list[str]:
         if name not in known.get(loader, frozenset()) and name not in trusted:
             found.add(name)
     return sorted(found)
-
-
-def check_types(schema: bytes, trusted: Collection[str] = ()) -> None:
-    """Refuse a schema with foreign types that nobody vouches for."""
-    foreign = foreign_types(schema, trusted)
-    if foreign:
-        raise ModelFileError(
-            f"It holds {listed(foreign[:5])}, which no model of missratio has. Nothing "
-            "of it was loaded. If you know who wrote the file and trust these types, "
-            f"load it by load_model(path, trusted={foreign[:5]})."
-        )
 
 
 def _expanded(item: Any, known: dict[Any, int]) -> int:
@@ -362,104 +340,3 @@ def _digest(members: Mapping[str, bytes]) -> str:
         digest.update(f"{name}\0{len(members[name])}\0".encode())
         digest.update(members[name])
     return digest.hexdigest()
-
-
-_MOST_BYTES = 2**16
-SIGNATURE_BYTES = 64
-# A file that is being replaced has its old signatures, too, until the new one is there.
-_MOST_KEPT = 8
-_MADE = "openssl genpkey -algorithm ed25519 -out key.pem"
-_PUBLIC = "openssl pkey -in key.pem -pubout -out public.pem"
-
-
-def signature_path(model: Path) -> Path:
-    """Where the signature of a model file is."""
-    return model.with_name(f"{model.name}.sig")
-
-
-def sign(content: bytes, key: Path) -> bytes:
-    """The signature of a file's content.
-
-    Parameters
-    ----------
-    content : bytes
-    key : Path
-        A private Ed25519 key in PEM format, without a password.
-    """
-    return bytes(_load(key, private=True).sign(content))
-
-
-def verify(content: bytes, signature: Path, key: Path) -> None:
-    """Refuse content that the owner of a key didn't sign.
-
-    Parameters
-    ----------
-    content : bytes
-    signature : Path
-    key : Path
-        The public Ed25519 key in PEM format.
-    """
-    from cryptography.exceptions import InvalidSignature
-
-    public = _load(key, private=False)
-    if not signature.is_file():
-        raise ModelFileError(f"It isn't signed: there is no {signature}.")
-    for each in signatures(signature):
-        try:
-            public.verify(each, content)
-        except InvalidSignature:
-            continue
-        return
-    raise ModelFileError(
-        f"The owner of {key} didn't sign it: {signature} is the signature of "
-        "another file, or by another key."
-    )
-
-
-def signatures(path: Path) -> list[bytes]:
-    """The signatures in a file: one, or several where a model was being replaced."""
-    content, size = _read(path), SIGNATURE_BYTES
-    starts = range(0, min(len(content), _MOST_KEPT * size), size)
-    return [content[i : i + size] for i in starts]
-
-
-def check_key(key: Path, *, private: bool) -> None:
-    """Refuse a file that holds no key of the kind."""
-    _load(key, private=private)
-
-
-def _load(key: Path, *, private: bool) -> Any:
-    try:
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "Signatures need cryptography: pip install 'missratio[sign]'."
-        ) from error
-    if not key.is_file():
-        raise FileNotFoundError(f"There is no key file {key}. Make one by {_MADE}")
-    try:
-        if private:
-            found: Any = serialization.load_pem_private_key(_read(key), None)
-        else:
-            found = serialization.load_pem_public_key(_read(key))
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise _no_key(key, private) from error
-    kind = ed25519.Ed25519PrivateKey if private else ed25519.Ed25519PublicKey
-    if not isinstance(found, kind):
-        raise _no_key(key, private)
-    return found
-
-
-def _no_key(key: Path, private: bool) -> ModelFileError:
-    kind, make = ("private", _MADE) if private else ("public", _PUBLIC)
-    return ModelFileError(
-        f"{key} holds no {kind} Ed25519 key in PEM format without a password. Make one "
-        f"by {make}"
-    )
-
-
-def _read(path: Path) -> bytes:
-    with path.open("rb") as stream:
-        return stream.read(_MOST_BYTES)

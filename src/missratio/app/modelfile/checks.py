@@ -1,4 +1,8 @@
-"""What a loaded model is made of, checked piece by piece, however deep it lies."""
+"""What a loaded model has to be: sound in every part, and certified by its own rows.
+
+Loading sets attributes without a look at them: a file made up by hand could hold
+anything of the right types.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,12 @@ import inspect
 import io
 import math
 import re
+import types
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import cached_property
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from functools import cache, cached_property
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -18,45 +23,101 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from missratio._base.storable import STORABLE
-from missratio._files import Cells
 from missratio.app.modelfile.archive import SCHEMA, ModelFileError
 from missratio.app.modelfile.models import (
-    FrameModel,
-    GroupedTableModel,
-    MulticlassTableModel,
+    GROUPS,
+    SEVERAL_CLASSES,
+    TWO_CLASSES,
     TableModel,
-    TrainingData,
+    kind_of,
 )
-from missratio.app.tables import Encoder, TableColumn
-from missratio.classifier import (
-    Calibration,
-    CandidatePower,
-    Certificate,
-    ClassScores,
-    GroupedCertificate,
-    GroupedNeymanPearsonClassifier,
-    KeptPromise,
-    MulticlassCertificate,
-    MulticlassNeymanPearsonClassifier,
-    NeymanPearsonClassifier,
-    OrderedDecision,
-    PowerComparison,
-    TradeOff,
-    UnorderedDecision,
-)
+from missratio.classifier import Calibration, Certificate
 from missratio.missingness import Missingness
-from missratio.threshold import CalibrationSample, Rule, check_levels
+from missratio.threshold import CalibrationSample, check_levels
 
-_KINDS = "biufU"
-# scikit-learn's, by the names of their classes.
+# scikit-learn's attributes that must be finite, by the names of their classes.
 _FINITE = {
     "LogisticRegression": {"coef_", "intercept_"},
     "StandardScaler": {"mean_", "var_", "scale_"},
     "HistGradientBoostingClassifier": {"_baseline_prediction"},
 }
 MOST_COUNTED = 10_000
+MOST_COLUMNS = 10**6
+# The exact test of look-ups has tables of as many rows as may lie above a threshold.
+MOST_LOOKED_UP = 10**6
 # NumPy's own; one of another size would be made as large as it says.
 _SEED, _POOL_SIZE = "_redraw_seed", 4
+
+
+def check_model(model: Any, header: dict[str, Any]) -> None:
+    """Refuse a loaded object that isn't a sound model.
+
+    Parameters
+    ----------
+    model : object
+    header : dict
+        What the file says about it.
+
+    Raises
+    ------
+    ModelFileError
+    """
+    try:
+        classifier = model.classifier if isinstance(model, TableModel) else model
+        require(kind_of(classifier), "it is no classifier")
+        _check_parts(model, classifier.n_features_in_)
+        _check_promises(classifier)
+        if isinstance(model, TableModel):
+            _check_table(model)
+        _check_scores(classifier)
+        expected = header_of(model)
+        for name, value in expected.items():
+            require(header.get(name) == value, f"its header has another {name}")
+    except ModelFileError:
+        raise
+    except Exception as error:
+        raise ModelFileError(f"It holds no sound model: {error}") from error
+
+
+def require(condition: Any, otherwise: str) -> None:
+    """Refuse a model, and say why."""
+    if not condition:
+        raise ModelFileError(f"It holds no sound model: {otherwise}.")
+
+
+def header_of(model: Any) -> dict[str, Any]:
+    """What can be known of a model without loading it."""
+    if not isinstance(model, TableModel):
+        return {"certificate": _facts(plain(model.certificate_.to_dict()))}
+    return {
+        "certificate": _facts(plain(model.certificate.to_dict())),
+        "method": model.method,
+        "target": model.target,
+        "columns": [
+            {"name": column.name, "levels": plain(column.levels)}
+            for column in model.encoder.columns
+        ],
+        "training": plain(vars(model.training)),
+    }
+
+
+def _facts(value: Any) -> Any:
+    """A certificate without what is said anew of it, in words that may change."""
+    if isinstance(value, dict):
+        return {k: _facts(item) for k, item in value.items() if k != "valid_while"}
+    return [_facts(item) for item in value] if isinstance(value, list) else value
+
+
+def plain(value: Any) -> Any:
+    """Plain data as JSON has it: tuples are lists, and scalars are Python's."""
+    if isinstance(value, dict):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# Arrays, before anything is loaded ---------------------------------------------------
 
 
 def check_arrays(members: Mapping[str, bytes], *, foreign: bool = False) -> None:
@@ -80,35 +141,31 @@ def check_arrays(members: Mapping[str, bytes], *, foreign: bool = False) -> None
         except Exception as error:
             reason = f"Its member {name!r} isn't an array: {error}"
             raise ModelFileError(reason) from error
-        plain = dtype.kind in _KINDS or dtype == PREDICTOR_RECORD_DTYPE
-        plain |= foreign and not dtype.hasobject
-        length = dtype.itemsize
-        for size in shape:
-            length *= size
-        if not plain or length != len(content) - stream.tell():
+        sound = dtype.kind in "biufU" or dtype == PREDICTOR_RECORD_DTYPE
+        sound |= foreign and not dtype.hasobject
+        if not sound or math.prod(shape, start=dtype.itemsize) != (
+            len(content) - stream.tell()
+        ):
             raise ModelFileError(
                 f"Its member {name!r} is an array of {dtype} of shape {shape}, which "
                 "no model of missratio has."
             )
 
 
-def check_methods(model: Any) -> None:
-    """Refuse values in the place of methods and properties."""
-    for part in _parts(model):
-        for name in getattr(part, "__dict__", {}):
-            own = inspect.getattr_static(type(part), name, None)
-            plain = isinstance(own, cached_property) or not hasattr(own, "__get__")
-            require(plain, f"its {name} takes a method's place")
+# Every part, however deep it lies ----------------------------------------------------
 
 
-def check_parts(classifier: Any) -> None:
+def _check_parts(model: Any, width: Any) -> None:
     """Refuse what would crash, hang or mislead whatever uses it.
 
-    Trees that lead nowhere, coefficients that aren't finite numbers, and more things to
-    make than any model makes.
+    Values in the place of methods, fields of other types than a class says, numbers
+    that aren't finite, more things to make than any model makes, trees that lead
+    nowhere, and what a class itself refuses.
     """
-    width = classifier.n_features_in_
-    for part in _parts(classifier):
+    sound = type(width) is int and 0 < width <= MOST_COLUMNS
+    require(sound, "its number of columns")
+    for part in _parts(model):
+        _check_attributes(part)
         if isinstance(part, TreePredictor):
             _check_tree(part.nodes, width)
         elif isinstance(part, HistGradientBoostingClassifier):
@@ -116,13 +173,11 @@ def check_parts(classifier: Any) -> None:
             known = getattr(part, "n_features_in_", None)
             fitted = known is not None or hasattr(part, "_predictors")
             require(not fitted or known == width, "its trees are for other columns")
-        _check_attributes(part)
-
-
-def require(condition: Any, otherwise: str) -> None:
-    """Refuse a model, and say why."""
-    if not condition:
-        raise ModelFileError(f"It holds no sound model: {otherwise}.")
+        elif isinstance(part, Missingness) and is_dataclass(part):
+            # Makes it once more, with all the checks of a new one.
+            replace(part)
+        elif isinstance(part, CalibrationSample):
+            part.check()
 
 
 def _parts(root: Any) -> Iterator[Any]:
@@ -152,28 +207,79 @@ def _attributes(part: Any) -> dict[str, Any]:
 
 
 def _check_attributes(part: Any) -> None:
-    names = [base.__name__ for base in type(part).__mro__]
+    cls = type(part)
+    names = [base.__name__ for base in cls.__mro__]
     known = [STORABLE[name] for name in names if name in STORABLE]
-    finite = set().union(*(_FINITE.get(name, set()) for name in names))
-    finite = finite.union(*(stored.finite for stored in known))
     counts = set().union(*(stored.counts for stored in known))
-    for name, value in _attributes(part).items():
+    finite = set().union(
+        *(stored.finite for stored in known), *(_FINITE.get(name, ()) for name in names)
+    )
+    hints = _hints(cls) if known and is_dataclass(cls) else {}
+    attributes = _attributes(part)
+    require(hints.keys() <= attributes.keys(), f"its {cls.__name__} lacks a field")
+    for name, value in attributes.items():
+        method = inspect.getattr_static(cls, name, None)
+        taken = hasattr(method, "__get__") and not isinstance(
+            method, cached_property | types.MemberDescriptorType
+        )
+        require(not taken, f"its {name} takes a method's place")
+        wrong = f"its {cls.__name__}'s {name} is {value!r:.80}"
+        require(name not in hints or fits(value, hints[name]), wrong)
         if name in finite and value is not None:
-            _check_finite(name, value)
+            for each in value if isinstance(value, list | tuple) else [value]:
+                array = np.asarray(each)
+                sound = array.dtype.kind in "fiu" and np.isfinite(array).all()
+                require(sound, f"its {name} aren't finite numbers")
         elif name in counts:
             whole = isinstance(value, int | np.integer)
-            counted = whole and 0 < value <= MOST_COUNTED
-            require(counted, f"its {name} is {value!r}")
+            require(whole and 0 < value <= MOST_COUNTED, f"its {name} is {value!r}")
         elif name == _SEED:
             size = value.get("pool_size") if isinstance(value, dict) else None
             require(size == _POOL_SIZE, "its seed is none")
 
 
-def _check_finite(name: str, value: Any) -> None:
-    for each in value if isinstance(value, list | tuple) else [value]:
-        array = np.asarray(each)
-        sound = array.dtype.kind in "fiu" and bool(np.isfinite(array).all())
-        require(sound, f"its {name} aren't finite numbers")
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    """The annotations of a dataclass's fields."""
+    hints = get_type_hints(cls)
+    return {field.name: hints[field.name] for field in fields(cls)}
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is what an annotation says, as far as annotations can be told.
+
+    What is made of protocols, such as NumPy's ArrayLike, is left to the class itself.
+    """
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if hint is None:
+        return value is None
+    if origin in (Union, types.UnionType):
+        return any(fits(value, each) for each in arguments)
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        if arguments[1:] == (...,):
+            return all(fits(each, arguments[0]) for each in value)
+        pairs = zip(value, arguments, strict=False)
+        return len(value) == len(arguments) and all(fits(*pair) for pair in pairs)
+    if origin is np.ndarray:
+        scalar = get_args(arguments[1])[0]
+        kind = isinstance(scalar, type) and scalar
+        return isinstance(value, np.ndarray) and (
+            not kind or np.issubdtype(value.dtype, kind)
+        )
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, origin) and all(
+            fits(k, arguments[0]) and fits(x, arguments[1]) for k, x in value.items()
+        )
+    if hint in (int, float):
+        allowed = (int, np.integer) if hint is int else (int, float, np.number)
+        return isinstance(value, allowed) and not isinstance(value, bool)
+    if isinstance(hint, type) and not getattr(hint, "_is_protocol", False):
+        return isinstance(value, hint)
+    return True
 
 
 def _check_tree(nodes: Any, width: int) -> None:
@@ -185,562 +291,230 @@ def _check_tree(nodes: Any, width: int) -> None:
         and len(nodes) > 0,
         "a tree has no nodes",
     )
-    places = np.arange(len(nodes))
-    inner = nodes["is_leaf"] == 0
+    inner = nodes[nodes["is_leaf"] == 0]
+    places = np.flatnonzero(nodes["is_leaf"] == 0)
     for side in ("left", "right"):
-        ahead = nodes[side][inner]
-        require(
-            (ahead > places[inner]).all() and (ahead < len(nodes)).all(),
-            "a tree's branches lead nowhere",
-        )
-    asked = nodes["feature_idx"][inner]
-    require(
-        (asked >= 0).all() and (asked < width).all(),
-        "a tree asks for columns that don't exist",
-    )
+        ahead = (inner[side] > places) & (inner[side] < len(nodes))
+        require(ahead.all(), "a tree's branches lead nowhere")
+    asked = inner["feature_idx"]
+    there = (asked >= 0) & (asked < width)
+    require(there.all(), "a tree asks for columns that don't exist")
     require(not nodes["is_categorical"].any(), "a tree has categories")
     require(np.isfinite(nodes["value"]).all(), "a tree's values aren't finite")
 
 
-_CERTIFICATE = {
-    "alpha": float, "delta": float, "rule": str, "deployment": str, "rows": int,
-    "observed": int, "effective_rows": float, "threshold": float,
-    "estimated_error": float, "error_bound": float, "certified": bool,
-    "assumptions": tuple, "missingness_delta": float,
-}  # fmt: skip
-
-# The exact test of look-ups has tables of as many rows as may lie above a threshold.
-MOST_LOOKED_UP = 10**6
+# The columns and the table -----------------------------------------------------------
 
 
-def check_two(classifier: Any) -> None:
-    """Refuse a classifier of two classes that isn't sound."""
-    certificate, classes = classifier.certificate_, classifier.classes_
-    _check_certificate(certificate, classifier)
-    require(isinstance(classes, np.ndarray) and classes.shape == (2,), "its classes")
+def _check_table(model: TableModel) -> None:
+    """The columns, the training table and the comparison must be the classifier's."""
+    classifier, encoder, training = model.classifier, model.encoder, model.training
+    levels = [column.levels for column in encoder.columns if column.levels is not None]
+    labels, counts = set(classifier.classes_.tolist()), training.missing.values()
+    kinds = [column.levels is not None for column in encoder.columns]
+    compared, grouped = model.comparison, model.kind == GROUPS
+    sound = {
+        "columns": len(set(encoder.names)) == len(encoder.names)
+        and kinds == sorted(kinds)
+        and all(len(set(each)) > 1 for each in levels)
+        and encoder.width == classifier.n_features_in_,
+        "training data": re.fullmatch("[0-9a-f]{64}", training.sha256)
+        and labels == set(training.rows) == set(training.missing)
+        and {name for each in counts for name in each} <= set(encoder.names)
+        and all(
+            0 < n <= training.rows[label]
+            for label, missing in training.missing.items()
+            for n in (training.rows[label], *missing.values())
+        )
+        and all(
+            each.rows <= training.rows[each.controlled_class]
+            for each, _ in certificates(classifier)
+        ),
+        "comparison of methods": compared is None
+        or (
+            compared.chosen == model.method
+            and all(0.0 <= (each.power or 0.0) <= 1.0 for each in compared.candidates)
+        ),
+        "column of groups": grouped == (model.group_column is not None)
+        and model.group_column in (None, *model.dropped),
+        "covariance": model.covariance is None
+        or model.covariance.shape == (len(classifier.estimator_.coef_) + 1,) * 2,
+    }
+    for what, holds in sound.items():
+        require(holds, f"its {what} can't be those of its classifier")
+
+
+# The promises ------------------------------------------------------------------------
+
+
+def certificates(classifier: Any) -> list[tuple[Certificate, Calibration]]:
+    """Each certificate of a classifier, and what its threshold was chosen from."""
+    found = classifier.certificate_
+    if isinstance(found, Certificate):
+        return [(found, classifier.calibration_)]
+    known = classifier.calibrations_
+    every = known.values() if isinstance(known, dict) else known
+    return list(zip(found.certificates, every, strict=True))
+
+
+def recertified(
+    certificate: Certificate, calibration: Calibration, *, moved: bool = False
+) -> Certificate:
+    """The certificate once more, from the rows that it was calibrated with.
+
+    `moved` says that its threshold may be larger than the one chosen at its level.
+    """
+    sample, level = calibration.sample, certificate.alpha
     require(
-        certificate.controlled_class in classes.tolist(),
-        "its certificate is for another class",
+        sample.lookups is None or level * sample.n_rows <= MOST_LOOKED_UP,
+        "its look-ups are of more rows than can be tested",
     )
-    same = all(
-        getattr(classifier, name) == getattr(certificate, name)
-        for name in ("alpha", "delta")
-    )
-    require(
-        same and classifier.threshold_ == certificate.threshold,
-        "its certificate is for another threshold",
-    )
-    require(
-        certificate.certified or certificate.threshold == math.inf,
-        "it has a threshold without a certificate",
-    )
-    chosen = _chosen(certificate, classifier.calibration_)
-    require(
-        chosen is None or chosen == certificate.threshold,
-        "its certificate is for another threshold",
-    )
-    _check_missingness(classifier, [classifier.calibration_])
-    check_parts(classifier)
-    scores = _three_rows(classifier, classifier.score_samples)
-    require(scores.shape == (3,) and not np.isnan(scores).any(), "it gives no scores")
+    again = replace(
+        certificate, rows=sample.n_rows, observed=sample.n_known,
+        effective_rows=sample.effective_rows, threshold=math.inf, certified=False,
+        estimated_error=0.0, error_bound=0.0,
+    )  # fmt: skip
+    chosen = calibration.select([level])[0] if sample.n_observed else None
+    if chosen is None or chosen.threshold is None:
+        return again
+    threshold, bound, rule = chosen.threshold, chosen.error_bound, chosen.rule
+    if moved and threshold <= certificate.threshold < math.inf:
+        threshold, rule = certificate.threshold, certificate.rule
+        bound = min(certificate.error_bound, level)
+    error = sample.estimated_error(threshold)
+    return replace(
+        again, threshold=threshold, certified=True, error_bound=bound,
+        estimated_error=error, rule=rule,
+    )  # fmt: skip
 
 
-def check_several(classifier: Any) -> None:
-    """Refuse a classifier of several classes that isn't sound."""
-    found, classes = classifier.certificate_, classifier.classes_
-    require(isinstance(found, MulticlassCertificate), "it has no certificate")
+def _check_promises(classifier: Any) -> None:
+    """What is certified must be what was asked for, and what its rows certify."""
+    several, classes = kind_of(classifier) == SEVERAL_CLASSES, classifier.classes_
+    labels = classes.tolist()
     require(
         isinstance(classes, np.ndarray)
         and classes.ndim == 1
-        and len(set(classes.tolist())) == len(classes) >= 2,
+        and len(set(labels)) == len(labels) > 1
+        and (several or len(labels) == 2),
         "its classes",
     )
-    labels = classes.tolist()
-    require(
-        classifier.delta == found.delta
-        and _as_tuple(classifier.order) == found.order
-        and found.fallback in labels,
-        "its certificate is for another classifier",
-    )
-    bounded = [each.controlled_class for each in found.certificates]
-    require(
-        isinstance(found.certificates, tuple)
-        and isinstance(classifier.alpha, dict)
-        and set(bounded) == set(classifier.alpha)
-        and len(bounded) == len(classifier.alpha) > 0
-        and set(bounded) <= set(labels),
-        "its certificate is for other classes",
-    )
-    _check_decision(classifier, labels, bounded)
-    require(
-        isinstance(classifier.calibrations_, dict)
-        and set(classifier.calibrations_) == set(bounded),
-        "its calibrations are for other classes",
-    )
-    for certificate in found.certificates:
-        _check_promise(classifier, certificate, labels)
-    _check_trade_offs(classifier, labels)
-    _check_caps(classifier)
-    _check_missingness(classifier, list(classifier.calibrations_.values()))
-    check_parts(classifier)
-    _check_class_scores(classifier, len(labels))
-
-
-def check_grouped(classifier: Any) -> None:
-    """Refuse a classifier with promises to groups that isn't sound."""
-    found, classes = classifier.certificate_, classifier.classes_
-    require(isinstance(found, GroupedCertificate), "it has no certificate")
-    require(isinstance(classes, np.ndarray) and classes.shape == (2,), "its classes")
-    require(
-        isinstance(found.promises, tuple)
-        and isinstance(found.certificates, tuple)
-        and isinstance(classifier.calibrations_, tuple)
-        and isinstance(classifier.groups_, list),
-        "its promises are of another type",
-    )
-    require(
-        classifier.controlled_class in classes.tolist()
-        and classifier.delta == found.delta
-        and (classifier.threshold == "shared") == found.shared
-        and found.prevalence == classifier.prevalence,
-        "its certificate is for another classifier",
-    )
-    errors = [each for each in found.promises if each.kind == "error"]
-    named = [each.group for each in errors if each.group is not None]
-    require(
-        all(isinstance(each, KeptPromise) for each in found.promises)
-        and 0 < len(errors) == len(found.certificates) == len(classifier.calibrations_)
-        and named == classifier.groups_
-        and len(set(named)) == len(named),
-        "its promises are for other groups",
-    )
-    for promise, certificate, calibration in zip(
-        errors, found.certificates, classifier.calibrations_, strict=True
-    ):
-        _check_group(classifier, promise, certificate, calibration)
-    _check_missingness(classifier, list(classifier.calibrations_))
-    check_parts(classifier)
-    scores = _three_rows(classifier, classifier.score_samples)
-    require(scores.shape == (3,) and not np.isnan(scores).any(), "it gives no scores")
-
-
-def _check_group(
-    classifier: Any, promise: KeptPromise, certificate: Certificate, calibration: Any
-) -> None:
-    """One group's promise: its level, its threshold and its rows."""
-    _check_certificate(certificate, classifier)
-    levels, group = classifier.group_alpha or {}, promise.group
-    part = classifier.delta / len(classifier.certificate_.promises)
-    precise = classifier.precision is not None and group is None
-    level = levels.get(group, classifier.alpha)
-    require(
-        certificate.controlled_class == classifier.controlled_class
-        and promise.level == level
-        and (certificate.alpha <= level if precise else certificate.alpha == level)
-        and promise.delta == certificate.delta == part
-        and (promise.rows, promise.bound)
-        == (certificate.rows, certificate.error_bound if certificate.certified else 0.0)
-        and certificate.error_bound <= 1.0,
-        "its certificate is for another promise",
-    )
-    chosen = _chosen(certificate, calibration)
-    least = certificate.threshold if certificate.certified else math.inf
-    kept = least <= promise.threshold if classifier.threshold == "shared" else (
-        least == promise.threshold
-    )  # fmt: skip
-    require(
-        kept
-        and not math.isnan(promise.threshold)
-        and (chosen is None or not certificate.certified or chosen == least),
-        "its certificate is for another threshold",
-    )
-    cap = None if classifier.cap_ is None else classifier.cap_.cap
-    require(calibration.trust.cap == cap, "its caps are for other weights")
-
-
-def _check_decision(classifier: Any, labels: list[Any], bounded: list[Any]) -> None:
-    """The numbers that make labels of scores, in the certificate's order."""
-    decision, places = classifier.decision_, range(len(labels))
-    ordered = classifier.order is not None
-    require(
-        isinstance(decision, OrderedDecision if ordered else UnorderedDecision),
-        "its decision is of another type",
-    )
-    if isinstance(decision, OrderedDecision):
-        sound = sorted(decision.order) == list(places) and tuple(
-            labels[place] for place in decision.order
-        ) == _as_tuple(classifier.order)
-        require(sound, "its decision has another order")
-    else:
-        require(_finite(decision.offsets, len(labels)), "its offsets aren't numbers")
-    require(
-        all(type(place) is int and place in places for place in decision.bounded)
-        and [labels[place] for place in decision.bounded] == bounded
-        and decision.fallback in places
-        and labels[decision.fallback] == classifier.certificate_.fallback,
-        "its decision is for other classes",
-    )
-    limits = decision.thresholds
-    require(
-        isinstance(limits, np.ndarray)
-        and limits.dtype == np.float64
-        and limits.shape == (len(labels),)
-        and bool(np.isfinite(limits[list(decision.bounded)]).all()),
-        "its thresholds aren't numbers",
-    )
-
-
-def _check_promise(
-    classifier: Any, certificate: Certificate, labels: list[Any]
-) -> None:
-    """One class's certificate: by its level, its threshold and its rows."""
-    _check_certificate(certificate, classifier)
-    label = certificate.controlled_class
-    wrong = tuple(other for other in labels if other != label)
-    if classifier.order is not None:
-        order = list(classifier.order)
-        wrong = tuple(order[order.index(label) + 1 :])
-    place = labels.index(label)
-    # Unordered classes may share all of δ, their thresholds moved together.
-    parts = [classifier.delta / len(classifier.alpha)]
-    if classifier.order is None:
-        parts.append(classifier.delta)
-    require(
-        certificate.certified
-        and certificate.other_class == wrong
-        and certificate.alpha == classifier.alpha[label]
-        and certificate.error_bound <= certificate.alpha
-        and certificate.delta in parts
-        and certificate.delta == classifier.certificate_.certificates[0].delta,
-        "its certificate is for another promise",
-    )
-    # A class may be certified at less than its level, by a larger threshold.
-    chosen = _chosen(certificate, classifier.calibrations_[label])
-    require(
-        chosen is not None
-        and chosen <= certificate.threshold
-        and certificate.threshold == classifier.decision_.thresholds[place],
-        "its certificate is for another threshold",
-    )
-
-
-def _check_trade_offs(classifier: Any, labels: list[Any]) -> None:
-    for trade in classifier.trade_offs_:
-        require(isinstance(trade, TradeOff), "a trade-off is of another type")
-        shape = (len(trade.errors), 2)
+    models = (classifier.missingness or {}).values()
+    known = all(each is None or isinstance(each, Missingness) for each in models)
+    require(known, "its missingness is of another type")
+    asked = (_several_classes if several else _two_classes)(classifier, labels)
+    every = certificates(classifier)
+    require(len(asked) == len(every) > 0, "its certificate is for other promises")
+    for claims, (certificate, calibration) in zip(asked, every, strict=True):
+        check_levels(certificate.alpha, certificate.delta)
         require(
-            set(trade.labels) <= set(labels)
-            and all(_finite(x, *shape) for x in (trade.errors, trade.certifiable)),
-            "its trade-offs aren't numbers",
+            replace(certificate, **claims, deployment=classifier.deployment)
+            == certificate,
+            "its certificate is for another classifier",
+        )
+        require(
+            recertified(certificate, calibration, moved=several) == certificate,
+            "its certificate is not the one that its calibration rows give",
         )
 
 
-def _check_caps(classifier: Any) -> None:
-    """A cap must be the one that its class was calibrated with."""
-    caps = classifier.caps_
-    require(isinstance(caps, dict), "its caps are of another type")
-    for label, calibration in classifier.calibrations_.items():
-        cap = caps[label].cap if label in caps else None
-        require(calibration.trust.cap == cap, "its caps are for other weights")
-        model = caps[label].model if label in caps else calibration.trust.model
-        same = repr(model) == repr(calibration.trust.model)
-        require(same, "its caps are for other weights")
+def _two_classes(classifier: Any, labels: list[Any]) -> list[dict[str, Any]]:
+    """What a classifier of two classes says of each of its certificates."""
+    found, controlled = classifier.certificate_, classifier.controlled_class
+    if controlled is None:
+        controlled = labels[0]
+    (other,) = (label for label in labels if label != controlled)
+    claims = {"controlled_class": controlled, "other_class": other,
+              "alpha": classifier.alpha, "delta": classifier.delta}  # fmt: skip
+    if kind_of(classifier) == TWO_CLASSES:
+        return [{**claims, "threshold": classifier.threshold_}]
+    shared, levels = classifier.threshold == "shared", classifier.group_alpha or {}
+    groups = [None, *classifier.groups_] if shared else classifier.groups_
+    limits = [each.threshold for each in found.certificates]
+    limits = [max(limits)] * len(limits) if shared else limits
+    cap = None if classifier.cap_ is None else classifier.cap_.cap
     require(
-        set(caps) <= set(classifier.calibrations_), "its caps are for other classes"
+        found.delta == classifier.delta
+        and found.shared == shared
+        and [(each.group, each.threshold) for each in found.promises]
+        == list(zip(groups, limits, strict=True))
+        and {each.trust.cap for each in classifier.calibrations_} == {cap},
+        "its promises are for other groups",
     )
+    part = classifier.delta / len(groups)
+    return [
+        {**claims, "alpha": levels.get(group, classifier.alpha), "delta": part}
+        for group in groups
+    ]
 
 
-def _check_class_scores(classifier: Any, n_classes: int) -> None:
+def _several_classes(classifier: Any, labels: list[Any]) -> list[dict[str, Any]]:
+    """What a classifier of several classes says of each of its certificates."""
+    found, decision = classifier.certificate_, classifier.decision_
+    order = None if classifier.order is None else tuple(classifier.order)
+    bounded = tuple(each.controlled_class for each in found.certificates)
+    place, delta = {label: k for k, label in enumerate(labels)}, classifier.delta
+    # Unordered classes may share all of δ, their thresholds moved together.
+    together = order is None and found.certificates[0].delta == delta
+    offsets = getattr(decision, "offsets", np.zeros(len(labels)))
+    caps = {k: c.trust for k, c in classifier.calibrations_.items() if c.trust.cap}
+    require(
+        found.delta == delta
+        and found.order == order
+        and (order is None or sorted(place[x] for x in order) == list(place.values()))
+        and getattr(decision, "order", None)
+        == (None if order is None else tuple(place[label] for label in order))
+        and decision.bounded == tuple(place[label] for label in bounded)
+        and decision.fallback == place[found.fallback]
+        and decision.thresholds.shape == offsets.shape == (len(labels),)
+        and np.isfinite(offsets).all()
+        and tuple(classifier.calibrations_) == bounded
+        and len(classifier.alpha) == len(set(bounded)) == len(bounded)
+        and {k: (t.cap, repr(t.model)) for k, t in caps.items()}
+        == {k: (t.cap, repr(t.model)) for k, t in classifier.caps_.items()},
+        "its certificate is for other classes",
+    )
+    wrong = {
+        label: tuple(order[order.index(label) + 1 :])
+        if order
+        else tuple(other for other in labels if other != label)
+        for label in bounded
+    }
+    return [
+        {"alpha": classifier.alpha[label], "other_class": wrong[label],
+         "threshold": float(decision.thresholds[place[label]]), "certified": True,
+         "delta": delta if together else delta / len(bounded)}
+        for label in bounded
+    ]  # fmt: skip
+
+
+def _check_scores(classifier: Any) -> None:
     """Score three rows: coefficients that don't fit together show here."""
-    known = classifier.scores_
-    places = range(n_classes)
-    require(isinstance(known, ClassScores), "it has no scores")
-    n_fitted = n_classes - 1 if known.classes else 1
-    require(
-        known.n_classes == n_classes
-        and known.reference in places
-        and len(known.estimators) == n_fitted
-        and (not known.classes or {*known.classes, known.reference} == set(places)),
-        "its scores are for other classes",
-    )
-    scores = _three_rows(classifier, classifier.class_scores)
-    missing = np.isnan(scores)
-    # A row that goes missing too often for a certified score has none at all.
-    whole = (missing.all(axis=1) | ~missing.any(axis=1)).all()
-    capped = bool(classifier.caps_)
-    require(
-        scores.shape == (3, n_classes) and whole and (capped or not missing.any()),
-        "it gives no scores",
-    )
-
-
-def _check_certificate(certificate: Any, classifier: Any) -> None:
-    require(isinstance(certificate, Certificate), "it has no certificate")
-    for name, kind in _CERTIFICATE.items():
-        value = getattr(certificate, name)
-        sound = isinstance(value, kind) or (kind is float and isinstance(value, int))
-        require(sound, f"its certificate's {name} is {value!r}")
-    check_levels(certificate.alpha, certificate.delta)
-    require(not math.isnan(certificate.threshold), "its threshold is NaN")
-    require(
-        certificate.deployment == classifier.deployment,
-        "its certificate is for another threshold",
-    )
-
-
-def _chosen(certificate: Certificate, calibration: Any) -> float | None:
-    """Make its samples once more, and choose the certificate's threshold once more.
-
-    None where no row was observed.
-    """
-    require(isinstance(calibration, Calibration), "it has no calibration")
-    require(isinstance(calibration.others, tuple), "its calibration rows")
-    for each in (calibration, *calibration.others):
-        require(isinstance(each, Calibration), "it has no calibration")
-        require(isinstance(each.rule, Rule), "its rule is of another type")
-        training = getattr(each.rule, "training", None)
-        for sample in (each.sample, training):
-            if sample is not None:
-                require(isinstance(sample, CalibrationSample), "its calibration rows")
-                sample.check()
-    sample = calibration.sample
-    require(
-        (sample.n_rows, sample.n_known) == (certificate.rows, certificate.observed),
-        "its certificate is for other rows",
-    )
-    if not sample.n_observed:
-        return None
-    require(
-        sample.lookups is None or certificate.alpha * sample.n_rows <= MOST_LOOKED_UP,
-        "its look-ups are of more rows than can be tested",
-    )
-    chosen = calibration.select([certificate.alpha])[0].threshold
-    return math.inf if chosen is None else chosen
-
-
-def _check_missingness(classifier: Any, calibrations: list[Calibration]) -> None:
-    models = list((classifier.missingness or {}).values())
-    for calibration in calibrations:
-        trust = calibration.trust
-        models += [trust.model, trust.point]
-        for value in (trust.delta, trust.cap, trust.odds_factor):
-            require(value is None or isinstance(value, int | float), "its weights")
-    for model in models:
-        if model is None:
-            continue
-        require(isinstance(model, Missingness), "its missingness is of another type")
-        # Makes it once more, with all the checks of a new one.
-        replace(model)
-
-
-def _three_rows(classifier: Any, score: Any) -> Any:
-    """Scores of three rows: coefficients that don't fit together show here."""
-    width = classifier.n_features_in_
-    require(isinstance(width, int) and 0 < width <= 10**6, "its number of columns")
+    width, n_classes = classifier.n_features_in_, len(classifier.classes_)
     rows = np.stack([np.zeros(width), np.ones(width), -np.ones(width)])
+    several = kind_of(classifier) == SEVERAL_CLASSES
+    known = getattr(classifier, "scores_", None)
+    if known is not None:
+        every = list(range(n_classes))
+        places = [*known.classes, known.reference] if known.classes else every
+        require(
+            known.n_classes == n_classes
+            and sorted(places) == every
+            and len(known.estimators) == max(len(known.classes), 1),
+            "its scores are for other classes",
+        )
+    score = classifier.class_scores if several else classifier.score_samples
     with warnings.catch_warnings():
         # A classifier that was fitted to a dataframe misses its names here.
         warnings.simplefilter("ignore", UserWarning)
-        return score(rows)
-
-
-def _as_tuple(order: Any) -> tuple[Any, ...] | None:
-    return None if order is None else tuple(order)
-
-
-def _finite(values: Any, *shape: int) -> bool:
-    return (
-        isinstance(values, np.ndarray)
-        and values.dtype == np.float64
-        and values.shape == shape
-        and bool(np.isfinite(values).all())
-    )
-
-
-FRAMES: dict[type, type] = {
-    TableModel: NeymanPearsonClassifier,
-    MulticlassTableModel: MulticlassNeymanPearsonClassifier,
-    GroupedTableModel: GroupedNeymanPearsonClassifier,
-}
-"""For each model of a table, the classifier that it has."""
-
-
-def check_model(model: Any, header: dict[str, Any]) -> None:
-    """Refuse a loaded object that isn't a sound model.
-
-    Loading sets attributes without a look at them: a file made up by hand could hold
-    anything of the right types.
-
-    Parameters
-    ----------
-    model : object
-    header : dict
-        What the file says about it.
-
-    Raises
-    ------
-    ModelFileError
-    """
-    try:
-        check_methods(model)
-        classifier = model
-        if isinstance(model, FrameModel):
-            classifier = model.classifier
-            kind = FRAMES[type(model)]
-            require(isinstance(classifier, kind), "its classifier is of another type")
-            _check_frame(model)
-        if isinstance(classifier, MulticlassNeymanPearsonClassifier):
-            check_several(classifier)
-        elif isinstance(classifier, GroupedNeymanPearsonClassifier):
-            check_grouped(classifier)
-        else:
-            is_known = isinstance(classifier, NeymanPearsonClassifier)
-            require(is_known, "it is no classifier")
-            check_two(classifier)
-        _check_header(model, header)
-    except ModelFileError:
-        raise
-    except Exception as error:
-        raise ModelFileError(f"It holds no sound model: {error}") from error
-
-
-def header_of(model: Any) -> dict[str, Any]:
-    """What can be known of a model without loading it."""
-    if not isinstance(model, FrameModel):
-        return {"certificate": _facts(plain(model.certificate_.to_dict()))}
-    return {
-        "certificate": _facts(plain(model.certificate.to_dict())),
-        "method": model.method,
-        "target": model.target,
-        "columns": [
-            {"name": column.name, "levels": plain(column.levels)}
-            for column in model.encoder.columns
-        ],
-        "training": {
-            "file": model.training.file,
-            "sha256": model.training.sha256,
-            "rows": plain(model.training.rows),
-            "missing": plain(model.training.missing),
-        },
-    }
-
-
-def _facts(value: Any) -> Any:
-    """A certificate without what is said anew of it, in words that may change."""
-    if isinstance(value, dict):
-        return {k: _facts(item) for k, item in value.items() if k != "valid_while"}
-    return [_facts(item) for item in value] if isinstance(value, list) else value
-
-
-def _check_header(model: Any, header: dict[str, Any]) -> None:
-    expected = header_of(model)
-    require(
-        header.get("certificate") == expected["certificate"], "its certificates differ"
-    )
-    for name, value in expected.items():
-        require(header.get(name) == value, f"its header has another {name}")
-
-
-def plain(value: Any) -> Any:
-    """Plain data as JSON has it: tuples are lists, and scalars are Python's."""
-    if isinstance(value, dict):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _check_frame(model: FrameModel) -> None:
-    encoder = model.encoder
-    require(isinstance(encoder, Encoder), "its columns are of another type")
-    require(isinstance(encoder.cells, Cells), "its cells are of another type")
-    for column in encoder.columns:
-        named = isinstance(column, TableColumn) and isinstance(column.name, str)
-        require(named, "a column is of another type")
-        levels = column.levels
-        require(
-            levels is None
-            or (len(set(levels)) >= 2 and all(isinstance(x, str) for x in levels)),
-            f"column {column.name!r} has no levels",
-        )
-    kinds = [column.levels is None for column in encoder.columns]
-    require(kinds == sorted(kinds, reverse=True), "its columns are out of order")
-    require(len(set(encoder.names)) == len(encoder.names), "columns are doubled")
-    require(
-        encoder.width == model.classifier.n_features_in_,
-        "it has other columns than its classifier",
-    )
-    require(isinstance(model.target, str), "its target is unknown")
-    require(isinstance(model.method, str), "its method is unknown")
-    require(
-        model.report is None or isinstance(model.report, str), "its report is no text"
+        scores = score(rows)
+    # A row that goes missing too often for a certified score has none at all.
+    lost = np.isnan(scores).reshape(3, -1)
+    whole = (
+        several and classifier.caps_ and (lost.any(axis=1) == lost.all(axis=1)).all()
     )
     require(
-        isinstance(model.dropped, tuple)
-        and all(isinstance(name, str) for name in model.dropped),
-        "the columns that it leaves out aren't names",
+        scores.shape == ((3, n_classes) if several else (3,))
+        and (whole or not lost.any()),
+        "it gives no scores",
     )
-    _check_training(model)
-    _check_comparison(model)
-    if isinstance(model, TableModel | GroupedTableModel):
-        texts = isinstance(model.rest, tuple) and all(
-            isinstance(label, str) for label in model.rest
-        )
-        require(texts, "the labels that it takes together aren't texts")
-    if isinstance(model, GroupedTableModel):
-        require(model.group_column in model.dropped, "its column of groups is unknown")
-    if isinstance(model, TableModel) and model.covariance is not None:
-        size = len(model.classifier.estimator_.coef_) + 1
-        require(
-            model.covariance.shape == (size, size)
-            and bool(np.isfinite(model.covariance).all()),
-            "its covariance is of another size",
-        )
-
-
-def _check_comparison(model: FrameModel) -> None:
-    """What was compared must be figures, and lead to the method that it has."""
-    comparison = model.comparison
-    if comparison is None:
-        return
-    require(
-        isinstance(comparison, PowerComparison)
-        and all(isinstance(each, CandidatePower) for each in comparison.candidates)
-        and comparison.chosen == model.method,
-        "its comparison of methods is for another",
-    )
-    for each in comparison.candidates:
-        named = isinstance(each.name, str) and isinstance(each.note, str)
-        measured = each.power is None or 0.0 <= each.power <= 1.0
-        require(named and measured, "a compared method has no power")
-
-
-def _check_training(model: FrameModel) -> None:
-    """The table that it was fitted on must be one that it can be fitted on."""
-    training, columns = model.training, set(model.encoder.names)
-    require(isinstance(training, TrainingData), "its training data is unknown")
-    require(
-        isinstance(training.file, str)
-        and isinstance(training.sha256, str)
-        and re.fullmatch("[0-9a-f]{64}", training.sha256),
-        "its training file is unknown",
-    )
-    labels = set(model.classifier.classes_.tolist())
-    require(
-        set(training.rows) == labels and set(training.missing) == labels,
-        "its training data has other classes",
-    )
-    for label in labels:
-        rows, missing = training.rows[label], training.missing[label]
-        require(type(rows) is int and rows > 0, "its numbers of rows")
-        require(set(missing) <= columns, "columns are missing that it doesn't have")
-        sound = all(type(n) is int and 0 < n <= rows for n in missing.values())
-        require(sound, "more is missing than there is")
-    found = model.certificate
-    for certificate in (
-        (found,) if isinstance(found, Certificate) else found.certificates
-    ):
-        require(
-            certificate.rows <= training.rows[certificate.controlled_class],
-            "its certificate is for more rows than there are",
-        )

@@ -1,11 +1,10 @@
-"""What every model of a table's rows has: its columns, and where they came from."""
+"""A certified classifier with the columns of its table, as `missratio fit` makes it."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +14,25 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.numbers import canonical
 from missratio.app.tables import Encoder, as_arrow, column_names, flat
 from missratio.classifier import (
-    Certificate,
-    GroupedCertificate,
-    MulticlassCertificate,
+    GroupedNeymanPearsonClassifier,
+    MulticlassNeymanPearsonClassifier,
+    NeymanPearsonClassifier,
     PowerComparison,
 )
 from missratio.uncertainty import RatioUncertainty
+
+TWO_CLASSES, SEVERAL_CLASSES, GROUPS = "two classes", "several classes", "groups"
+KINDS: dict[str, type] = {
+    TWO_CLASSES: NeymanPearsonClassifier,
+    SEVERAL_CLASSES: MulticlassNeymanPearsonClassifier,
+    GROUPS: GroupedNeymanPearsonClassifier,
+}
+"""The kinds of certified classifiers, which a model file can hold."""
+
+
+def kind_of(classifier: Any) -> str | None:
+    """Which kind of promise a classifier makes; None for one that makes none."""
+    return next((k for k, cls in KINDS.items() if isinstance(classifier, cls)), None)
 
 
 @storable()
@@ -46,14 +58,39 @@ class TrainingData:
     missing: dict[Any, dict[str, int]]
 
 
+class TablePromise(NamedTuple):
+    """A bound on the error of a class, or of its rows of a group where one is named."""
+
+    label: Any
+    group: Any
+    alpha: float
+    delta: float
+
+
+class Decisions(NamedTuple):
+    """What rows get."""
+
+    codes: IntArray
+    """Places of their labels among the model's `labels`."""
+    scores: FloatArray
+    """Of shape (n_rows, n_columns): one, or one for each of several classes."""
+    unscored: BoolArray
+    """Rows without a score."""
+    notes: dict[int, str]
+    """Why rows got a label that their score doesn't tell of, by their place."""
+
+
+@storable(finite=("covariance",))
 @dataclass(frozen=True, eq=False)
-class FrameModel(ABC):
+class TableModel:
     """A certified classifier of the rows of a table.
 
     Parameters
     ----------
     classifier : classifier
-        Fitted to the matrix that the encoder makes of a table.
+        Fitted to the matrix that the encoder makes of a table: a
+        `NeymanPearsonClassifier`, a `MulticlassNeymanPearsonClassifier` or a
+        `GroupedNeymanPearsonClassifier`.
     encoder : Encoder
         Column names and types.
     target : str
@@ -66,6 +103,13 @@ class FrameModel(ABC):
         What `missratio report` shows, as JSON.
     comparison : PowerComparison, optional
         The methods that were compared, where the method was chosen so.
+    rest : tuple of str
+        Labels that the other class stands for, where it is all but the controlled one.
+    covariance : ndarray of shape (n_coefficients + 1, n_coefficients + 1), optional
+        That of the ratio's coefficients and log normaliser, for standard errors.
+    group_column : str, optional
+        The column that says which group each row is in; one of `dropped`, as it is not
+        a feature.
     """
 
     classifier: Any
@@ -76,25 +120,57 @@ class FrameModel(ABC):
     training: TrainingData
     report: str | None = None
     comparison: PowerComparison | None = None
+    rest: tuple[str, ...] = field(kw_only=True, default=())
+    covariance: FloatArray | None = field(kw_only=True, default=None)
+    group_column: str | None = field(kw_only=True, default=None)
 
     @property
-    @abstractmethod
+    def kind(self) -> str:
+        """What is promised: of "two classes", of "several classes", or to "groups"."""
+        kind = kind_of(self.classifier)
+        assert kind is not None
+        return kind
+
+    @property
     def certificate(self) -> Any:
         """What is guaranteed."""
+        return self.classifier.certificate_
 
     @property
-    @abstractmethod
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        classes: NDArray[Any] = self.classifier.classes_
+        return classes
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels that rows may get: of two, the controlled class first."""
+        labels: list[Any] = self.classes_.tolist()
+        if self.kind == SEVERAL_CLASSES:
+            return labels
+        return sorted(labels, key=lambda label: label != self.fallback)
+
+    @property
+    def other_class(self) -> Any:
+        """Of two classes the one whose error isn't bounded."""
+        return self.labels[1]
+
+    @property
     def fallback(self) -> Any:
         """The label of a row that can't be scored."""
+        if self.kind == GROUPS:
+            return self.classifier.controlled_class
+        several = self.kind == SEVERAL_CLASSES
+        return getattr(self.certificate, "fallback" if several else "controlled_class")
 
     @property
-    @abstractmethod
     def fallback_words(self) -> str:
         """What that label does to the guarantee, to end a sentence."""
-
-    @abstractmethod
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of a dataframe."""
+        if self.kind != SEVERAL_CLASSES:
+            return ", which keeps the guarantee"
+        if self.certificate.order is not None:
+            return ", the most severe class, which keeps the guarantee"
+        return ": the guarantee is for rows that have a score"
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
@@ -102,10 +178,125 @@ class FrameModel(ABC):
         return np.array(self.encoder.names, dtype=object)
 
     @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels."""
-        classes: NDArray[Any] = self.classifier.classes_
-        return classes
+    def score_columns(self) -> list[str]:
+        """What scores are called: one, or one for each of several classes."""
+        if self.kind != SEVERAL_CLASSES:
+            return ["score"]
+        return [f"score_{label}" for label in self.labels]
+
+    @property
+    def needs_groups(self) -> bool:
+        """Whether a row's label depends on its group."""
+        return self.kind == GROUPS and not self.certificate.shared
+
+    @property
+    def promises(self) -> list[TablePromise]:
+        """The bounds that labelled rows can be held against."""
+        if self.kind == GROUPS:
+            # A group without a threshold has no error at all.
+            return [
+                TablePromise(self.fallback, each.group, each.level, each.delta)
+                for each in self.certificate.promises
+                if each.kind == "error" and each.certified
+            ]
+        every = [self.certificate]
+        if self.kind == SEVERAL_CLASSES:
+            every = list(self.certificate.certificates)
+        # Each has an equal part of δ.
+        part = self.certificate.delta / len(every)
+        return [TablePromise(c.controlled_class, None, c.alpha, part) for c in every]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row of a dataframe, as `missratio predict` gives it.
+
+        Parameters
+        ----------
+        X : dataframe of pandas, polars or PyArrow
+            With the model's columns, in any order: numbers, and texts or categories;
+            and with that of groups where each has a threshold of its own. A blank, NA,
+            NaN or null is missing. The target and what was left out of the fit may be
+            there.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            `fallback` for a row that can't be scored, or whose group has no threshold.
+
+        Examples
+        --------
+        >>> import missratio as mr
+        >>> model = mr.load_model("model.skops")  # doctest: +SKIP
+        >>> model.predict(frame)  # doctest: +SKIP
+        array(['well', 'sick', 'well'], dtype='<U4')
+        """
+        encoded, groups = self.encode(X), None
+        if self.needs_groups:
+            assert self.group_column is not None
+            table = as_arrow(X, [self.group_column])
+            cells = self.encoder.with_marks(()).cells
+            groups = cells.texts(flat(table.column(self.group_column))).to_pylist()
+        labels = np.array(self.labels, dtype=self.classes_.dtype)
+        return labels[self.decide(encoded, groups).codes]
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """The score of each row of a dataframe, large where it is like `other_class`.
+
+        Parameters
+        ----------
+        X : dataframe of pandas, polars or PyArrow
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            A log density ratio, or what the method has in its place; −∞ for a row that
+            can't be scored. For several classes see `class_scores`.
+        """
+        self._require("score_samples", TWO_CLASSES, GROUPS)
+        return self._scores(self.encode(X))[:, 0]
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """How far each row's score is above the certified threshold.
+
+        Parameters
+        ----------
+        X : dataframe of pandas, polars or PyArrow
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Above 0 where the label is `other_class`; −∞ for a row that can't be scored,
+            and for every row where no threshold was certified.
+        """
+        self._require("decision_function", TWO_CLASSES)
+        scores, threshold = self.score_samples(X), self.classifier.threshold_
+        if threshold == np.inf:
+            return np.full(len(scores), -np.inf)
+        return np.asarray(scores - threshold)
+
+    def class_scores(self, X: Any) -> FloatArray:
+        """The log-scores of each of several classes, up to a common term.
+
+        Parameters
+        ----------
+        X : dataframe of pandas, polars or PyArrow
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            NaN for a row that can't be scored.
+        """
+        self._require("class_scores", SEVERAL_CLASSES)
+        return self._scores(self.encode(X))
+
+    def _require(self, method: str, *kinds: str) -> None:
+        if self.kind not in kinds:
+            raise AttributeError(
+                f"{method} is for a model of {' or '.join(kinds)}; this one is of "
+                f"{self.kind}. Use predict."
+            )
 
     def encode(self, X: Any) -> FloatArray:
         """The numbers that the classifier takes, of the rows of a dataframe.
@@ -139,152 +330,83 @@ class FrameModel(ABC):
         names = self.encoder.encoded_names
         return pyarrow.table({name: X[:, j] for j, name in enumerate(names)})
 
-    def unseen(self, X: FloatArray) -> BoolArray:
-        """Which encoded rows have a category that was never seen, or a blank one.
-
-        They can't be scored, whatever an estimator that takes NaN makes of them.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, encoder.width)
-        """
-        return np.asarray(np.isnan(X[:, self.encoder.n_numeric :]).any(axis=1))
-
-
-@dataclass(frozen=True, eq=False)
-class TwoClassModel(FrameModel):
-    """A model of two classes: a row that can't be scored gets the controlled one.
-
-    Parameters
-    ----------
-    rest : tuple of str
-        Labels that the other class stands for, where it is all but the controlled one.
-    """
-
-    rest: tuple[str, ...] = field(kw_only=True, default=())
-
-    @property
-    def fallback_words(self) -> str:
-        """What that label does to the guarantee."""
-        return ", which keeps the guarantee"
-
-    @property
-    def other_class(self) -> Any:
-        """The label of the class whose error isn't bounded."""
-        labels = self.classifier.classes_.tolist()
-        return next(label for label in labels if label != self.fallback)
-
-    def _scores(self, X: FloatArray) -> FloatArray:
-        """Scores of encoded rows; −∞ where there are none."""
-        scores = self.classifier.score_samples(self.named(X))
-        return np.where(self.unseen(X), -np.inf, scores)
-
-    def _labels(self, above: BoolArray) -> NDArray[Any]:
-        """The labels of rows, by which of them score above their threshold."""
-        return np.array([self.fallback, self.other_class])[above.astype(np.intp)]
-
-
-@storable(finite=("covariance",))
-@dataclass(frozen=True, eq=False)
-class TableModel(TwoClassModel):
-    """A certified classifier of the rows of a table, as `missratio fit` makes it.
-
-    Parameters
-    ----------
-    classifier, encoder, target, dropped, method, training, report, comparison
-        As for every model of a table; the classifier is a NeymanPearsonClassifier.
-    covariance : ndarray of shape (n_coefficients + 1, n_coefficients + 1), optional
-        That of the ratio's coefficients and log normaliser, for standard errors.
-    """
-
-    covariance: FloatArray | None = None
-
-    @property
-    def certificate(self) -> Certificate:
-        """What is guaranteed."""
-        certificate: Certificate = self.classifier.certificate_
-        return certificate
-
-    @property
-    def fallback(self) -> Any:
-        """The label of a row that can't be scored: the controlled class."""
-        return self.certificate.controlled_class
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of a dataframe, as `missratio predict` gives it.
-
-        Parameters
-        ----------
-        X : dataframe of pandas, polars or PyArrow
-            With the model's columns, in any order: numbers, and texts or categories. A
-            blank, NA, NaN or null is missing. The target and what was left out of the
-            fit may be there.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            The controlled class for a row that can't be scored.
-
-        Examples
-        --------
-        >>> import missratio as mr
-        >>> model = mr.load_model("model.skops")  # doctest: +SKIP
-        >>> model.predict(frame)  # doctest: +SKIP
-        array(['well', 'sick', 'well'], dtype='<U4')
-        """
-        return self._labels(self.score(self.encode(X))[1])
-
-    def score_samples(self, X: Any) -> FloatArray:
-        """The score of each row of a dataframe, large where it is like `other_class`.
-
-        Parameters
-        ----------
-        X : dataframe of pandas, polars or PyArrow
-            As for `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            A log density ratio, or what the method has in its place; −∞ for a row that
-            can't be scored.
-        """
-        return self.score(self.encode(X))[0]
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """How far each row's score is above the certified threshold.
-
-        Parameters
-        ----------
-        X : dataframe of pandas, polars or PyArrow
-            As for `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Above 0 where the label is `other_class`; −∞ for a row that can't be scored,
-            and for every row where no threshold was certified.
-        """
-        scores = self.score_samples(X)
-        threshold = self.classifier.threshold_
-        if threshold == np.inf:
-            return np.full(len(scores), -np.inf)
-        return np.asarray(scores - threshold)
-
-    def score(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """Scores of encoded rows, and which of them get the other class.
+    def decide(
+        self, X: FloatArray, groups: Sequence[str | None] | None = None
+    ) -> Decisions:
+        """What encoded rows get, and why.
 
         Parameters
         ----------
         X : ndarray of shape (n_rows, encoder.width)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_rows,)
-            −∞ for a row that can't be scored.
-        above : ndarray of bool of shape (n_rows,)
+        groups : sequence of str or None, optional
+            What the table has in the column of groups.
         """
         scores = self._scores(X)
-        return scores, scores > self.classifier.threshold_
+        if self.kind == SEVERAL_CLASSES:
+            codes = self.classifier.decision_.decide(scores)
+            return Decisions(codes, scores, np.isnan(scores[:, 0]), {})
+        limits, notes = np.full(len(X), self._shared_threshold), {}
+        if self.needs_groups:
+            texts = [None] * len(X) if groups is None else groups
+            members, thresholds = self.members(texts), self.classifier.thresholds_
+            # A group that isn't known is None, which has no threshold.
+            limits = np.array([thresholds.get(group, np.inf) for group in members])
+            for row in np.flatnonzero(np.isposinf(limits)).tolist():
+                notes[row] = self._why_none(texts[row], members[row])
+        above = scores[:, 0] > limits
+        return Decisions(above.astype(np.intp), scores, scores[:, 0] == -np.inf, notes)
+
+    @property
+    def _shared_threshold(self) -> float:
+        """The threshold of all rows; ∞ where there is none."""
+        if self.kind == TWO_CLASSES:
+            return float(self.classifier.threshold_)
+        return float(self.classifier.thresholds_.get(None, np.inf))
+
+    def _scores(self, X: FloatArray) -> FloatArray:
+        """Scores of encoded rows in columns; −∞, or NaN of several, where none are."""
+        # A category that was never seen, or a blank one, can't be scored, whatever an
+        # estimator that takes NaN makes of it.
+        unseen = np.asarray(np.isnan(X[:, self.encoder.n_numeric :]).any(axis=1))
+        if self.kind == SEVERAL_CLASSES:
+            scores = self.classifier.class_scores(self.named(X))
+            return np.where(unseen[:, None], np.nan, scores)
+        scores = self.classifier.score_samples(self.named(X))
+        return np.where(unseen, -np.inf, scores)[:, None]
+
+    def _why_none(self, text: str | None, group: Any) -> str:
+        """Why a row has no threshold."""
+        column = self.group_column
+        if text is None:
+            return f"{column!r} is missing, and each group has its own threshold"
+        if group is None:
+            return f"group {text!r} of {column!r} is new, and has no threshold"
+        return f"group {text!r} has no certified threshold"
+
+    def members(self, texts: Sequence[str | None]) -> list[Any]:
+        """The groups that texts stand for; None for those that the model has not.
+
+        Parameters
+        ----------
+        texts : sequence of str or None
+        """
+        known = {canonical(group): group for group in self.classifier.groups_}
+        return [None if x is None else known.get(canonical(x)) for x in texts]
+
+    def wrong(self, codes: IntArray, label: Any) -> BoolArray:
+        """Which rows of a bounded class got a label that they must not get.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n_rows,)
+            The places of their labels.
+        label : object
+            The class that they are of.
+        """
+        wrong: Sequence[Any] = [self.other_class]
+        if self.kind == SEVERAL_CLASSES:
+            wrong = self.certificate[label].other_class
+        return np.isin(codes, [self.labels.index(each) for each in wrong])
 
     def standard_errors(self, X: FloatArray) -> FloatArray:
         """Standard errors of the scores, log density ratios, of encoded rows.
@@ -310,214 +432,3 @@ class TableModel(TwoClassModel):
         if complete.any():
             errors[complete] = known.log_ratio(X[complete])[1]
         return errors
-
-
-@storable()
-@dataclass(frozen=True, eq=False)
-class MulticlassTableModel(FrameModel):
-    """A classifier of several classes, as `missratio fit` makes it.
-
-    Parameters
-    ----------
-    classifier, encoder, target, dropped, method, training, report, comparison
-        As for every model of a table; the classifier is a
-        MulticlassNeymanPearsonClassifier.
-    """
-
-    @property
-    def certificate(self) -> MulticlassCertificate:
-        """What is guaranteed."""
-        certificate: MulticlassCertificate = self.classifier.certificate_
-        return certificate
-
-    @property
-    def fallback(self) -> Any:
-        """The label of a row that can't be scored."""
-        return self.certificate.fallback
-
-    @property
-    def fallback_words(self) -> str:
-        """What that label does to the guarantee."""
-        if self.certificate.order is not None:
-            return ", the most severe class, which keeps the guarantee"
-        return ": the guarantee is for rows that have a score"
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of a dataframe, as `missratio predict` gives it.
-
-        Parameters
-        ----------
-        X : dataframe of pandas, polars or PyArrow
-            With the model's columns, in any order: numbers, and texts or categories. A
-            blank, NA, NaN or null is missing. The target and what was left out of the
-            fit may be there.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            `certificate.fallback` for a row that can't be scored.
-        """
-        positions, _ = self.decide(self.encode(X))
-        labels: NDArray[Any] = self.classes_[positions]
-        return labels
-
-    def class_scores(self, X: Any) -> FloatArray:
-        """The log-scores of each class, up to a common term, of a dataframe's rows.
-
-        Parameters
-        ----------
-        X : dataframe of pandas, polars or PyArrow
-            As for `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            NaN for a row that can't be scored.
-        """
-        return self.score(self.encode(X))
-
-    def score(self, X: FloatArray) -> FloatArray:
-        """The log-scores of each class of encoded rows; NaN where there are none.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, encoder.width)
-        """
-        scores: FloatArray = self.classifier.class_scores(self.named(X))
-        scores[self.unseen(X)] = np.nan
-        return scores
-
-    def decide(self, X: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Which class encoded rows get, by its place among the labels, and why.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, encoder.width)
-
-        Returns
-        -------
-        positions : ndarray of int of shape (n_rows,)
-        scores : ndarray of shape (n_rows, n_classes)
-            NaN for a row that can't be scored and gets `certificate.fallback`.
-        """
-        scores = self.score(X)
-        return self.classifier.decision_.decide(scores), scores
-
-    def wrong(self, positions: IntArray, label: Any) -> BoolArray:
-        """Which rows of a bounded class get a class that they must not get.
-
-        Parameters
-        ----------
-        positions : ndarray of int of shape (n_rows,)
-            The classes that rows of the class got.
-        label : object
-        """
-        found: BoolArray = np.isin(
-            self.classes_[positions], list(self.certificate[label].other_class)
-        )
-        return found
-
-
-@storable()
-@dataclass(frozen=True, eq=False)
-class GroupedTableModel(TwoClassModel):
-    """A classifier with a promise to each group, as `missratio fit --groups` makes it.
-
-    Parameters
-    ----------
-    classifier, encoder, target, dropped, method, training, report, comparison
-        As for every model of a table; the classifier is a
-        GroupedNeymanPearsonClassifier.
-    group_column : str
-        The column that says which group each row is in; one of `dropped`, as it is not
-        a feature.
-    """
-
-    group_column: str = field(kw_only=True)
-
-    @property
-    def certificate(self) -> GroupedCertificate:
-        """What is guaranteed."""
-        certificate: GroupedCertificate = self.classifier.certificate_
-        return certificate
-
-    @property
-    def fallback(self) -> Any:
-        """The label of a row without a score or a threshold: the controlled class."""
-        return self.classifier.controlled_class
-
-    @property
-    def needs_groups(self) -> bool:
-        """Whether a row's label depends on its group."""
-        return not self.certificate.shared
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row of a dataframe, as `missratio predict` gives it.
-
-        Parameters
-        ----------
-        X : dataframe of pandas, polars or PyArrow
-            With the model's columns, in any order, and that of groups. A blank, NA, NaN
-            or null is missing. The target and what was left out of the fit may be
-            there.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            The controlled class for a row that can't be scored, or whose group has no
-            threshold.
-        """
-        encoded, members = self.encode(X), None
-        if self.needs_groups:
-            table = as_arrow(X, [self.group_column])
-            cells = self.encoder.with_marks(()).cells
-            texts = cells.texts(flat(table.column(self.group_column)))
-            members = self.members(texts.to_pylist())
-        return self._labels(self.score(encoded, members)[1])
-
-    def members(self, texts: Sequence[Any]) -> NDArray[Any]:
-        """The groups that texts stand for; None for those that the model has not.
-
-        Parameters
-        ----------
-        texts : sequence of str or None
-        """
-        known = {canonical(group): group for group in self.classifier.groups_}
-        found = np.empty(len(texts), dtype=object)
-        found[:] = [None if x is None else known.get(canonical(x)) for x in texts]
-        return found
-
-    def score(
-        self, X: FloatArray, members: NDArray[Any] | None
-    ) -> tuple[FloatArray, BoolArray]:
-        """Scores of encoded rows, and which of them get the other class.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, encoder.width)
-        members : ndarray of object of shape (n_rows,), or None
-            Their groups; needed where each has a threshold of its own.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_rows,)
-            −∞ for a row that can't be scored.
-        above : ndarray of bool of shape (n_rows,)
-        """
-        scores = self._scores(X)
-        return scores, scores > self.limits(len(X), members)
-
-    def limits(self, n_rows: int, members: NDArray[Any] | None) -> FloatArray:
-        """The threshold of each row; ∞ where its group has none.
-
-        Parameters
-        ----------
-        n_rows : int
-        members : ndarray of object of shape (n_rows,), or None
-        """
-        thresholds = self.classifier.thresholds_
-        if not self.needs_groups:
-            return np.full(n_rows, thresholds[None])
-        assert members is not None
-        # A group that isn't known is None, which has no threshold.
-        return np.array([thresholds.get(group, np.inf) for group in members.tolist()])

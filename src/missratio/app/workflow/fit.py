@@ -24,9 +24,6 @@ from missratio._base.typing import FloatArray
 from missratio._files import TableFile, open_table
 from missratio._files.numbers import canonical
 from missratio.app.modelfile import (
-    FrameModel,
-    GroupedTableModel,
-    MulticlassTableModel,
     TableModel,
     TrainingData,
 )
@@ -113,7 +110,7 @@ class FittedTable:
 
     Parameters
     ----------
-    model : TableModel, MulticlassTableModel or GroupedTableModel
+    model : TableModel
     why : str
         Why the method was taken.
     account : Account
@@ -125,7 +122,7 @@ class FittedTable:
     warnings : list of Message
     """
 
-    model: FrameModel
+    model: TableModel
     why: str
     account: Account
     findings: list[str]
@@ -237,17 +234,11 @@ def described(
         column=wanted.groups or "group",
     )
     data = report.data
-    kind: Any = TableModel
-    more: dict[str, Any] = {"rest": rest, "covariance": covariance}
-    dropped = list(wanted.drop)
-    if data["promises"]:
-        kind, more = MulticlassTableModel, {}
-    elif wanted.groups is not None:
-        dropped = list(dict.fromkeys([*dropped, wanted.groups]))
-        kind, more = GroupedTableModel, {"group_column": wanted.groups, "rest": rest}
-    model = kind(
-        rows.classifier, encoder, wanted.target, tuple(dropped), method[0], training,
-        report.json(), comparison, **more,
+    unused = [*wanted.drop, *([] if wanted.groups is None else [wanted.groups])]
+    model = TableModel(
+        rows.classifier, encoder, wanted.target, tuple(dict.fromkeys(unused)),
+        method[0], training, report.json(), comparison, rest=rest,
+        covariance=covariance, group_column=wanted.groups,
     )  # fmt: skip
     errors, curve = data["errors"] or data["groups"], data["curve"]
     if errors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,11 @@ from missratio._files import (
 from missratio._files.numbers import canonical, without_formula
 from missratio._files.workbooks import EXCEL_LINES, close_workbook, write_cell
 from missratio.app.modelfile import (
-    FrameModel,
-    GroupedTableModel,
-    MulticlassTableModel,
+    GROUPS,
+    SEVERAL_CLASSES,
+    TWO_CLASSES,
+    Decisions,
     TableModel,
-    TwoClassModel,
 )
 from missratio.app.tables import Encoder, check_names, flat, named_columns
 from missratio.evaluation import exact_interval
@@ -158,85 +158,8 @@ class _ExcelWriter:
         close_workbook(self._book)
 
 
-SCORE = "score"
 LABEL, ERROR, REASON = "label", "standard_error", "reason"
 SUFFIXES = (".csv", ".parquet", ".xlsx")
-
-
-@dataclass(frozen=True, eq=False)
-class Labelled:
-    """What rows get.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_rows,)
-        Places of their labels.
-    scores : dict from str to ndarray of shape (n_rows,)
-        By the name of the column that they are written to.
-    unscored : ndarray of bool of shape (n_rows,)
-        Rows without a score.
-    notes : dict from int to str
-        Why rows that have a score got a label that it doesn't tell of, by their place.
-    """
-
-    codes: IntArray
-    scores: dict[str, FloatArray]
-    unscored: BoolArray
-    notes: dict[int, str] = field(default_factory=dict)
-
-
-def labels_of(model: FrameModel) -> list[Any]:
-    """The labels that rows may get: of two, the controlled class first."""
-    if isinstance(model, TwoClassModel):
-        return [model.fallback, model.other_class]
-    labels: list[Any] = model.classes_.tolist()
-    return labels
-
-
-def score_columns(model: FrameModel) -> list[str]:
-    """The columns of scores: one, or one for each of several classes."""
-    if isinstance(model, TwoClassModel):
-        return [SCORE]
-    return [f"{SCORE}_{label}" for label in labels_of(model)]
-
-
-def label_rows(
-    model: FrameModel, X: FloatArray, groups: list[Any] | None = None
-) -> Labelled:
-    """What encoded rows get.
-
-    Parameters
-    ----------
-    model : FrameModel
-    X : ndarray of shape (n_rows, n_encoded)
-    groups : list of str or None, optional
-        What the table has in the column of groups.
-    """
-    if isinstance(model, MulticlassTableModel):
-        codes, scores = model.decide(X)
-        by_class = dict(zip(score_columns(model), scores.T, strict=True))
-        return Labelled(codes, by_class, np.isnan(scores[:, 0]))
-    notes: dict[int, str] = {}
-    if isinstance(model, GroupedTableModel):
-        texts = [None] * len(X) if groups is None else groups
-        members = model.members(texts)
-        scores, above = model.score(X, members)
-        lost = np.flatnonzero(np.isposinf(model.limits(len(X), members)))
-        column = model.group_column
-        for row in lost.tolist():
-            notes[row] = f"group {texts[row]!r} has no certified threshold"
-            if texts[row] is None:
-                notes[row] = (
-                    f"{column!r} is missing, and each group has its own threshold"
-                )
-            elif members[row] is None:
-                notes[row] = (
-                    f"group {texts[row]!r} of {column!r} is new, and has no threshold"
-                )
-    else:
-        assert isinstance(model, TableModel)
-        scores, above = model.score(X)
-    return Labelled(above.astype(np.intp), {SCORE: scores}, scores == -np.inf, notes)
 
 
 class MeasuredErrors:
@@ -244,20 +167,19 @@ class MeasuredErrors:
 
     Parameters
     ----------
-    model : FrameModel
+    model : TableModel
     """
 
-    def __init__(self, model: FrameModel) -> None:
+    def __init__(self, model: TableModel) -> None:
         self.model = model
-        self.labels = labels_of(model)
-        grouped = isinstance(model, GroupedTableModel)
+        self.labels = model.labels
+        grouped = model.kind == GROUPS
         # None stands for all rows, or for those of other groups together.
         groups = [*model.classifier.groups_, None] if grouped else [None]
         shape = (len(self.labels), len(self.labels))
         self.counts = {group: np.zeros(shape, dtype=np.intp) for group in groups}
         self.unknown = dict.fromkeys(groups, 0)
-        rest = model.rest if isinstance(model, TwoClassModel) else ()
-        self._places = {canonical(label): 1 for label in rest}
+        self._places = {canonical(label): 1 for label in model.rest}
         for place, label in enumerate(self.labels):
             self._places[canonical(label)] = place
 
@@ -276,8 +198,8 @@ class MeasuredErrors:
             What the table has in the column of groups.
         """
         members: list[Any] = [None] * len(texts)
-        if isinstance(self.model, GroupedTableModel) and groups is not None:
-            members = self.model.members(groups).tolist()
+        if self.model.kind == GROUPS and groups is not None:
+            members = self.model.members(groups)
         true = np.array(
             [-1 if t is None else self._places.get(canonical(t), -1) for t in texts],
             dtype=np.intp,
@@ -290,7 +212,7 @@ class MeasuredErrors:
 
     def facts(self) -> dict[str, Any]:
         """The counts, and the shares with their exact 95 % intervals."""
-        if isinstance(self.model, TwoClassModel):
+        if self.model.kind != SEVERAL_CLASSES:
             found = {
                 "other groups" if group is None else str(group): {
                     "controlled": _share("called_other", counts[0, 1], counts[0].sum()),
@@ -302,7 +224,7 @@ class MeasuredErrors:
                 or len(self.counts) == 1
                 or counts.sum() + self.unknown[group]
             }
-            grouped = isinstance(self.model, GroupedTableModel)
+            grouped = self.model.kind == GROUPS
             return {"groups": found} if grouped else next(iter(found.values()))
         counts = self.counts[None]
         names = [str(label) for label in self.labels]
@@ -322,7 +244,7 @@ class MeasuredErrors:
         model, unknown = self.model, sum(self.unknown.values())
         lost = [f"{unknown} rows have no label or another one"] * bool(unknown)
         start = f"By the labels in {model.target!r}:"
-        if isinstance(model, GroupedTableModel):
+        if model.kind == GROUPS:
             promised = {each.group: each.level for each in model.certificate.promises}
             lines = []
             for group, counts in self.counts.items():
@@ -333,7 +255,7 @@ class MeasuredErrors:
                 lines += [f"{name}: {'; '.join(parts)}"] * bool(parts)
             return "\n".join([start, *(f"- {line}" for line in [*lines, *lost])])
         counts = self.counts[None]
-        if isinstance(model, TableModel):
+        if model.kind == TWO_CLASSES:
             parts = self._two(counts, model.certificate.alpha)
         else:
             parts = [
@@ -372,7 +294,6 @@ class MeasuredErrors:
     def _wrong(self, label: Any) -> int | None:
         """Rows that got a class which they must not get; None without a bound."""
         model = self.model
-        assert isinstance(model, MulticlassTableModel)
         if all(c.controlled_class != label for c in model.certificate.certificates):
             return None
         wrong = model.wrong(np.arange(len(self.labels)), label)
@@ -423,7 +344,7 @@ class Predicted:
         """How many rows there are."""
         return sum(self.counts.values())
 
-    def add(self, labelled: Labelled) -> None:
+    def add(self, labelled: Decisions) -> None:
         """Count some more rows."""
         sizes = np.bincount(labelled.codes, minlength=len(self.counts)).tolist()
         for label, size in zip(self.counts, sizes, strict=True):
@@ -459,7 +380,7 @@ class PredictOptions:
 
 
 def predict_table(
-    model: FrameModel,
+    model: TableModel,
     source: TableFile,
     out: Path,
     options: PredictOptions,
@@ -469,7 +390,7 @@ def predict_table(
 
     Parameters
     ----------
-    model : FrameModel
+    model : TableModel
     source : TableFile
         With the model's columns, in any order. The target may be there.
     out : Path
@@ -493,16 +414,16 @@ def predict_table(
         [*keep, *encoder.names, *[model.target] * labelled, *beside]
     )
     escapes = options.escape_formulas and kind_of(out) == "csv"
-    measured, every = MeasuredErrors(model) if labelled else None, labels_of(model)
+    measured, every = MeasuredErrors(model) if labelled else None, model.labels
     done = Predicted(dict.fromkeys(every, 0), measured=measured)
     with written_whole(out, force=options.force) as draft, BatchWriter(draft) as writer:
         for batch in filter(len, source.batches(list(columns))):
             with about_file(source.path):
                 X = encoder.encode(batch, done.rows, place=source.place)
             groups = _texts(encoder, batch, beside[0]) if beside else None
-            found = label_rows(model, X, groups)
-            output = _output(every, batch.select(keep), found)
-            if options.standard_errors and isinstance(model, TableModel):
+            found = model.decide(X, groups)
+            output = _output(model, batch.select(keep), found)
+            if options.standard_errors:
                 output = _with_errors(output, model.standard_errors(X))
             output = _with_reasons(output, encoder, batch, X, found)
             writer.write(_escaped(output) if escapes else output)
@@ -517,7 +438,7 @@ def predict_table(
 
 
 def _encoder_for(
-    model: FrameModel, source: TableFile, keep: list[str], drop: list[str]
+    model: TableModel, source: TableFile, keep: list[str], drop: list[str]
 ) -> Encoder:
     """The model's encoder for this file, which has the columns that it needs."""
     source.check_header()
@@ -535,9 +456,9 @@ def _encoder_for(
     return encoder
 
 
-def _group_column(model: FrameModel, source: TableFile) -> list[str]:
+def _group_column(model: TableModel, source: TableFile) -> list[str]:
     """The column of groups, where labels depend on it or the table has it."""
-    if not isinstance(model, GroupedTableModel):
+    if model.group_column is None:
         return []
     if model.group_column in source.names:
         return [model.group_column]
@@ -549,8 +470,8 @@ def _group_column(model: FrameModel, source: TableFile) -> list[str]:
     return []
 
 
-def _check_standard_errors(model: FrameModel) -> None:
-    if not isinstance(model, TableModel):
+def _check_standard_errors(model: TableModel) -> None:
+    if model.kind != TWO_CLASSES:
         raise TableError(
             "--standard-errors are for a density ratio of two classes without groups, "
             "and the model has several. Leave them out."
@@ -561,12 +482,12 @@ def _check_standard_errors(model: FrameModel) -> None:
         )
 
 
-def _check_output(out: Path, keep: Sequence[str], model: FrameModel) -> None:
+def _check_output(out: Path, keep: Sequence[str], model: TableModel) -> None:
     if out.suffix.lower() not in SUFFIXES:
         raise TableError(
             f"Predictions are written as .csv, .parquet or .xlsx: got {out.name!r}."
         )
-    own = {LABEL, ERROR, REASON, *score_columns(model)}
+    own = {LABEL, ERROR, REASON, *model.score_columns}
     taken = [name for name in keep if name in own]
     if taken:
         raise TableError(
@@ -574,19 +495,19 @@ def _check_output(out: Path, keep: Sequence[str], model: FrameModel) -> None:
         )
 
 
-def _output(labels: list[Any], kept: Any, found: Labelled) -> Any:
+def _output(model: TableModel, kept: Any, found: Decisions) -> Any:
     import pyarrow
 
     named = pyarrow.DictionaryArray.from_arrays(
-        pyarrow.array(found.codes.astype(np.int32)), pyarrow.array(labels)
+        pyarrow.array(found.codes.astype(np.int32)), pyarrow.array(model.labels)
     )
     arrays = [*kept.columns, named.cast(named.type.value_type)]
     arrays += [
         pyarrow.array(_significant(scores), mask=found.unscored)
-        for scores in found.scores.values()
+        for scores in found.scores.T
     ]
     return pyarrow.RecordBatch.from_arrays(
-        arrays, names=[*kept.schema.names, LABEL, *found.scores]
+        arrays, names=[*kept.schema.names, LABEL, *model.score_columns]
     )
 
 
@@ -619,7 +540,7 @@ def _texts(encoder: Encoder, batch: Any, column: str) -> list[Any]:
 
 
 def _with_reasons(
-    output: Any, encoder: Encoder, batch: Any, X: FloatArray, found: Labelled
+    output: Any, encoder: Encoder, batch: Any, X: FloatArray, found: Decisions
 ) -> Any:
     """Why rows have no score, or a label that it doesn't tell of."""
     import pyarrow

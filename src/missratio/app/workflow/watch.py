@@ -9,17 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from missratio._base.typing import BoolArray, FloatArray
 from missratio._files import RegularFile, TableFile, written_whole
 from missratio._files.numbers import canonical
-from missratio.app.modelfile import (
-    FrameModel,
-    GroupedTableModel,
-    MulticlassTableModel,
-    TableModel,
-)
+from missratio.app.modelfile import GROUPS, TableModel
 from missratio.app.tables import Encoder, check_names, flat
 from missratio.evaluation import TypeIErrorMonitor
 from missratio.exceptions import TableError, about_file
@@ -83,27 +77,17 @@ class WatchedRows:
     weights: FloatArray | None
 
 
-def promises_of(model: FrameModel) -> list[WatchedPromise]:
+def promises_of(model: TableModel) -> list[WatchedPromise]:
     """The promises that rows can be held against."""
-    if isinstance(model, GroupedTableModel):
-        # A group without a threshold has no error at all.
-        return [
-            WatchedPromise(model.fallback, each.group, True, each.level, each.delta)
-            for each in model.certificate.promises
-            if each.kind == "error" and each.certified
-        ]
-    several = isinstance(model, MulticlassTableModel)
-    every = model.certificate.certificates if several else (model.certificate,)
-    # Each promise has a monitor of its own, and so a part of δ.
-    part = model.certificate.delta / len(every)
+    by_group = model.kind == GROUPS
     return [
-        WatchedPromise(each.controlled_class, None, False, each.alpha, part)
-        for each in every
+        WatchedPromise(each.label, each.group, by_group, each.alpha, each.delta)
+        for each in model.promises
     ]
 
 
 def watched_rows(
-    model: FrameModel,
+    model: TableModel,
     source: TableFile,
     promises: Sequence[WatchedPromise],
 ) -> dict[WatchedPromise, WatchedRows]:
@@ -111,7 +95,7 @@ def watched_rows(
 
     Parameters
     ----------
-    model : FrameModel
+    model : TableModel
     source : TableFile
     promises : sequence of WatchedPromise
     """
@@ -119,29 +103,30 @@ def watched_rows(
     with about_file(source.path):
         labels = _labels(model, encoder, table)
         X = encoder.encode(table, place=source.place)
-    members = None
-    if isinstance(model, GroupedTableModel):
-        texts = encoder.cells.texts(flat(table.column(model.group_column)))
-        members = model.members(texts.to_pylist())
+    groups = None
+    if model.group_column is not None:
+        groups = encoder.cells.texts(flat(table.column(model.group_column))).to_pylist()
+    codes = model.decide(X, groups).codes if len(X) else np.zeros(0, dtype=np.intp)
     found = {}
     for promise in promises:
         own = canonical(promise.label)
         mine = np.array([label == own for label in labels], dtype=bool)
-        if members is not None and promise.group is not None:
-            mine &= members == promise.group
-        rows = X[mine]
+        if groups is not None and promise.group is not None:
+            mine &= np.array(
+                [group == promise.group for group in model.members(groups)]
+            )
         found[promise] = WatchedRows(
-            _wrong(model, promise, rows, None if members is None else members[mine]),
-            _weights(model, promise.label, rows, source.path),
+            model.wrong(codes[mine], promise.label),
+            _weights(model, promise.label, X[mine], source.path),
         )
     return found
 
 
-def _read(model: FrameModel, source: TableFile) -> tuple[Any, Encoder]:
+def _read(model: TableModel, source: TableFile) -> tuple[Any, Encoder]:
     """The columns that there have to be, and the encoder of the model's own."""
     source.check_header()
     beside = {"the target": model.target}
-    if isinstance(model, GroupedTableModel):
+    if model.group_column is not None:
         beside["the column of groups"] = model.group_column
     for what, name in beside.items():
         check_names(source, what, [name])
@@ -153,7 +138,7 @@ def _read(model: FrameModel, source: TableFile) -> tuple[Any, Encoder]:
         return source.read(list(needed)), encoder
 
 
-def _labels(model: FrameModel, encoder: Encoder, table: Any) -> list[str]:
+def _labels(model: TableModel, encoder: Encoder, table: Any) -> list[str]:
     """The label of each row."""
     rest = getattr(model, "rest", ())
     known = {canonical(label) for label in (*model.classes_.tolist(), *rest)}
@@ -174,24 +159,8 @@ def _labels(model: FrameModel, encoder: Encoder, table: Any) -> list[str]:
     return found
 
 
-def _wrong(
-    model: FrameModel, promise: WatchedPromise, X: FloatArray, members: Any
-) -> BoolArray:
-    """Which rows of a bounded class get a class that they must not get."""
-    if not len(X):
-        # Some days bring none, of a group above all.
-        return np.zeros(0, dtype=bool)
-    if isinstance(model, MulticlassTableModel):
-        return model.wrong(model.decide(X)[0], promise.label)
-    if isinstance(model, GroupedTableModel):
-        groups: NDArray[Any] | None = members
-        return model.score(X, groups)[1]
-    assert isinstance(model, TableModel)
-    return model.score(X)[1]
-
-
 def _weights(
-    model: FrameModel, label: Any, X: FloatArray, file: Path
+    model: TableModel, label: Any, X: FloatArray, file: Path
 ) -> FloatArray | None:
     """What rows of a class stand for; None where all count the same."""
     if not len(X):
@@ -249,7 +218,7 @@ class Watched:
 
 
 def watch_table(
-    model: FrameModel,
+    model: TableModel,
     model_file: Path,
     source: TableFile,
     state: Path,
@@ -261,7 +230,7 @@ def watch_table(
 
     Parameters
     ----------
-    model : FrameModel
+    model : TableModel
     model_file : Path
         The file that it was read from.
     source : TableFile

@@ -1,0 +1,150 @@
+"""A table's model gives encoded rows the labels that its classifier gives them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from forging import grouped, sample, sound, table, trees
+from sklearn.linear_model import LogisticRegression
+
+import missratio as mr
+from missratio._files import Cells
+from missratio.app.tables import Encoder, TableColumn
+
+
+def two(estimator=None):
+    return mr.NeymanPearsonClassifier(
+        estimator or mr.KLIEP(), alpha=0.3, random_state=0
+    ).fit(*sample(2))
+
+
+ROWS = {"p": [0.0, 9.0, 3.1, 3.1, None], "q": [0.0, 9.0, 3.1, 3.1, 9.0]}
+
+
+@pytest.mark.parametrize("threshold", ["own", "shared"])
+def test_a_frame_gets_the_labels_of_its_groups(threshold):
+    levels = {"a": 0.25} if threshold == "shared" else None
+    classifier = grouped(threshold, group_alpha=levels)
+    model = table(classifier, group_column="who")
+    assert model.needs_groups == (threshold == "own")
+    assert (model.fallback, model.other_class, model.kind) == (0, 1, "groups")
+    assert model.fallback_words == ", which keeps the guarantee"
+    who = ["a", "b", "a", "c", "a"]
+    frame = pa.table({**ROWS, "who": who})
+    rows = np.array([*zip(*ROWS.values(), strict=True)][:3], dtype=float)
+    expected = classifier.predict(rows, who[:3]).tolist()
+    notes = model.decide(model.encode(frame), [*who[:4], None]).notes
+    # A group that the model has not, and a row without a score, keep the guarantee.
+    if threshold == "own":
+        assert model.predict(frame).tolist() == [*expected, 0, 0]
+        assert model.members(["a", None, "c"]) == ["a", None, None]
+        assert notes == {
+            3: "group 'c' of 'who' is new, and has no threshold",
+            4: "'who' is missing, and each group has its own threshold",
+        }
+    else:
+        shared = classifier.predict(rows[2:], ["a"]).tolist()
+        assert model.predict(frame).tolist() == [*expected, *shared, 0]
+        assert not notes
+
+
+def test_standard_errors_are_those_of_the_ratio_and_nan_where_a_value_is_missing():
+    classifier, covariance = two(), np.diag([0.1, 0.2, 0.3])
+    model = table(classifier, covariance=covariance)
+    rows = np.array([[1.0, 0.0], [0.0, 1.0], [np.nan, 1.0]])
+    known = mr.uncertainty.RatioUncertainty(classifier.estimator_, covariance, {})
+    _, expected, *_ = known.log_ratio(rows[:2])
+    found = model.standard_errors(rows)
+    np.testing.assert_allclose(found[:2], expected)
+    assert np.isnan(found[2])
+    assert np.isnan(model.standard_errors(rows[2:])).all()
+    with pytest.raises(ValueError, match="no standard errors"):
+        table(classifier).standard_errors(rows)
+
+
+def test_a_row_is_above_the_threshold_where_its_decision_is_above_zero():
+    classifier, (X, _) = two(), sample(2)
+    model, frame = table(classifier), pa.table({"p": X[:, 0], "q": X[:, 1]})
+    above = model.decision_function(frame) > 0.0
+    assert (model.predict(frame) == above.astype(int)).all()
+    assert (model.other_class, model.fallback, model.labels) == (1, 0, [0, 1])
+    scores = model.score_samples(frame)
+    np.testing.assert_allclose(
+        model.decision_function(frame), scores - classifier.threshold_
+    )
+    classifier.threshold_ = np.inf
+    assert (model.decision_function(frame) == -np.inf).all()
+    with pytest.raises(AttributeError, match="this one is of two classes"):
+        model.class_scores(frame)
+
+
+@pytest.mark.parametrize("place", [0, 7, 199])
+def test_a_row_at_the_threshold_gets_the_controlled_class(place):
+    """Certificates are for rows that score strictly above."""
+    (X, _), classifier, shared = sample(2), two(), grouped("shared")
+    model = table(classifier)
+    classifier.threshold_ = model.decide(X).scores[place, 0]
+    assert not model.decide(X).codes[place]
+    model = table(shared, group_column="who")
+    scores = model.decide(X).scores[:, 0]
+    certificate = replace(
+        shared.certificate_.certificates[0], threshold=float(scores[place])
+    )
+    promises = [
+        replace(promise, threshold=float(scores[place]))
+        for promise in shared.certificate_.promises
+    ]
+    shared.certificate_ = replace(
+        shared.certificate_, certificates=(certificate,), promises=tuple(promises)
+    )
+    codes = model.decide(X).codes
+    assert not codes[place]
+    assert (codes == (scores > scores[place])).all()
+
+
+def test_a_row_with_a_category_that_was_never_seen_gets_the_controlled_class():
+    """Trees would make something of it, and a score of it could be anything."""
+    mixed = Encoder((TableColumn("p"), TableColumn("q", ("u", "v"))), Cells())
+    rows = np.array([[9.0, 9.0], [9.0, np.nan]])
+    for model in (
+        table(two(trees())),
+        table(grouped(estimator=trees()), group_column="who"),
+    ):
+        found = replace(model, encoder=mixed).decide(rows, ["a", "a"])
+        assert found.unscored.tolist() == [False, True]
+        assert found.codes.tolist() == [1, 0]
+
+
+def test_a_classifier_that_was_given_names_gets_them_with_encoded_rows():
+    X, y = sample(2)
+    frame = pa.table({"p": X[:, 0], "q": X[:, 1]})
+    classifier = mr.NeymanPearsonClassifier(
+        LogisticRegression(), alpha=0.3, random_state=0
+    ).fit(frame, y)
+    model = table(classifier)
+    assert model.named(X).column_names == ["p", "q"]
+    assert (model.predict(frame) == classifier.predict(frame)).all()
+
+
+@pytest.mark.parametrize("kind", ["several", "order"])
+def test_a_frame_of_several_classes_gets_the_classifiers_labels(kind):
+    classifier, (X, _) = sound(kind), sample(3)
+    model, frame = table(classifier), pa.table({"p": X[:, 0], "q": X[:, 1]})
+    labels = model.predict(frame)
+    assert (labels == classifier.predict(X)).all()
+    assert set(labels.tolist()) == {0, 1, 2}
+    assert model.score_columns == ["score_0", "score_1", "score_2"]
+    np.testing.assert_array_equal(model.class_scores(frame), classifier.class_scores(X))
+    found = model.decide(X)
+    assert (model.classes_[found.codes] == labels).all()
+    assert found.scores.shape == (360, 3)
+    # A row of class 0 is wrong where it gets one of those that it must not get.
+    assert (model.wrong(found.codes, 0) == (labels != 0)).all()
+    assert [(each.label, each.alpha) for each in model.promises] == [
+        (0, 0.4),
+        (1, 0.45),
+    ]
+    assert model.fallback == 0
+    words = model.fallback_words
+    assert ("keeps the guarantee" in words) == (kind == "order")

@@ -425,7 +425,7 @@ def band(repeats: int) -> bool:
 
 
 def band_section(outcomes: Sequence[Outcome]) -> list[str]:
-    """What docs/learning_validity.md says of bands with no look-up."""
+    """What docs/validity.md says of bands with no look-up."""
     groups = {"all": [True] * len(outcomes)}
     for law in LAWS:
         groups[law] = [outcome.setting.law == law for outcome in outcomes]

@@ -9,12 +9,13 @@ import platform
 import re
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+import pages
 from rich.table import Table as TerminalTable
 from threadpoolctl import threadpool_info
 
@@ -199,23 +200,21 @@ def for_terminal(table: Table, *, quick: bool) -> TerminalTable:
     return shown
 
 
-def as_markdown(tables: Sequence[Table], command: str, *, quick: bool) -> str:
-    judged = " with small sizes, which say nothing about the targets" if quick else ""
-    pieces = [
-        "# Benchmarks",
-        f"Written by `{command}`{judged}, on {datetime.date.today().isoformat()}, on "
-        f"{machine()}; {', '.join(versions())}.",
-        "missratio and the other package run by turns in one process. Times are the "
-        "best of the repeats, with the median in brackets; ratios and verdicts are by "
-        "the best.",
-    ]
-    for table in tables:
-        lines = [_line(("", *HEADINGS[1:5], "verdict", HEADINGS[6])), "|---" * 7 + "|"]
-        lines += [_line(_cells(result, quick=quick)) for result in table.results]
-        pieces.append(f"## {table.title}")
-        pieces.append(f"{table.note} Ratio: {table.ratio_means}.".strip())
-        pieces.append("\n".join(lines))
-    return "\n\n".join(pieces) + "\n"
+def as_markdown(table: Table) -> str:
+    """A section of the page: its note, and a table without what was checked."""
+    rows = []
+    for result in table.results:
+        *shown, target, verdict, _ = _cells(result, quick=False)
+        missed = f"{target}, missed" if verdict == "short of target" else target
+        rows.append([*shown, missed])
+    note = f"{table.note} Ratio: {table.ratio_means}.".strip()
+    return f"## {table.title}\n\n{note}\n\n{pages.table(HEADINGS[:5], rows)}"
+
+
+def conditions() -> str:
+    """When, where and with what was measured."""
+    today = datetime.date.today().isoformat()
+    return f"Measured on {today} on {machine()}; {', '.join(versions())}."
 
 
 def machine() -> str:
@@ -257,7 +256,3 @@ def _cells(result: Result, *, quick: bool) -> list[str]:
         result.verdict(quick=quick),
         result.remark,
     ]
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"

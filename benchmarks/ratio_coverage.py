@@ -4,7 +4,7 @@ Both classes are normal with the same covariance, p0 = N(0, Σ) and p1 = N(μ, �
 log r(z) = θᵀz − ½θᵀΣθ with θ = Σ⁻¹μ. Class 1 loses rows or entries, logistically; φ is
 known, or learned from m of the missing ones, drawn by chance, in the same rows.
 
-    python benchmarks/ratio_coverage.py --write docs/coverage.md
+    python benchmarks/ratio_coverage.py --write docs/validity.md
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pages
 from joblib import Parallel, delayed
 from scipy.special import stdtrit
 
@@ -341,27 +342,25 @@ def gamma_tables(
     return held, reliable
 
 
-def heavy_row(name: str, n_rows: int, repeats: int) -> str:
+def heavy_row(name: str, n_rows: int, repeats: int) -> list[str]:
     held, sure = gamma_tables(HEAVY[name], n_rows, repeats)
     among = f"{held[sure].mean():.3f}" if sure.sum() >= 20 else ""
-    cells = [name, f"{n_rows:,}", f"{held.mean():.3f}", f"{sure.mean():.2f}", among]
-    return f"| {' | '.join(cells)} |"
+    return [name, f"{n_rows:,}", f"{held.mean():.3f}", f"{sure.mean():.2f}", among]
 
 
-RANDOM_COLUMNS = (
-    "lost | share | n | slope | fit | normal quantile | Student's | reliable"
-)
+RANDOM_HEAD = (
+    "lost", "share", "n", "slope", "fit", "normal quantile", "Student's", "reliable"
+)  # fmt: skip
 
 
-def random_row(outcome: Outcome) -> str:
+def random_row(outcome: Outcome) -> list[str]:
     setting = outcome.setting
     what = setting.estimator + (", both classes" if setting.both else "")
-    cells = [
-        setting.losing, f"{setting.share}", f"{setting.n_rows:,}", f"{setting.slope}",
+    return [
+        setting.losing, f"{setting.share}", f"{setting.n_rows}", f"{setting.slope}",
         what, _range(outcome.coverage(outcome.included)[CLAIMED]),
         _range(outcome.coverage()[CLAIMED]), f"{outcome.reliable.mean():.2f}",
     ]  # fmt: skip
-    return f"| {' | '.join(cells)} |"
 
 
 def pooled(outcomes: Sequence[Outcome]) -> tuple[np.ndarray, np.ndarray, float]:
@@ -373,25 +372,25 @@ def pooled(outcomes: Sequence[Outcome]) -> tuple[np.ndarray, np.ndarray, float]:
 
 # All but the log normaliser.
 CLAIMED = np.array([0, 1, 3, 4, 5])
-COLUMNS = (
-    "lost | share | n | looked up | fit | θ | log r | se / spread | left out: log r | "
-    "se / spread"
-)
+HEAD = (
+    "lost", "share", "n", "looked up", "fit", "theta", "log r", "se / spread",
+    "left out: log r", "left out: se / spread",
+)  # fmt: skip
 
 
-def table_row(outcome: Outcome) -> str:
+def table_row(outcome: Outcome) -> list[str]:
     setting = outcome.setting
     what = [setting.estimator, *(["both classes"] if setting.both else [])]
     what += ["HT"] if setting.normalize != "hajek" else []
     what += [f"slope {setting.slope}"] if setting.slope != Setting.slope else []
     queried = "φ known" if setting.queried is None else str(setting.queried)
     cells = [
-        setting.losing, f"{setting.share}", f"{setting.n_rows:,}", queried,
+        setting.losing, f"{setting.share}", f"{setting.n_rows}", queried,
         ", ".join(what), *_figures(outcome, outcome.included, outcome.coverage()),
     ]  # fmt: skip
     naive = outcome.coverage(outcome.left_out)
     plain = _figures(outcome, outcome.left_out, naive)[1:]
-    return f"| {' | '.join(cells + (plain if setting.queried else ['', '']))} |"
+    return cells + (plain if setting.queried else ["", ""])
 
 
 def _figures(outcome: Outcome, errors: np.ndarray, coverage: np.ndarray) -> list[str]:
@@ -404,78 +403,27 @@ def _range(values: np.ndarray) -> str:
     return f"{values.min():.3f}–{values.max():.3f}"
 
 
-PAGE = """# Coverage of a ratio's intervals
+PLACE = """In {settings} settings drawn at random intervals are called reliable in
+{reliable:.0%} of the repeats. They hold in {sure} of those, and in {unsure} of the
+others.
 
-Written by `python benchmarks/ratio_coverage.py --repeats {repeats} --write
-docs/coverage.md`; `make validity` runs a part of the same simulation.
+A gamma column is lost by a known φ. With a logistic φ the second moment of the weights
+is infinite from a slope of 1; how often the coefficient's interval holds, is called
+reliable, and holds where it is:
 
-Both classes are normal with the same covariance (correlation 0.5; 0 for naive Bayes),
-so that θ and log r are known. Class 1 loses whole rows or single entries, logistically
-with slopes 0.7 and −0.49 in the two columns (or the slope that "fit" names, and −0.7
-times it). "looked up" is the number of missing values that are looked up, in each
-column or as whole rows; all of them where fewer are missing. The binomial error of a
-share is {noise:.3f}.
-
-Columns "θ" and "log r" are the shares of {repeats:,} repeats in which the interval at
-level 0.95 held the truth, the least and the largest of both coefficients, and of log r
-at three points; "se / spread" is the median standard error of log r over the spread of
-its estimates. The last two columns are what comes out if the learned φ is treated as
-known.
-
-| {columns} |
-|{rule}
-{rows}
-
-## Settings drawn at random
-
-Class 1 (or both classes) loses rows or entries by a known φ whose slope is drawn
-between 0.2 and 2.5. With a steep one, values that nearly always go missing are seldom
-seen and weigh much, and no interval can know of those that were not seen. The table
-shows the least and the largest coverage of both coefficients and of log r at three
-points, by the normal quantile and by Student's, which `ratio_uncertainty` takes, and
-the share of repeats in which intervals are called reliable, without a warning.
-
-| {random_columns} |
-|{random_rule}
-{random_rows}
-
-Over all of them, intervals are called reliable in {reliable:.0%} of the repeats. They
-hold in {sure} of those, and in {unsure} of the others.
-
-## Heavy tails, and bounds
-
-A gamma column (shape 2; scale 1 in class 1, 0.7 in class 0) is lost in class 1 by a
-known φ. With a logistic φ the second moment of the weights is infinite from a slope of
-1; a φ with a maximum has none but bounded weights. The table shows how often the
-coefficient's interval at level 0.95 holds, how often it is called reliable, and how
-often it holds where it is (in 20 tables or more).
-
-| φ | n | holds | reliable | holds where reliable |
-|---|---|---|---|---|
-{heavy_rows}
-"""
+{heavy}"""
 
 
-def page(
-    outcomes: Sequence[Outcome],
-    drawn: Sequence[Outcome],
-    heavy: Sequence[str],
-    repeats: int,
-) -> str:
+def as_markdown(drawn: Sequence[Outcome], heavy: Sequence[Sequence[str]]) -> str:
+    """What stands on the page on validity."""
     sure, unsure, reliable = pooled(drawn)
-    return PAGE.format(
-        repeats=repeats,
-        noise=np.sqrt(LEVEL * (1 - LEVEL) / repeats),
-        columns=COLUMNS,
-        rule="---|" * len(COLUMNS.split(" | ")),
-        rows="\n".join(table_row(outcome) for outcome in outcomes),
-        random_columns=RANDOM_COLUMNS,
-        random_rule="---|" * len(RANDOM_COLUMNS.split(" | ")),
-        random_rows="\n".join(random_row(outcome) for outcome in drawn),
+    head = ("φ", "n", "holds", "reliable", "holds where reliable")
+    return PLACE.format(
+        settings=len(drawn),
         reliable=reliable,
         sure=_range(sure),
         unsure=_range(unsure),
-        heavy_rows="\n".join(heavy),
+        heavy=pages.table(head, heavy),
     )
 
 
@@ -495,16 +443,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
             start = time.perf_counter()
             found.append(simulate(setting, options.repeats, options.jobs))
             taken = time.perf_counter() - start
-            print(show(found[-1]), f"{taken:.0f} s", flush=True)
+            print(*show(found[-1]), f"{taken:.0f} s", sep=" | ", flush=True)
     print(*(_range(part) for part in pooled(drawn)[:2]))
     heavy = []
     for name in HEAVY:
         for n_rows in (1000, 3000):
             heavy.append(heavy_row(name, n_rows, options.repeats))
-            print(heavy[-1], flush=True)
+            print(*heavy[-1], sep=" | ", flush=True)
     if options.write:
-        text = page(outcomes, drawn, heavy, options.repeats)
-        options.write.write_text(text, encoding="utf-8")
+        pages.put(options.write, "coverage", as_markdown(drawn, heavy))
+        pages.write_csv("coverage.csv", HEAD, map(table_row, outcomes))
+        pages.write_csv("coverage_random.csv", RANDOM_HEAD, map(random_row, drawn))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import fits
 import kernel
 import lossy
 import measure
+import pages
 import streaming
 from measure import DisagreementError, Table
 from rich.console import Console
@@ -48,9 +49,13 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="small sizes: does everything work?"
     )
-    parser.add_argument("--write", type=Path, metavar="FILE", help="a Markdown table")
+    parser.add_argument(
+        "--write", type=Path, metavar="PAGE", help="the page to put tables into"
+    )
     given = parser.parse_args(arguments)
     unknown = [name for name in given.names if name not in BENCHMARKS]
+    if given.write is not None and given.quick:
+        parser.error("--quick measures nothing that belongs on a page: leave it out")
     if unknown:
         parser.error(f"no benchmark is called {unknown[0]!r}; there are {known}")
     return given
@@ -62,7 +67,7 @@ def main(arguments: list[str]) -> int:
     if console.width < LEAST_WIDTH and not console.is_terminal:
         console = Console(width=LEAST_WIDTH)
     names = given.names or list(BENCHMARKS)
-    tables: list[Table] = []
+    tables: dict[str, Table] = {}
     wrong: list[str] = []
     columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn())
     # Drawn between measurements only: a thread that draws would take their time.
@@ -78,19 +83,18 @@ def main(arguments: list[str]) -> int:
             except DisagreementError as error:
                 wrong.append(str(error))
             else:
-                tables.append(table)
+                tables[name] = table
                 shown = measure.for_terminal(table, quick=given.quick)
                 progress.console.print(shown)
                 wrong += [each.wrong for each in table.results if each.wrong]
             progress.advance(task)
     for claim in wrong:
         console.print(f"[red]Wrong:[/] {claim}")
-    console.print(f"On {measure.machine()}; {', '.join(measure.versions())}.")
+    console.print(measure.conditions())
     if given.write is not None:
-        command = " ".join(["python benchmarks/run.py", *arguments])
-        given.write.write_text(
-            measure.as_markdown(tables, command, quick=given.quick), encoding="utf-8"
-        )
+        pages.put(given.write, "machine", measure.conditions())
+        for name, table in tables.items():
+            pages.put(given.write, name, measure.as_markdown(table))
     return 1 if wrong else 0
 
 

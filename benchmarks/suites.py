@@ -1,7 +1,7 @@
-"""What a run of the long statistical suites found, as a page.
+"""What a run of the long statistical suites found, for the page on validity.
 
 make validity PYTEST_ARGS="--junitxml=validity.xml"
-python benchmarks/suites.py validity.xml --write docs/suites.md
+python benchmarks/suites.py validity.xml --write docs/validity.md
 """
 
 from __future__ import annotations
@@ -13,23 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pages
+
 ROOT = Path(__file__).parents[1]
-PAGE = """# The long suites
-
-`make validity` tests promises by simulations that could fail: certificates, bands,
-intervals, levels of tests and false alarms, in settings that are drawn at random from a
-seed. Beside them it breaks each mechanism on purpose, and fails if that goes unnoticed.
-This page is what one run found, written by `python benchmarks/suites.py`:
-{tests} tests, {failed}.
-
-| suite | what it tests | tests | failed |
-|---|---|---|---|
-{rows}
-
-The figures behind the promises are on pages of their own: [rules](validity.md),
-[intervals of a ratio](coverage.md), [learned φ](learning_validity.md),
-[look-ups](three_ways.md), [several classes](several_classes.md).
-"""
 
 
 @dataclass
@@ -46,9 +32,9 @@ class Suite:
         text = ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8")))
         return (text or "").split("\n\n")[0].replace("\n", " ").rstrip(".")
 
-    def row(self) -> str:
+    def row(self) -> list[str]:
         name = f"`{self.path.relative_to(ROOT / 'tests').as_posix()}`"
-        return f"| {name} | {self.promise} | {self.tests} | {self.failed} |"
+        return [name, self.promise, str(self.tests), str(self.failed)]
 
 
 def read(report: Path) -> list[Suite]:
@@ -65,12 +51,12 @@ def read(report: Path) -> list[Suite]:
 
 
 def as_markdown(suites: Sequence[Suite]) -> str:
-    failed = sum(suite.failed for suite in suites)
-    return PAGE.format(
-        tests=sum(suite.tests for suite in suites),
-        failed=f"{failed} of them failed" if failed else "none of which failed",
-        rows="\n".join(suite.row() for suite in suites),
+    tests, failed = (
+        sum(getattr(each, n) for each in suites) for n in ("tests", "failed")
     )
+    told = f"{failed} of them failed" if failed else "none of which failed"
+    head = ("suite", "what it tests", "tests", "failed")
+    return f"{tests} tests, {told}.\n\n{pages.table(head, map(Suite.row, suites))}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -80,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     page = as_markdown(read(options.report))
     if options.write:
-        options.write.write_text(page, encoding="utf-8")
+        pages.put(options.write, "suites", page)
     else:
         print(page)
 

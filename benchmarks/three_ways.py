@@ -3,12 +3,11 @@
 Two normal classes with three columns; in the controlled class the first column goes
 missing by a logistic φ, or by a step that no logistic φ can follow. 160 look-ups.
 
-    python benchmarks/three_ways.py [--repeats 20] [--means] [--bars]
-                                    [--write docs/three_ways.md]
+    python benchmarks/three_ways.py [--repeats 20] [--means] [--write docs/look_ups.md]
 
 With --means, errors of columns' means instead: five columns that go missing by several
-forms of φ, 50 look-ups a column. With --bars, what a φ that the table taught is to
-reach. With --write, the table goes to its place on that page.
+forms of φ, 50 look-ups a column. With --write, a table goes to its place on a page:
+ways on docs/look_ups.md, means on docs/validity.md.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from learning_table import mean_errors, powers, slope_errors
+import pages
+from learning_table import mean_errors
 from scipy.special import expit
 
 from missratio import (
@@ -86,15 +86,17 @@ def one(phi, seed):
 
 
 HEADS = {
-    "certificates": "| | logistic φ: error | above α | power | a step: error | above α "
-    "| power |",
-    "means": "| column, true φ | complete cases | look-ups teach a logistic φ | the "
-    "table teaches it | look-ups as data |",
-    "bars": "| | bar | measured |",
-}
+    "ways": [
+        "", "logistic φ: error", "above α", "power", "a step: error", "above α", "power"
+    ],
+    "means": [
+        "column, true φ", "complete cases", "look-ups teach a logistic φ",
+        "the table teaches it", "look-ups as data",
+    ],
+}  # fmt: skip
 
 
-def certificates(repeats: int) -> list[str]:
+def certificates(repeats: int) -> list[list[str]]:
     """Errors and powers by the ways to a certificate, a line for each."""
     cells: dict[str, list[str]] = {}
     for phi in PHI.values():
@@ -104,71 +106,32 @@ def certificates(repeats: int) -> list[str]:
             above = (error > ALPHA + 0.01).mean()
             shown = [f"{error.mean():.3f}", f"{above:.2g}", f"{power.mean():.3f}"]
             cells.setdefault(name, []).extend(shown)
-    return [f"| {name} | {' | '.join(row)} |" for name, row in cells.items()]
+    return [[name, *row] for name, row in cells.items()]
 
 
-def means(repeats: int) -> list[str]:
+def means(repeats: int) -> list[list[str]]:
     """Errors of means by the four ways to them, in standard deviations."""
     lines = []
     for law in ("normal", "lognormal"):
         for form in ("logistic", "step", "tail", "U"):
             errors = mean_errors(form, law, 50, repeats).values()
-            shown = " | ".join(f"{error:.3f}" for error in errors)
-            lines.append(f"| {law}, {form} | {shown} |")
+            lines.append([f"{law}, {form}", *(f"{error:.3f}" for error in errors)])
     return lines
-
-
-def bars(repeats: int) -> list[str]:
-    """What a φ that the table taught reaches, beside what it is to reach."""
-    slope = slope_errors(20_000, 10, 0.5, max(2, repeats // 10))
-    ctg, weather = (
-        [powers(name, seed) for seed in range(count)]
-        for name, count in (("ctg", repeats), ("weather", max(1, repeats // 10)))
-    )
-    ctg, weather = (
-        {key: float(np.mean([each[key] for each in found])) for key in found[0]}
-        for found in (ctg, weather)
-    )
-    return [
-        "| error of slopes, n = 20,000, correlation 0.5 | at most half of "
-        f"{slope['50 looked up']:.3f}, that of 50 look-ups a column | "
-        f"{slope['none']:.3f} |",
-        "| power on CTG, half missing, no look-up | at most 0.01 below "
-        f"{ctg['known']:.3f}, that of a known φ | {ctg['none']:.3f} |",
-        "| power on Weather, half missing, no look-up (φ known: "
-        f"{weather['known']:.3f}) | 0.55 | {weather['none']:.3f} |",
-        "| the same with 50 look-ups a column (these alone: "
-        f"{weather['50 looked up']:.3f}) | 0.57 | {weather['none, with 50']:.3f} |",
-    ]
-
-
-def written(page: str, head: str, lines: list[str]) -> str:
-    """A page with other lines in the table that has this head."""
-    before, found, after = page.partition(f"{head}\n")
-    if not found:
-        raise ValueError(f"The page has no table {head!r}.")
-    rule, *rest = after.splitlines(keepends=True)
-    kept = next(i for i, line in enumerate(rest) if not line.startswith("|"))
-    body = "".join(f"{line}\n" for line in lines)
-    return before + found + rule + body + "".join(rest[kept:])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--means", action="store_true")
-    parser.add_argument("--bars", action="store_true")
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    part = "means" if options.means else "bars" if options.bars else "certificates"
-    lines = {"means": means, "bars": bars, "certificates": certificates}[part](
-        options.repeats
-    )
-    print(HEADS[part], *lines, sep="\n")
+    part = "means" if options.means else "ways"
+    measure = means if options.means else certificates
+    made = pages.table(HEADS[part], measure(options.repeats))
+    print(made)
     if options.write:
-        page = options.write.read_text(encoding="utf-8")
-        options.write.write_text(written(page, HEADS[part], lines), encoding="utf-8")
+        pages.put(options.write, part, made)
 
 
 if __name__ == "__main__":

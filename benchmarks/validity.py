@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pages
 from joblib import Parallel, delayed
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import binomtest
@@ -299,16 +300,13 @@ def behind(outcomes: Sequence[Outcome], allowed: float = 0.02) -> list[str]:
 
 
 def as_markdown(outcomes: Sequence[Outcome], example: Outcome | None) -> str:
-    """The page of the documentation."""
-    repeats = len(outcomes[0].power["auto"])
+    """What stands on the page about the settings."""
     n_tests = sum(len(outcome.error) for outcome in outcomes)
-    lines = [
-        HEADER.format(repeats=repeats, n_tests=n_tests, n_settings=len(outcomes)),
-        *summary(outcomes, example),
-        "",
-        *table(outcomes),
-    ]
-    return "\n".join(lines)
+    head = (
+        f"{n_tests:,} violation rates in {len(outcomes)} settings were tested, each by "
+        "the exact binomial test, at a level of 0.01 for all of them together:\n"
+    )
+    return "\n".join([head, *summary(outcomes, example)])
 
 
 def summary(outcomes: Sequence[Outcome], example: Outcome | None) -> Iterator[str]:
@@ -344,43 +342,22 @@ def in_words(setting: Setting) -> str:
     return f"“{setting}”, n = {setting.n_rows:,}, α = {setting.alpha:g}{ties}"
 
 
-def table(outcomes: Sequence[Outcome]) -> list[str]:
-    head = ["setting", "n", "α", "δ", "ties", "oracle", *RULES]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+HEAD = ("setting", "n", "alpha", "delta", "ties", "oracle", "rule", "power", "violated")
+
+
+def rows(outcomes: Sequence[Outcome]) -> Iterator[list[object]]:
+    """Expected power and violation rate by setting and rule; no threshold has none."""
     for outcome in sorted(outcomes, key=lambda o: (o.setting.kind, o.setting.n_rows)):
         setting = outcome.setting
-        row = [str(setting), f"{setting.n_rows:,}", f"{setting.alpha:g}"]
-        row += [f"{setting.delta:g}", f"{setting.grid:g}" if setting.grid else "–"]
-        row.append(f"{setting.oracle_power:.3f}")
+        levels = [f"{level:g}" for level in (setting.alpha, setting.delta)]
+        ties = f"{setting.grid:g}" if setting.grid else ""
+        given = [str(setting), setting.n_rows, *levels, ties]
         for rule in RULES:
-            if rule not in outcome.error:
-                row.append("")
-                continue
-            rate = outcome.violations(rule) / len(outcome.error[rule])
-            row.append(f"{outcome.power[rule].mean():.3f} ({rate:.3f})")
-        lines.append("| " + " | ".join(row) + " |")
-    return [*lines, ""]
-
-
-HEADER = """# Validity of the threshold rules
-
-Written by `python benchmarks/validity.py --repeats {repeats} --write docs/validity.md`;
-`make validity` runs the same simulation and fails where a rule breaks its promise.
-
-The score of the controlled class is N(0, 1), that of the other class N(1.5, 1), so that
-the type I error and the power of each threshold are known exactly; with ties both are
-rounded to a grid. Rows of the controlled class go missing with probability φ(z), or
-lose single values in some of their columns. The settings are drawn at random from a
-seed, among them tiny samples and weights up to 100. In each of {repeats:,} repeats all
-rules see the same n calibration rows, of which some are missing, and `tuned-betting`
-and `auto` as many training rows. A cell shows the expected power, and in brackets the
-share of repeats in which the type I error exceeded α, which is to be at most δ. No
-threshold counts as power 0. The oracle knows the law. `auto` stands alone here;
-`NeymanPearsonClassifier` also caps the weights, which adds power.
-
-{n_tests:,} violation rates in {n_settings} settings were tested, each by the exact
-binomial test, at a level of 0.01 for all of them together:
-"""
+            if rule in outcome.error:
+                rate = outcome.violations(rule) / len(outcome.error[rule])
+                power = outcome.power[rule].mean()
+                figures = [f"{setting.oracle_power:.3f}", rule]
+                yield [*given, *figures, f"{power:.3f}", f"{rate:.3f}"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -398,10 +375,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     page = as_markdown(outcomes, simulate_example() if options.write else None)
     for line in [*broken_promises(outcomes), *behind(outcomes)]:
         print(line)
+    print(page)
     if options.write:
-        options.write.write_text(page, encoding="utf-8")
-    else:
-        print(page)
+        pages.put(options.write, "rules", page)
+        pages.write_csv("rules.csv", HEAD, rows(outcomes))
 
 
 if __name__ == "__main__":

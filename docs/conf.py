@@ -28,7 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 
-exclude_patterns = ["_build", "**sg_execution_times.rst", "choosing_figures.md"]
+exclude_patterns = ["_build", "**sg_execution_times.rst"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
@@ -135,15 +135,11 @@ html_title = "missratio"
 html_static_path = ["_static"]
 html_css_files = ["missratio.css"]
 html_context = {"default_mode": "auto"}
-# Pages at the top have no section whose pages a sidebar could list.
-TOP_PAGES = (
-    "quickstart", "tutorial", "command_line", "demonstration", "benchmarks",
-    "reproduction", "hardening", "glossary",
-)  # fmt: skip
-html_sidebars = {page: ["all-pages"] for page in TOP_PAGES}
+# Every page lists all pages, in the four parts of the front page.
+html_sidebars = {"**": ["all-pages"]}
 html_theme_options = {
+    "navbar_center": [],
     "navbar_end": ["theme-switcher"],
-    "header_links_before_dropdown": 4,
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
     "show_prev_next": True,

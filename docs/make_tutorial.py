@@ -1,7 +1,8 @@
 """The tables of tutorial.md; `python docs/make_tutorial.py` writes them.
 
-The patients are made up. `patients.csv` is what a clinic has, `new.csv` the patients to
-come, and `answers.csv` the plan of tutorial.md as a nurse filled it in.
+The patients are made up. `patients.csv` is what a clinic has, `new.csv` are patients to
+come whose pulse is as often blank, `measured.csv` the same with every pulse taken, and
+`answers.csv` is the plan of tutorial.md as a nurse filled it in.
 """
 
 import csv
@@ -26,7 +27,7 @@ def draw(n_well, n_sick, first, rng):
     values = np.column_stack(
         [
             rng.normal(np.where(sick, 92, 78), 10).round(),
-            rng.normal(np.where(sick, 6.9, 5.3), 0.9).round(1),
+            rng.normal(np.where(sick, 6.3, 5.3), 0.9).round(1),
             rng.normal(np.where(sick, 58, 49), 12).round(),
         ]
     )
@@ -67,16 +68,24 @@ def answer(records):
             writer.writerow({**line, "value": found})
 
 
+def lose(values, state, rng):
+    """High pulses of the well are lost, and one in seven of the sick."""
+    high = mr.LogisticMissingness([-16.0, -np.inf, -np.inf], [0.2, 0.0, 0.0])
+    known, sick = values.copy(), state == "sick"
+    known[~sick] = mr.corrupt(values[~sick], high, random_state=rng)
+    known[sick, 0] = np.where(rng.random(sick.sum()) < 1 / 7, np.nan, values[sick, 0])
+    return known
+
+
 def main():
     """Write the tables."""
     FOLDER.mkdir(exist_ok=True)
     rng = np.random.default_rng(0)
     names, values, state = draw(1200, 500, 1, rng)
-    phi = mr.LogisticMissingness([-9.2, -np.inf, -np.inf], [0.1, 0.0, 0.0])
-    known, well = values.copy(), state == "well"
-    known[well] = mr.corrupt(values[well], phi, random_state=rng)
-    write("patients.csv", names, known, state)
-    write("new.csv", *draw(140, 60, 5001, rng))
+    write("patients.csv", names, lose(values, state, rng), state)
+    new_names, new_values, new_state = draw(700, 300, 5001, rng)
+    write("new.csv", new_names, lose(new_values, new_state, rng), new_state)
+    write("measured.csv", new_names, new_values, new_state)
     answer(dict(zip(names, values, strict=True)))
 
 

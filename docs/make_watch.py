@@ -1,4 +1,4 @@
-"""Draws docs/_static/watch.png, and prints what docs/watch.md shows.
+"""Draws docs/_static/watch.png, and prints what docs/in_use.md shows.
 
 Three thousand patients calibrate a classifier; 250 more come every day. From the fourth
 day on the pulse of those who are well is seven higher, which breaks the promise.

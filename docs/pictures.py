@@ -1,7 +1,7 @@
 """Pictures of report pages, made by the documentation's build.
 
-Each is of what its own page shows: the first example of report.md, and the commands of
-command_line.md. Chromium takes them; where there is none, the NP-ROC alone is
+Each is of what its own page shows: the first example of in_use.md, and the commands of
+tutorial.md. Chromium takes them; where there is none, the NP-ROC alone is
 drawn. `python docs/pictures.py` makes them without the rest.
 """
 
@@ -23,33 +23,29 @@ SIZE = (1100, 2400)
 
 
 def of_example():
-    """The report of the first example of report.md."""
-    text = (DOCS / "report.md").read_text(encoding="utf-8")
+    """The report of the first example of in_use.md."""
+    text = (DOCS / "in_use.md").read_text(encoding="utf-8")
     code = next(body for kind, body in BLOCK.findall(text) if kind == "python")
     names = {}
     for example in doctest.DocTestParser().get_examples(code):
-        exec(compile(example.source, "report.md", "exec"), names)
+        exec(compile(example.source, "in_use.md", "exec"), names)
     return names["report"]
 
 
 def of_tutorial():
-    """The report that the commands of command_line.md lead to."""
+    """The report that the commands of tutorial.md lead to."""
     from missratio import load_model
     from missratio.app.report import Report
 
-    text = (DOCS / "command_line.md").read_text(encoding="utf-8")
+    text = (DOCS / "tutorial.md").read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
-        for kind, body in BLOCK.findall(text):
-            if kind != "console":
-                name, content = body.split("\n", 1)
-                (Path(folder) / name.removeprefix("# ")).write_text(content)
-                continue
-            for line in re.findall(r"^\$ (.*)$", body, re.MULTILINE):
-                _perform(shlex.split(line), folder)
-                if line.startswith("missratio report"):
-                    model = load_model(Path(folder) / shlex.split(line)[2])
-                    return Report.from_json(model.report)
-    raise ValueError("command_line.md has no command that writes a report.")
+        shutil.copytree(DOCS / "tutorial", folder, dirs_exist_ok=True)
+        for line in re.findall(r"^\$ (.*)$", text, re.MULTILINE):
+            _perform(shlex.split(line), folder)
+            if line.startswith("missratio report"):
+                model = load_model(Path(folder) / shlex.split(line)[2])
+                return Report.from_json(model.report)
+    raise ValueError("tutorial.md has no command that writes a report.")
 
 
 def _perform(words, folder):

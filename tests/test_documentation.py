@@ -1,5 +1,6 @@
 """What the README and the pages of the documentation show is what their code gives."""
 
+import ast
 import doctest
 import importlib
 import re
@@ -15,6 +16,7 @@ from missratio.threshold import RULES
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINKED = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md"))]
 FENCE = re.compile(r"^```python\n(>>> .*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -39,12 +41,43 @@ def test_examples_print_what_the_page_says(page, capsys):
     assert not report, report
 
 
-def test_quick_start_has_examples():
-    assert examples(ROOT / "docs" / "quickstart.md").count(">>>") > 30
+@pytest.mark.parametrize(
+    ("page", "least"), [("quickstart", 30), ("certificates", 60), ("missingness", 50)]
+)
+def test_guide_has_examples(page, least):
+    assert examples(ROOT / "docs" / f"{page}.md").count(">>>") > least
 
 
-def test_certificates_has_examples():
-    assert examples(ROOT / "docs" / "certificates.md").count(">>>") > 60
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
+MADE = ("auto_examples", "generated")  # what the build of the pages makes
+
+
+def anchors(page):
+    """Headings as the parser of the pages and GitHub name them."""
+    text = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S
+    )
+    heads = re.findall(r"^#{1,3} (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    for target, anchor in LINK.findall(text):
+        if target.startswith(MADE):
+            continue
+        to = page.parent / target if target else page
+        assert to.exists(), target
+        assert not anchor or anchor in anchors(to), f"{target}#{anchor}"
+
+
+def test_front_page_lists_every_page():
+    front = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^(\w+)$", front.partition("```{toctree}")[2], re.M)
+    assert sorted([*listed, "index"]) == sorted(
+        page.stem for page in (ROOT / "docs").glob("*.md")
+    )
 
 
 def test_api_page_lists_every_public_name():
@@ -74,6 +107,32 @@ def test_api_page_lists_every_public_name():
     }
     assert called | functions | data <= set(listed)
     assert len(called) <= 50
+
+
+SOURCE = ROOT / "src" / "missratio"
+
+
+def defined(file):
+    """Functions, classes and methods of a file, such as KLIEP and KLIEP.fit."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+            for inner in node.body if isinstance(node, ast.ClassDef) else ():
+                if isinstance(inner, ast.FunctionDef):
+                    yield f"{node.name}.{inner.name}"
+
+
+def test_architecture_names_what_exists():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    house = page.partition("```text")[2].partition("```")[0]
+    rooms = {path.relative_to(SOURCE).parts[0] for path in SOURCE.rglob("*.py")}
+    rooms = {room.removesuffix(".py") for room in rooms if not room.startswith("__")}
+    rooms |= {f"app/{path.name}" for path in (SOURCE / "app").glob("[a-z]*")}
+    for room in rooms - {"app"}:
+        assert re.search(rf"(?<![\w/]){room}\b", house), room
+    for name, function in re.findall(r"`([\w/]+\.py)(?::([\w.]+))?`", page):
+        file = next(base / name for base in (SOURCE, ROOT) if (base / name).exists())
+        assert not function or function in defined(file), f"{name}:{function}"
 
 
 def test_every_rule_is_explained():

@@ -1,6 +1,6 @@
 """Level and power of the two-sample test, and coverage of divergences' intervals.
 
-The simulation is that of the page on methods in the docs.
+The simulation is that of docs/validity.md.
 """
 
 import sys

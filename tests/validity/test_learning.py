@@ -1,6 +1,6 @@
 """Bands hold φ as often as they say, and certificates that rest on them keep theirs.
 
-The simulation is that of the page "Validity of learned φ" in the docs.
+The simulation is that of docs/validity.md.
 """
 
 import sys

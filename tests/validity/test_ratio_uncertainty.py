@@ -1,6 +1,6 @@
 """Intervals of a ratio hold the truth, and standard errors are the bootstrap's.
 
-The simulation is that of the page "Coverage of a ratio's intervals" in the docs.
+The simulation is that of docs/validity.md.
 """
 
 import sys

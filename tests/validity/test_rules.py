@@ -1,6 +1,6 @@
 """Every rule keeps its promise, and auto is about as good as the best of them.
 
-The simulation is that of the page "Validity of the threshold rules" in the docs; its
+The simulation is that of docs/validity.md; its
 settings are drawn at random from a seed. Classifiers are put to the test as a whole as
 well: with caps, learned φ, discrete columns, and rows that come one at a time.
 """

@@ -29,7 +29,7 @@ from missratio.missingness import Missingness
 from missratio.ratio import (
     Bumps,
     MissingnessParameter,
-    Two,
+    TwoTables,
     WeightedTable,
     check_choice,
     gaussian,
@@ -271,7 +271,7 @@ def _kernel_divergences(
     if method == "bootstrap":
         shares = np.concatenate([w * len(w) / w.sum() for w in weights])
     pooled = WeightedTable(rows, shares / shares.sum())
-    both = Two(pooled, pooled)
+    both = TwoTables(pooled, pooled)
     bumps = Bumps.around(both, N_CENTERS, True, rng)
     squares = bumps.squares(rows)
     widths = bumps.widths(both, N_WIDTHS, 2.0, rng)

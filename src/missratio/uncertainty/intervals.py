@@ -19,11 +19,12 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning import LearnedMissingness, was_learned_from
 from missratio.missingness import BlockMissingness, Missingness
 from missratio.ratio import (
-    LinearRatio,
+    JointRatio,
     NaiveBayesRatio,
     basis_features,
     check_choice,
     feature_names,
+    joint_ratio,
     missingness_of,
     optimum,
 )
@@ -82,7 +83,7 @@ class RatioUncertainty:
         has log r at a row where the feature has another value.
     """
 
-    ratio: LinearRatio
+    ratio: JointRatio | NaiveBayesRatio
     covariance: FloatArray
     learned_on: dict[Any, LearnedOn]
     degrees_of_freedom: FloatArray | None = None
@@ -294,7 +295,7 @@ def _quantile(level: float, degrees: FloatArray) -> FloatArray:
 
 
 def ratio_uncertainty(
-    ratio: LinearRatio,
+    ratio: JointRatio | NaiveBayesRatio,
     X: Any,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
@@ -362,12 +363,12 @@ def ratio_uncertainty(
     """
     _check(ratio)
     check_choice("learned_on", learned_on, LEARNED_ON)
-    rows, factors = optimum(ratio, X, y, sample_weight, inclusion)
+    rows = optimum(ratio, X, y, sample_weight, inclusion)
     with one_blas_thread(rows.denominator.source.size):
-        expansions = [(factor.features, *expand(factor)) for factor in factors]
+        expansions = [(factor.features, *expand(factor)) for factor in rows.factors]
         worst = max(decrement for _, _, decrement in expansions)
         few = min(rows.numerator.n_rows, rows.denominator.n_rows)
-        if worst > max(10.0 * ratio._settings().tol, 0.01 / np.sqrt(few)):
+        if worst > max(10.0 * joint_ratio(ratio).tol, 0.01 / np.sqrt(few)):
             raise ValueError(
                 "X and y are not the rows that the ratio was fitted to: its "
                 f"coefficients are not optimal for them (decrement {worst:.2g}). Give "
@@ -378,7 +379,7 @@ def ratio_uncertainty(
         spread = Spread(np.zeros((size, size)), none, none, none, none)
         found: dict[Any, LearnedOn] = {}
         in_tail = np.inf
-        for place, own in enumerate(rows):
+        for place, own in enumerate((rows.numerator, rows.denominator)):
             learned = _learned(ratio, own, learned_on)
             if learned:
                 same = all(part.shared for part in learned)
@@ -391,7 +392,7 @@ def ratio_uncertainty(
             own_means = ClassMeans(own, means, largest)
             spread += own_means.spread(learned, _to_results(means, size))
         classes = [rows.denominator]
-        if not ratio._settings()._objective().linear_numerator:
+        if not joint_ratio(ratio)._objective().linear_numerator:
             classes.append(rows.numerator)
         by_column = isinstance(ratio, NaiveBayesRatio)
         undetermined = undetermined_features(classes, by_column)
@@ -410,7 +411,7 @@ def ratio_uncertainty(
 
 
 def _learned(
-    ratio: LinearRatio, own: ClassRows, learned_on: LearnedOn
+    ratio: JointRatio | NaiveBayesRatio, own: ClassRows, learned_on: LearnedOn
 ) -> list[LearnedPart]:
     """A class's φ, where it was learned: of all columns, and of each category."""
     names = getattr(ratio, "feature_names_in_", None)
@@ -481,23 +482,24 @@ def _warn_if_unreliable(uncertainty: RatioUncertainty) -> None:
 
 
 def _check(ratio: Any) -> None:
-    if not isinstance(ratio, LinearRatio):
+    if not isinstance(ratio, JointRatio | NaiveBayesRatio):
         raise TypeError(
             "ratio must be a fitted KLIEP, FDivergenceRatio, ObjectiveRatio or "
             f"NaiveBayesRatio, got {ratio!r}. {BOOTSTRAP}"
         )
     check_is_fitted(ratio)
-    if not ratio._is_log_linear():
+    joint = joint_ratio(ratio)
+    if not joint._is_log_linear():
         raise ValueError(
             f"{ratio!r} models the ratio itself, not its logarithm. Use link='log'. "
             f"{BOOTSTRAP}"
         )
-    if ratio._fitted_strength[0].any():
+    if joint._fitted_strength[0].any():
         raise ValueError(
             "Under an L1 penalty some coefficients are held at zero, and the sandwich "
             f"formula does not apply. Use a ridge penalty (l2). {BOOTSTRAP}"
         )
-    if ratio.fallback_used_:
+    if joint.fallback_used_:
         raise ValueError(
             "Class 0 had too few complete rows, and its columns were taken as "
             f"independent. {BOOTSTRAP}"

@@ -49,8 +49,7 @@ def perform(line):
 @pytest.mark.needs("matplotlib", "vl_convert")
 @pytest.mark.parametrize("name", ["command_line", "tutorial"])
 def test_commands_print_what_the_page_says(name, tmp_path, monkeypatch):
-    if name == "tutorial":
-        shutil.copytree(DOCS / "tutorial", tmp_path, dirs_exist_ok=True)
+    shutil.copytree(DOCS / "tutorial", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     checker = NumberChecker()
     for line, expected in steps(DOCS / f"{name}.md"):

@@ -1,21 +1,21 @@
-"""The page "Reproducing the paper", from what ``make reproduce`` left in a folder.
+"""The figures of "Reproduction", from what ``make reproduce`` left in a folder.
 
-    python docs/make_reproduction.py reproduction
+    python benchmarks/reproduction.py reproduction --write docs/reproduction.md
 
 reads ``reproduction/published`` and ``reproduction/corrected``, runs each correction by
-itself, and writes ``docs/reproduction.md`` and its figures. What further commands wrote
-to ``reproduction/published-*`` or ``reproduction/corrected-*`` is added.
+itself, and puts what it finds into its places on the page. All points go to
+``docs/evidence/reproduction.csv``, and the figures beside it. What further commands
+wrote to ``reproduction/published-*`` or ``reproduction/corrected-*`` is added.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import reproduction_prose as prose
+import pages
 
 from missratio import KLIEP
 from missratio.reproduce import (
@@ -29,10 +29,10 @@ from missratio.reproduce import (
 )
 from missratio.reproduce.figures import figures
 from missratio.reproduce.procedures import Simulated, certified_power
-from missratio.reproduce.results import make_curve, markdown_table, time_rows
+from missratio.reproduce.results import make_curve
 from missratio.reproduce.runner import Plan, run_plans
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).parents[1] / "docs"
 FIGURES = Path("_static") / "reproduction"
 SMALL_SIZES = (100.0, 200.0, 300.0)
 WAYS = ("horvitz-thompson", "hajek")
@@ -47,6 +47,7 @@ EFFECTS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="what make reproduce wrote")
+    parser.add_argument("--write", type=Path, help="the page to put figures into")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     published, corrected = (
@@ -58,13 +59,26 @@ def main() -> None:
         )
         for correction in methods.CORRECTIONS
     }
-    record = json.loads((options.folder / "published" / "run.json").read_text())
-    text = page(published, corrected, single, record)
-    (DOCS / FIGURES).mkdir(parents=True, exist_ok=True)
-    for result in published.values():
-        for name, formats in figures(result).items():
-            (DOCS / FIGURES / f"{name}.png").write_bytes(formats["png"])
-    (DOCS / "reproduction.md").write_text(text, encoding="utf-8")
+    agree, compared = count_overlaps(list(published.values()))
+    places = {
+        "overlap": f"**Our interval and the published one overlap at {agree} of the "
+        f"{compared} points ({100 * agree / compared:.1f} %) whose published values "
+        f"are known.** {_apart(published)}",
+        "effects": "\n\n".join(_effects(published, corrected, single)),
+        "objective": normalisations(),
+        "limit": unbounded(),
+    }
+    for name, text in places.items():
+        print(f"{name}:\n\n{text}\n")
+        if options.write:
+            pages.put(options.write, name, text)
+    if options.write:
+        variants = {"published": published, "corrected": corrected}
+        pages.write_csv("reproduction.csv", HEAD, points(variants))
+        (DOCS / FIGURES).mkdir(parents=True, exist_ok=True)
+        for result in published.values():
+            for name, formats in figures(result).items():
+                (DOCS / FIGURES / f"{name}.png").write_bytes(formats["png"])
 
 
 def load_variant(folder: Path, variant: str) -> dict[str, Result]:
@@ -101,51 +115,6 @@ def run_quick(
     return {result.experiment.id: result for result in results}
 
 
-def page(
-    published: dict[str, Result],
-    corrected: dict[str, Result],
-    single: dict[str, dict[str, Result]],
-    record: dict[str, object],
-) -> str:
-    agree, compared = count_overlaps(list(published.values()))
-    pieces = [
-        "# Reproducing the paper",
-        f"Written on {datetime.date.today().isoformat()} by `python "
-        "docs/make_reproduction.py reproduction` from what `make reproduce` wrote. One "
-        "command runs every experiment of the paper whose data is at hand: "
-        f"`missratio reproduce`. {prose.INTRODUCTION}",
-        f"**Our interval and the published one overlap at {agree} of the {compared} "
-        f"points ({100 * agree / compared:.1f} %) whose published values are known.** "
-        + _apart(published),
-        _not_run(record),
-        "## What was run",
-        prose.METHOD,
-        "## Where the text and the published figures disagree",
-        prose.DISAGREE,
-        markdown_table(("", "text", "published curves"), prose.DISAGREEMENTS),
-        "## What is corrected, and what that changes",
-        prose.CORRECTED,
-        *_effects(published, corrected, single),
-        "## What the text leaves open",
-        prose.NORMALISATION,
-        normalisations(),
-        prose.UNBOUNDED,
-        unbounded(),
-        "## Results",
-    ]
-    for result in published.values():
-        pieces += _section(result, corrected.get(result.experiment.id))
-    pieces += ["## Time", *_time(published, record)]
-    return "\n\n".join(pieces) + "\n"
-
-
-def _not_run(record: dict[str, object]) -> str:
-    skipped = record["skipped"]
-    assert isinstance(skipped, dict)
-    names = " and ".join(f"`{name}`" for name in skipped)
-    return f"Not run: {names}. {prose.FIRE}" if skipped else ""
-
-
 def normalisations() -> str:
     """M-KLIEP's power by what sums of weights are divided by."""
     procedure = EXPERIMENTS["np_power"].procedure
@@ -157,7 +126,7 @@ def normalisations() -> str:
         means = [f"{_mean_power(runs, way):.4f}" for way in WAYS]
         body.append([f"{n_rows:g}", *means, known.words(place)])
     headings = ("n0=n1", "printed objective", "Hájek", "published")
-    return markdown_table(headings, body)
+    return pages.table(headings, body)
 
 
 def _mean_power(runs: list[methods.Run], way: str) -> float:
@@ -183,7 +152,7 @@ def unbounded() -> str:
         body.append([*cells, known.words(experiment.x.index(share))])
     methods.INFINITE = limit
     headings = (experiment.x_name, *(f"±{bound:g}" for bound in BOUNDS), "published")
-    return markdown_table(headings, body)
+    return pages.table(headings, body)
 
 
 def _apart(published: dict[str, Result]) -> str:
@@ -200,45 +169,28 @@ def _apart(published: dict[str, Result]) -> str:
     return f"They lie apart for {', '.join(places)}."
 
 
-def _section(result: Result, corrected: Result | None) -> list[str]:
-    experiment = result.experiment
-    name = experiment.id
-    pieces = [
-        f"### {name}",
-        f"{experiment.title}. {result.interval_note}",
-        f"![{experiment.title}]({FIGURES / name}.png)",
-    ]
-    if name == "np_boundary":
-        return pieces
-    if name == "diff_variance":
-        pieces.append(f"![Boundaries of one run]({FIGURES / name}_boundary.png)")
-    pieces.append(_table(result))
-    if corrected is not None and name.partition("_")[0] in ("ctg", "fire", "weather"):
-        pieces += ["Corrected:", _table(corrected, compare=False)]
-    return pieces
+HEAD = (
+    "experiment", "variant", "by", "at", "method", "whose", "runs", "mean", "low",
+    "high",
+)  # fmt: skip
 
 
-def _table(result: Result, *, compare: bool = True) -> str:
-    """A row for each point, ours and published side by side for each method."""
-    published, overlaps = result.published if compare else {}, result.overlaps
-    headings = [result.experiment.x_name]
-    for method, curve in result.curves.items():
-        runs = sorted(set(curve.runs) - {0})
-        shown = f"{runs[0]}–{runs[-1]}" if len(runs) > 1 else f"{runs[0]}"
-        headings.append(f"{method}, {shown} runs")
-        if method in published:
-            headings.append("published")
-    body = []
-    for place, point in enumerate(result.experiment.x):
-        cells = [f"{point:g}"]
-        for method, curve in result.curves.items():
-            cells.append(curve.words(place))
-            if method in published:
-                apart = overlaps[method][place] is False
-                mark = " **apart**" if apart else ""
-                cells.append(published[method].words(place) + mark)
-        body.append(cells)
-    return markdown_table(headings, body)
+def points(variants: dict[str, dict[str, Result]]) -> Iterator[list[object]]:
+    """Every point of every curve, ours and the paper's."""
+    for variant, results in variants.items():
+        for name, result in results.items():
+            theirs = result.published if variant == "published" else {}
+            curves = [("ours", m, curve) for m, curve in result.curves.items()]
+            curves += [("paper", m, curve) for m, curve in theirs.items()]
+            for whose, method, curve in curves:
+                for place, x in enumerate(result.experiment.x):
+                    if curve.mean[place] is None:
+                        continue
+                    runs = curve.runs[place] if whose == "ours" else ""
+                    given = [name, variant, result.experiment.x_name, f"{x:g}", method]
+                    figures = (curve.mean[place], curve.lo[place], curve.hi[place])
+                    shown = ["" if v is None else f"{v:.4f}" for v in figures]
+                    yield [*given, whose, runs, *shown]
 
 
 def _effects(
@@ -265,28 +217,13 @@ def _effects(
         ]
         pieces += [
             f"`{name}` at {experiment.x_name} {point:g}:",
-            markdown_table(("", *methods), body),
+            pages.table(("", *methods), body),
         ]
     return pieces
 
 
 def _at(result: Result, method: str, point: float) -> str:
     return result.curves[method].words(result.experiment.x.index(point))
-
-
-def _time(published: dict[str, Result], record: dict[str, object]) -> list[str]:
-    wall = ""
-    if record["tasks_resumed"] == 0:
-        wall = (
-            f"`{record['command']}` took {record['wall_seconds']:.0f} s in all, in "
-            f"{record['jobs']} processes. "
-        )
-    return [
-        wall + "Computing time on one core, summed over processes:",
-        markdown_table(
-            ("experiment", "methods", "seconds"), time_rows(list(published.values()))
-        ),
-    ]
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 
 OPTIONAL = {
-    "altair", "array_api_strict", "clarabel", "dask", "distributed",
+    "altair", "array_api_strict", "dask", "distributed",
     "jinja2", "onnx", "onnxruntime",
     "markdown_it", "matplotlib", "pandas", "polars", "torch", "triton", "vl_convert",
     "xlsxwriter",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import missratio as mr
-from missratio.learning import LearnedMissingness
-from missratio.learning.learn import _Finding, concluded
+from missratio.learning import Check, LearnedMissingness
+from missratio.learning.checks import concluded
 from missratio.missingness import LogisticMissingness, StepMissingness
 
 GRID = np.linspace(-3.0, 3.0, 13)[:, None]
@@ -361,10 +361,10 @@ def test_values_may_be_far_from_the_origin():
 
 @pytest.mark.parametrize("p_value", [0.4, 0.02, 0.001])
 def test_a_doubtful_test_does_not_say_that_data_agree(p_value):
-    words = "x0: the values agree.", "x0: the values contradict it."
-    found = _Finding("form", "x0", "table", 9.0, p_value, False, *words, 1.5)
-    other = _Finding("agreement", "x0", "table", 1.0, 0.9, False, *words, 1.0)
-    check, _ = concluded([found, other])
+    good, bad = "x0: the values agree.", "x0: the values contradict it."
+    found = Check("form", "x0", "table", 9.0, p_value, False, good, 1.5)
+    other = Check("agreement", "x0", "table", 1.0, 0.9, False, good, 1.0)
+    check, _ = concluded([(found, bad), (other, bad)])
     assert check.failed == (p_value == 0.001)
     assert ("agree" in check.sentence) == (p_value == 0.4)
     assert ("doubtful" in check.sentence) == (p_value == 0.02)

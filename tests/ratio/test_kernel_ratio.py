@@ -2,6 +2,7 @@
 
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,10 +21,11 @@ from missratio import (
     density_ratio,
 )
 from missratio.exceptions import FlatRatioWarning
-from missratio.ratio.complete import TwoTables, WeightedTable
+from missratio.ratio import Two, WeightedTable
 from missratio.ratio.kernel import (
     BumpRows,
     Bumps,
+    Coefficients,
     LeastSquares,
     LogLikelihood,
     MeanMatching,
@@ -37,29 +39,51 @@ QUICK = [m for m in METHODS if m != "kmm"]
 def small(method, **options):
     """One that is quick to fit."""
     if method == "kmm":
-        pytest.importorskip("clarabel")
         options = {"sigma_grid": [0.5, 1.0], "centers": 30, "cv": 2} | options
     return KernelRatio(method, **({"random_state": 0} | options))
 
 
 def weighted_bumps(seed, sigma=0.8, sizes=(40, 30)):
-    """Bumps of two small samples with unequal weights."""
+    """Bumps of two small samples with unequal weights, and of the centres."""
     rng = np.random.default_rng(seed)
     tables = []
     for size, shift in zip(sizes, (0.5, 0.0), strict=True):
         weights = rng.uniform(0.5, 2.0, size)
-        tables.append(
-            WeightedTable(rng.normal(shift, 1, (size, 2)), weights / weights.sum())
+        rows = rng.normal(shift, 1, (size, 2))
+        tables.append(WeightedTable(rows, weights / weights.sum()))
+    bumps = Bumps.around(Two(*tables), 12, True, rng)
+    folds = (rng.permutation(size) % 3 for size in sizes)
+    both = Two(
+        *(
+            BumpRows(gaussian(bumps.squares(table.rows), sigma), table.weights, fold)
+            for table, fold in zip(tables, folds, strict=True)
         )
-    two = TwoTables(*tables)
-    bumps = Bumps.around(two, 12, True, rng)
-    return [BumpRows(gaussian(bumps.squares(t.rows), sigma), t.weights) for t in tables]
+    )
+    centers = bumps.centers * bumps.unit + bumps.origin
+    return both, gaussian(bumps.squares(centers), sigma)
 
 
-def without(rows, i):
-    """One row less, which takes its weight with it."""
-    kept = np.arange(len(rows.weights)) != i
-    return rows.bumps[kept], rows.weights[kept]
+def left_out(both, groups, refit):
+    """The ratio at each row, from a refit without the row or its group."""
+    ratios = []
+    for side, numbers in enumerate(groups):
+        ratio = np.empty(len(numbers))
+        for number in np.unique(numbers):
+            held = numbers == number
+            kept = [
+                replace(
+                    rows, folds=numbers if k == side else np.full(len(rows.weights), -1)
+                )
+                for k, rows in enumerate(both)
+            ]
+            fitted = refit(Two(*kept), number)
+            ratio[held] = fitted.ratio(both[side].bumps[held])
+        ratios.append(ratio)
+    return Two(*ratios)
+
+
+def weights(both):
+    return both.map(lambda rows: rows.weights)
 
 
 # What is minimised.
@@ -68,62 +92,70 @@ def without(rows, i):
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 @pytest.mark.parametrize("seed", range(3))
 def test_least_squares_left_one_out_is_a_refit_without_the_row(alpha, seed):
-    own, other = weighted_bumps(seed)
-    l2 = 0.05
+    both, _ = weighted_bumps(seed)
+    l2, method = 0.05, LeastSquares(alpha)
 
-    def refit(b1, w1, b0, w0):
-        with_one = [np.column_stack([b, np.ones(len(b))]) for b in (b1, b0)]
-        gram = alpha * with_one[0].T * w1 @ with_one[0]
-        gram += (1 - alpha) * with_one[1].T * w0 @ with_one[1]
-        ridge = l2 * np.eye(len(gram))
+    def refit(both, left):
+        """A row left out takes its weight with it."""
+        gram, target = np.zeros((2, 13, 13))
+        for share, rows in zip((alpha, 1 - alpha), both, strict=True):
+            kept = rows.folds != left
+            with_one = np.column_stack([rows.bumps, np.ones(len(kept))])[kept]
+            weighted = with_one.T * rows.weights[kept]
+            gram += share * weighted @ with_one
+            target = weighted.sum(axis=1) if rows is both.numerator else target
+        ridge = l2 * np.eye(13)
         ridge[-1, -1] = 0.0
-        theta = np.linalg.solve(gram + ridge, with_one[0].T @ w1)
-        return lambda b: np.maximum(b @ theta[:-1] + theta[-1], 0.0)
+        theta = np.linalg.solve(gram + ridge, target)
+        return Coefficients(theta[-1], theta[:-1])
 
-    left1 = [
-        refit(*without(own, i), other.bumps, other.weights)(own.bumps[i])
-        for i in range(len(own.weights))
-    ]
-    left0 = [
-        refit(own.bumps, own.weights, *without(other, i))(other.bumps[i])
-        for i in range(len(other.weights))
-    ]
-    method = LeastSquares(alpha)
-    expected = method.loss(np.array(left1), own.weights, np.array(left0), other.weights)
+    rows = both.map(lambda each: np.arange(len(each.weights)))
+    expected = method.loss(left_out(both, rows, refit), weights(both))
     # A ratio of one loses a numerator row's weight, and a weighted mean of the rest.
-    flat1 = (1 - own.weights) / (1 - alpha * own.weights)
-    flat0 = 1 / (1 - (1 - alpha) * other.weights)
-    expected -= method.loss(flat1, own.weights, flat0, other.weights)
-    found = method.losses(own, other, np.array([np.inf, l2])).losses
+    w1, w0 = weights(both)
+    flat = Two((1 - w1) / (1 - alpha * w1), 1 / (1 - (1 - alpha) * w0))
+    expected -= method.loss(flat, weights(both))
+    found = method.losses(both, np.array([np.inf, l2])).values
     assert found.tolist() == [0.0, pytest.approx(expected, rel=1e-9)]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_kliep_left_one_out_is_close_to_a_refit_without_the_row(seed):
-    own, other = weighted_bumps(seed, sigma=1.5, sizes=(60, 60))
+    both, _ = weighted_bumps(seed, sigma=1.5, sizes=(60, 60))
     method = LogLikelihood()
 
-    def refit(own_part, other_part):
-        parts = [BumpRows(b, w / w.sum()) for b, w in (own_part, other_part)]
-        return method.fit(*parts, 0.0)
+    def refit(both, left):
+        return method.fit(Two(*(rows.without(left) for rows in both)), 0.0)
 
-    full = (own.bumps, own.weights), (other.bumps, other.weights)
-    left1 = [
-        refit(without(own, i), full[1]).ratio(own.bumps[i : i + 1])[0]
-        for i in range(60)
-    ]
-    left0 = [
-        refit(full[0], without(other, i)).ratio(other.bumps[i : i + 1])[0]
-        for i in range(60)
-    ]
-    exact = method.loss(np.array(left1), own.weights, np.array(left0), other.weights)
-    found = method.losses(own, other, np.array([np.inf, 0.0])).losses
-    fitted = method.fit(own, other, 0.0)
-    in_sample = method.loss(
-        fitted.ratio(own.bumps), own.weights, fitted.ratio(other.bumps), other.weights
-    )
+    rows = both.map(lambda each: np.arange(len(each.weights)))
+    exact = method.loss(left_out(both, rows, refit), weights(both))
+    found = method.losses(both, np.array([np.inf, 0.0])).values
+    fitted = method.fit(both, 0.0)
+    in_sample = method.loss(both.map(lambda e: fitted.ratio(e.bumps)), weights(both))
     # The optimism of the fit is found, not only part of it.
     assert abs(found[1] - exact) < 0.5 * abs(in_sample - exact)
+
+
+def test_mean_matching_is_judged_by_refits_to_the_other_folds():
+    both, kernel = weighted_bumps(6)
+    method, l2, ratio = MeanMatching(kernel), 0.01, both.map(lambda e: 0 * e.weights)
+    for fold in range(3):
+        refit = method.fit(Two(*(rows.without(fold) for rows in both)), l2)
+        for values, rows in zip(ratio, both, strict=True):
+            values[rows.folds == fold] = refit.ratio(rows.bumps[rows.folds == fold])
+    found = method.losses(both, np.array([np.inf, l2])).values
+    expected = method.loss(ratio, weights(both))
+    assert found.tolist() == [0.0, pytest.approx(expected, rel=1e-6)]
+
+
+def test_mean_matching_cuts_the_ratio():
+    rng = np.random.default_rng(0)
+    X1, X0 = rng.normal(1.5, 0.5, (200, 1)), rng.normal(0, 1, (400, 1))
+    free, cut = (
+        density_ratio(X1, X0, small("kmm", max_ratio=most)) for most in (1000.0, 2.0)
+    )
+    assert free.largest_ > 2.0
+    assert cut.predict_ratio(X1).max() == cut.largest_ == 2.0
 
 
 @pytest.mark.filterwarnings("ignore::missratio.exceptions.FlatRatioWarning")
@@ -214,10 +246,9 @@ def test_standard_errors_are_those_of_the_losses_over_samples():
         ratio1, ratio0 = rng.exponential(size=(40, 1)), rng.exponential(size=(60, 1))
         pairs = [np.column_stack([np.ones(len(r)), r]) for r in (ratio1, ratio0)]
         weights = [np.full(len(r), 1 / len(r)) for r in (ratio1, ratio0)]
-        strengths = LeastSquares(0.2)._compared(
-            np.array([np.inf, 1.0]), pairs[0], weights[0], pairs[1], weights[1]
-        )
-        found.append((strengths.losses[1], strengths.errors[1]))
+        both = Two(*(BumpRows(pair, w) for pair, w in zip(pairs, weights, strict=True)))
+        compared = LeastSquares(0.2)._compared(Two(*pairs), both)
+        found.append((compared.values[1], compared.standard_errors[1]))
     losses, errors = np.array(found).T
     assert errors.mean() == pytest.approx(losses.std(), rel=0.2)
 
@@ -231,35 +262,6 @@ def test_one_far_row_does_not_make_a_ratio_without_bound():
     assert fitted.largest_ <= 40.0 + 1e-9
     # To leave the row out is to lose its bump: none is worth having for it alone.
     assert fitted.cv_results_["mean_test_score"].max() < 0.05
-
-
-def test_folds_by_sums_are_refits_to_the_other_folds():
-    pytest.importorskip("clarabel")
-    rng = np.random.default_rng(6)
-    sides, centers = [], rng.normal(size=(8, 2))
-    for size, shift in ((50, 0.5), (40, 0.0)):
-        weights = rng.uniform(0.5, 2.0, size)
-        gap = ((rng.normal(shift, 1, (size, 2))[:, None] - centers) ** 2).sum(axis=2)
-        folds = (0, size // 3, size // 2, size)
-        sides.append(BumpRows(np.exp(-gap / 2), weights / weights.sum(), folds))
-    own, other = sides
-    gap = ((centers[:, None] - centers) ** 2).sum(axis=2)
-    method, l2 = MeanMatching(np.exp(-gap / 2)), 0.01
-    ratios = [np.empty(len(rows.weights)) for rows in sides]
-    for k in range(3):
-        kept = []
-        for rows in sides:
-            some = np.ones(len(rows.weights), bool)
-            some[rows.folds[k] : rows.folds[k + 1]] = False
-            weights = rows.weights[some]
-            kept.append(BumpRows(rows.bumps[some], weights / weights.sum()))
-        refit = method.fit(kept[0], kept[1], l2)
-        for ratio, rows in zip(ratios, sides, strict=True):
-            held = slice(rows.folds[k], rows.folds[k + 1])
-            ratio[held] = refit.ratio(rows.bumps[held])
-    expected = method.loss(ratios[0], own.weights, ratios[1], other.weights)
-    found = method.losses(own, other, np.array([np.inf, l2])).losses
-    assert found.tolist() == [0.0, pytest.approx(expected, rel=1e-6)]
 
 
 # Missing values.

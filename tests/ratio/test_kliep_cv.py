@@ -220,7 +220,7 @@ def test_above_a_thousand_features_it_takes_l_bfgs():
     [
         ({"cv": 1}, "cv == 1, must be >= 2"),
         ({"cv": 200}, "cv=200 folds need as many rows of each class; class 1 has 150"),
-        ({"l2_grid": []}, "l2_grid must be a number of strengths to try, or a list"),
+        ({"l2_grid": []}, "l2_grid must be a number of values to try, or a list"),
         ({"l1_grid": [-1.0]}, "l1_grid must be finite and not negative"),
         ({"l2_grid": 0}, "l2_grid == 0, must be >= 1"),
     ],

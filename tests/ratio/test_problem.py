@@ -30,7 +30,7 @@ from missratio.ratio import fit, fit_batch
 from missratio.ratio import solve as solving
 from missratio.ratio.problem import RatioProblem, WeightedMean
 from missratio.ratio.solve import solve
-from missratio.solver import Status, pilot
+from missratio.solver import Status
 
 
 class Hellinger(Divergence):
@@ -223,7 +223,7 @@ def test_frozen_hessians_and_a_pilot_change_nothing(name, monkeypatch):
     rng = np.random.default_rng(0)
     X1, X0 = rng.normal(0.2, 1, (60_000, 5)), rng.gamma(4.0, 0.5, (60_000, 5)) - 2.0
     quick = density_ratio(X1, X0, ESTIMATORS[name])
-    monkeypatch.setattr(pilot, "PILOT_ROWS", 10**9)
+    monkeypatch.setattr(solving, "PILOT_ROWS", 10**9)
     plain = density_ratio(X1, X0, ESTIMATORS[name])
     assert quick.converged_
     assert plain.converged_
@@ -240,7 +240,7 @@ def test_a_pilot_for_many_features_changes_nothing(l2, unit, monkeypatch):
     X0[:, 0] *= unit
     estimator = KLIEP(l2=l2)
     quick = density_ratio(X1, X0, estimator)
-    monkeypatch.setattr(pilot, "PILOT_ROWS", 10**9)
+    monkeypatch.setattr(solving, "PILOT_ROWS", 10**9)
     plain = density_ratio(X1, X0, estimator)
     assert quick.converged_
     assert plain.converged_
@@ -267,7 +267,10 @@ def test_a_sketch_has_the_exact_gradient_and_about_the_hessian(name, weighted):
     problem = RatioProblem(objective, numerator, sample(), centre, l2)
     theta = problem.start()
     theta[:, :d] = 0.05 if "identity" in name else 0.5
-    exact, sketch = problem(theta, second_order=True), problem.sketch(theta, 0.2)
+    exact, sketch = (
+        problem(theta, second_order=True),
+        problem(theta, second_order=True, drawn=0.2),
+    )
     np.testing.assert_allclose(sketch.value, exact.value, rtol=1e-12)
     np.testing.assert_allclose(sketch.gradient, exact.gradient, rtol=1e-9, atol=1e-12)
     error = np.linalg.solve(exact.hessian[0], sketch.hessian[0]) - np.eye(len(theta[0]))

@@ -13,7 +13,7 @@ from missratio import (
     density_ratio,
 )
 from missratio.exceptions import FlatRatioWarning
-from missratio.ratio.complete import TwoTables, WeightedTable
+from missratio.ratio import Two, WeightedTable
 from missratio.ratio.subspace import differing_directions
 
 SMALL = KernelRatio(centers=30, sigma_grid=3, l2_grid=4, random_state=0)
@@ -30,7 +30,7 @@ def samples(n, d, seed=0):
 
 def test_the_directions_are_those_in_which_the_laws_differ():
     tables = [WeightedTable(X, np.full(4000, 1 / 4000)) for X in samples(4000, 10)]
-    found = differing_directions(TwoTables(*tables), 0.0)
+    found = differing_directions(Two(*tables), 0.0)
     assert np.abs(found[:, 0]).argmax() == 2
     assert np.abs(found[:, 1]).argmax() == 5
 
@@ -41,7 +41,7 @@ def test_directions_follow_the_units_of_columns():
     weights = np.full(500, 1 / 500)
     one, two = (
         differing_directions(
-            TwoTables(WeightedTable(X1 * s, weights), WeightedTable(X0 * s, weights)),
+            Two(WeightedTable(X1 * s, weights), WeightedTable(X0 * s, weights)),
             0.1,
         )
         for s in (np.ones(6), unit)

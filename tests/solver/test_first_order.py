@@ -71,17 +71,3 @@ def test_the_length_reported_is_that_of_the_point_returned(curved):
     solution = lbfgs(evaluate, np.zeros((1, 4)), scale=np.full(4, 2.0), max_iter=3)
     gradient = evaluate(solution.theta, second_order=False).gradient
     assert solution.decrement[0] == pytest.approx(np.abs(2 * gradient).max())
-
-
-def test_a_factor_of_the_hessian_makes_up_for_correlated_parameters():
-    rng = np.random.default_rng(1)
-    n = 40
-    root = np.linalg.cholesky(0.99 * np.ones((n, n)) + 0.01 * np.eye(n))
-    target, start = rng.normal(size=n), rng.normal(size=(1, n))
-    evaluate = log_sum(root, target)
-    hessian = evaluate(target[None], second_order=True).hessian[0]
-    plain = lbfgs(evaluate, start, scale=np.diagonal(hessian) ** -0.5)
-    factored = lbfgs(evaluate, start, scale=np.linalg.cholesky(hessian))
-    assert plain.status[0] == factored.status[0] == Status.CONVERGED
-    np.testing.assert_allclose(factored.theta[0], target, atol=1e-4)
-    assert 2 * factored.n_iter[0] < plain.n_iter[0]

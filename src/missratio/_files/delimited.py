@@ -82,10 +82,7 @@ def find_dialect(
                 pass
             first = _first_line(text, any_line=header_row is None)
             if header_row is not None and not first:
-                raise TableError(
-                    f"{file.path} has no header in line {header_row}: that line is "
-                    "blank, or beyond the end. Give another --header-row."
-                )
+                raise no_header(file, header_row)
             if not first:
                 raise TableError(
                     f"{file.path} is empty, it has blank lines only: a table has a "
@@ -128,7 +125,7 @@ def _find_encoding(file: RegularFile, fallback: str | None) -> str:
         with file.open(decompress=True) as stream:
             start = stream.read(_START)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise _damaged(file, error) from error
+        raise _unreadable(file, "utf-8", error) from error
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     for magic, what in _MAGIC:
@@ -203,30 +200,27 @@ def csv_batches(
     import pyarrow
     from pyarrow import csv as arrow_csv
 
-    text = pyarrow.string()
-    read = arrow_csv.ReadOptions(
-        block_size=_BLOCK,
-        encoding=dialect.encoding,
-        column_names=dialect.header,
-        skip_rows=dialect.skipped,
-    )
-    parse = arrow_csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True)
-    convert = arrow_csv.ConvertOptions(
-        include_columns=list(columns),
-        column_types=dict.fromkeys(columns, text),
-        strings_can_be_null=False,
-    )
+    options = {
+        "read_options": arrow_csv.ReadOptions(
+            block_size=_BLOCK,
+            encoding=dialect.encoding,
+            column_names=dialect.header,
+            skip_rows=dialect.skipped,
+        ),
+        "parse_options": arrow_csv.ParseOptions(
+            delimiter=dialect.separator, newlines_in_values=True
+        ),
+        "convert_options": arrow_csv.ConvertOptions(
+            include_columns=list(columns),
+            column_types=dict.fromkeys(columns, pyarrow.string()),
+            strings_can_be_null=False,
+        ),
+    }
     first = True
     try:
         with file.open(decompress=True) as stream:
             counter = _QuoteCounter(stream)
-            reader = arrow_csv.open_csv(
-                counter,
-                read_options=read,
-                parse_options=parse,
-                convert_options=convert,
-            )
-            for batch in reader:
+            for batch in arrow_csv.open_csv(counter, **options):
                 # The header is read as a row, since blank lines may come before it.
                 yield batch.slice(1) if first else batch
                 first = False
@@ -237,8 +231,19 @@ def csv_batches(
         raise
     except (ValueError, EOFError, OSError, zlib.error) as error:
         if re.search(r"Expected \d+ columns, got \d+", str(error)):
-            raise _ragged(file, dialect) from error
+            width = len(dialect.header)
+            counts = ((n, len(line)) for n, line in csv_lines(file, dialect))
+            first_odd = next((pair for pair in counts if pair[1] != width), (0, 0))
+            raise ragged(file, *first_odd, width) from error
         raise _unreadable(file, dialect.encoding, error) from error
+
+
+def no_header(file: RegularFile, header_row: int) -> TableError:
+    """The error for a line that was said to be the header, and isn't."""
+    return TableError(
+        f"{file.path} has no header in line {header_row}: that line is blank, or "
+        "beyond the end. Give another --header-row."
+    )
 
 
 def _unreadable(file: RegularFile, encoding: str, error: Exception) -> Exception:
@@ -246,23 +251,19 @@ def _unreadable(file: RegularFile, encoding: str, error: Exception) -> Exception
         return error
     reason = str(error).strip().rstrip(".")
     if isinstance(error, UnicodeDecodeError) or "UTF8" in reason:
-        return _undecodable(file, encoding)
+        misfit = _misfit(file, encoding)
+        what = " has bytes that"
+        if misfit is not None:
+            what = f", line {misfit[0]}, has a byte 0x{misfit[1]} that"
+        return TableError(
+            f"{file.path}{what} {encoding} doesn't have. Save the file in UTF-8, or "
+            "say which encoding it has: --encoding cp1252 for most from Windows."
+        )
     if isinstance(error, EOFError | gzip.BadGzipFile | zlib.error):
-        return _damaged(file, error)
+        return TableError(f"{file.path} is damaged: {error}. Get a sound copy.")
     if isinstance(error, csv.Error):
         reason += ". Is a quotation mark left open?"
     return TableError(f"{file.path} can't be read as a CSV table: {reason}.")
-
-
-def _damaged(file: RegularFile, error: Exception) -> TableError:
-    return TableError(f"{file.path} is damaged: {error}. Get a sound copy.")
-
-
-def _ragged(file: RegularFile, dialect: Dialect) -> TableError:
-    """The error for the first line with fewer or more cells than the header."""
-    width = len(dialect.header)
-    odd = ((n, len(line)) for n, line in csv_lines(file, dialect) if len(line) != width)
-    return ragged(file, *next(odd, (0, 0)), width)
 
 
 def ragged(file: RegularFile, line: int, count: int, width: int) -> TableError:
@@ -283,14 +284,3 @@ def _misfit(file: RegularFile, encoding: str) -> tuple[int, str] | None:
             except UnicodeDecodeError as error:
                 return number, line[error.start : error.start + 1].hex()
     return None
-
-
-def _undecodable(file: RegularFile, encoding: str) -> TableError:
-    """Say where the first bytes are that the encoding doesn't have."""
-    where = _misfit(file, encoding)
-    what = "" if where is None else f", line {where[0]}, has a byte 0x{where[1]} that"
-    return TableError(
-        f"{file.path}{what or ' has bytes that'} {encoding} doesn't have. Save the "
-        "file in UTF-8, or say which encoding it has: --encoding cp1252 for most from "
-        "Windows."
-    )

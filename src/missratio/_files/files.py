@@ -38,13 +38,11 @@ def kind_of(path: Path) -> str:
     >>> kind_of(Path("patients.csv.gz")), kind_of(Path("patients.XLSX"))
     ('csv', 'excel')
     """
-    suffix = path.suffix.lower()
-    if suffix == GZIP:
+    suffix, compressed = path.suffix.lower(), path.suffix.lower() == GZIP
+    if compressed:
         suffix = Path(path.stem).suffix.lower()
-        if suffix in CSV:
-            return "csv"
     for kind, suffixes in (("csv", CSV), ("parquet", PARQUET), ("excel", EXCEL)):
-        if suffix in suffixes and path.suffix.lower() != GZIP:
+        if suffix in suffixes and (kind == "csv" or not compressed):
             return kind
     raise TableError(
         f"A table's suffix must say its kind: got {path.name!r}. Choose one of "
@@ -128,12 +126,10 @@ def check_writable(
     for other in (each for each in others if each is not None):
         both = path.exists() and other.exists()
         if path.samefile(other) if both else path.resolve() == other.resolve():
-            raise DestinationError(
-                Message(
-                    "{file} has another use in this command, and is never overwritten. "
-                    "Choose another name.",
-                    facts={"file": path},
-                )
+            raise _taken(
+                path,
+                "{file} has another use in this command, and is never overwritten. "
+                "Choose another name.",
             )
     _check_free(path, force=force)
     if not path.parent.is_dir():
@@ -187,31 +183,23 @@ def write_whole(path: Path, content: bytes) -> Path:
     return path
 
 
+def _taken(path: Path, text: str, *remedies: str | Remedy) -> DestinationError:
+    return DestinationError(Message(text, facts={"file": path}, remedies=remedies))
+
+
 def _check_free(path: Path, *, force: bool) -> None:
     if path.is_symlink():
-        raise DestinationError(
-            Message("{file} is a link: name the file itself.", facts={"file": path})
-        )
+        raise _taken(path, "{file} is a link: name the file itself.")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
-    if not path.exists():
-        return
-    if not path.is_file():
-        raise DestinationError(
-            Message(
-                "{file} is a device or a pipe, and only regular files are written. "
-                "Choose another name.",
-                facts={"file": path},
-            )
+    if path.exists() and not path.is_file():
+        raise _taken(
+            path,
+            "{file} is a device or a pipe, and only regular files are written. Choose "
+            "another name.",
         )
-    if not force:
-        raise DestinationError(
-            Message(
-                "{file} exists.",
-                facts={"file": path},
-                remedies=("choose another name", Remedy.OVERWRITE),
-            )
-        )
+    if path.exists() and not force:
+        raise _taken(path, "{file} exists.", "choose another name", Remedy.OVERWRITE)
 
 
 def _draft_of(path: Path) -> Path:

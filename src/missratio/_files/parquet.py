@@ -30,33 +30,31 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan|NaN")
 Value = int | float | str | None
 
 
-class ParquetError(ValueError):
-    """Why a Parquet file can't be read, as a sentence."""
-
-
 @contextmanager
-def _refused() -> Iterator[None]:
-    """Give what PyArrow says of a damaged file one name."""
+def sound(
+    error: type[Exception], claim: str, remedy: str = "Get a sound copy."
+) -> Iterator[None]:
+    """Give what PyArrow says of a damaged file one name, after a claim."""
     import pyarrow as pa
 
     try:
         yield
-    except ParquetError:
+    except error:
         raise
     except (
         pa.ArrowException, OSError, ValueError, KeyError, NotImplementedError
-    ) as error:  # fmt: skip
-        raise ParquetError(f"{str(error).strip().rstrip('.')}.") from error
+    ) as reason:  # fmt: skip
+        why = str(reason).strip().rstrip(".")
+        raise error(f"{claim}: {why}. {remedy}") from reason
 
 
 def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
-    """Open a file whose pages are read as they are needed, or raise `ParquetError`."""
+    """Open a file whose pages are read as they are needed, within `sound`."""
     import pyarrow.parquet as pq
 
-    with _refused():
-        return pq.ParquetFile(
-            path, pre_buffer=False, page_checksum_verification=True, **options
-        )
+    return pq.ParquetFile(
+        path, pre_buffer=False, page_checksum_verification=True, **options
+    )
 
 
 def parquet_batches(
@@ -67,30 +65,19 @@ def parquet_batches(
     *,
     threads: bool = True,
 ) -> Iterator[pa.RecordBatch]:
-    """Record batches of some columns, of all row groups or of some."""
-    count = 0
-    with _refused():
-        data = file.metadata
-        chosen = list(range(data.num_row_groups) if groups is None else groups)
-        expected = sum(data.row_group(group).num_rows for group in chosen)
-        for batch in file.iter_batches(size, chosen, list(columns), threads):
-            count += len(batch)
-            yield batch
-        check_count(count, expected)
-
-
-def read_parquet(file: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
-    """All rows of some columns, decoded by all cores."""
-    with _refused():
-        table = file.read(columns=list(columns)).select(list(columns))
-        check_count(table.num_rows, file.metadata.num_rows)
-        return table
+    """Record batches of some columns, of all row groups or of some, within `sound`."""
+    count, data = 0, file.metadata
+    chosen = list(range(data.num_row_groups) if groups is None else groups)
+    for batch in file.iter_batches(size, chosen, list(columns), threads):
+        count += len(batch)
+        yield batch
+    check_count(count, sum(data.row_group(group).num_rows for group in chosen))
 
 
 def check_count(count: int, expected: int) -> None:
     """Refuse columns that have fewer values than the footer says."""
     if count != expected:
-        raise ParquetError(f"It has {count} rows, and its footer says {expected}.")
+        raise ValueError(f"it has {count} rows, and its footer says {expected}")
 
 
 @dataclass(frozen=True)
@@ -168,37 +155,27 @@ class RowGroup:
         threads : bool
             Whether columns are read at the same time.
         """
+        import pyarrow as pa
+
         folder = self.file.partition
-        columns_of_file = [name for name in columns if name not in folder]
+        of_file = [name for name in columns if name not in folder]
         row = 0
-        try:
+        remedy = "Get a sound copy, or leave the file out."
+        with sound(UnreadableFileError, f"{self.where} can't be read", remedy):
             self.file.check_unchanged()
             # Reading ahead would hold the row group, four times the memory.
             with open_parquet(self.file.path) as file:
+                group = [self.number]
                 for batch in parquet_batches(
-                    file, columns_of_file, size, [self.number], threads=threads
+                    file, of_file, size, group, threads=threads
                 ):
                     whole = batch
-                    for name in columns:
-                        if name in folder:
-                            values = _repeated(folder[name], len(batch))
-                            whole = whole.append_column(name, values)
+                    for name in (name for name in columns if name in folder):
+                        values = pa.repeat(folder[name], len(batch))
+                        whole = whole.append_column(name, values)
                     yield row, whole
                     row += len(batch)
             self.file.check_unchanged()
-        except UnreadableFileError:
-            raise
-        except (ParquetError, OSError) as error:
-            raise UnreadableFileError(
-                f"{self.where} can't be read: {str(error).rstrip('.')}. Get a sound "
-                "copy, or leave the file out."
-            ) from error
-
-
-def _repeated(value: Value, count: int) -> Any:
-    import pyarrow as pa
-
-    return pa.repeat(value, count)
 
 
 def find_files(paths: Any) -> list[tuple[ParquetFile, pa.Schema]]:
@@ -227,11 +204,27 @@ def find_files(paths: Any) -> list[tuple[ParquetFile, pa.Schema]]:
         raise ValueError(
             f"There is no file that ends in .parquet in {listed(map(str, given))}."
         )
-    _check_once(path for path, _ in found)
-    partitions = _typed([partition for _, partition in found])
+    paths_once = Counter(os.path.realpath(path) for path, _ in found)
+    twice = [path for path, _ in found if paths_once[os.path.realpath(path)] > 1]
+    if twice:
+        raise ValueError(
+            f"{twice[-1]} is named twice, and its rows would count twice. Name each "
+            "file once, by itself or by its folder."
+        )
+    # Folders' values are numbers where all of a column's values are.
+    values: dict[str, set[str]] = {}
+    for name, value in (pair for _, folders in found for pair in folders.items()):
+        values.setdefault(name, set()).add(value)
+    kinds = {name: _kind(texts - {NO_VALUE}) for name, texts in values.items()}
     return [
-        _opened(path, partition)
-        for (path, _), partition in zip(found, partitions, strict=True)
+        _opened(
+            path,
+            {
+                name: None if value == NO_VALUE else kinds[name](value)
+                for name, value in folders.items()
+            },
+        )
+        for path, folders in found
     ]
 
 
@@ -244,35 +237,6 @@ def _in_folder(root: Path) -> Iterator[tuple[str, dict[str, str]]]:
             yield str(path), {unquote(name): unquote(value) for name, _, value in pairs}
 
 
-def _check_once(paths: Iterable[str]) -> None:
-    """Refuse a file that is named twice, whose rows would count twice."""
-    seen: set[str] = set()
-    for path in paths:
-        real = os.path.realpath(path)
-        if real in seen:
-            raise ValueError(
-                f"{path} is named twice, and its rows would count twice. Name each "
-                "file once, by itself or by its folder."
-            )
-        seen.add(real)
-
-
-def _typed(partitions: Sequence[dict[str, str]]) -> list[dict[str, Value]]:
-    """Folders' values: numbers where all of a column's values are."""
-    values: dict[str, set[str]] = {}
-    for partition in partitions:
-        for name, value in partition.items():
-            values.setdefault(name, set()).add(value)
-    kinds = {name: _kind(own - {NO_VALUE}) for name, own in values.items()}
-    return [
-        {
-            name: None if value == NO_VALUE else kinds[name](value)
-            for name, value in partition.items()
-        }
-        for partition in partitions
-    ]
-
-
 def _kind(values: set[str]) -> type[int] | type[float] | type[str]:
     if all(re.fullmatch(r"[+-]?\d+", value) for value in values):
         return int
@@ -283,16 +247,12 @@ def _opened(path: str, partition: Mapping[str, Value]) -> tuple[ParquetFile, pa.
     """A file, and its columns with those of its folders."""
     import pyarrow as pa
 
-    try:
-        with _refused(), open_parquet(path) as file:
-            stamp = _stamp(path)
-            schema, data = file.schema_arrow, file.metadata
-            rows = tuple(data.row_group(g).num_rows for g in range(data.num_row_groups))
-    except ParquetError as error:
-        raise UnreadableFileError(
-            f"{path} can't be read as a Parquet file: {error} Get a sound copy, or "
-            "leave it out."
-        ) from error
+    claim = f"{path} can't be read as a Parquet file"
+    remedy = "Get a sound copy, or leave it out."
+    with sound(UnreadableFileError, claim, remedy), open_parquet(path) as file:
+        stamp = _stamp(path)
+        schema, data = file.schema_arrow, file.metadata
+        rows = tuple(data.row_group(g).num_rows for g in range(data.num_row_groups))
     names = [name for name in schema.names if name not in partition]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import cached_property
+from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from missratio._base.hints import listed
-from missratio._files.delimited import csv_batches, csv_lines, find_dialect
+from missratio._files.delimited import csv_batches, csv_lines, find_dialect, no_header
 from missratio._files.files import RegularFile, kind_of
 from missratio._files.numbers import Mark
 from missratio._files.parquet import (
-    ParquetError,
+    check_count,
     open_parquet,
     parquet_batches,
-    read_parquet,
+    sound,
 )
 from missratio._files.workbooks import formulas_without_result, read_sheet
 from missratio.exceptions import TableError
@@ -33,23 +32,15 @@ _BUFFER = 2**20
 class TableFile(ABC):
     """A table in a file; nothing but its header is read before it is asked for."""
 
+    names: list[str]
+    """The columns, in their order."""
+    n_rows: int | None = None
+    """How many rows there are, if that is known before they are read."""
+    marks: tuple[Mark, ...] = ()
+    """The decimal marks of numbers that are text, as far as they can be told."""
+
     def __init__(self, file: RegularFile) -> None:
         self.file, self.path = file, file.path
-
-    @property
-    @abstractmethod
-    def names(self) -> list[str]:
-        """The columns, in their order."""
-
-    @property
-    def n_rows(self) -> int | None:
-        """How many rows there are, if that is known before they are read."""
-        return None
-
-    @property
-    def marks(self) -> tuple[Mark, ...]:
-        """The decimal marks of numbers that are text, as far as they can be told."""
-        return ()
 
     @property
     def notes(self) -> list[str]:
@@ -72,8 +63,8 @@ class TableFile(ABC):
         row : int
             From 0, as `read` has it.
         """
-        found = next(islice(self.lines(), row, None), None)
-        return f"row {row + 1}" if found is None else f"line {found[0]}"
+        line = next(islice(self.lines(), row, None), None)
+        return f"row {row + 1}" if line is None else f"line {line[0]}"
 
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -124,16 +115,7 @@ class CsvFile(TableFile):
     ) -> None:
         super().__init__(file)
         self._dialect = find_dialect(file, encoding, fallback, header_row)
-
-    @property
-    def names(self) -> list[str]:
-        """The columns, in their order."""
-        return self._dialect.header
-
-    @property
-    def marks(self) -> tuple[Mark, ...]:
-        """The decimal marks, as far as they can be told."""
-        return self._dialect.marks
+        self.names, self.marks = self._dialect.header, self._dialect.marks
 
     def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
         """The lines below the header that aren't empty, each with its number."""
@@ -147,32 +129,17 @@ class CsvFile(TableFile):
 class ParquetTable(TableFile):
     """A Parquet file, of which only a few pages are in memory at a time."""
 
-    @cached_property
-    def _file(self) -> Any:
+    def __init__(self, file: RegularFile) -> None:
+        super().__init__(file)
+        with self._sound():
+            self._file = open_parquet(self.path, buffer_size=_BUFFER)
+        self.names = list(self._file.schema_arrow.names)
+        self.n_rows: int = self._file.metadata.num_rows
+
+    def _sound(self) -> AbstractContextManager[None]:
         # PyArrow opens the file itself, and keeps it open.
         self.file.open().close()
-        with self._sound():
-            return open_parquet(self.path, buffer_size=_BUFFER)
-
-    @contextmanager
-    def _sound(self) -> Iterator[None]:
-        try:
-            yield
-        except ParquetError as error:
-            raise TableError(
-                f"{self.path} can't be read as a Parquet file: {error} Get a sound "
-                "copy."
-            ) from error
-
-    @property
-    def names(self) -> list[str]:
-        """The columns, in their order."""
-        return list(self._file.schema_arrow.names)
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return int(self._file.metadata.num_rows)
+        return sound(TableError, f"{self.path} can't be read as a Parquet file")
 
     def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
         """The rows, each with its number."""
@@ -197,7 +164,9 @@ class ParquetTable(TableFile):
         if self.n_rows == 0:
             return super().read(columns)
         with self._sound():
-            return read_parquet(self._file, columns)
+            table = self._file.read(columns=list(columns)).select(list(columns))
+            check_count(table.num_rows, self.n_rows)
+            return table
 
 
 class ExcelSheet(TableFile):
@@ -211,21 +180,14 @@ class ExcelSheet(TableFile):
         header_row: int | None = None,
     ) -> None:
         super().__init__(file)
-        self._sheet, self._preferred = sheet, preferred
-        self._header_row = header_row
-
-    @cached_property
-    def _lines(self) -> list[tuple[int, list[Any]]]:
-        lines = read_sheet(self.file, self._sheet, self._preferred)
-        if self._header_row is None:
-            return lines
-        kept = [line for line in lines if line[0] >= self._header_row]
-        if not kept or kept[0][0] != self._header_row:
-            raise TableError(
-                f"{self.path} has no header in line {self._header_row}: that line is "
-                "blank, or beyond the end. Give another --header-row."
-            )
-        return kept
+        lines = read_sheet(file, sheet, preferred)
+        if header_row is not None:
+            lines = [line for line in lines if line[0] >= header_row]
+            if not lines or lines[0][0] != header_row:
+                raise no_header(file, header_row)
+        (_, header), *self._lines = lines
+        self.names = [str(cell).strip() for cell in header]
+        self.n_rows = len(self._lines)
 
     @property
     def notes(self) -> list[str]:
@@ -238,19 +200,9 @@ class ExcelSheet(TableFile):
             "as missing. Open it in a spreadsheet, let it calculate, and save it."
         ]
 
-    @property
-    def names(self) -> list[str]:
-        """The columns, in their order."""
-        return [str(cell).strip() for cell in self._lines[0][1]]
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return len(self._lines) - 1
-
     def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
         """The lines below the header that aren't empty, each with its number."""
-        return iter(self._lines[1:])
+        return iter(self._lines)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """One record batch: numbers where a column has no text, else text."""
@@ -258,7 +210,7 @@ class ExcelSheet(TableFile):
 
         places = {name: place for place, name in enumerate(self.names)}
         arrays = [
-            _excel_column([line[places[name]] for _, line in self._lines[1:]])
+            _excel_column([line[places[name]] for _, line in self._lines])
             for name in columns
         ]
         yield pyarrow.RecordBatch.from_arrays(arrays, names=list(columns))

@@ -25,7 +25,7 @@ from missratio.classifier.reading import one_of_each
 from missratio.classifier.scores import complete_mask
 from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
 from missratio.missingness import Missingness, RowInclusion
-from missratio.ratio import JointRatio, NaiveBayesRatio, weight_parameter
+from missratio.ratio import LinearRatio, weight_parameter
 from missratio.rows import check_missingness, class_model
 from missratio.weights import complete_row_weights, inverse_probability_weights
 
@@ -265,7 +265,7 @@ def fit_source_estimator(
     estimator: Any, source: Any, missingness: Models | None, controlled: Any
 ) -> Any:
     """Fit a clone to rows that are read block by block."""
-    if not isinstance(estimator, (JointRatio, NaiveBayesRatio)):
+    if not isinstance(estimator, LinearRatio):
         raise TypeError(
             f"{type(estimator).__name__} can't be fitted to a source that is read "
             "block by block. Use KLIEP, FDivergenceRatio, ObjectiveRatio or "

@@ -29,7 +29,7 @@ from missratio.missingness import Missingness
 from missratio.ratio import (
     Bumps,
     MissingnessParameter,
-    TwoTables,
+    Two,
     WeightedTable,
     check_choice,
     gaussian,
@@ -271,7 +271,7 @@ def _kernel_divergences(
     if method == "bootstrap":
         shares = np.concatenate([w * len(w) / w.sum() for w in weights])
     pooled = WeightedTable(rows, shares / shares.sum())
-    both = TwoTables(pooled, pooled)
+    both = Two(pooled, pooled)
     bumps = Bumps.around(both, N_CENTERS, True, rng)
     squares = bumps.squares(rows)
     widths = bumps.widths(both, N_WIDTHS, 2.0, rng)

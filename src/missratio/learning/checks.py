@@ -1,13 +1,18 @@
-"""Tests of a learned φ, each with its level: by more equations, and by look-ups.
+"""Whether the data contradicts a learned φ: tests by look-ups and by more equations.
 
-More equations than parameters: tests of the φ that a table taught.
+Look-ups: values that were looked up follow the observed ones, tilted by the odds
+e^(βᵀz), if φ is logistic in them and depends on nothing else. Score tests (Rao 1948) of
+the logistic regression of "was missing" on the value: does a further function f of the
+row help? Its score Σ (y − p) f is made orthogonal to those of the parameters, so that
+their error doesn't matter; f is bounded, so that the normal law holds with few values.
 
-Two functions h of the other columns fix φ_j. For every further one, E[m h] = 0 for the
-residual m = 1{observed}/(1 − φ_j) − 1 tests what was assumed: that the log-odds are
-linear in z_j, that they depend on nothing else, and that entries go missing
-independently. Each equation is made orthogonal to those that φ was estimated from, so
-that the estimate's error doesn't matter. Functions are bounded, and small where weights
-are expected to be large.
+More equations than parameters: as many functions h of the other columns as φ_j has
+parameters fix it. For every further one, E[m h] = 0 for the residual
+m = 1{observed}/(1 − φ_j) − 1 tests what was assumed: that the log-odds are linear in
+z_j, that they depend on nothing else, and that entries go missing independently. Each
+equation is made orthogonal to those that φ was estimated from, so that the estimate's
+error doesn't matter. Functions are bounded, and small where weights are expected to be
+large.
 
 Given the rows, m is −1 with probability φ and φ/(1 − φ) otherwise, independently. So
 the law of a sum Σ m g is known from φ, and needs no variance from the rows that went
@@ -15,37 +20,30 @@ missing: where a few are expected to go missing together and none does, those wo
 have next to none. With K the logarithm of the sum's moment generating function,
 Chernoff's bound exp(−I), I = sup_s (s Σ m g − K(s)), and the saddlepoint's tail hold
 for counts of any size, far out in the tail as well.
-
-Tests of a φ that was learned from looked-up values.
-
-Values that were looked up follow the observed ones, tilted by the odds e^(βᵀz), if φ is
-logistic in them and depends on nothing else. Score tests (Rao 1948) of the logistic
-regression of "was missing" on the value: does a further function f of the row help? Its
-score Σ (y − p) f is made orthogonal to those of the parameters, so that their error
-doesn't matter; f is bounded, so that the normal law holds with few values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, NamedTuple
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.polynomial import legendre
-from scipy.special import erfcx, expit
+from scipy.special import erfcx
 from scipy.stats import chi2
 from scipy.stats import t as student
 
-from missratio._base.blocks import any_by_row
+from missratio._base.reading import joined
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning.evidence import Evidence
-from missratio.learning.shadow import ScoredTable
+from missratio.learning.shadow import LARGEST_LOG_ODDS, SMALLEST, ShadowEvidence
+from missratio.missingness import DOUBT
 
 Kind = Literal[
-    "form", "other columns", "agreement", "weights", "instrument", "together", "label"
+    "form", "other columns", "agreement", "weights", "instrument", "together"
 ]
 Source = Literal["table", "looked up"]
 
@@ -55,6 +53,26 @@ LEVEL = 0.01
 REMEDY = (
     "Don't weight by this φ: use looked-up values as data, or model φ in another way."
 )
+# What a test says that doesn't fail, and makes a guarantee doubtful.
+DOUBTS: dict[Kind, str] = {
+    "form": "log-odds linear in the value are doubtful",
+    "other columns": "another column may tell more about what is missing",
+    "agreement": "looked-up values and the other columns may contradict each other",
+}
+TEACHES_NOTHING = 5.0
+TEACHES_LITTLE = 20.0
+# Half of all weight on a smaller share of the observed rows hangs on a handful.
+CARRYING = 0.05
+FEWEST_ROWS = 40
+# Fewer missing rows may be the same by chance.
+FEWEST_SHARED = 5
+RANKED = 4096
+DEGREES = (2, 3, 4)
+# Of this many functions at most, those that deviate most, the rates are computed.
+MOST_REFINED = 8
+NEWTON_STEPS = 20
+RATE_TOLERANCE = 1e-3
+SAME = 1e-10
 
 
 class MissingnessWarning(UserWarning):
@@ -73,7 +91,7 @@ class Check:
         or do entries go missing together? "agreement": do looked-up values and the
         table say the same? "weights": do a handful of rows carry half of them?
         "instrument": could the table teach φ at all? "together": do columns go missing
-        in the same rows? "label": is φ the same in all classes (`compare_classes`)?
+        in the same rows?
     feature : str
         "rows" for a rowwise model.
     source : {"table", "looked up"}
@@ -108,48 +126,273 @@ class Check:
         return self.sentence.removesuffix(f" {REMEDY}")
 
 
-def failing(checks: Sequence[Check]) -> str:
-    """The sentences of checks that failed, one a line; empty if there are none."""
-    return "\n".join(check.sentence for check in checks if check.failed)
+Finding = tuple[Check, str]
+"""A check as it is unless it fails, and what is said if it does."""
 
 
-LARGEST_LOG_ODDS = 50.0
-RANKED = 4096
-DEGREES = (2, 3, 4)
-# Of so many functions at most, those that deviate most, the rates are computed.
-MOST_REFINED = 8
-NEWTON_STEPS = 20
-RATE_TOLERANCE = 1e-3
-SMALLEST = 1e-300
+class Outcome(NamedTuple):
+    """What a test found: its statistic, p, and the odds factor that would explain it.
 
-
-@dataclass(frozen=True, slots=True)
-class Overidentification:
-    """Two tests of the φ of one feature, or of whole rows.
-
-    Parameters
-    ----------
-    form_statistic, form_p : float
-        Polynomials of the predicted value's rank: χ² with three degrees of freedom.
-    other_statistic, other_p : float
-        Of the function of another column that fits worst, a normal deviate. Its p-value
-        is Bonferroni's over all of them.
-    other : int
-        Which function that is: a place among the shadow features.
-    form_factor, other_factor : float
-        By what factor the odds would have to be wrong, at the least, to explain each.
+    `place` is that of the function which fits worst, where there are several.
     """
 
-    form_statistic: float
-    form_p: float
-    other_statistic: float
-    other_p: float
-    other: int
-    form_factor: float
-    other_factor: float
+    statistic: float
+    p_value: float
+    odds_factor: float
+    place: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+def tested(
+    kind: Kind, name: str, source: Source, test: Outcome, good: str, bad: str
+) -> Finding:
+    """A test as a finding; sentences come without the name that they begin with."""
+    facts = test.statistic, test.p_value, False, f"{name}: {good}", test.odds_factor
+    return Check(kind, name, source, *facts), f"{name}: {bad}"
+
+
+def concluded(findings: Sequence[Finding]) -> tuple[Check, ...]:
+    """Checks of a model; a test fails at `LEVEL` over all of them (Bonferroni)."""
+    n_tests = max(1, sum(check.p_value is not None for check, _ in findings))
+    checks = []
+    for check, bad in findings:
+        failed, sentence, p_value = check.failed, check.sentence, check.p_value
+        if p_value is not None:
+            failed = p_value * n_tests <= LEVEL
+            if p_value * n_tests < DOUBT:
+                sentence = f"{check.feature}: {DOUBTS[check.kind]}."
+        if failed:
+            sentence = bad
+        if p_value is not None:
+            sentence = f"{sentence[:-1]} (p = {p_value:.2g})." + f" {REMEDY}" * failed
+        checks.append(replace(check, failed=failed, sentence=sentence))
+    return tuple(checks)
+
+
+def weights_carried(evidence: Evidence, theta: FloatArray, name: str) -> list[Finding]:
+    """Whether a handful of rows carry the weights."""
+    values, mass = evidence.observed
+    if float(mass.sum()) < FEWEST_ROWS or not len(values):
+        return []
+    # The smallest share of observed rows that carries half of all weight.
+    log_odds = theta[0] + theta[1:] @ values
+    weight = np.logaddexp(0.0, np.minimum(log_odds, LARGEST_LOG_ODDS))
+    weight = np.exp(weight - weight.max())
+    order = np.argsort(-weight)
+    carried = np.append(0.0, np.cumsum((mass * weight)[order]))
+    place = int(np.searchsorted(carried[1:], carried[-1] / 2.0))
+    rows = np.append(0.0, np.cumsum(mass[order]))[place]
+    rows += (carried[-1] / 2.0 - carried[place]) / weight[order][place]
+    share = float(rows / mass.sum())
+    good = f"{name}: half of all weight lies on {share:.1%} of the observed rows."
+    bad = (
+        f"{good} Estimates hang on a handful of rows. Use looked-up values as data, or "
+        "cap φ by design."
+    )
+    return [(Check("weights", name, "table", share, None, share < CARRYING, good), bad)]
+
+
+def instrument_strength(worth: float, name: str, evidence: Evidence) -> Finding:
+    """How much the other columns could teach, in looked-up values."""
+    good = (
+        f"{name}: the other columns teach as much about why it is missing as about "
+        f"{worth:,.0f} looked-up values would."
+    )
+    if worth < TEACHES_LITTLE:
+        good = (
+            f"{name}: the other columns teach little about why it is missing, as much "
+            f"as about {worth:.0f} looked-up values would."
+        )
+    bad = (
+        f"{name}: the other columns don't predict it, so the table can't teach why it "
+        "is missing, and the slope of φ is a guess close to 0. Look up some of its "
+        "missing values."
+    )
+    fails = worth < TEACHES_NOTHING and not evidence.n_revealed
+    return Check("instrument", name, "table", worth, None, fails, good), bad
+
+
+def missing_together(
+    shared: BoolArray, missing: BoolArray, by_table: BoolArray, names: Sequence[str]
+) -> list[Finding]:
+    """Columns that go missing in the same rows; `by_table`: only the table taught φ."""
+    findings = []
+    lossy = (shared.sum(axis=1) > 1) & (missing.sum(axis=0) >= FEWEST_SHARED)
+    for j in np.flatnonzero(lossy).tolist():
+        group = np.flatnonzero(shared[j]).tolist()
+        if j != group[0]:
+            continue
+        good = f"{joined([names[k] for k in group])}: they go missing in the same rows."
+        bad = (
+            f"{good} What the table taught of each takes entries to go missing "
+            "independently. Look up values, or learn one φ for these columns "
+            "(always_observed)."
+        )
+        fails, size = bool(by_table[group].any()), float(len(group))
+        check = Check("together", names[j], "table", size, None, fails, good)
+        findings.append((check, bad))
+    return findings
+
+
+def agreement(
+    shadow: ShadowEvidence, evidence: Evidence, theta: FloatArray, name: str
+) -> Finding:
+    """Whether the table's equations hold at the φ that looked-up values give."""
+    standard = shadow.coordinates.standardise(theta)
+    covariance = evidence.covariance(standard, shadow.coordinates)
+    odds = shadow.odds(standard)
+    # Undo the thinning: here the table stands against what was looked up.
+    share = 1.0 - evidence.revealed_mass / evidence.n_missing
+    moments = shadow.moments(odds) / share
+    slopes = shadow.slopes(odds) / share
+    spread = shadow.spread(odds) / share + slopes @ covariance @ slopes.T
+    worst = np.linalg.pinv(spread, hermitian=True) @ moments
+    statistic = float(worst @ moments)
+    p_value = float(chi2.sf(statistic, len(moments)))
+    factor = least_factor(odds * (shadow.sums @ worst) / share, statistic)
+    return tested(
+        "agreement",
+        name,
+        "looked up",
+        Outcome(statistic, p_value, factor),
+        "looked-up values and the other columns say the same of φ.",
+        "looked-up values and the other columns contradict each other.",
+    )
+
+
+def dependence(place: int, direction: float, names: Sequence[str]) -> str:
+    """In words: a feature that goes missing with a function of another column.
+
+    Functions are the columns, which of them are missing, and how many are.
+    """
+    other = f"{names[place % len(names)]} is"
+    sides = ("high", "low") if place < len(names) else ("missing", "observed")
+    if place == 2 * len(names):
+        other = "other columns are"
+    side = sides[0] if direction > 0.0 else sides[1]
+    return (
+        f"it goes missing more often where {other} {side} than its own value explains."
+    )
+
+
+def form_by_lookups(evidence: Evidence, theta: FloatArray, name: str) -> Finding:
+    """Test whether polynomials of the value's rank help: χ², three degrees of freedom.
+
+    Whole rows are ranked by their log-odds.
+    """
+    rank = _ranks_in_laws(theta[1:] @ evidence.values, evidence)
+    sums, rest, weight = _scores(evidence, theta, _polynomials(rank))
+    covariance = (rest * weight) @ rest.T
+    worst = np.linalg.pinv(covariance, hermitian=True) @ sums
+    statistic = float(worst @ sums)
+    freedom = max(int(np.linalg.matrix_rank(covariance, hermitian=True)), 1)
+    factor = _score_factor(statistic, weight, worst @ rest)
+    return tested(
+        "form",
+        name,
+        "looked up",
+        Outcome(statistic, float(chi2.sf(statistic, freedom)), factor),
+        "the values looked up agree with log-odds linear in the value.",
+        "the values looked up contradict log-odds linear in the value.",
+    )
+
+
+def others_by_lookups(
+    evidence: Evidence,
+    theta: FloatArray,
+    functions: FloatArray,
+    usable: BoolArray,
+    name: str,
+    names: Sequence[str],
+) -> Finding:
+    """Test whether a function of another column helps, by the one that helps most.
+
+    Functions, (n_functions, n_known), are those of values one by one. The statistic is
+    a normal deviate, judged by Student's law with as many degrees of freedom as values
+    looked up, less one; p is Bonferroni's over all functions.
+    """
+    sums, rest, weight = _scores(evidence, theta, functions)
+    whole, variances = functions**2 @ weight, rest**2 @ weight
+    kept = usable & (variances > 1e-6 * whole) & (whole > 0.0)
+    test = Outcome(0.0, 1.0, 1.0)
+    if kept.any():
+        deviates = np.where(kept, sums, 0.0) / np.sqrt(np.where(kept, variances, 1.0))
+        place = int(np.argmax(np.abs(deviates)))
+        # Far out in the tails, where the worst of many functions is judged, few values
+        # are not yet normal: Student's law is on the safe side.
+        freedom = max(evidence.revealed_mass - 1.0, 1.0)
+        p_value = 2.0 * float(student.sf(abs(deviates[place]), freedom)) * kept.sum()
+        factor = _score_factor(float(sums[place]), weight, rest[place])
+        test = Outcome(float(deviates[place]), min(1.0, float(p_value)), factor, place)
+    return tested(
+        "other columns",
+        name,
+        "looked up",
+        test,
+        "no other column tells looked-up from observed values.",
+        dependence(test.place, test.statistic, names),
+    )
+
+
+def _scores(
+    evidence: Evidence, theta: FloatArray, functions: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Scores of functions (n_functions, n_known), these less φ's part, and p(1 − p)."""
+    probability = evidence.revealed_probability(theta)
+    weight = evidence.mass * probability * (1.0 - probability)
+    design = evidence.coordinates.design(evidence.values)
+    information = (design * weight) @ design.T
+    projection = ((functions * weight) @ design.T) @ np.linalg.inv(information)
+    rest = functions - projection @ design
+    revealed = np.arange(len(probability)) < evidence.n_revealed
+    return rest @ (evidence.mass * (revealed - probability)), rest, weight
+
+
+def _score_factor(total: float, weight: FloatArray, function: FloatArray) -> float:
+    """By what factor odds must be wrong, to first order, to explain a score."""
+    reach = float(weight @ np.abs(function))
+    return float(np.exp(min(abs(total) / reach, LARGEST_LOG_ODDS))) if reach else np.inf
+
+
+def _polynomials(rank: FloatArray) -> FloatArray:
+    """Legendre's of ranks in [−1, 1], (n_degrees, n_ranks)."""
+    return np.stack([legendre.legval(rank, np.eye(1 + k)[k]) for k in DEGREES])
+
+
+def _ranks_in_laws(score: FloatArray, evidence: Evidence) -> FloatArray:
+    """Where known values lie among observed and missing ones together, in [−1, 1].
+
+    Ties lie in the middle. The law of missing values is the fit's: the observed ones,
+    tilted by their odds.
+    """
+    observed, mass = score[evidence.n_revealed :], evidence.observed[1]
+    order = np.argsort(observed, kind="stable")
+    # Means of equal values differ from these by rounding.
+    slack = SAME * (1.0 + np.abs(score).max())
+    below = np.searchsorted(observed[order], score - slack, side="left")
+    up_to = np.searchsorted(observed[order], score + slack, side="right")
+    rank = np.full(len(score), -1.0)
+    for law in (mass, mass * np.exp(observed - observed.max())):
+        sums = np.append(0.0, np.cumsum(law[order])) / law.sum()
+        rank += (sums[below] + sums[up_to]) / 2.0
+    return rank
+
+
+def least_factor(parts: FloatArray, total: float) -> float:
+    """By what factor odds must be wrong, either way and at the least, to explain a sum.
+
+    `parts` are what observed rows add to it, each in proportion to its odds; the total
+    has what missing rows add as well.
+    """
+    parts = parts * np.copysign(1.0, total)
+    more, less = parts[parts > 0.0].sum(), -parts[parts < 0.0].sum()
+    # more·(1 − 1/Γ) + less·(Γ − 1) = |total|.
+    half = (less - more + abs(total)) / 2.0
+    if less <= SMALLEST * more:
+        return float(more / (more - abs(total))) if more > abs(total) else np.inf
+    return float((half + np.sqrt(half**2 + more * less)) / less)
+
+
+@dataclass(frozen=True)
 class Residuals:
     """The fitted φ of a feature, or of whole rows, row by row.
 
@@ -170,19 +413,12 @@ class Residuals:
     observed: IntArray
     instruments: FloatArray
 
-    @property
+    @cached_property
     def odds(self) -> FloatArray:
         """Of being missing, of observed rows."""
         return np.exp(np.minimum(self.log_odds, LARGEST_LOG_ODDS))
 
-    @property
-    def residual(self) -> FloatArray:
-        """1{observed}/(1 − φ) − 1 of every row."""
-        residual = np.full(len(self.instruments), -1.0)
-        residual[self.observed] = self.odds
-        return residual
-
-    @property
+    @cached_property
     def laws(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
         """Rows that stand for all, twice over: how many each stands for, and its odds.
 
@@ -197,6 +433,26 @@ class Residuals:
         every = (odds @ (odds * v[self.observed]) / odds.sum()) / v
         every[self.observed] = odds
         return (counts, every), (np.ones(len(v)), every)
+
+    @cached_property
+    def _weighted(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What functions, their squares and instruments are summed with, and the last.
+
+        With v: the residual m, how it moves with φ's parameters, and by each of the
+        `laws` the instruments times the variance of m.
+        """
+        h, v = self.instruments, self.instruments[:, 0]
+        residual = np.full(len(h), -1.0)
+        residual[self.observed] = self.odds
+        slopes = np.zeros((h.shape[1], len(h)))
+        slopes[0, self.observed] = self.odds
+        slopes[1:, self.observed] = self.odds * self.values
+        spreads = np.stack([counts * odds for counts, odds in self.laws])
+        rows = [residual[None], slopes, *(spread * h.T for spread in spreads)]
+        weighted = np.concatenate(rows)
+        of_instruments = weighted @ h
+        weighted *= v
+        return weighted, spreads * v**2, of_instruments
 
     def orthogonal(
         self, functions: FloatArray, squares: FloatArray
@@ -215,27 +471,19 @@ class Residuals:
         projections : ndarray of shape (n_functions, 1 + n_columns)
             The instruments' part that is subtracted from each function.
         """
-        h, residual = self.instruments, self.residual
-        width = h.shape[1]
-        # How the residual moves with φ's parameters.
-        slopes = np.zeros((width, len(h)))
-        slopes[0, self.observed] = self.odds
-        slopes[1:, self.observed] = self.odds * self.values
-        v = h[:, 0]
-        spreads = [counts * odds for counts, odds in self.laws]
-        weighted = np.concatenate(
-            [[v * residual], v * slopes, *(v * spread * h.T for spread in spreads)]
-        )
+        weighted, spreads, of_instruments = self._weighted
+        width = of_instruments.shape[1]
         products = weighted @ functions
-        projections = products[1 : 1 + width].T @ np.linalg.inv(slopes @ h)
-        sums = products[0] - projections @ (residual @ h)
-        variances = np.zeros(len(sums))
-        for k, spread in enumerate(spreads, start=1):
-            mixed = products[1 + k * width : 1 + (k + 1) * width].T
-            found = (spread * v**2) @ squares - 2.0 * (projections * mixed).sum(axis=1)
-            found += ((projections @ ((h.T * spread) @ h)) * projections).sum(axis=1)
-            variances = np.maximum(variances, found)
-        return sums, variances, projections
+        inverse = np.linalg.inv(of_instruments[1 : 1 + width])
+        projections = products[1 : 1 + width].T @ inverse
+        sums = products[0] - projections @ of_instruments[0]
+        variances = spreads @ squares
+        for k, found in enumerate(variances, start=1):
+            part = slice(1 + k * width, 1 + (k + 1) * width)
+            found -= 2.0 * (projections * products[part].T).sum(axis=1)
+            inner = projections @ of_instruments[part]
+            found += (inner * projections).sum(axis=1)
+        return sums, np.maximum(variances.max(axis=0), 0.0), projections
 
     def tails(
         self, functions: FloatArray, projections: FloatArray, sums: FloatArray
@@ -250,7 +498,7 @@ class Residuals:
         first, second = (_tails(g, *law, sums) for law in self.laws)
         return np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
 
-    def factor(
+    def _factor(
         self, function: FloatArray, projection: FloatArray, total: float
     ) -> float:
         """By what factor odds must be wrong, at the least, to explain one sum."""
@@ -258,13 +506,11 @@ class Residuals:
         g = (h[:, 0] * function - h @ projection)[self.observed]
         return least_factor(self.odds * g, total)
 
-    def form(self, predicted: FloatArray) -> tuple[float, float, float]:
+    def form(self, predicted: FloatArray) -> Outcome:
         """The test by polynomials of the prediction's rank, in the worst direction."""
         kept = np.sort(predicted[:: max(1, len(predicted) // RANKED)])
         rank = np.interp(predicted, kept, np.linspace(-1.0, 1.0, len(kept)))
-        basis = np.stack(
-            [legendre.legval(rank, np.eye(1 + k)[k]) for k in DEGREES], axis=1
-        )
+        basis = _polynomials(rank).T
         sums, _, projections = self.orthogonal(basis, basis**2)
         h = self.instruments
         g = h[:, :1] * basis - h @ projections.T
@@ -274,52 +520,75 @@ class Residuals:
         total = np.array([worst @ sums])
         rates, _ = self.tails(function[:, None], projection[None], total)
         statistic = 2.0 * float(rates[0])
-        factor = self.factor(function, projection, float(total[0]))
-        return statistic, float(chi2.sf(statistic, len(DEGREES))), factor
+        factor = self._factor(function, projection, float(total[0]))
+        return Outcome(statistic, float(chi2.sf(statistic, len(DEGREES))), factor)
 
     def others(
         self, functions: FloatArray, squares: FloatArray, usable: BoolArray
-    ) -> tuple[float, float, int, float]:
-        """The function of other columns that deviates most.
+    ) -> Outcome:
+        """The function of other columns that deviates most, a normal deviate.
 
-        Its normal deviate, p, place and `factor`. p is that of the function by itself;
-        it is 1 where it says nothing.
+        p is that of the function by itself; it is 1 where it says nothing.
         """
         sums, variances, projections = self.orthogonal(functions, squares)
-        tested = usable & (variances > 1e-9 * variances.max())
-        deviates = np.where(tested, sums, 0.0) / np.sqrt(np.where(tested, variances, 1))
+        kept = usable & (variances > 1e-9 * variances.max())
+        deviates = np.where(kept, sums, 0.0) / np.sqrt(np.where(kept, variances, 1.0))
         far = np.argsort(-np.abs(deviates))[:MOST_REFINED]
         place = int(far[0])
         # Of a count the rate is at most the deviate's square: of a small one it says
         # nothing beside that many functions.
-        far = far[deviates[far] ** 2 > np.log(2.0 * len(tested))]
+        far = far[deviates[far] ** 2 > np.log(2.0 * len(kept))]
         if not len(far):
-            return float(deviates[place]), 1.0, place, 1.0
+            return Outcome(float(deviates[place]), 1.0, 1.0, place)
         rates, p_values = self.tails(functions[:, far], projections[far], sums[far])
         worst = int(np.argmax(rates))
         place, total = int(far[worst]), float(sums[far[worst]])
         statistic = float(np.copysign(np.sqrt(2.0 * rates[worst]), total))
-        factor = self.factor(functions[:, place], projections[place], total)
-        return statistic, float(p_values[worst]), place, factor
+        factor = self._factor(functions[:, place], projections[place], total)
+        return Outcome(statistic, float(p_values[worst]), factor, place)
+
+    def any_other(
+        self,
+        functions: FloatArray,
+        squares: FloatArray,
+        usable: BoolArray,
+        lost: FloatArray | None = None,
+    ) -> Outcome:
+        """The worst of all functions, with Bonferroni's p over those that are usable.
+
+        `lost` is one function more, in the place after these: how many other columns
+        are missing. Where few rows miss any two of them, it finds what no pair shows.
+        """
+        test, n_tests = self.others(functions, squares, usable), int(usable.sum())
+        if lost is not None:
+            n_tests += 1
+            more = (lost - lost.mean())[:, None]
+            found = self.others(more, more**2, np.ones(1, dtype=bool))
+            if found.p_value < test.p_value:
+                test = found._replace(place=functions.shape[1])
+        return test._replace(p_value=min(1.0, n_tests * test.p_value))
 
 
-def least_factor(parts: FloatArray, total: float) -> float:
-    """By what factor odds must be wrong, either way and at the least, to explain a sum.
-
-    Parameters
-    ----------
-    parts : ndarray
-        What observed rows add to it, each in proportion to its odds.
-    total : float
-        The sum: of these, and of what missing rows add.
-    """
-    parts = parts * np.copysign(1.0, total)
-    more, less = parts[parts > 0.0].sum(), -parts[parts < 0.0].sum()
-    # more·(1 − 1/Γ) + less·(Γ − 1) = |total|.
-    half = (less - more + abs(total)) / 2.0
-    if less <= SMALLEST * more:
-        return float(more / (more - abs(total))) if more > abs(total) else np.inf
-    return float((half + np.sqrt(half**2 + more * less)) / less)
+def by_table(name: str, form: Outcome, other: Outcome, dependent: str) -> list[Finding]:
+    """What more equations than parameters found; `dependent`: what the second says."""
+    return [
+        tested(
+            "form",
+            name,
+            "table",
+            form,
+            "the other columns agree with log-odds linear in the value.",
+            "the other columns contradict log-odds linear in the value.",
+        ),
+        tested(
+            "other columns",
+            name,
+            "table",
+            other,
+            "no other column tells more about what is missing.",
+            dependent,
+        ),
+    ]
 
 
 def _tails(
@@ -332,20 +601,26 @@ def _tails(
     Chernoff's bound.
     """
     kept = counts > 0.0
-    g, counts, odds = g[kept], counts[kept], odds[kept, None]
+    if not kept.all():
+        g, counts, odds = g[kept], counts[kept], odds[kept]
+    odds = odds[:, None]
     phi, jumps = odds / (1.0 + odds), g * (1.0 + odds)
     largest = LARGEST_LOG_ODDS / np.abs(jumps).max(axis=0)
+    drift = counts[:, None] * (g * odds)
+    total, falls, squares = drift.sum(axis=0), drift * (1.0 - phi), drift * g
 
     def rate(s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         power = np.expm1(-s * jumps)
         below = 1.0 + phi * power
-        value = s * sums - counts @ (s * g * odds + np.log(below))
-        slope = sums + counts @ (g * odds * (1.0 - phi) * power / below)
-        return value, slope, counts @ (g**2 * odds * (1.0 + power) / below**2)
+        value = s * (sums - total) - counts @ np.log(below)
+        slope = sums + np.einsum("ij,ij->j", falls, power / below)
+        power += 1.0
+        power /= below**2
+        return value, slope, np.einsum("ij,ij->j", squares, power)
 
     s = np.zeros(len(sums))
     best, slope, curvature = rate(s)
-    lattice = counts @ (g**2 * odds * np.abs(jumps)) / curvature
+    lattice = np.einsum("ij,ij->j", squares, np.abs(jumps)) / curvature
     step = slope / curvature
     for _ in range(NEWTON_STEPS):
         tried = np.clip(s + step, -largest, largest)
@@ -365,302 +640,3 @@ def _tails(
         mills + 1.0 / np.maximum(scale, SMALLEST) - 1.0 / root
     )
     return best, np.exp(-best) * np.clip(tail, 0.0, 1.0)
-
-
-def overidentification(
-    residuals: Residuals,
-    predicted: FloatArray,
-    features: FloatArray,
-    squares: FloatArray,
-    usable: BoolArray,
-    lost: FloatArray | None = None,
-) -> Overidentification:
-    """Test the φ of one feature, or of whole rows.
-
-    Parameters
-    ----------
-    residuals : Residuals
-    predicted : ndarray of shape (n_rows,)
-        The feature, or the log-odds of whole rows, predicted from the other columns.
-    features, squares : ndarray of shape (n_rows, n_features)
-        Functions of the other columns, and their squares.
-    usable : ndarray of bool of shape (n_features,)
-        Those that don't belong to the feature.
-    lost : ndarray of shape (n_rows,), optional
-        One function more, in the place after these: how many other columns are missing.
-        Where few rows miss any two of them, it finds what no pair shows.
-    """
-    form_statistic, form_p, form_factor = residuals.form(predicted)
-    statistic, p_value, place, factor = residuals.others(features, squares, usable)
-    n_tests = int(usable.sum())
-    if lost is not None:
-        more = (lost - lost.mean())[:, None]
-        found = residuals.others(more, more**2, np.ones(1, dtype=bool))
-        n_tests += 1
-        if found[1] < p_value:
-            statistic, p_value, _, factor = found
-            place = features.shape[1]
-    p_value = min(1.0, n_tests * p_value)
-    form = form_statistic, form_p
-    return Overidentification(*form, statistic, p_value, place, form_factor, factor)
-
-
-SAME = 1e-10
-
-
-def form_test(evidence: Evidence, theta: FloatArray) -> tuple[float, float, float]:
-    """Test whether polynomials of the value's rank help: χ², three degrees of freedom.
-
-    The statistic, p, and by what factor the odds must be wrong to explain it.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        With values looked up, and a slope.
-    theta : ndarray of shape (n_parameters,)
-        Its intercept not corrected. Whole rows are ranked by their log-odds.
-    """
-    score = theta[1:] @ evidence.values
-    rank = ranks_in_laws(score, evidence).sum(axis=0) - 1.0
-    basis = np.stack([legendre.legval(rank, np.eye(1 + k)[k]) for k in DEGREES])
-    design = evidence.coordinates.design(evidence.values)
-    sums, rest, weight = _scores(evidence, theta, design, basis)
-    covariance = (rest * weight) @ rest.T
-    worst = np.linalg.pinv(covariance, hermitian=True) @ sums
-    statistic = float(worst @ sums)
-    rank_of = int(np.linalg.matrix_rank(covariance, hermitian=True))
-    p_value = float(chi2.sf(statistic, max(rank_of, 1)))
-    return statistic, p_value, _factor(statistic, weight, worst @ rest)
-
-
-def _factor(total: float, weight: FloatArray, function: FloatArray) -> float:
-    """By what factor odds must be wrong, to first order, to explain a score."""
-    reach = float(weight @ np.abs(function))
-    return float(np.exp(min(abs(total) / reach, LARGEST_LOG_ODDS))) if reach else np.inf
-
-
-def ranks_in_laws(score: FloatArray, evidence: Evidence) -> FloatArray:
-    """Where known values lie among observed and among missing ones, in [0, 1].
-
-    Ties lie in the middle. The law of missing values is the fit's: the observed ones,
-    tilted by their odds.
-
-    Returns
-    -------
-    ndarray of shape (2, n_known)
-    """
-    first = evidence.n_revealed
-    observed, mass = score[first:], evidence.mass[first:]
-    order = np.argsort(observed, kind="stable")
-    placed = observed[order]
-    tilted = mass * np.exp(observed - observed.max())
-    # Means of equal values differ from these by rounding.
-    slack = SAME * (1.0 + np.abs(score).max())
-    ranks = np.zeros((2, len(score)))
-    for i, law in enumerate((mass, tilted)):
-        sums = np.concatenate([[0.0], np.cumsum(law[order])]) / law.sum()
-        below = np.searchsorted(placed, score - slack, side="left")
-        up_to = np.searchsorted(placed, score + slack, side="right")
-        ranks[i] = (sums[below] + sums[up_to]) / 2.0
-    return ranks
-
-
-def _scores(
-    evidence: Evidence, theta: FloatArray, design: FloatArray, functions: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Scores of functions (n_functions, n_known) less φ's part of them; p(1 − p)."""
-    probability = expit(theta[0] + theta[1:] @ evidence.values)
-    weight = evidence.mass * probability * (1.0 - probability)
-    information = (design * weight) @ design.T
-    projection = ((functions * weight) @ design.T) @ np.linalg.inv(information)
-    rest = functions - projection @ design
-    sums = rest @ (evidence.mass * (evidence.outcome - probability))
-    return sums, rest, weight
-
-
-def others_test(
-    evidence: Evidence, theta: FloatArray, functions: FloatArray, usable: BoolArray
-) -> tuple[float, float, int, float]:
-    """Test whether a function of another column helps, by the one that helps most.
-
-    Parameters
-    ----------
-    evidence : Evidence
-    theta : ndarray of shape (n_parameters,)
-    functions : ndarray of shape (n_known, n_functions)
-        In the order of the evidence, of known values one by one.
-    usable : ndarray of bool of shape (n_functions,)
-
-    Returns
-    -------
-    statistic : float
-        A normal deviate, judged by Student's law with as many degrees of freedom as
-        values looked up, less one.
-    p_value : float
-        Bonferroni's over all functions.
-    place : int
-        Of the function.
-    factor : float
-        By what factor the odds must be wrong to explain it.
-    """
-    probability = expit(theta[0] + theta[1:] @ evidence.values)
-    weight = evidence.mass * probability * (1.0 - probability)
-    design = evidence.coordinates.design(evidence.values)
-    information = (design * weight) @ design.T
-    products = (design * weight) @ functions
-    projection = np.linalg.solve(information, products)
-    residual = evidence.mass * (evidence.outcome - probability)
-    sums = residual @ functions - (residual @ design.T) @ projection
-    whole = weight @ functions**2
-    variances = whole - (products * projection).sum(axis=0)
-    tested = usable & (variances > 1e-6 * whole) & (whole > 0.0)
-    if not tested.any():
-        return 0.0, 1.0, 0, 1.0
-    deviates = np.where(tested, sums, 0.0) / np.sqrt(np.where(tested, variances, 1.0))
-    place = int(np.argmax(np.abs(deviates)))
-    statistic = float(deviates[place])
-    # Far out in the tails, where the worst of many functions is judged, few values are
-    # not yet normal: Student's law is on the safe side.
-    freedom = max(evidence.revealed_mass - 1.0, 1.0)
-    p_value = 2.0 * float(student.sf(abs(statistic), freedom)) * int(tested.sum())
-    rest = functions[:, place] - projection[:, place] @ design
-    factor = _factor(float(sums[place]), weight, rest)
-    return statistic, min(1.0, p_value), place, factor
-
-
-def carrying_share(evidence: Evidence, theta: FloatArray) -> float:
-    """The smallest share of observed rows that carries half of all weight.
-
-    `theta` has its intercept corrected.
-    """
-    first = evidence.n_revealed
-    mass = evidence.mass[first:]
-    log_odds = theta[0] + theta[1:] @ evidence.values[:, first:]
-    weight = np.logaddexp(0.0, np.minimum(log_odds, LARGEST_LOG_ODDS))
-    weight = np.exp(weight - weight.max())
-    order = np.argsort(-weight)
-    carried = np.cumsum((mass * weight)[order])
-    place = int(np.searchsorted(carried, carried[-1] / 2.0))
-    before = carried[place - 1] if place else 0.0
-    rows = np.cumsum(mass[order])[place - 1] if place else 0.0
-    rows += (carried[-1] / 2.0 - before) / weight[order][place]
-    return float(rows / mass.sum())
-
-
-# Rows beside looked-up ones that a test takes, at least, and for each looked-up value:
-# they stand for all rows, and their own noise is 2 to 3% of its variance. To take all
-# of 100,000 rows takes longer than to learn φ.
-TEST_ROWS, ROWS_PER_ANSWER = 2000, 50
-
-
-@dataclass(frozen=True, slots=True)
-class LookupFunctions:
-    """Functions of the columns, at looked-up rows and at some of the others.
-
-    Parameters
-    ----------
-    functions : ndarray of shape (n_kept, n_functions)
-    sampled : ndarray of bool of shape (n_kept,)
-        Which rows stand for all, whatever was looked up of them.
-    usable : ndarray of bool of shape (n_columns, n_functions)
-        Which of them a test of each column may take.
-    answers, values : ndarray of shape (n_kept, n_columns)
-        What was looked up of these rows, and what was observed.
-    n_observed : ndarray of int of shape (n_columns,)
-        Of the whole table.
-    """
-
-    functions: FloatArray
-    sampled: BoolArray
-    usable: BoolArray
-    answers: FloatArray
-    values: FloatArray
-    n_observed: IntArray
-
-    @classmethod
-    def of(
-        cls, values: FloatArray, answers: FloatArray, usable: BoolArray
-    ) -> LookupFunctions:
-        """Those of a table, with what was looked up of it."""
-        known = ~np.isnan(answers)
-        n_wanted = max(TEST_ROWS, ROWS_PER_ANSWER * int(known.sum(axis=0).max()))
-        sampled = np.zeros(len(values), dtype=bool)
-        sampled[:: max(1, len(values) // n_wanted)] = True
-        if np.isnan(values[sampled]).all(axis=0).any():
-            sampled[:] = True
-        kept = sampled | any_by_row(known)
-        functions = ScoredTable.of(values[kept]).test_features()
-        tested = usable.copy()
-        # The constant is no function of a column.
-        tested[:, -1] = False
-        n_observed = len(values) - np.isnan(values).sum(axis=0)
-        parts = tested, answers[kept], values[kept], n_observed
-        return cls(functions, sampled[kept], *parts)
-
-
-@dataclass(frozen=True)
-class GoodnessOfFit:
-    """Where the revealed values lie within the law that the model gives missing ones.
-
-    If φ is right, missing values follow the observed ones tilted by the odds φ/(1 − φ).
-    The ranks of the revealed ones within that law are then uniform. The test asks
-    whether polynomials of the rank would help to tell revealed from observed values.
-
-    Parameters
-    ----------
-    feature_names : tuple of str
-        Features that have values looked up; for a rowwise model "rows", which are
-        ranked by their fitted log-odds.
-    ranks : tuple of ndarray
-        Of the revealed values, in [0, 1] and sorted.
-    statistic : ndarray of shape (n_features,)
-        Rao's score statistic, χ² with three degrees of freedom; 0 where there is only
-        one value, and nothing that could be off.
-    p_value : ndarray of shape (n_features,)
-        A logistic φ has one below 0.05 in at most about 5% of tables.
-    """
-
-    feature_names: tuple[str, ...]
-    ranks: tuple[FloatArray, ...]
-    statistic: FloatArray
-    p_value: FloatArray
-
-    @classmethod
-    def of(cls, tested: Sequence[tuple[str, Evidence, FloatArray]]) -> GoodnessOfFit:
-        """Test evidences, by name, against fits with uncorrected intercepts."""
-        tests = [
-            form_test(evidence, theta)[:2] if len(theta) > 1 else (0.0, 1.0)
-            for _, evidence, theta in tested
-        ]
-        # Where revealed rows lie in the law of missing ones; ties in the middle.
-        ranks = [
-            ranks_in_laws(theta[1:] @ evidence.values, evidence)[
-                1, : evidence.n_revealed
-            ]
-            for _, evidence, theta in tested
-        ]
-        return cls(
-            tuple(name for name, _, _ in tested),
-            tuple(np.sort(own) for own in ranks),
-            np.array([statistic for statistic, _ in tests]),
-            np.array([p_value for _, p_value in tests]),
-        )
-
-    def to_frame(self, backend: Any = "pandas") -> Any:
-        """The test as a dataframe, a row for each feature.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}
-
-        Returns
-        -------
-        dataframe
-        """
-        columns = {
-            "feature": list(self.feature_names),
-            "revealed": [len(ranks) for ranks in self.ranks],
-            "statistic": self.statistic.tolist(),
-            "p_value": self.p_value.tolist(),
-        }
-        return nw.from_dict(columns, backend=backend).to_native()

@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from missratio._base.blocks import any_by_row
@@ -17,8 +16,18 @@ from missratio._base.reading import joined
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.missingness.contract import check_no_partial_row
-from missratio.solver import Evaluation, Solution, Status, newton
+from missratio.solver import Evaluation, Status, newton
+
+TOLERANCE = 1e-7
+MAX_ITERATIONS = 100
+LARGEST_SCORE = 700.0
+# Entries of a batch, which should fit the cache with its temporaries.
+BATCH_ENTRIES = 2**15
+# A feature's observed values are kept as this many group means, and as this many single
+# values at either end; of whole rows this many are kept.
+GROUPS = 2**10
+ENDS = 2**7
+KEPT_ROWS = 2**14
 
 
 @storable()
@@ -38,11 +47,9 @@ class Coordinates:
     scale: FloatArray
 
     @classmethod
-    def of(cls, values: FloatArray, mass: FloatArray) -> Coordinates:
+    def of(cls, values: FloatArray) -> Coordinates:
         """Mean and standard deviation of values of shape (n_columns, n_values)."""
-        total = mass.sum()
-        centre = values @ mass / total
-        scale = np.sqrt(((values - centre[:, None]) ** 2) @ mass / total)
+        centre, scale = values.mean(axis=1), values.std(axis=1)
         return cls(centre, np.where(scale > 0.0, scale, 1.0))
 
     def design(self, values: FloatArray) -> FloatArray:
@@ -68,156 +75,6 @@ class Coordinates:
         return np.asarray(linear @ covariance @ linear.T)
 
 
-TOLERANCE = 1e-7
-MAX_ITERATIONS = 100
-LARGEST_SCORE = 700.0
-
-
-@dataclass(frozen=True)
-class LogisticBatch:
-    """−Σ mass·(yη − log(1 + e^η)) − ½ log det I(θ), η = θᵀx, for a batch of problems.
-
-    The second term, which is left out for maximum likelihood, is Firth's penalty:
-    Jeffreys's prior takes the first-order bias away and keeps the optimum finite where
-    outcomes are separated. I(θ) = Σ w xxᵀ, w = mass·p(1 − p), is Fisher's information.
-
-    Parameters
-    ----------
-    design : ndarray of shape (n_problems, n_parameters, n_rows)
-        The columns x; the first is constant.
-    outcome : ndarray of shape (n_problems, n_rows)
-        One for an event, else zero.
-    mass : ndarray of shape (n_problems, n_rows)
-        How often a row counts; zero for one that only fills up the batch.
-    penalised : bool
-    """
-
-    design: FloatArray
-    outcome: FloatArray
-    mass: FloatArray
-    penalised: bool
-
-    def solve(self, start: FloatArray | None = None) -> Solution:
-        """Fit every problem, from zero or from a start."""
-        if start is None:
-            events = (self.mass * self.outcome).sum(axis=1)
-            start = np.zeros(self.design.shape[:2])
-            start[:, 0] = np.log(events / (self.mass.sum(axis=1) - events))
-        return newton(self, start, tol=TOLERANCE, max_iter=MAX_ITERATIONS)
-
-    def solve_intercept(self, theta: FloatArray) -> FloatArray:
-        """Theta with the first entry set anew, by maximum likelihood given the rest.
-
-        The fitted probabilities then sum to the number of events, which they don't
-        under Firth's penalty (Puhr and others 2017).
-        """
-        offset = _dot(self.design[:, 1:], theta[:, 1:])
-        alone = replace(self, design=self.design[:, :1], penalised=False)
-        problem = _WithOffset(alone, offset)
-        solution = newton(problem, theta[:, :1], tol=TOLERANCE, max_iter=MAX_ITERATIONS)
-        return np.concatenate([solution.theta, theta[:, 1:]], axis=1)
-
-    def problems(self, which: BoolArray) -> LogisticBatch:
-        """Some problems of the batch."""
-        parts = (self.design[which], self.outcome[which], self.mass[which])
-        return LogisticBatch(*parts, self.penalised)
-
-    @cached_property
-    def _sign(self) -> FloatArray:
-        """−1 for an event, 1 for none."""
-        return np.where(self.outcome > 0.0, -1.0, 1.0)
-
-    def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
-        """Evaluate at theta (n_problems, n_parameters).
-
-        A step may be tried to where the information is singular but for rounding. What
-        is not finite there the solver refuses.
-        """
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.at_score(_dot(self.design, theta), second_order=second_order)
-
-    def at_score(self, score: FloatArray, *, second_order: bool) -> Evaluation:
-        """Evaluate where η is `score`, of shape (n_problems, n_rows)."""
-        # The odds against what came out, from which nothing cancels.
-        odds = np.exp(np.minimum(self._sign * score, LARGEST_SCORE))
-        value = (self.mass * np.log1p(odds)).sum(axis=1)
-        surprise = odds / (1.0 + odds)
-        residual = self.mass * surprise * self._sign
-        spread = surprise * (1.0 - surprise)
-        weight = self.mass * spread
-        if not self.penalised:
-            separated = ((odds < 1.0) | (self.mass == 0.0)).all(axis=1)
-            hessian = self._square(weight) if second_order else None
-            return Evaluation(value, self._sum(residual), hessian, separated)
-        # ∂/∂θ ½ log det I = ½ tr(I⁻¹∂I) = ½ Σ ∂w xᵀI⁻¹x, with ∂w = w(1 − 2p) x.
-        information = self._square(weight)
-        inverse, log_det = _inverse(information)
-        leverage = np.einsum("gpk,gpk->gk", inverse @ self.design, self.design)
-        bend = spread * (self.mass - 2.0 * np.abs(residual))
-        bend *= self._sign
-        gradient = self._sum(residual - 0.5 * bend * leverage)
-        hessian = None
-        if second_order:
-            curved = self._square(weight * (1.0 - 6.0 * spread) * leverage)
-            hessian = information - 0.5 * (curved - self._traces(bend, inverse))
-        never = np.zeros(len(value), dtype=bool)
-        return Evaluation(value - 0.5 * log_det, gradient, hessian, never)
-
-    def _traces(self, bend: FloatArray, inverse: FloatArray) -> FloatArray:
-        """tr(I⁻¹∂ᵣI I⁻¹∂ₛI), for every pair (r, s) of parameters."""
-        slopes = [
-            inverse @ self._square(bend * self.design[:, r])
-            for r in range(self.design.shape[1])
-        ]
-        stacked = np.stack(slopes, axis=1)
-        return np.asarray(np.einsum("grij,gsji->grs", stacked, stacked))
-
-    def _sum(self, weights: FloatArray) -> FloatArray:
-        return _dot(self.design.swapaxes(1, 2), weights)
-
-    def _square(self, weights: FloatArray) -> FloatArray:
-        weighted = self.design * weights[:, None, :]
-        return np.asarray(weighted @ self.design.swapaxes(1, 2))
-
-
-@dataclass(frozen=True)
-class _WithOffset:
-    """A batch of problems whose scores have a part that is given."""
-
-    batch: LogisticBatch
-    offset: FloatArray
-
-    def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
-        score = _dot(self.batch.design, theta) + self.offset
-        return self.batch.at_score(score, second_order=second_order)
-
-    def problems(self, which: BoolArray) -> _WithOffset:
-        """Some problems of the batch."""
-        return _WithOffset(self.batch.problems(which), self.offset[which])
-
-
-def _dot(columns: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Σ_p vectors[g, p] columns[g, p, k]."""
-    return np.asarray((vectors[:, None, :] @ columns)[:, 0])
-
-
-def _inverse(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Inverse and log determinant; −∞ where an iterate went where it is singular."""
-    sign, log_det = np.linalg.slogdet(matrix)
-    regular = (sign > 0.0) & np.isfinite(log_det)
-    usable = np.where(regular[:, None, None], matrix, np.eye(matrix.shape[1]))
-    return np.asarray(np.linalg.inv(usable)), np.where(regular, log_det, -np.inf)
-
-
-# Entries of a batch, which should fit the cache with its temporaries.
-BATCH_ENTRIES = 2**15
-# Of a feature's observed values so many group means are kept, and the outermost values
-# themselves; of whole rows so many.
-GROUPS = 2**10
-ENDS = 2**7
-KEPT_ROWS = 2**14
-
-
 @storable()
 @dataclass(frozen=True)
 class Evidence:
@@ -226,7 +83,8 @@ class Evidence:
     Parameters
     ----------
     values : ndarray of shape (n_columns, n_known)
-        Those that were missing and have been revealed come first.
+        Those that were missing and have been revealed come first. Without columns for
+        a feature that has one value only: φ is a number then.
     n_revealed : int
     mass : ndarray of shape (n_known,)
         How many rows each stands for, within the observed and within the revealed ones.
@@ -239,12 +97,40 @@ class Evidence:
     mass: FloatArray
     n_missing: int
 
+    @classmethod
+    def of(cls, table: FloatArray, answers: FloatArray) -> Evidence | None:
+        """The evidence of columns that go missing together; None if none is missing.
+
+        Observed values of one feature give way to the means of groups of neighbours,
+        which changes a fit by a few thousandths of its standard error at most. Of very
+        many whole rows every k-th is kept and stands for k; beside m revealed ones that
+        adds m/16,384 to the variance at most.
+        """
+        lost = any_by_row(np.isnan(table))
+        n_missing = int(lost.sum())
+        if not n_missing:
+            return None
+        # By number: a mask of which half is true takes longer.
+        kept = np.ascontiguousarray(table[np.flatnonzero(~lost)].T, dtype=np.float64)
+        revealed = answers[~any_by_row(np.isnan(answers))].T.astype(np.float64)
+        n_observed = kept.shape[1]
+        counts = np.ones(n_observed)
+        if len(kept) == 1:
+            kept, counts = _grouped(kept)
+        elif n_observed > 2 * KEPT_ROWS:
+            kept = kept[:, :: n_observed // KEPT_ROWS]
+            counts = np.full(kept.shape[1], n_observed / kept.shape[1])
+        return cls(
+            np.concatenate([revealed, kept], axis=1),
+            revealed.shape[1],
+            np.concatenate([np.ones(revealed.shape[1]), counts]),
+            n_missing,
+        )
+
     @property
-    def outcome(self) -> FloatArray:
-        """One for a revealed row and zero for an observed one."""
-        outcome = np.zeros(len(self.mass))
-        outcome[: self.n_revealed] = 1.0
-        return outcome
+    def observed(self) -> tuple[FloatArray, FloatArray]:
+        """Observed values, and how many rows each stands for."""
+        return self.values[:, self.n_revealed :], self.mass[self.n_revealed :]
 
     @property
     def revealed_mass(self) -> float:
@@ -272,16 +158,49 @@ class Evidence:
     @property
     def coordinates(self) -> Coordinates:
         """The coordinates that standardise the known values."""
-        return Coordinates.of(self.values, np.ones(len(self.mass)))
+        return Coordinates.of(self.values)
 
-    @property
-    def constant(self) -> BoolArray:
-        """Which columns have only one value."""
-        return np.asarray(self.values.min(axis=1) == self.values.max(axis=1))
+    def revealed_probability(self, theta: FloatArray) -> FloatArray:
+        """P(revealed) of known values at φ's (α, β)."""
+        first = theta[0] + self.sampling_offset
+        return np.asarray(expit(first + theta[1:] @ self.values))
 
-    def without_slope(self) -> Evidence:
-        """The same without values: of a feature that has only one, φ is a number."""
-        return replace(self, values=self.values[:0])
+    def information(
+        self, theta: FloatArray, coordinates: Coordinates
+    ) -> tuple[FloatArray, float]:
+        """Fisher's Σ p(1 − p) xxᵀ over known values, and how many revealed it expects.
+
+        Parameters are standardised ones of φ.
+        """
+        design = coordinates.design(self.values)
+        probability = expit(self.sampling_offset + theta @ design)
+        weights = self.mass * probability * (1.0 - probability)
+        return (design * weights) @ design.T, float(probability @ self.mass)
+
+    def covariance(self, theta: FloatArray, coordinates: Coordinates) -> FloatArray:
+        """The covariance of standardised parameters that looked-up values alone give.
+
+        The inverse of Fisher's information, less what is certain about the intercept:
+        of the n_missing missing values not a random number but m were revealed, which
+        takes 1/m − 1/n_missing from its variance.
+        """
+        information, expected = self.information(theta, coordinates)
+        covariance = np.linalg.inv(information)
+        covariance[0, 0] -= 1.0 / expected - 1.0 / (expected + self.unrevealed_mass)
+        return np.asarray(covariance)
+
+    def precision(self, theta: FloatArray, coordinates: Coordinates) -> FloatArray:
+        """What looked-up values say beyond the table, of standardised parameters.
+
+        Their law is that of the observed values tilted by e^(βᵀz): it says nothing of
+        the intercept, which follows from how many are missing, and that the table knows
+        as well. Only of the part of the missing values that was looked up, and that is
+        left out of the table's account, they bring the intercept too.
+        """
+        full = np.linalg.inv(self.covariance(theta, coordinates))
+        level = full[:, :1] @ full[:1] / full[0, 0]
+        share = self.revealed_mass / self.n_missing
+        return np.asarray(full - (1.0 - share) * level)
 
     def at_budget(self, n_queried: float, slopes: FloatArray) -> Evidence:
         """What evidence to expect of another number of queries.
@@ -292,8 +211,7 @@ class Evidence:
         wanted = min(float(n_queried), float(self.n_missing))
         if wanted == self.revealed_mass:
             return self
-        observed = self.values[:, self.n_revealed :]
-        mass = self.mass[self.n_revealed :]
+        observed, mass = self.observed
         score = slopes @ observed
         law = mass * np.exp(score - score.max())
         return Evidence(
@@ -303,33 +221,9 @@ class Evidence:
             self.n_missing,
         )
 
-    @classmethod
-    def collect(
-        cls, observed: FloatArray, revealed: FloatArray, n_missing: int
-    ) -> Evidence:
-        """Put values of shape (n_columns, n_rows) together, and make many to few.
-
-        Observed values of one feature give way to the means of groups of neighbours,
-        which changes a fit by a few thousandths of its standard error at most. Of very
-        many whole rows every k-th is kept and stands for k; beside m revealed ones that
-        adds m/16,384 to the variance at most.
-        """
-        kept, counts = observed, np.ones(observed.shape[1])
-        if len(observed) == 1:
-            kept, counts = _grouped(observed)
-        elif observed.shape[1] > 2 * KEPT_ROWS:
-            kept = observed[:, :: observed.shape[1] // KEPT_ROWS]
-            counts = np.full(kept.shape[1], observed.shape[1] / kept.shape[1])
-        return cls(
-            np.concatenate([revealed, kept], axis=1),
-            revealed.shape[1],
-            np.concatenate([np.ones(revealed.shape[1]), counts]),
-            n_missing,
-        )
-
 
 def group_starts(size: int) -> IntArray:
-    """Where groups of neighbours start among so many sorted values."""
+    """Where groups of neighbours start among sorted values."""
     if size <= GROUPS + 2 * ENDS:
         return np.arange(size)
     inner = np.linspace(ENDS, size - ENDS, GROUPS + 1).astype(np.intp)
@@ -350,24 +244,15 @@ def _grouped(observed: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.add.reduceat(ordered, starts, axis=1) / counts, counts
 
 
-@dataclass(frozen=True, slots=True)
-class Fits:
-    """Logistic regressions of "revealed" on the values, one for each evidence.
+class Fits(NamedTuple):
+    """Logistic regressions of "revealed" on the values, one for each evidence."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (n_problems, 1 + n_columns)
-        Intercepts, not yet corrected, and slopes.
-    log_likelihood : ndarray of shape (n_problems,)
-        Without a penalty.
-    separated : ndarray of bool of shape (n_problems,)
-        Whether a hyperplane parts revealed from observed rows (maximum likelihood
-        alone finds out).
-    converged : ndarray of bool of shape (n_problems,)
-    """
-
+    # Intercepts, not yet corrected, and slopes: (n_problems, 1 + n_columns).
     theta: FloatArray
+    # Without a penalty.
     log_likelihood: FloatArray
+    # Whether a hyperplane parts revealed from observed rows, which maximum likelihood
+    # alone finds out.
     separated: BoolArray
     converged: BoolArray
 
@@ -389,7 +274,7 @@ def fit_evidence(problems: Sequence[Evidence], *, penalised: bool) -> Fits:
             groups.append([place])
     with one_blas_thread(int(sizes.sum())) as threads:
         parts = share(
-            lambda group: _fit_group([problems[i] for i in group], penalised),
+            lambda group: _fit_batch([problems[i] for i in group], penalised),
             groups,
             threads,
         )
@@ -397,137 +282,181 @@ def fit_evidence(problems: Sequence[Evidence], *, penalised: bool) -> Fits:
     return Fits(*(np.concatenate(column)[back] for column in zip(*parts, strict=True)))
 
 
-def _fit_group(
-    problems: Sequence[Evidence], penalised: bool
-) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray]:
+def _fit_batch(problems: Sequence[Evidence], penalised: bool) -> Fits:
     # 1. One batch, its columns centred and scaled, the shorter problems filled up.
     n_rows = max(len(problem.mass) for problem in problems)
-    width = 1 + len(problems[0].values)
-    design = np.zeros((len(problems), width, n_rows))
-    design[:, 0] = 1.0
+    design = np.zeros((len(problems), 1 + len(problems[0].values), n_rows))
     outcome, mass = np.zeros((2, len(problems), n_rows))
-    back = np.tile(np.eye(width), (len(problems), 1, 1))
+    coordinates = [problem.coordinates for problem in problems]
     for i, problem in enumerate(problems):
         size = len(problem.mass)
-        centre = problem.values.mean(axis=1)
-        scale = problem.values.std(axis=1)
-        design[i, 1:, :size] = (problem.values - centre[:, None]) / scale[:, None]
+        design[i, :, :size] = coordinates[i].design(problem.values)
         outcome[i, : problem.n_revealed] = 1.0
         mass[i, :size] = problem.mass
-        back[i, 0, 1:], back[i, 1:, 1:] = -centre / scale, np.diag(1.0 / scale)
     batch = LogisticBatch(design, outcome, mass, penalised)
-    # 2. Solve it.
-    solution = batch.solve()
-    # 3. Back on the scale of the values.
+    # 2. Solve it, from where nothing depends on the values.
+    events = (mass * outcome).sum(axis=1)
+    start = np.zeros(design.shape[:2])
+    start[:, 0] = np.log(events / (mass.sum(axis=1) - events))
+    solution = newton(batch, start, tol=TOLERANCE, max_iter=MAX_ITERATIONS)
     theta = solution.theta
     if penalised:
-        theta = batch.solve_intercept(theta)
-    return (
-        (back @ theta[..., None])[..., 0],
+        # The fitted probabilities sum to the number of events, which they don't under
+        # Firth's penalty (Puhr and others 2017).
+        offset = (theta[:, None, 1:] @ design[:, 1:])[:, 0]
+        theta[:, 0] = balanced_intercepts(offset, mass, events)
+    # 3. Back on the scale of the values.
+    pairs = zip(coordinates, theta, strict=True)
+    return Fits(
+        np.stack([own.restore(point) for own, point in pairs]),
         -replace(batch, penalised=False)(theta, second_order=False).value,
         solution.status == Status.NO_OPTIMUM,
         solution.status == Status.CONVERGED,
     )
 
 
-Fitted = dict[int, tuple[FloatArray, Evidence]]
-"""Parameters by place, intercepts not yet corrected, and what they were fitted to."""
+def balanced_intercepts(
+    offset: FloatArray, mass: FloatArray, expected: FloatArray | float
+) -> FloatArray:
+    """The intercepts at which Σ mass·expit(intercept + offset) is what is expected.
+
+    By Newton's steps on the sum's logarithm, or half of the bracket where these leave
+    it or don't halve the step before.
+    """
+    share = expected / np.broadcast_to(mass, offset.shape).sum(axis=-1)
+    highest = offset.max(axis=-1)
+    total = (np.exp(offset - highest[:, None]) * mass).sum(axis=-1)
+    low = np.log(expected / total) - highest
+    high = np.log(share / (1.0 - share)) - offset.min(axis=-1)
+    first, last = low, np.full(len(low), np.inf)
+    for _ in range(MAX_ITERATIONS):
+        score = np.clip(first[:, None] + offset, -LARGEST_SCORE, LARGEST_SCORE)
+        probability = expit(score)
+        found = (probability * mass).sum(axis=-1)
+        slope = (probability * (1.0 - probability) * mass).sum(axis=-1)
+        low, high = (
+            np.where(found <= expected, first, low),
+            np.where(found >= expected, first, high),
+        )
+        step = np.log(expected / found) * found / np.maximum(slope, 1e-300)
+        inside = (low <= first + step) & (first + step <= high)
+        safe = inside & (2.0 * np.abs(step) <= last)
+        step = np.where(safe, step, (low + high) / 2.0 - first)
+        first, last = first + step, np.abs(step)
+        if last.max() < 1e-6:
+            break
+    return np.asarray(first)
 
 
-def evidence_of_features(
-    table: NDArray[Any], answers: NDArray[Any], names: tuple[str, ...]
-) -> list[Evidence | None]:
-    """Each feature's evidence; None where it is never missing."""
-    evidence: list[Evidence | None] = []
-    unseen = []
-    for j, name in enumerate(names):
-        column = table[:, j].astype(np.float64, copy=False)
-        known = answers[:, j].astype(np.float64, copy=False)
-        # By number: a mask of which half is true takes longer.
-        observed = column[np.flatnonzero(~np.isnan(column))]
-        looked_up = known[~np.isnan(known)]
-        n_missing = len(column) - len(observed)
-        if n_missing == 0:
-            evidence.append(None)
-            continue
-        unseen += [] if len(observed) else [name]
-        if len(observed):
-            found = Evidence.collect(observed[None], looked_up[None], n_missing)
-            evidence.append(found if not found.constant[0] else found.without_slope())
-    if unseen:
-        raise ValueError(
-            f"Column(s) {joined(unseen)} are never observed: what is always missing "
-            "can't be weighted back. Leave them out."
-        )
-    return evidence
+@dataclass(frozen=True)
+class LogisticBatch:
+    """−Σ mass·(yη − log(1 + e^η)) − ½ log det I(θ), η = θᵀx, for a batch of problems.
 
+    The second term, which is left out for maximum likelihood, is Firth's penalty:
+    Jeffreys's prior takes the first-order bias away and keeps the optimum finite where
+    outcomes are separated. I(θ) = Σ w xxᵀ, w = mass·p(1 − p), is Fisher's information.
 
-def evidence_of_rows(
-    table: NDArray[Any],
-    answers: NDArray[Any],
-    names: tuple[str, ...],
-    *,
-    needed: bool,
-) -> list[Evidence | None]:
-    """The evidence on whole rows; `needed` where nothing else could teach."""
-    check_no_partial_row(table, 0)
-    lost = any_by_row(np.isnan(table))
-    known = ~any_by_row(np.isnan(answers))
-    partial = ~known & any_by_row(~np.isnan(answers))
-    if partial.any():
-        raise ValueError(
-            f"revealed has some but not all entries of row {int(np.argmax(partial))}: "
-            "a rowwise model needs whole rows. Look up the rest, or set them to NaN."
+    Parameters
+    ----------
+    design : ndarray of shape (n_problems, n_parameters, n_rows)
+        The columns x; the first is constant.
+    outcome : ndarray of shape (n_problems, n_rows)
+        One for an event, else zero.
+    mass : ndarray of shape (n_problems, n_rows)
+        How often a row counts; zero for one that only fills up the batch.
+    penalised : bool
+    """
+
+    design: FloatArray
+    outcome: FloatArray
+    mass: FloatArray
+    penalised: bool
+
+    def problems(self, which: BoolArray) -> LogisticBatch:
+        """Some problems of the batch."""
+        parts = (self.design[which], self.outcome[which], self.mass[which])
+        return LogisticBatch(*parts, self.penalised)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
+        """Evaluate at theta (n_problems, n_parameters).
+
+        A step may be tried to where the information is singular but for rounding. What
+        is not finite there the solver refuses.
+        """
+        sign = np.where(self.outcome > 0.0, -1.0, 1.0)
+        score = (theta[:, None, :] @ self.design)[:, 0]
+        # The odds against what came out, from which nothing cancels.
+        odds = np.exp(np.minimum(sign * score, LARGEST_SCORE))
+        value = (self.mass * np.log1p(odds)).sum(axis=1)
+        surprise = odds / (1.0 + odds)
+        residual = self.mass * surprise * sign
+        spread = surprise * (1.0 - surprise)
+        weight = self.mass * spread
+        if not self.penalised:
+            separated = ((odds < 1.0) | (self.mass == 0.0)).all(axis=1)
+            hessian = self._square(weight) if second_order else None
+            return Evaluation(value, self._sum(residual), hessian, separated)
+        # ∂/∂θ ½ log det I = ½ tr(I⁻¹∂I) = ½ Σ ∂w xᵀI⁻¹x, with ∂w = w(1 − 2p) x. At an
+        # iterate that makes I singular, log det I is −∞.
+        information = self._square(weight)
+        determinant_sign, log_det = np.linalg.slogdet(information)
+        regular = (determinant_sign > 0.0) & np.isfinite(log_det)
+        usable = np.where(
+            regular[:, None, None], information, np.eye(information.shape[1])
         )
-    if not lost.any():
-        return [None]
-    if lost.all() or (needed and not known.any()):
-        what = "observed in X" if lost.all() else "revealed"
-        raise ValueError(
-            f"No row is {what}: why rows are missing can't be learned without. Look up "
-            "some missing rows, and give observed ones."
-        )
-    rows = (table[~lost].T, answers[known].T)
-    observed, looked_up = (np.ascontiguousarray(r, dtype=np.float64) for r in rows)
-    evidence = Evidence.collect(observed, looked_up, int(lost.sum()))
-    if evidence.constant.any():
-        flat = [names[j] for j in np.flatnonzero(evidence.constant)]
-        raise ValueError(
-            f"Column(s) {joined(flat)} are constant: their slope can't be learned. "
-            "Leave them out."
-        )
-    return [evidence]
+        inverse = np.linalg.inv(usable)
+        leverage = np.einsum("gpk,gpk->gk", inverse @ self.design, self.design)
+        bend = spread * (self.mass - 2.0 * np.abs(residual)) * sign
+        gradient = self._sum(residual - 0.5 * bend * leverage)
+        hessian = None
+        if second_order:
+            # tr(I⁻¹∂ᵣI I⁻¹∂ₛI), for every pair (r, s) of parameters.
+            columns = self.design.swapaxes(0, 1)
+            slopes = [inverse @ self._square(bend * column) for column in columns]
+            stacked = np.stack(slopes, axis=1)
+            traces = np.einsum("grij,gsji->grs", stacked, stacked)
+            curved = self._square(weight * (1.0 - 6.0 * spread) * leverage)
+            hessian = information - 0.5 * (curved - traces)
+        penalty = 0.5 * np.where(regular, log_det, -np.inf)
+        never = np.zeros(len(value), dtype=bool)
+        return Evaluation(value - penalty, gradient, hessian, never)
+
+    def _sum(self, weights: FloatArray) -> FloatArray:
+        return np.asarray((self.design @ weights[..., None])[..., 0])
+
+    def _square(self, weights: FloatArray) -> FloatArray:
+        weighted = self.design * weights[:, None, :]
+        return np.asarray(weighted @ self.design.swapaxes(1, 2))
 
 
 def fit_lookups(
-    evidence: list[Evidence | None], method: str, names: tuple[str, ...]
-) -> Fitted:
-    """Fit what was looked up, features of a kind at once."""
-    result: Fitted = {}
+    evidence: Sequence[Evidence | None], method: str, names: Sequence[str]
+) -> dict[int, FloatArray]:
+    """φ's (α, β) by what was looked up, of features of a kind at once, by place."""
+    thetas: dict[int, FloatArray] = {}
     known = {j: e for j, e in enumerate(evidence) if e is not None and e.n_revealed}
     for width in sorted({len(e.values) for e in known.values()}):
-        of_width = {j: e for j, e in known.items() if len(e.values) == width}
-        fits = fit_evidence(list(of_width.values()), penalised=method == "firth")
-        _check_fits(fits, [names[j] if len(evidence) > 1 else "rows" for j in of_width])
-        for i, (j, e) in enumerate(of_width.items()):
-            result[j] = (fits.theta[i], e)
-    return result
-
-
-def _check_fits(fits: Fits, names: list[str]) -> None:
-    separated = [names[i] for i in np.flatnonzero(fits.separated)]
-    if separated:
-        raise ValueError(
-            f"In {joined(separated)} the revealed values are separated from the "
-            "observed ones, so that no maximum of the likelihood exists. Use "
-            "method='firth', or look up more values."
-        )
-    if not fits.converged.all():
-        failed = [names[i] for i in np.flatnonzero(~fits.converged)]
-        warnings.warn(
-            f"The missingness of {joined(failed)} was not learned to full precision: "
-            "its values may be on very different scales. Rescale them, and look for "
-            "outliers.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+        alike = {j: e for j, e in known.items() if len(e.values) == width}
+        fits = fit_evidence(list(alike.values()), penalised=method == "firth")
+        pairs = list(zip(alike, fits.separated, fits.converged, strict=True))
+        separated = [names[j] for j, is_separated, _ in pairs if is_separated]
+        if separated:
+            raise ValueError(
+                f"In {joined(separated)} the revealed values are separated from the "
+                "observed ones, so that no maximum of the likelihood exists. Use "
+                "method='firth', or look up more values."
+            )
+        failed = [names[j] for j, _, converged in pairs if not converged]
+        if failed:
+            warnings.warn(
+                f"The missingness of {joined(failed)} was not learned to full "
+                "precision: its values may be on very different scales. Rescale them, "
+                "and look for outliers.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        for (j, own), theta in zip(alike.items(), fits.theta, strict=True):
+            theta[0] -= own.sampling_offset
+            thetas[j] = theta
+    return thetas

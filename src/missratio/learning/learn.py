@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import chi2
 from sklearn.exceptions import ConvergenceWarning
 
+from missratio._base.blocks import any_by_row
 from missratio._base.callbacks import task
 from missratio._base.hints import did_you_mean
 from missratio._base.reading import (
@@ -24,442 +23,35 @@ from missratio._base.reading import (
 )
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning.checks import (
-    LEVEL,
-    REMEDY,
-    Check,
-    Kind,
-    LookupFunctions,
+    Finding,
     MissingnessWarning,
-    Overidentification,
-    Source,
-    carrying_share,
-    failing,
-    form_test,
-    least_factor,
-    others_test,
+    agreement,
+    concluded,
+    form_by_lookups,
+    missing_together,
+    others_by_lookups,
+    weights_carried,
 )
-from missratio.learning.evidence import (
-    Evidence,
-    Fitted,
-    evidence_of_features,
-    evidence_of_rows,
-    fit_lookups,
-)
+from missratio.learning.evidence import Evidence, fit_lookups
 from missratio.learning.learned import LearnedMissingness
-from missratio.learning.region import lookup_covariance
-from missratio.learning.shadow import ScoredTable, ShadowEvidence
 from missratio.learning.table import (
-    FEWEST_SHARED,
-    Category,
-    TableFit,
-    equivalent_lookups,
+    ScoredTable,
+    Taught,
     find_categories,
-    fit_features,
-    fit_rows,
     named_categories,
-    shadows_of,
     shared_masks,
+    teach_features,
+    teach_rows,
     usable_features,
 )
-from missratio.missingness import DOUBT, Block, BlockMissingness
-
-
-def places_of(
-    columns: Sequence[str | int], names: tuple[str, ...], parameter: str
-) -> IntArray:
-    """Where columns are, each once."""
-    places = []
-    for column in columns:
-        known = column if isinstance(column, int) else None
-        if isinstance(column, str) and column in names:
-            known = names.index(column)
-        if known is None or not 0 <= known < len(names):
-            hint = did_you_mean(str(column), names)
-            raise ValueError(f"{parameter}: X has no column {column!r}.{hint}")
-        places.append(known)
-    return np.unique(np.array(places, dtype=np.intp))
-
-
-def always_places(columns: Sequence[str | int], names: tuple[str, ...]) -> IntArray:
-    """Columns that are always observed; some, and not all."""
-    places = places_of(columns, names, "always_observed")
-    if not 0 < len(places) < len(names):
-        raise ValueError(
-            "always_observed must name one column or more, and leave one or more: got "
-            f"{list(columns)} of {len(names)} columns."
-        )
-    return places
-
-
-def always_observed_columns(
-    table: NDArray[Any], places: IntArray, names: tuple[str, ...]
-) -> dict[str, FloatArray]:
-    """Columns that are always observed, by name."""
-    values = table[:, places].astype(np.float64)
-    lossy = np.isnan(values).any(axis=0)
-    if lossy.any():
-        found = [names[places[j]] for j in np.flatnonzero(lossy)]
-        raise ValueError(
-            f"Column(s) {joined(found)} have missing values: always_observed takes "
-            "columns that have none."
-        )
-    return {names[j]: values[:, i] for i, j in enumerate(places.tolist())}
-
-
-def check_columns(X: Any, revealed: Any, names: tuple[str, ...]) -> None:
-    """Two dataframes are matched by place, so that names must be the same."""
-    frame = as_frame(revealed)
-    if frame is None or as_frame(X) is None:
-        return
-    found = tuple(map(str, frame.columns))
-    if len(found) == len(names) and found != names:
-        raise ValueError(
-            f"revealed must have the columns of X, {joined(names)}, in their order: "
-            f"got {joined(found)}."
-        )
-
-
-def check_answers(table: NDArray[Any], answers: NDArray[Any], source: Any) -> None:
-    """Refuse answers that don't fit the table."""
-    if table.shape != answers.shape:
-        raise ValueError(
-            f"revealed must have the shape of X: got {answers.shape} and {table.shape}."
-            " Put NaN where nothing was looked up."
-        )
-    for rows, block in float_blocks(table, source):
-        values = answers[rows]
-        contradicted = ~np.isnan(block) & ~np.isnan(values)
-        if contradicted.any() or np.isinf(values).any():
-            bad = contradicted | np.isinf(values)
-            row, column = np.argwhere(bad)[0]
-            where = f"row {rows.start + row}, column {column_name(source, int(column))}"
-            why = "isn't missing in X" if contradicted[row, column] else "is infinite"
-            raise ValueError(
-                f"revealed has {values[row, column]} at {where}, which {why}. Only "
-                "cells that are missing can be revealed, by finite values."
-            )
-
-
-TEACHES_NOTHING = 5.0
-TEACHES_LITTLE = 20.0
-# Half of all weight on a smaller share of the observed rows hangs on a handful.
-CARRYING = 0.05
-FEWEST_ROWS = 40
-# What a test says that doesn't fail, and makes a guarantee doubtful.
-DOUBTS: dict[Kind, str] = {
-    "form": "log-odds linear in the value are doubtful",
-    "other columns": "another column may tell more about what is missing",
-    "agreement": "looked-up values and the other columns may contradict each other",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Finding:
-    """A check before the number of tests is known."""
-
-    kind: Kind
-    feature: str
-    source: Source
-    statistic: float
-    p_value: float | None
-    fails: bool
-    good: str
-    bad: str
-    odds_factor: float | None = None
-
-
-def concluded(findings: Sequence[_Finding]) -> tuple[Check, ...]:
-    """Checks of a model; a test fails at `LEVEL` over all of them (Bonferroni)."""
-    n_tests = max(1, sum(found.p_value is not None for found in findings))
-    checks = []
-    for found in findings:
-        failed, p_value = found.fails, found.p_value
-        sentence = found.good
-        if p_value is not None:
-            failed = p_value * n_tests <= LEVEL
-            if p_value * n_tests < DOUBT:
-                sentence = f"{found.feature}: {DOUBTS[found.kind]}."
-        if failed:
-            sentence = found.bad
-        if p_value is not None:
-            sentence = f"{sentence[:-1]} (p = {p_value:.2g})."
-            sentence += f" {REMEDY}" * failed
-        facts = found.kind, found.feature, found.source, found.statistic
-        checks.append(Check(*facts, p_value, failed, sentence, found.odds_factor))
-    return tuple(checks)
-
-
-def warn_of(checks: Sequence[Check], stacklevel: int) -> None:
-    """Warn of checks that failed, if any did."""
-    text = failing(checks)
-    if text:
-        warnings.warn(text, MissingnessWarning, stacklevel=stacklevel + 1)
-
-
-def assess_features(
-    answers: FloatArray,
-    values: FloatArray,
-    evidence: Sequence[Evidence | None],
-    fitted: Fitted,
-    taught: dict[int, TableFit],
-    thetas: dict[int, FloatArray],
-    names: Sequence[str],
-) -> tuple[Check, ...]:
-    """Every check of a per-feature φ.
-
-    Parameters
-    ----------
-    answers, values : ndarray of shape (n_rows, n_columns)
-        What was looked up, and the table.
-    evidence, fitted, taught
-        What was learned from, by feature.
-    thetas : dict of int to ndarray
-        The model's parameters, by feature.
-    names : sequence of str
-    """
-    findings = []
-    functions = None
-    if len(names) > 1:
-        missing = np.isnan(values)
-        shared = shared_masks(missing)
-        usable = usable_features(missing, shared)
-        if fitted:
-            functions = LookupFunctions.of(values, answers, usable)
-        findings += _together(shared, missing, taught, fitted, names)
-    for j, theta in thetas.items():
-        own = evidence[j]
-        assert own is not None
-        name = names[j]
-        if j in fitted and len(fitted[j][0]) > 1:
-            findings.append(form_finding(own, fitted[j][0], name))
-            if functions is not None:
-                findings.append(
-                    _others_from_lookups(functions, j, fitted[j][0], own, names)
-                )
-        if j in taught:
-            fit = taught[j]
-            findings.append(instrument_finding(fit, name, own))
-            if fit.tests is not None:
-                # A positive residual is an entry observed more often than φ says.
-                direction = -fit.tests.other_statistic
-                told = _dependence(name, fit.tests.other, direction, names)
-                findings += _from_tests(fit.tests, name, told)
-            if j in fitted:
-                findings.append(_agreement(fit, fitted[j], name))
-        findings += weights_finding(own, theta, name)
-    return concluded(findings)
-
-
-def form_finding(evidence: Evidence, theta: FloatArray, name: str) -> _Finding:
-    """Whether looked-up values are spread as a logistic φ says."""
-    statistic, p_value, factor = form_test(evidence, theta)
-    return _Finding(
-        "form",
-        name,
-        "looked up",
-        statistic,
-        p_value,
-        False,
-        f"{name}: the values looked up agree with log-odds linear in the value.",
-        f"{name}: the values looked up contradict log-odds linear in the value.",
-        factor,
-    )
-
-
-def weights_finding(evidence: Evidence, theta: FloatArray, name: str) -> list[_Finding]:
-    """Whether a handful of rows carry the weights."""
-    n_observed = float(evidence.mass[evidence.n_revealed :].sum())
-    if n_observed < FEWEST_ROWS or not len(evidence.values):
-        return []
-    share = carrying_share(evidence, theta)
-    carried = f"half of all weight lies on {share:.1%} of the observed rows."
-    return [
-        _Finding(
-            "weights",
-            name,
-            "table",
-            share,
-            None,
-            share < CARRYING,
-            f"{name}: {carried}",
-            f"{name}: {carried} Estimates hang on a handful of rows. Use looked-up "
-            "values as data, or cap φ by design.",
-        )
-    ]
-
-
-def instrument_finding(fit: TableFit, name: str, evidence: Evidence) -> _Finding:
-    """How much the other columns could teach."""
-    worth = float(equivalent_lookups(fit.shadow, fit.theta).min())
-    good = (
-        f"{name}: the other columns teach as much about why it is missing as about "
-        f"{worth:,.0f} looked-up values would."
-    )
-    if worth < TEACHES_LITTLE:
-        good = (
-            f"{name}: the other columns teach little about why it is missing, as much "
-            f"as about {worth:.0f} looked-up values would."
-        )
-    bad = (
-        f"{name}: the other columns don't predict it, so the table can't teach why it "
-        "is missing, and the slope of φ is a guess close to 0. Look up some of its "
-        "missing values."
-    )
-    fails = worth < TEACHES_NOTHING and not evidence.n_revealed
-    return _Finding("instrument", name, "table", worth, None, fails, good, bad)
-
-
-def _together(
-    shared: BoolArray,
-    missing: BoolArray,
-    taught: dict[int, TableFit],
-    fitted: Fitted,
-    names: Sequence[str],
-) -> list[_Finding]:
-    """Columns that go missing in the same rows, by whatever each φ was learned from."""
-    counts = missing.sum(axis=0)
-    findings = []
-    lossy = (shared.sum(axis=1) > 1) & (counts >= FEWEST_SHARED)
-    for j in np.flatnonzero(lossy).tolist():
-        group = np.flatnonzero(shared[j]).tolist()
-        if j != group[0]:
-            continue
-        text = f"{joined([names[k] for k in group])}: they go missing in the same rows."
-        bad = (
-            f"{text} What the table taught of each takes entries to go missing "
-            "independently. Look up values, or learn one φ for these columns "
-            "(always_observed)."
-        )
-        fails = any(k in taught and k not in fitted for k in group)
-        size = float(len(group))
-        findings.append(
-            _Finding("together", names[j], "table", size, None, fails, text, bad)
-        )
-    return findings
-
-
-def findings_of_rows(
-    fit: TableFit, always: Sequence[str], called: str
-) -> list[_Finding]:
-    """What columns that are always observed say of the φ of whole rows."""
-    if fit.tests is None:
-        return []
-    place, missed = fit.tests.other, fit.tests.other_statistic < 0.0
-    where = "high" if missed else "low"
-    if place >= len(always):
-        where = "far from its middle" if missed else "close to its middle"
-    told = (
-        f"{called}: they go missing more often where {always[place % len(always)]} is "
-        f"{where} than their own values explain."
-    )
-    return _from_tests(fit.tests, called, told)
-
-
-def _from_tests(tests: Overidentification, name: str, told: str) -> list[_Finding]:
-    """The tests of more equations than parameters; `told` is what the second finds."""
-    form = _Finding(
-        "form",
-        name,
-        "table",
-        tests.form_statistic,
-        tests.form_p,
-        False,
-        f"{name}: the other columns agree with log-odds linear in the value.",
-        f"{name}: the other columns contradict log-odds linear in the value.",
-        tests.form_factor,
-    )
-    others = _Finding(
-        "other columns",
-        name,
-        "table",
-        tests.other_statistic,
-        tests.other_p,
-        False,
-        f"{name}: no other column tells more about what is missing.",
-        told,
-        tests.other_factor,
-    )
-    return [form, others]
-
-
-def _dependence(name: str, place: int, direction: float, names: Sequence[str]) -> str:
-    """In words: a feature that goes missing with a function of another column."""
-    other = f"{names[place % len(names)]} is"
-    sides = ("high", "low") if place < len(names) else ("missing", "observed")
-    if place == 2 * len(names):
-        other = "other columns are"
-    side = sides[0] if direction > 0.0 else sides[1]
-    return (
-        f"{name}: it goes missing more often where {other} {side} than its own value "
-        "explains."
-    )
-
-
-def _others_from_lookups(
-    functions: LookupFunctions,
-    j: int,
-    theta: FloatArray,
-    evidence: Evidence,
-    names: Sequence[str],
-) -> _Finding:
-    """Whether another column helps to tell looked-up values from observed ones."""
-    found, seen = functions.answers[:, j], functions.values[:, j]
-    known = np.flatnonzero(~np.isnan(found))
-    observed = np.flatnonzero(functions.sampled & ~np.isnan(seen))
-    mass = np.ones(len(known) + len(observed))
-    mass[len(known) :] = functions.n_observed[j] / len(observed)
-    column = np.concatenate([found[known], seen[observed]])
-    single = Evidence(column[None], len(known), mass, evidence.n_missing)
-    rows = functions.functions[np.concatenate([known, observed])]
-    usable = functions.usable[j]
-    statistic, p_value, place, factor = others_test(single, theta, rows, usable)
-    name = names[j]
-    return _Finding(
-        "other columns",
-        name,
-        "looked up",
-        statistic,
-        p_value,
-        False,
-        f"{name}: no other column tells looked-up from observed values.",
-        _dependence(name, place, statistic, names),
-        factor,
-    )
-
-
-def _agreement(
-    fit: TableFit, known: tuple[FloatArray, Evidence], name: str
-) -> _Finding:
-    """Whether the table's equations hold at the φ that looked-up values give."""
-    theta, evidence = known
-    shadow = fit.shadow
-    standard = shadow.coordinates.standardise(theta)
-    covariance = lookup_covariance(evidence, standard, shadow.coordinates)
-    standard[0] -= evidence.sampling_offset
-    odds = shadow.odds(standard)
-    # Undo the thinning: here the table stands against what was looked up.
-    share = 1.0 - evidence.revealed_mass / evidence.n_missing
-    moments = shadow.moments(odds) / share
-    slopes = shadow.slopes(odds) / share
-    spread = shadow.spread(odds) / share + slopes @ covariance @ slopes.T
-    worst = np.linalg.pinv(spread, hermitian=True) @ moments
-    statistic = float(worst @ moments)
-    p_value = float(chi2.sf(statistic, len(moments)))
-    factor = least_factor(odds * (shadow.sums @ worst) / share, statistic)
-    return _Finding(
-        "agreement",
-        name,
-        "looked up",
-        statistic,
-        p_value,
-        False,
-        f"{name}: looked-up values and the other columns say the same of φ.",
-        f"{name}: looked-up values and the other columns contradict each other.",
-        factor,
-    )
-
+from missratio.missingness import Block, BlockMissingness
+from missratio.missingness.contract import check_no_partial_row
 
 METHODS = ("firth", "ml")
+# Rows beside looked-up ones that a test takes, at least, and for each looked-up value:
+# they stand for all rows, and their own noise is 2 to 3% of its variance. To take all
+# of 100,000 rows takes longer than to learn φ.
+TEST_ROWS, ROWS_PER_ANSWER = 2000, 50
 
 
 def learn_missingness(
@@ -559,191 +151,277 @@ def learn_missingness(
         raise ValueError(
             f"method must be one of {list(METHODS)}, got {method!r}.{hint}"
         )
-    table = as_numeric_array(X)
-    names = names_or_numbers(X, table.shape[1])
-    if revealed is None:
-        answers = np.full(table.shape, np.nan)
-    else:
-        answers = as_numeric_array(revealed)
-        check_columns(X, revealed, names)
-    check_answers(table, answers, X)
+    table, answers, names = _read(X, revealed)
     if always_observed is not None:
-        always = always_places(always_observed, names)
-        kept = np.setdiff1d(np.arange(len(names)), always)
-        rest = tuple(names[j] for j in kept)
-        shadows = always_observed_columns(table, always, names)
-        parts = table[:, kept], answers[:, kept]
-        return _learn_rows(*parts, method, rest, shadows, check)
+        places = _places(always_observed, names, "always_observed")
+        if not 0 < len(places) < len(names):
+            raise ValueError(
+                "always_observed must name one column or more, and leave one or more: "
+                f"got {list(always_observed)} of {len(names)} columns."
+            )
+        lossy = [names[j] for j in places if np.isnan(table[:, j]).any()]
+        if lossy:
+            raise ValueError(
+                f"Column(s) {joined(lossy)} have missing values: always_observed takes "
+                "columns that have none."
+            )
+        always = {names[j]: table[:, j] for j in places}
+        rest = np.setdiff1d(np.arange(len(names)), places)
+        parts = table[:, rest], answers[:, rest], [names[j] for j in rest]
+        return _learn(*parts, method, check, rows="rows", always=always)
     if rowwise:
-        return _learn_rows(table, answers, method, names, None, check)
-    values = table.astype(np.float64, copy=False)
+        return _learn(table, answers, names, method, check, rows="rows")
     if categories is None:
-        blocks = find_categories(values)
+        blocks = find_categories(table)
     else:
-        given = [places_of(each, names, "categories") for each in categories]
-        blocks = named_categories(values, answers, given, names)
+        given = [_places(each, names, "categories") for each in categories]
+        blocks = named_categories(table, answers, given, names)
     if not from_table:
         blocks = [b for b in blocks if not np.isnan(answers[:, b.columns[0]]).all()]
-    in_blocks = np.array([j for b in blocks for j in b.columns], dtype=np.intp)
-    base = _learn_features(
-        values,
+    base = _learn(
+        table,
         answers,
-        method,
         names,
-        from_table,
+        method,
         check,
-        in_blocks,
-        task("learn_missingness", callbacks),
+        from_table=from_table,
+        apart=[j for block in blocks for j in block.columns],
+        listener=task("learn_missingness", callbacks),
     )
     if not blocks:
         return base
-    scored = ScoredTable.of(values) if from_table else None
-    learned = [
-        _learn_category(values, answers, method, names, scored, block, check)
-        for block in blocks
-    ]
+    # The indicators of a category are one column: one φ over its levels.
+    scored = ScoredTable.of(table) if from_table else None
+    learned = []
+    for block in blocks:
+        inputs = list(block.inputs)
+        model = _learn(
+            table[:, inputs],
+            answers[:, inputs],
+            [names[j] for j in inputs],
+            method,
+            check,
+            rows=joined([names[j] for j in block.columns]),
+            always={} if scored is None else block.shadows(scored, names),
+        )
+        learned.append(Block(block.columns, block.inputs, model))
     return BlockMissingness(base, tuple(learned), len(names))
 
 
-def _learn_category(
-    values: FloatArray,
-    answers: NDArray[Any],
-    method: str,
-    names: tuple[str, ...],
-    scored: ScoredTable | None,
-    category: Category,
-    check: bool,
-) -> Block:
-    """One φ over the levels of a category: its indicators are one column."""
-    inputs = list(category.inputs)
-    shadows = None if scored is None else shadows_of(category, scored, names)
-    model = _learn_rows(
-        values[:, inputs],
-        answers[:, inputs],
-        method,
-        tuple(names[j] for j in inputs),
-        shadows or None,
-        check,
-        joined([names[j] for j in category.columns]),
-    )
-    return Block(category.columns, category.inputs, model)
+def _read(X: Any, revealed: Any) -> tuple[FloatArray, FloatArray, list[str]]:
+    """The table, what was looked up of it, and the names of its columns."""
+    table = as_numeric_array(X)
+    names = list(names_or_numbers(X, table.shape[1]))
+    answers = np.full(table.shape, np.nan)
+    if revealed is not None:
+        answers = as_numeric_array(revealed)
+        frame = as_frame(revealed)
+        if frame is not None and as_frame(X) is not None:
+            # Two dataframes are matched by place, so that names must be the same.
+            found = list(map(str, frame.columns))
+            if len(found) == len(names) and found != names:
+                raise ValueError(
+                    f"revealed must have the columns of X, {joined(names)}, in their "
+                    f"order: got {joined(found)}."
+                )
+    if table.shape != answers.shape:
+        raise ValueError(
+            f"revealed must have the shape of X: got {answers.shape} and {table.shape}."
+            " Put NaN where nothing was looked up."
+        )
+    for rows, block in float_blocks(table, X):
+        values = answers[rows]
+        contradicted = ~np.isnan(block) & ~np.isnan(values)
+        bad = contradicted | np.isinf(values)
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            where = f"row {rows.start + row}, column {column_name(X, int(column))}"
+            why = "isn't missing in X" if contradicted[row, column] else "is infinite"
+            raise ValueError(
+                f"revealed has {values[row, column]} at {where}, which {why}. Only "
+                "cells that are missing can be revealed, by finite values."
+            )
+    kind = np.float64
+    return table.astype(kind, copy=False), answers.astype(kind, copy=False), names
 
 
-def _learn_rows(
-    table: NDArray[Any],
-    answers: NDArray[Any],
+def _places(
+    columns: Sequence[str | int], names: Sequence[str], parameter: str
+) -> IntArray:
+    """Where columns are, each once."""
+    places = []
+    for column in columns:
+        known = column if isinstance(column, int) else None
+        if isinstance(column, str) and column in names:
+            known = names.index(column)
+        if known is None or not 0 <= known < len(names):
+            hint = did_you_mean(str(column), names)
+            raise ValueError(f"{parameter}: X has no column {column!r}.{hint}")
+        places.append(known)
+    return np.unique(np.array(places, dtype=np.intp))
+
+
+def _learn(
+    table: FloatArray,
+    answers: FloatArray,
+    names: Sequence[str],
     method: str,
-    names: tuple[str, ...],
-    always: dict[str, FloatArray] | None,
     check: bool,
-    called: str = "rows",
+    *,
+    rows: str | None = None,
+    always: Mapping[str, FloatArray] | None = None,
+    from_table: bool = False,
+    apart: Sequence[int] = (),
+    listener: Any = None,
 ) -> LearnedMissingness:
-    # 1. Rows looked up, and what columns that are always observed say.
-    evidence = evidence_of_rows(table, answers, names, needed=always is None)
-    fitted = fit_lookups(evidence, method, names)
-    found = evidence[0]
-    intercept, coef = -np.inf, np.zeros(len(names))
-    checks: tuple[Check, ...] = ()
-    shadow = None
-    if found is not None:
-        known = fitted.get(0)
-        findings = []
-        if always is not None and found.revealed_mass < found.n_missing:
-            values = table.astype(np.float64, copy=False)
-            shadows = np.column_stack(list(always.values()))
-            fit = fit_rows(values, shadows, found, known)
-            theta, shadow = fit.theta, fit.shadow
-            findings.append(instrument_finding(fit, called, found))
-            findings += findings_of_rows(fit, list(always), called)
-        else:
-            assert known is not None
-            theta = known[0].copy()
-            theta[0] -= found.sampling_offset
-        intercept, coef = theta[0], theta[1:]
-        # 2. Whether the data contradicts it.
-        if check:
-            if known is not None:
-                findings.append(form_finding(found, known[0], called))
-            checks = concluded([*findings, *weights_finding(found, theta, called)])
-            warn_of(checks, stacklevel=3 if called == "rows" else 4)
-    return LearnedMissingness(
-        intercept,
-        coef,
-        True,
-        tuple(evidence),
-        method,
-        names,
-        (shadow,),
-        checks,
-    )
+    """Learn one φ for each column, or one for all of them, which go missing together.
 
-
-def _learn_features(
-    values: FloatArray,
-    answers: NDArray[Any],
-    method: str,
-    names: tuple[str, ...],
-    from_table: bool,
-    check: bool,
-    in_blocks: IntArray,
-    listener: Any,
-) -> LearnedMissingness:
+    Parameters
+    ----------
+    table, answers : ndarray of shape (n_rows, n_columns)
+    names : sequence of str
+    method : {"firth", "ml"}
+    check : bool
+    rows : str or None
+        What columns that go missing together are called; None where they don't.
+    always : mapping of str to ndarray, or None
+        Columns that are there where these are missing, to learn from.
+    from_table : bool
+        Whether each of the columns may teach the others' φ.
+    apart : sequence of int
+        Columns that are learned elsewhere.
+    listener : task, or None
+    """
+    called = list(names) if rows is None else [rows]
     # 1. What was looked up, and what the other columns say.
-    evidence = evidence_of_features(values, answers, names)
-    for j in in_blocks.tolist():
-        evidence[j] = None
-    fitted = fit_lookups(evidence, method, names)
-    taught: dict[int, TableFit] = {}
+    if rows is None:
+        evidence = _evidence_of_columns(table, answers, names, apart)
+    else:
+        evidence = [_evidence_of_rows(table, answers, names, needed=not always)]
+    by_lookups = fit_lookups(evidence, method, called)
+    taught: dict[int, Taught] = {}
+    whole = evidence[0]
     if from_table and len(names) > 1:
-        taught = fit_features(values, evidence, fitted, listener, check)
-    _check_taught(evidence, fitted, taught, names)
-    # 2. Parameters, feature by feature.
-    intercept, coef = np.full(len(names), -np.inf), np.zeros(len(names))
-    shadow: list[ShadowEvidence | None] = [None] * len(names)
+        taught = teach_features(
+            table, evidence, by_lookups, names, test=check, listener=listener
+        )
+    elif always and whole is not None and whole.revealed_mass < whole.n_missing:
+        known = by_lookups.get(0)
+        taught[0] = teach_rows(table, always, whole, known, called[0], test=check)
+    _check_taught(evidence, by_lookups, taught, called)
+    # 2. Parameters, one by one.
+    intercept = np.full(len(called), -np.inf)
+    coef = np.zeros((len(called), len(names) if rows else 1))
     thetas: dict[int, FloatArray] = {}
     for j, found in enumerate(evidence):
         if found is None:
             continue
-        if j in taught:
-            theta, shadow[j] = taught[j].theta, taught[j].shadow
-        elif j in fitted:
-            theta = fitted[j][0].copy()
-            theta[0] -= found.sampling_offset
-        else:
-            # A value that never changes: φ is the share that is missing.
-            n_observed = float(found.mass.sum())
-            theta = np.array([np.log(found.n_missing / n_observed)])
-        intercept[j], coef[j] = theta[0], theta[1] if len(theta) > 1 else 0.0
+        # Of a value that never changes φ is the share that is missing.
+        theta = np.log([found.n_missing / float(found.mass.sum())])
+        theta = taught[j].theta if j in taught else by_lookups.get(j, theta)
+        intercept[j], coef[j, : len(theta) - 1] = theta[0], theta[1:]
         thetas[j] = theta
     # 3. Whether the data contradicts them.
-    checks: tuple[Check, ...] = ()
-    if check:
-        checks = assess_features(
-            answers, values, evidence, fitted, taught, thetas, names
-        )
-        warn_of(checks, stacklevel=3)
-    return LearnedMissingness(
-        intercept,
-        coef,
-        False,
+    model = LearnedMissingness(
+        intercept[0] if rows else intercept,
+        coef[0] if rows else coef[:, 0],
+        rows is not None,
         tuple(evidence),
         method,
-        names,
-        tuple(shadow),
-        checks,
+        tuple(names),
+        tuple(taught[j].shadow if j in taught else None for j in range(len(called))),
     )
+    if not check:
+        return model
+    findings: list[Finding] = []
+    others: dict[int, Finding] = {}
+    if rows is None and len(names) > 1:
+        missing = np.isnan(table)
+        shared = shared_masks(missing)
+        by_table = np.isin(range(len(names)), [*(taught.keys() - by_lookups.keys())])
+        findings += missing_together(shared, missing, by_table, names)
+        if by_lookups:
+            usable = usable_features(missing, shared)
+            others = _others_by_lookups(table, answers, usable, by_lookups, names)
+    for j, theta in thetas.items():
+        found = evidence[j]
+        assert found is not None
+        if j in by_lookups and len(found.values):
+            findings.append(form_by_lookups(found, by_lookups[j], called[j]))
+            findings += [others[j]] if j in others else []
+        if j in taught:
+            findings += taught[j].findings
+            if j in by_lookups and rows is None:
+                shadow = taught[j].shadow
+                findings.append(agreement(shadow, found, by_lookups[j], called[j]))
+        findings += weights_carried(found, theta, called[j])
+    checks = concluded(findings)
+    failed = [each.sentence for each in checks if each.failed]
+    if failed:
+        warnings.warn("\n".join(failed), MissingnessWarning, stacklevel=3)
+    return replace(model, checks=checks)
+
+
+def _evidence_of_columns(
+    table: FloatArray, answers: FloatArray, names: Sequence[str], apart: Sequence[int]
+) -> list[Evidence | None]:
+    """Each column's evidence; None where it is never missing, or learned elsewhere."""
+    unseen = np.flatnonzero(np.isnan(table).all(axis=0)).tolist()
+    if unseen:
+        raise ValueError(
+            f"Column(s) {joined([names[j] for j in unseen])} are never observed: what "
+            "is always missing can't be weighted back. Leave them out."
+        )
+    evidence: list[Evidence | None] = [None] * len(names)
+    for j in np.setdiff1d(np.arange(len(names)), apart).tolist():
+        found = Evidence.of(table[:, j : j + 1], answers[:, j : j + 1])
+        if found is not None and np.ptp(found.values) == 0.0:
+            found = replace(found, values=found.values[:0])
+        evidence[j] = found
+    return evidence
+
+
+def _evidence_of_rows(
+    table: FloatArray, answers: FloatArray, names: Sequence[str], *, needed: bool
+) -> Evidence | None:
+    """The evidence on whole rows; `needed` where nothing but look-ups could teach."""
+    check_no_partial_row(table, 0)
+    blank = np.isnan(answers)
+    partial = any_by_row(blank) & any_by_row(~blank)
+    if partial.any():
+        raise ValueError(
+            f"revealed has some but not all entries of row {int(np.argmax(partial))}: "
+            "a rowwise model needs whole rows. Look up the rest, or set them to NaN."
+        )
+    evidence = Evidence.of(table, answers)
+    if evidence is None:
+        return None
+    observed = len(evidence.observed[1])
+    if not observed or (needed and not evidence.n_revealed):
+        what = "revealed" if observed else "observed in X"
+        raise ValueError(
+            f"No row is {what}: why rows are missing can't be learned without. Look up "
+            "some missing rows, and give observed ones."
+        )
+    constant = np.flatnonzero(np.ptp(evidence.values, axis=1) == 0.0).tolist()
+    if constant:
+        raise ValueError(
+            f"Column(s) {joined([names[j] for j in constant])} are constant: their "
+            "slope can't be learned. Leave them out."
+        )
+    return evidence
 
 
 def _check_taught(
-    evidence: list[Evidence | None],
-    fitted: Fitted,
-    taught: dict[int, TableFit],
-    names: tuple[str, ...],
+    evidence: Sequence[Evidence | None],
+    by_lookups: Mapping[int, FloatArray],
+    taught: Mapping[int, Taught],
+    names: Sequence[str],
 ) -> None:
     unknown = [
         names[j]
         for j, found in enumerate(evidence)
-        if found is not None and j not in fitted and j not in taught
+        if found is not None and j not in by_lookups and j not in taught
     ]
     if unknown:
         raise ValueError(
@@ -760,3 +438,42 @@ def _check_taught(
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def _others_by_lookups(
+    table: FloatArray,
+    answers: FloatArray,
+    usable: BoolArray,
+    by_lookups: Mapping[int, FloatArray],
+    names: Sequence[str],
+) -> dict[int, Finding]:
+    """Whether another column helps to tell looked-up values from observed ones.
+
+    By functions of the columns at looked-up rows and at some others, which stand for
+    all, whatever was looked up of them.
+    """
+    known = ~np.isnan(answers)
+    n_wanted = max(TEST_ROWS, ROWS_PER_ANSWER * int(known.sum(axis=0).max()))
+    sampled = np.zeros(len(table), dtype=bool)
+    sampled[:: max(1, len(table) // n_wanted)] = True
+    if np.isnan(table[sampled]).all(axis=0).any():
+        sampled[:] = True
+    kept = sampled | any_by_row(known)
+    values, functions = table[kept], ScoredTable.of(table[kept]).ranked_features()
+    n_observed = len(table) - np.isnan(table).sum(axis=0)
+    findings = {}
+    for j, theta in by_lookups.items():
+        if len(theta) < 2:
+            continue
+        revealed = np.flatnonzero(known[kept, j])
+        observed = np.flatnonzero(sampled[kept] & ~np.isnan(values[:, j]))
+        mass = np.ones(len(revealed) + len(observed))
+        mass[len(revealed) :] = n_observed[j] / len(observed)
+        column = np.concatenate([answers[kept, j][revealed], values[observed, j]])
+        n_missing = len(table) - int(n_observed[j])
+        single = Evidence(column[None], len(revealed), mass, n_missing)
+        rows = functions[np.concatenate([revealed, observed])].T
+        # The constant is no function of a column.
+        others = np.append(usable[j, :-1], False)
+        findings[j] = others_by_lookups(single, theta, rows, others, names[j], names)
+    return findings

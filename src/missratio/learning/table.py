@@ -1,178 +1,124 @@
-"""φ from the table itself: every other column is a shadow variable for a column."""
+"""φ from the table itself: every other column is a shadow variable for a column.
+
+E[m | u] = 0 holds for the residual m = 1{observed}/(1 − φ) − 1 of the right φ, given
+the other columns u. The most efficient functions of u are then E[∂m | u] / Var(m | u) =
+E[φ·(1, z) | u] / E[φ/(1 − φ) | u]. They are computed as if z were normal about a
+prediction from u. Any others are as valid: a poor prediction widens errors and
+biases nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import expit, ndtri
 
 from missratio._base.blocks import any_by_row, rows_with_nan
 from missratio._base.callbacks import listens, told
 from missratio._base.hints import listed
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.learning.checks import Overidentification, Residuals, overidentification
-from missratio.learning.evidence import Evidence
-from missratio.learning.region import lookup_precision
-from missratio.learning.shadow import (
-    Lookups,
-    ScoredTable,
-    ShadowEvidence,
-    efficient_instruments,
-    predict_columns,
-    solve_moments,
+from missratio.learning.checks import (
+    FEWEST_SHARED,
+    Finding,
+    Residuals,
+    by_table,
+    dependence,
+    instrument_strength,
 )
+from missratio.learning.evidence import Evidence
+from missratio.learning.shadow import ShadowEvidence, solve_moments
 
-# With instruments weaker than so many looked-up values tests have no level.
-TESTABLE = 10.0
+FOLDS = 5
+# More rows hardly change a prediction from a hundred columns.
+FIT_ROWS = 20_000
 TEST_FIT_ROWS = 8000
-# A variance, in standard deviations squared, that is one of rounding.
-CONSTANT = 1e-12
+PENALTIES = 10.0 ** np.arange(-4.0, 1.5, 0.5)
+GRID = 129
+NODES, NODE_WEIGHTS = hermegauss(9)
+NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
+LARGEST_EXPECTED = 20.0
+# Log-odds within which instruments are damped where weights are expected to be large.
+DAMPED = 3.0
+# With instruments weaker than this many looked-up values tests have no level.
+TESTABLE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class TableFit:
-    """What the table taught of one feature, or of whole rows.
+class ScoredTable:
+    """Standardised values and masks, and how each column's values are ordered.
 
     Parameters
     ----------
-    shadow : ShadowEvidence
-    theta : ndarray of shape (n_parameters,)
-        (α, β), of the table and looked-up values together.
-    converged : bool
-    tests : Overidentification, or None
-        None where the instruments are too weak to test with.
+    values : ndarray of shape (n_rows, n_columns)
+        Of mean 0 and unit variance where observed, 0 where missing or where the column
+        is constant.
+    missing : ndarray of bool of shape (n_rows, n_columns)
+    order : list of ndarray of int
+        For each column its observed rows, by increasing value.
     """
 
-    shadow: ShadowEvidence
-    theta: FloatArray
-    converged: bool
-    tests: Overidentification | None = None
+    values: FloatArray
+    missing: BoolArray
+    order: list[IntArray]
 
+    @classmethod
+    def of(cls, table: FloatArray) -> ScoredTable:
+        """Standardise every column; none of them is missing throughout."""
+        missing: BoolArray = np.isnan(table)
+        values = np.zeros(table.shape, order="F")
 
-def fit_features(
-    table: FloatArray,
-    evidence: list[Evidence | None],
-    fitted: dict[int, tuple[FloatArray, Evidence]],
-    listener: Any = None,
-    test: bool = True,
-) -> dict[int, TableFit]:
-    """Learn φ of every feature that the other columns could teach.
+        def standardise(j: int) -> IntArray:
+            rows = np.flatnonzero(~missing[:, j])
+            column = table[rows, j]
+            centred = column - column.mean()
+            values[rows, j] = centred / (float(centred.std()) or 1.0)
+            return rows[np.argsort(column, kind="stable")]
 
-    Parameters
-    ----------
-    table : ndarray of shape (n_rows, n_columns)
-    evidence : list of Evidence or None
-        By feature; None where nothing is missing.
-    fitted : dict
-        By feature: parameters from looked-up values, intercepts not corrected.
-    listener : task, or None
-        Whose callbacks are told of every few features.
-    test : bool
-        Whether to test what was learned.
-    """
-    scored = ScoredTable.of(table)
-    together = shared_masks(scored.missing)
-    usable = usable_features(scored.missing, together)
-    columns = _teachable(together, evidence, usable)
-    if not len(columns):
-        return {}
-    features = scored.prediction_features()
-    predicted = predict_columns(features, scored, columns, usable[columns])
-    width = table.shape[1]
-    if test:
-        # What a column's skewness doesn't blur.
-        features = scored.test_features()
-        chosen = columns, usable[columns], TEST_FIT_ROWS
-        ranked = predict_columns(features, scored, *chosen)
-        features = features[:, : 2 * width]
-        squares = features**2
+        with one_blas_thread(table.size) as threads:
+            order = share(standardise, range(table.shape[1]), threads)
+        return cls(values, missing, order)
 
-    def fit(i: int) -> TableFit:
-        j = int(columns[i])
-        own = evidence[j]
-        assert own is not None
-        values = table[scored.order[j], j]
-        found, instruments = _fit_feature(
-            scored, j, values, predicted[:, i], own, fitted.get(j)
-        )
-        worth = equivalent_lookups(found.shadow, found.theta)[0]
-        if not test or worth < TESTABLE:
-            return found
-        coordinates = found.shadow.coordinates
-        residuals = Residuals(
-            found.theta[0] + found.theta[1] * values,
-            coordinates.design(values[None])[1:],
-            scored.order[j],
-            instruments,
-        )
-        # The constant is no function of another column.
-        others = usable[j, : 2 * width]
-        lost = scored.missing[:, others[width:]].sum(axis=1).astype(np.float64)
-        tests = overidentification(
-            residuals, ranked[:, i], features, squares, others, lost
-        )
-        return replace(found, tests=tests)
+    def features(self) -> FloatArray:
+        """What columns are predicted from: values, centred masks and a constant."""
+        return self._with_masks(self.values)
 
-    fits = _told_by_column(fit, len(columns), table.size, listener)
-    return dict(zip(columns.tolist(), fits, strict=True))
+    def ranked_features(self) -> FloatArray:
+        """Functions for tests: the same, of columns as normal scores.
 
+        Quantiles of the normal law at the ranks of values have light tails, and spread
+        what a skewed column crowds together. Ties share the middle of their ranks.
+        """
+        return self._with_masks(self.normal_scores())
 
-def _told_by_column(
-    fit: Callable[[int], TableFit], n_columns: int, size: int, listener: Any
-) -> Iterator[TableFit]:
-    """The fits of columns, by threads; a listener is told of as many as there are."""
-    with one_blas_thread(size) as threads:
-        step = max(threads, 1) if listens(listener) else n_columns
-        parts = [
-            range(start, min(start + step, n_columns))
-            for start in range(0, n_columns, step)
-        ]
-        done = told(
-            listener,
-            "columns",
-            parts,
-            lambda part: share(fit, part, threads),
-            len(parts),
-        )
-    return chain.from_iterable(done)
+    def normal_scores(self) -> FloatArray:
+        """Normal scores of columns, standardised; 0 where all values are equal."""
+        scores = np.zeros(self.values.shape, order="F")
 
+        def score(j: int) -> None:
+            ordered = self.values[self.order[j], j]
+            size = len(ordered)
+            starts = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > 0.0)
+            ends = np.append(starts[1:], size)
+            counts = ends - starts
+            quantiles = ndtri((starts + ends) / (2.0 * size))
+            quantiles -= quantiles @ counts / size
+            spread = np.sqrt(quantiles**2 @ counts / size)
+            scores[self.order[j], j] = np.repeat(quantiles / (spread or 1.0), counts)
 
-def _teachable(
-    together: BoolArray, evidence: list[Evidence | None], usable: BoolArray
-) -> IntArray:
-    """The features whose φ the other columns could teach.
+        with one_blas_thread(scores.size) as threads:
+            share(score, range(len(self.order)), threads)
+        return scores
 
-    What was looked up altogether leaves nothing to the table. Of columns that go
-    missing together, a φ of each alone has no shadow variables: looked-up values teach
-    it better.
-    """
-    alone = together.sum(axis=1) < 2
-    found = [
-        j
-        for j, own in enumerate(evidence)
-        if own is not None
-        and len(own.values)
-        and usable[j].sum() > 1
-        and own.revealed_mass < own.n_missing
-        and (alone[j] or not own.n_revealed)
-    ]
-    return np.array(found, dtype=np.intp)
-
-
-def usable_features(missing: BoolArray, together: BoolArray) -> BoolArray:
-    """Which features each column may be predicted from, (n_columns, n_features).
-
-    Not from itself, nor from columns that go missing exactly when it does: their masks
-    say whether it is missing. `together` is as `shared_masks` gives it.
-    """
-    lossy = missing.any(axis=0)
-    others = ~(together | np.eye(len(together), dtype=bool))
-    constant = np.ones((len(others), 1), dtype=bool)
-    return np.concatenate([others, others & lossy, constant], axis=1)
+    def _with_masks(self, values: FloatArray) -> FloatArray:
+        masks = self.missing - self.missing.mean(axis=0)
+        return np.concatenate([values, masks, np.ones((len(masks), 1))], axis=1)
 
 
 def shared_masks(missing: BoolArray) -> BoolArray:
@@ -185,89 +131,312 @@ def shared_masks(missing: BoolArray) -> BoolArray:
     return np.asarray((codes[:, None] == codes) & missing.any(axis=0))
 
 
-def _fit_feature(
-    scored: ScoredTable,
-    j: int,
-    values: FloatArray,
-    predicted: FloatArray,
-    own: Evidence,
-    known: tuple[FloatArray, Evidence] | None,
-) -> tuple[TableFit, FloatArray]:
-    """A feature's fit, and the instruments that it was made with."""
-    observed: IntArray = scored.order[j]
-    missing = np.flatnonzero(scored.missing[:, j])
-    # 1. Two plain instruments, for a first estimate.
-    plain = np.stack([np.ones(len(predicted)), predicted], axis=1)
-    shadow = ShadowEvidence.collect(values[None], observed, missing, plain)
-    lookups = lookups_of(known, shadow) if known is not None else None
-    share_left = 1.0 - own.revealed_mass / own.n_missing
-    theta, _ = solve_moments(shadow.thinned(share_left), lookups)
-    # 2. Efficient ones, as good as that estimate.
-    column = scored.values[observed, j]
-    deviation = float((column - predicted[observed]).std())
-    ends = float(column[0]), float(column[-1])
-    best = efficient_instruments(predicted, deviation, ends, theta)
-    shadow = ShadowEvidence.collect(values[None], observed, missing, best)
-    shadow = shadow.thinned(share_left)
-    theta, converged = solve_moments(shadow, lookups)
-    return TableFit(shadow, shadow.coordinates.restore(theta), converged), best
+def usable_features(missing: BoolArray, together: BoolArray) -> BoolArray:
+    """Which features each column may be predicted from, (n_columns, n_features).
+
+    Not from itself, nor from columns that go missing exactly when it does: their masks
+    say whether it is missing. `together` is as `shared_masks` gives it.
+    """
+    others = ~(together | np.eye(len(together), dtype=bool))
+    constant = np.ones((len(others), 1), dtype=bool)
+    return np.concatenate([others, others & missing.any(axis=0), constant], axis=1)
 
 
-def equivalent_lookups(shadow: ShadowEvidence, theta: FloatArray) -> FloatArray:
-    """How many looked-up values would teach each slope as well as the table does.
+def predict_columns(
+    features: FloatArray,
+    table: ScoredTable,
+    columns: IntArray,
+    usable: BoolArray,
+    fit_rows: int = FIT_ROWS,
+) -> FloatArray:
+    """Cross-fitted ridge predictions of columns from features, their own among these.
 
-    m values tell a slope with a variance of 1/(m·v) and more, v being the variance of
-    missing values.
+    A row's prediction comes from a fit to other rows, so that it is a function of the
+    row's features alone. The penalty is chosen by generalised cross-validation.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_rows, n_features)
+        The first are the table's columns, as they are to be predicted.
+    table : ScoredTable
+    columns : ndarray of int
+        Those of the table that are to be predicted.
+    usable : ndarray of bool of shape (n_predicted, n_features)
+        What each may be predicted from.
+    fit_rows : int
+        About this many rows are fitted to.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_predicted)
+    """
+
+    def coefficients(i: int) -> FloatArray:
+        """For each fold, from the rows of the others."""
+        used = np.flatnonzero(usable[i])
+        column = int(columns[i])
+        rows = np.flatnonzero(~table.missing[:, column])
+        rows = rows[:: max(1, len(rows) // fit_rows)]
+        grams = np.empty((FOLDS, len(used), len(used)))
+        products = np.empty((FOLDS, len(used)))
+        squares = 0.0
+        for fold in range(FOLDS):
+            design = features[rows[rows % FOLDS == fold]]
+            target = design[:, column]
+            grams[fold] = (design.T @ design)[np.ix_(used, used)]
+            products[fold] = (design.T @ target)[used]
+            squares += float(target @ target)
+        gram, product = grams.sum(axis=0), products.sum(axis=0)
+        penalty = _penalty(gram, product, squares, len(rows)) * np.eye(len(used))
+        result = np.zeros((FOLDS, features.shape[1]))
+        others = gram - grams + penalty, (product - products)[..., None]
+        result[:, used] = np.linalg.solve(*others)[..., 0]
+        return result
+
+    with one_blas_thread(features.size) as threads:
+        found = np.stack(share(coefficients, range(len(columns)), threads))
+    predicted = np.empty((len(features), len(columns)), order="F")
+    for fold in range(FOLDS):
+        predicted[fold::FOLDS] = features[fold::FOLDS] @ found[:, fold].T
+    # Beyond what was observed there are no predictions but accidents.
+    for i, j in enumerate(columns):
+        ends = features[table.order[j][[0, -1]], j]
+        np.clip(predicted[:, i], *ends, out=predicted[:, i])
+    return predicted
+
+
+def _penalty(
+    gram: FloatArray, product: FloatArray, squares: float, n_rows: int
+) -> float:
+    """The penalty with the least generalised cross-validation error."""
+    values, vectors = np.linalg.eigh(gram)
+    values = np.maximum(values, 0.0)
+    along = (vectors.T @ product) ** 2
+    penalties = PENALTIES[:, None] * n_rows
+    shrunk = values + penalties
+    residual = squares - (along * (values + 2.0 * penalties) / shrunk**2).sum(axis=1)
+    freedom = (values / shrunk).sum(axis=1)
+    error = residual / np.maximum(1.0 - freedom / n_rows, 1e-3) ** 2
+    return float(penalties[np.argmin(error), 0])
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """What the table taught of one feature, or of whole rows.
 
     Parameters
     ----------
     shadow : ShadowEvidence
     theta : ndarray of shape (n_parameters,)
-        (α, β).
-
-    Returns
-    -------
-    ndarray of shape (n_columns,)
+        (α, β), of the table and looked-up values together.
+    converged : bool
+    findings : list of Finding
+        How strong the instruments are, and what tests found; tests are left out where
+        the instruments are too weak for them.
     """
-    standard = shadow.coordinates.standardise(theta)
-    odds = shadow.odds(standard)
-    # By φ: the few rows that went missing may show no spread at all.
-    size = len(shadow.missing_sum)
-    spread = (odds * (1.0 + odds)) @ shadow.squares.reshape(len(odds), -1)
-    slopes = shadow.slopes(odds)
-    inverse = np.linalg.pinv(spread.reshape(size, size), hermitian=True)
-    information = slopes.T @ inverse @ slopes
-    odds = odds * shadow.counts
-    values = shadow.design[1:]
-    mean = values @ odds / odds.sum()
-    variance = ((values - mean[:, None]) ** 2) @ odds / odds.sum()
-    # A tiny prior keeps what nothing is known of invertible.
-    precision = information + 1e-6 * shadow.prior
-    errors = np.diagonal(np.linalg.inv(precision))[1:]
-    # What never varied where it was observed teaches nothing of a slope.
-    varies = variance > CONSTANT
-    return np.where(varies, 1.0 / (errors * np.where(varies, variance, 1.0)), 0.0)
+
+    shadow: ShadowEvidence
+    theta: FloatArray
+    converged: bool
+    findings: list[Finding] = field(default_factory=list)
 
 
-def lookups_of(known: tuple[FloatArray, Evidence], shadow: ShadowEvidence) -> Lookups:
-    """Looked-up values as information on the table's standardised parameters."""
-    theta, evidence = known
-    standard = shadow.coordinates.standardise(theta)
-    precision = lookup_precision(evidence, standard, shadow.coordinates)
-    standard[0] -= evidence.sampling_offset
-    return Lookups(standard, precision)
+Improve = Callable[[FloatArray], FloatArray]
+Tests = Callable[[Residuals, FloatArray], list[Finding]]
 
 
-# Log-odds within which instruments are damped where weights are expected to be large.
-DAMPED = 3.0
-
-
-def fit_rows(
+def _teach(
     values: FloatArray,
-    always: FloatArray,
+    observed: IntArray,
+    missing: IntArray,
+    predicted: FloatArray,
+    improve: Improve,
     evidence: Evidence,
-    known: tuple[FloatArray, Evidence] | None,
-) -> TableFit:
+    by_lookups: FloatArray | None,
+    name: str,
+    tests: Tests | None,
+) -> Taught:
+    """Solve the moments twice: with plain instruments, and with those made of that φ.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_columns, n_observed)
+        In the order of `observed`.
+    observed, missing : ndarray of int
+        Rows.
+    predicted : ndarray of shape (n_rows, n_columns)
+        By the other columns, standardised.
+    improve : callable
+        Instruments that are as good as the first estimate of φ, given that.
+    evidence : Evidence
+    by_lookups : ndarray or None
+        (α, β) of what was looked up.
+    name : str
+    tests : callable, or None
+        By residuals and standardised parameters; None tests nothing.
+    """
+    left = 1.0 - evidence.revealed_mass / evidence.n_missing
+    plain = np.column_stack([np.ones(len(predicted)), predicted])
+    shadow = ShadowEvidence.collect(values, observed, missing, plain).thinned(left)
+    coordinates = shadow.coordinates
+    known: tuple[FloatArray, ...] = ()
+    if by_lookups is not None:
+        centre = coordinates.standardise(by_lookups)
+        known = centre, evidence.precision(centre, coordinates)
+    theta, _ = solve_moments(shadow, *known)
+    instruments = improve(theta)
+    shadow = ShadowEvidence.collect(values, observed, missing, instruments)
+    shadow = shadow.thinned(left)
+    theta, converged = solve_moments(shadow, *known)
+    worth = float(shadow.equivalent_lookups(theta).min())
+    findings = [instrument_strength(worth, name, evidence)]
+    if tests is not None and worth >= TESTABLE:
+        # In the order of the table: to gather rows by their values takes longer.
+        design = np.full((len(theta), len(predicted)), np.nan)
+        design[:, observed] = coordinates.design(values)
+        rows = np.flatnonzero(~np.isnan(design[0]))
+        design = design[:, rows]
+        findings += tests(
+            Residuals(theta @ design, design[1:], rows, instruments), theta
+        )
+    return Taught(shadow, coordinates.restore(theta), converged, findings)
+
+
+def teach_features(
+    table: FloatArray,
+    evidence: Sequence[Evidence | None],
+    by_lookups: Mapping[int, FloatArray],
+    names: Sequence[str],
+    *,
+    test: bool,
+    listener: Any = None,
+) -> dict[int, Taught]:
+    """Learn φ of every feature that the other columns could teach.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_rows, n_columns)
+    evidence : sequence of Evidence or None
+        By feature; None where nothing is missing.
+    by_lookups : mapping of int to ndarray
+        (α, β) by what was looked up, by feature.
+    names : sequence of str
+    test : bool
+        Whether to test what was learned.
+    listener : task, or None
+        Whose callbacks are told of every few features.
+    """
+    scored = ScoredTable.of(table)
+    together = shared_masks(scored.missing)
+    usable = usable_features(scored.missing, together)
+    # What was looked up altogether leaves nothing to the table. Of columns that go
+    # missing together, a φ of each alone has no shadow variables: looked-up values
+    # teach it better.
+    teachable = [
+        j
+        for j, known in enumerate(evidence)
+        if known is not None
+        and len(known.values)
+        and usable[j].sum() > 1
+        and known.revealed_mass < known.n_missing
+        and (together[j].sum() < 2 or not known.n_revealed)
+    ]
+    if not teachable:
+        return {}
+    columns = np.array(teachable, dtype=np.intp)
+    predicted = predict_columns(scored.features(), scored, columns, usable[columns])
+    width = table.shape[1]
+    if test:
+        # What a column's skewness doesn't blur.
+        features = scored.ranked_features()
+        options = columns, usable[columns], TEST_FIT_ROWS
+        ranked = predict_columns(features, scored, *options)
+        features = features[:, : 2 * width]
+        squares = features**2
+        n_lost = scored.missing.sum(axis=1)
+
+    def tests(i: int, residuals: Residuals, theta: FloatArray) -> list[Finding]:
+        del theta
+        j = int(columns[i])
+        # The constant is no function of another column.
+        others = usable[j, : 2 * width]
+        alike = scored.missing[:, ~others[width:]]
+        lost = (n_lost - alike.sum(axis=1)).astype(np.float64)
+        other = residuals.any_other(features, squares, others, lost)
+        # A positive residual is an entry observed more often than φ says.
+        dependent = dependence(other.place, -other.statistic, names)
+        return by_table(names[j], residuals.form(ranked[:, i]), other, dependent)
+
+    def teach(i: int) -> Taught:
+        j = int(columns[i])
+        known = evidence[j]
+        assert known is not None
+        observed = scored.order[j]
+        column = scored.values[observed, j]
+        spread = float((column - predicted[observed, i]).std())
+        ends = float(column[0]), float(column[-1])
+        return _teach(
+            table[observed, j][None],
+            observed,
+            np.flatnonzero(scored.missing[:, j]),
+            predicted[:, i : i + 1],
+            partial(_efficient_instruments, predicted[:, i], spread, ends),
+            known,
+            by_lookups.get(j),
+            names[j],
+            partial(tests, i) if test else None,
+        )
+
+    with one_blas_thread(table.size) as threads:
+        step = max(threads, 1) if listens(listener) else len(columns)
+        starts = range(0, len(columns), step)
+        parts = [range(at, min(at + step, len(columns))) for at in starts]
+
+        def work(part: range) -> list[Taught]:
+            return share(teach, part, threads)
+
+        done = told(listener, "columns", parts, work, len(parts))
+    return dict(zip(teachable, chain.from_iterable(done), strict=True))
+
+
+def _efficient_instruments(
+    predicted: FloatArray,
+    deviation: float,
+    ends: tuple[float, float],
+    theta: FloatArray,
+) -> FloatArray:
+    """E[φ·(1, z) | u] / E[φ/(1 − φ) | u] at predictions, of shape (n_rows, 2).
+
+    Values lie about their prediction with a standard deviation, and within the least
+    and the largest that was observed; `theta` is standardised.
+    """
+    low, high = float(predicted.min()), float(predicted.max())
+    grid = np.linspace(low, high, GRID)
+    z = np.clip(grid[:, None] + deviation * NODES, *ends)
+    log_odds = np.clip(theta[0] + theta[1] * z, -LARGEST_EXPECTED, LARGEST_EXPECTED)
+    probability = expit(log_odds)
+    variance = np.exp(log_odds) @ NODE_WEIGHTS
+    means = (probability @ NODE_WEIGHTS, (probability * z) @ NODE_WEIGHTS)
+    # Linear between the points of the grid: np.interp would search it for every row.
+    place = (predicted - low) * ((GRID - 1) / ((high - low) or 1.0))
+    before = np.minimum(place.astype(np.intp), GRID - 2)
+    after = place - before
+    best = np.empty((len(predicted), 2))
+    for k, mean in enumerate(means):
+        at = mean / variance
+        best[:, k] = at[before] + after * np.diff(at)[before]
+    return best
+
+
+def teach_rows(
+    values: FloatArray,
+    always: Mapping[str, FloatArray],
+    evidence: Evidence,
+    by_lookups: FloatArray | None,
+    name: str,
+    *,
+    test: bool,
+) -> Taught:
     """Learn φ, logistic in the columns of rows that go missing as a whole.
 
     Given these columns, whether a row is missing doesn't depend on those that are
@@ -277,58 +446,69 @@ def fit_rows(
     ----------
     values : ndarray of shape (n_rows, n_columns)
         NaN throughout where the row is missing.
-    always : ndarray of shape (n_rows, n_always)
+    always : mapping of str to ndarray of shape (n_rows,)
     evidence : Evidence
-    known : tuple, optional
-        Parameters from rows looked up, the intercept not corrected.
+    by_lookups : ndarray or None
+        (α, β) of what was looked up.
+    name : str
+        What the rows are called.
+    test : bool
     """
-    # 1. Predict every column from the others, their squares among them.
-    scored = ScoredTable.of(values)
-    width = values.shape[1]
-    shadows = ScoredTable.of(always).values
+    # 1. Predict every column from those always there, their squares among them.
+    scored, width = ScoredTable.of(values), values.shape[1]
+    shadows = ScoredTable.of(np.column_stack(list(always.values())))
     constant = np.ones((len(values), 1))
-    features = np.concatenate([scored.values, shadows, shadows**2, constant], axis=1)
-    usable = np.tile(np.arange(features.shape[1]) >= width, (width, 1))
-    predicted = predict_columns(features, scored, np.arange(width), usable)
-    # 2. Plain instruments, then the same, small where weights are large.
+    features = [scored.values, shadows.values, shadows.values**2, constant]
+    used = np.arange(width + 2 * len(always) + 1) >= width
+    predicted = predict_columns(
+        np.concatenate(features, axis=1),
+        scored,
+        np.arange(width),
+        np.tile(used, (width, 1)),
+    )
+
+    def damped(theta: FloatArray) -> FloatArray:
+        """Plain instruments, small where weights are large."""
+        scale = np.exp(-np.clip(predicted @ theta[1:], -DAMPED, DAMPED))
+        plain = np.concatenate([constant, predicted], axis=1)
+        return np.asarray(scale[:, None] * plain)
+
+    def tests(residuals: Residuals, theta: FloatArray) -> list[Finding]:
+        """By polynomials of the predicted log-odds, and every column always there.
+
+        A column's rank and the square of it: where there is one column only, its rank
+        is close to what φ was estimated with, and says little.
+        """
+        scores = shadows.normal_scores()
+        functions = np.concatenate([scores, scores**2 - 1.0], axis=1)
+        every = np.ones(functions.shape[1], dtype=bool)
+        other = residuals.any_other(functions, functions**2, every)
+        missed = other.statistic < 0.0
+        where = "high" if missed else "low"
+        if other.place >= len(always):
+            where = "far from its middle" if missed else "close to its middle"
+        column = list(always)[other.place % len(always)]
+        dependent = (
+            f"they go missing more often where {column} is {where} than their own "
+            "values explain."
+        )
+        form = residuals.form(predicted @ theta[1:])
+        return by_table(name, form, other, dependent)
+
+    # 2. Solve the moments.
     lost = any_by_row(scored.missing)
     observed = scored.order[0] if width == 1 else np.flatnonzero(~lost)
-    missing = np.flatnonzero(lost)
-    rows = np.ascontiguousarray(values[observed].T)
-    left = 1.0 - evidence.revealed_mass / evidence.n_missing
-    plain = np.concatenate([constant, predicted], axis=1)
-    shadow = ShadowEvidence.collect(rows, observed, missing, plain).thinned(left)
-    lookups = lookups_of(known, shadow) if known is not None else None
-    theta, _ = solve_moments(shadow, lookups)
-    damped = np.exp(-np.clip(predicted @ theta[1:], -DAMPED, DAMPED))
-    best = damped[:, None] * plain
-    shadow = ShadowEvidence.collect(rows, observed, missing, best).thinned(left)
-    theta, converged = solve_moments(shadow, lookups)
-    found = TableFit(shadow, shadow.coordinates.restore(theta), converged)
-    if equivalent_lookups(shadow, found.theta).min() < TESTABLE:
-        return found
-    # 3. More functions of what is always observed than φ has parameters.
-    design = shadow.coordinates.design(rows)
-    residuals = Residuals(theta @ design, design[1:], observed, best)
-    return replace(found, tests=_tests(residuals, predicted @ theta[1:], always))
-
-
-def _tests(
-    residuals: Residuals, predicted: FloatArray, always: FloatArray
-) -> Overidentification:
-    """Polynomials of the predicted log-odds, and each column that is always there.
-
-    A column's rank and the square of it: where there is one column only, its rank is
-    close to what φ was estimated with, and says little.
-    """
-    scores = ScoredTable.of(always).test_features()[:, : always.shape[1]]
-    features = np.concatenate([scores, scores**2 - 1.0], axis=1)
-    every = np.ones(features.shape[1], dtype=bool)
-    return overidentification(residuals, predicted, features, features**2, every)
-
-
-# Fewer missing rows may be the same by chance.
-FEWEST_SHARED = 5
+    return _teach(
+        np.ascontiguousarray(values[observed].T),
+        observed,
+        np.flatnonzero(lost),
+        predicted,
+        damped,
+        evidence,
+        by_lookups,
+        name,
+        tests if test else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -346,31 +526,45 @@ class Category:
     columns: tuple[int, ...]
     inputs: tuple[int, ...]
 
+    @classmethod
+    def of(cls, columns: IntArray, rows: FloatArray) -> Category | None:
+        """Indicators by rows that are known; None if these are not one-hot."""
+        whole = ((rows == 0.0) | (rows == 1.0)).all()
+        if not whole or rows.sum(axis=1).max(initial=0.0) > 1.0:
+            return None
+        inputs = columns[rows.any(axis=0) & ~rows.all(axis=0)]
+        if len(rows) and rows.sum(axis=1).min() == 1.0:
+            inputs = inputs[:-1]
+        return cls(tuple(columns.tolist()), tuple(inputs.tolist()))
+
+    def shadows(
+        self, scored: ScoredTable, names: Sequence[str]
+    ) -> dict[str, FloatArray]:
+        """What the other columns say of it: values, and which are missing."""
+        shadows = {}
+        for j, name in enumerate(names):
+            if j in self.columns:
+                continue
+            shadows[name] = scored.values[:, j]
+            if scored.missing[:, j].any():
+                shadows[f"missing {name}"] = scored.missing[:, j].astype(np.float64)
+        return {name: each for name, each in shadows.items() if np.ptp(each) > 0.0}
+
 
 def find_categories(table: FloatArray) -> list[Category]:
-    """Columns that are missing in the same rows, and where observed one-hot.
-
-    That is, each is 0 or 1, and at most one of them is 1 in any row.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_rows, n_columns)
-    """
+    """Columns that are missing in the same rows, and where observed one-hot."""
     missing = np.isnan(table)
     shared = shared_masks(missing)
-    found = []
+    categories = []
     for first in np.flatnonzero(shared.sum(axis=1) > 1).tolist():
         columns = np.flatnonzero(shared[first])
         seen = ~missing[:, first]
         if first != columns[0] or (~seen).sum() < FEWEST_SHARED or not seen.any():
             continue
-        rows = table[seen][:, columns]
-        if not _one_hot(rows):
-            continue
-        category = _category(columns, rows)
-        if category.inputs:
-            found.append(category)
-    return found
+        category = Category.of(columns, table[seen][:, columns])
+        if category is not None and category.inputs:
+            categories.append(category)
+    return categories
 
 
 def named_categories(
@@ -379,18 +573,8 @@ def named_categories(
     columns: Sequence[IntArray],
     names: Sequence[str],
 ) -> list[Category]:
-    """Categories that are known, those of them with missing values.
-
-    Parameters
-    ----------
-    table, answers : ndarray of shape (n_rows, n_columns)
-        What was observed, and what was looked up.
-    columns : sequence of ndarray of int
-        The indicators of each.
-    names : sequence of str
-        Of all columns, for messages.
-    """
-    found = []
+    """Categories that are known, those of them with missing values."""
+    categories = []
     for places in columns:
         missing = np.isnan(table[:, places])
         lost = missing.any(axis=1)
@@ -398,45 +582,18 @@ def named_categories(
             continue
         given = answers[:, places]
         rows = np.concatenate([table[~lost][:, places], given[~rows_with_nan(given)]])
-        whose = listed([names[j] for j in places])
-        if not missing[lost].all() or not _one_hot(rows):
+        called = listed([names[j] for j in places])
+        category = Category.of(places, rows)
+        if category is None or not missing[lost].all():
             raise ValueError(
-                f"Columns {whose} must be the indicators of one category: 0 or 1, at "
+                f"Columns {called} must be the indicators of one category: 0 or 1, at "
                 "most one of them 1 in a row, and all of them missing or none."
             )
-        category = _category(places, rows)
         if not category.inputs:
             raise ValueError(
-                f"The category of columns {whose} has one level where it is known, and "
-                "missing values: nothing says of which level these are. Leave the "
+                f"The category of columns {called} has one level where it is known, "
+                "and missing values: nothing says of which level these are. Leave the "
                 "columns out, or look some of them up."
             )
-        found.append(category)
-    return found
-
-
-def _one_hot(rows: FloatArray) -> bool:
-    whole = ((rows == 0.0) | (rows == 1.0)).all()
-    return bool(whole) and rows.sum(axis=1).max(initial=0.0) <= 1.0
-
-
-def _category(columns: IntArray, rows: FloatArray) -> Category:
-    """Indicators, and those that tell levels apart in rows where they are observed."""
-    inputs = columns[rows.any(axis=0) & ~rows.all(axis=0)]
-    if len(rows) and rows.sum(axis=1).min() == 1.0:
-        inputs = inputs[:-1]
-    return Category(tuple(columns.tolist()), tuple(inputs.tolist()))
-
-
-def shadows_of(
-    category: Category, scored: ScoredTable, names: tuple[str, ...]
-) -> dict[str, FloatArray]:
-    """What the other columns say of a category: values, and which are missing."""
-    shadows = {}
-    for j, name in enumerate(names):
-        if j in category.columns:
-            continue
-        shadows[name] = scored.values[:, j]
-        if scored.missing[:, j].any():
-            shadows[f"missing {name}"] = scored.missing[:, j].astype(np.float64)
-    return {name: each for name, each in shadows.items() if np.ptp(each) > 0.0}
+        categories.append(category)
+    return categories

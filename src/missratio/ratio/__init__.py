@@ -4,27 +4,25 @@ from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.ratio.base import (
     BaseRatio,
     MissingnessParameter,
+    Two,
     check_choice,
     two_classes,
 )
 from missratio.ratio.batch import BatchFit, fit_batch
 from missratio.ratio.complete import (
     ClassifierRatio,
-    TwoTables,
     WeightedTable,
     weight_parameter,
 )
 from missratio.ratio.cv import KLIEPCV, L1Path, l1_path
 from missratio.ratio.factors import (
     Factor,
-    Optimum,
     basis_features,
     feature_names,
-    joint_ratio,
     missingness_of,
     optimum,
 )
-from missratio.ratio.fit import JointRatio, check_columns, stack_samples
+from missratio.ratio.fit import JointRatio, LinearRatio, check_columns, stack_samples
 from missratio.ratio.kernel import Bumps, KernelName, KernelRatio, gaussian
 from missratio.ratio.kliep import KLIEP, FDivergenceRatio, ObjectiveRatio, density_ratio
 from missratio.ratio.naive_bayes import NaiveBayesRatio
@@ -44,14 +42,14 @@ __all__ = [
     "KernelName",
     "KernelRatio",
     "L1Path",
+    "LinearRatio",
     "MissingnessParameter",
     "NaiveBayesRatio",
     "NoFiniteOptimumWarning",
     "ObjectiveRatio",
-    "Optimum",
     "RatioProblem",
     "SubspaceRatio",
-    "TwoTables",
+    "Two",
     "WeightedMean",
     "WeightedTable",
     "basis_features",
@@ -61,7 +59,6 @@ __all__ = [
     "feature_names",
     "fit_batch",
     "gaussian",
-    "joint_ratio",
     "l1_path",
     "missingness_of",
     "optimum",

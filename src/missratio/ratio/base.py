@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import config_context
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_scalar
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import (
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import in_double
 from missratio._base.reading import (
@@ -26,7 +26,7 @@ from missratio._base.reading import (
 )
 from missratio._base.storable import storable
 from missratio._base.summary import Summary, figure
-from missratio._base.typing import BoolArray, FloatArray, Names
+from missratio._base.typing import BoolArray, FloatArray, IntArray, Names
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.exceptions import NoFiniteOptimumWarning, NotSolvedWarning
 from missratio.missingness import Missingness
@@ -41,18 +41,37 @@ from missratio.rows import (
     class_model,
 )
 from missratio.solver import Status
-from missratio.tensor import as_numpy, is_tensor, on_host
-from missratio.weights import complete_row_weights
-
-# Of the largest weight: sums of squares of 2⁴⁰⁰ fit by far.
-_LARGEST_EXPONENT = 400
+from missratio.tensor import as_numpy, is_tensor, like, on_host, within_memory
+from missratio.weights import SampleSize, complete_row_weights
 
 # Logarithms of positive numbers in double precision lie within ±744.5.
 FARTHEST = 745.0
+# Squares of weights and their sums must fit into double precision.
+HEAVIEST = 1e100
+
+T = TypeVar("T")
+R = TypeVar("R")
+SolverName = Literal["auto", "newton", "lbfgs"]
+MissingnessParameter = Mapping[Any, Missingness] | Literal["ignore"] | None
+
+
+class Two(NamedTuple, Generic[T]):
+    """Something of the numerator, and the same of the denominator."""
+
+    numerator: T
+    denominator: T
+
+    def map(self, function: Callable[[T], R]) -> Two[R]:
+        """What a function makes of both."""
+        return Two(function(self.numerator), function(self.denominator))
 
 
 class BaseRatio(ClassifierMixin, BaseEstimator):
-    """Fit, score and predict, given how a ratio is learned and evaluated."""
+    """Fit, score and predict, given how a ratio is learned and evaluated.
+
+    A subclass says how it is learned from two classes' rows (`_learn`), what its score
+    is there (`_score_rows`), and how it is evaluated (`_log_ratio`).
+    """
 
     _doc_link_module = "missratio"
     _doc_link_template = (
@@ -60,24 +79,133 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         "missratio.{estimator_name}.html"
     )
 
+    basis: Any = "linear"
+    normalize: Normalization = "hajek"
+    missingness: MissingnessParameter
+    basis_: Basis
     classes_: Any
+    coef_: Any
+    effective_sample_size_: dict[Any, SampleSize]
+    # Whether each column is fitted by itself.
+    _apart: ClassVar[bool] = False
 
     def _doc_link_url_param_generator(self) -> dict[str, str]:
         return {"estimator_name": type(self).__name__}
 
     @abstractmethod
+    def _learn(self, two: Two[ClassRows]) -> None:
+        """Learn from both classes' rows, and warn of what the fit may lack."""
+
+    @abstractmethod
+    def _log_ratio(self, X: Any) -> FloatArray:
+        """Evaluate log r̂."""
+
+    @abstractmethod
+    def _score_rows(self, two: Two[ClassRows]) -> float:
+        """How well the ratio fits rows; the larger the better."""
+
+    @abstractmethod
+    def _rows_elsewhere(
+        self, X: Any, y: Any, **not_taken: Any
+    ) -> Two[ClassRows] | None:
+        """Both classes' rows where they don't lie in memory; None where they do."""
+
+    def _missingness(self) -> MissingnessParameter:
+        """Why values are missing, by class."""
+        return self.missingness
+
+    def _settings(self) -> Any:
+        """Whose basis and normalisation hold."""
+        return self
+
     def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
+    ) -> Self:
+        """Learn the ratio from labelled rows.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns), or source
+            NaN where a value is missing. A source, as `scan_parquet` gives it, has its
+            labels with it, and is read block by block in bounded memory; ratios by an
+            objective take it, and others need rows in memory.
+        y : array-like of shape (n_rows,)
+            Two labels. The one sorted last is the numerator: 1 of {0, 1}.
+        sample_weight : array-like of shape (n_rows,), optional
+            Further weights of the rows, which multiply the inverse-probability ones.
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            The probability with which each row, or entry, is in the table by design,
+            for classes without a missingness model: 1 where it was observed, the share
+            looked up where it was looked up, 0 where it is still missing (NaN).
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
+        with within_memory(X):
+            two = self._rows_elsewhere(
+                X, y, sample_weight=sample_weight, inclusion=inclusion
+            )
+            if two is None:
+                two = self._read(X, y, sample_weight, inclusion, reset=True)
+            self._learn(two)
+        if is_tensor(X) and not self._apart and get_config()["array_api_dispatch"]:
+            self.coef_ = like(X, self.coef_)
+        return self
+
+    def score(
         self,
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         inclusion: ArrayLike | None = None,
-    ) -> Self:
-        """Learn the ratio from labelled rows."""
+    ) -> float:
+        """How well the ratio fits rows: minus the loss, penalties left out.
 
-    @abstractmethod
+        The loss is the objective, or what parameters are chosen by; weights for missing
+        values are included. For KLIEP this is E[log r̂(Z¹)] with r̂ normalised on the
+        rows given, the likelihood cross-validation score; for naive Bayes the sum over
+        columns. So it can choose a penalty or a basis in a grid search.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            As for ``fit``.
+
+        Returns
+        -------
+        float
+            The larger the better.
+        """
+        check_is_fitted(self)
+        two = self._read(X, y, sample_weight, inclusion, reset=False)
+        return self._score_rows(two)
+
+    @by_partition
     def predict_log_ratio(self, X: Any) -> FloatArray:
-        """Evaluate log r̂."""
+        """The logarithm of the estimated density ratio, log r̂.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+            NaN is accepted where the estimator has a missingness model.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            −inf where the estimated ratio is zero, NaN for a row that has a missing
+            value.
+        """
+        check_is_fitted(self)
+        return self._log_ratio(X)
 
     @by_partition
     def predict_ratio(self, X: Any) -> FloatArray:
@@ -125,7 +253,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         ratio = np.where(np.isnan(ratio), 0.0, np.minimum(ratio, clip or np.inf))
         label = self.classes_[0]
         label = label.item() if hasattr(label, "item") else label
-        model = class_model(self._own_missingness(), label, column_names(X))
+        model = class_model(self._missingness(), label, column_names(X))
         if isinstance(model, Missingness):
             ratio = ratio * complete_row_weights(X, model)
         total = float(ratio.sum())
@@ -135,10 +263,6 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
                 "their number. Set clip, or bring rows near those of the numerator."
             )
         return ratio * (len(ratio) / total)
-
-    def _own_missingness(self) -> Any:
-        """Why values are missing, by class."""
-        return getattr(self, "missingness", None)
 
     def decision_function(self, X: Any) -> FloatArray:
         """The log ratio: positive where the numerator class is the likelier.
@@ -186,89 +310,155 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         Summary
             Prints as text, and renders in a notebook.
         """
-        from missratio.ratio.base import summarize
+        check_is_fitted(self)
+        coefficients, notes = self._coefficients(), self._notes()
+        return Summary(
+            title=f"{type(self).__name__}: log density ratio",
+            facts=tuple(self._facts()),
+            header=("feature", "coefficient") if coefficients else (),
+            rows=tuple((name, figure(value, 5)) for name, value in coefficients),
+            notes=tuple(notes),
+        )
 
-        return summarize(self)
+    def _coefficients(self) -> list[tuple[str, float]]:
+        """Names and coefficients of the features, where the ratio has some."""
+        return []
+
+    def _facts(self) -> list[tuple[str, str]]:
+        denominator, numerator = self.classes_.tolist()
+        facts = [("numerator", repr(numerator)), ("denominator", repr(denominator))]
+        for label in (numerator, denominator):
+            size = self.effective_sample_size_[label]
+            facts += [
+                (f"rows of {label!r}", f"{size.rows} ({size.observed} observed)"),
+                ("effective sample size", figure(size.kish)),
+            ]
+        for name, attribute in (
+            ("objective", "objective_value_"),
+            ("iterations", "n_iter_"),
+            ("log normaliser", "log_normalizer_"),
+            ("penalty chosen", "l2_"),
+        ):
+            value = getattr(self, attribute, None)
+            if isinstance(value, int | float):
+                facts.append((name, figure(value)))
+        if hasattr(self, "converged_"):
+            facts.append(("converged", "yes" if self.converged_ else "no"))
+        return facts
+
+    def _notes(self) -> list[str]:
+        if getattr(self, "converged_", True):
+            return []
+        return [
+            "The optimum wasn't reached: coefficients may mean nothing. Add a ridge "
+            "penalty (l2), or raise max_iter."
+        ]
 
     def __sklearn_tags__(self) -> Any:
         """Two classes only; NaN where there is a model of why."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.allow_nan = self._allows_nan()
+        tags.input_tags.allow_nan = self._missingness() is not None
         return tags
-
-    def _allows_nan(self) -> bool:
-        """Whether there is a model of why values are missing."""
-        return self._own_missingness() is not None
 
     def _read(
         self,
         X: Any,
-        y: ArrayLike,
+        y: Any,
         sample_weight: ArrayLike | None,
         inclusion: ArrayLike | None,
         *,
         reset: bool,
-    ) -> ReadRows:
-        """Validate a labelled table. NaN and infinities are seen to later."""
+    ) -> Two[ClassRows]:
+        """Both classes' rows of a labelled table, with their basis features.
+
+        NaN and infinities are seen to later.
+        """
+        if y is None:
+            raise ValueError(
+                "fit requires y to be passed, but the target y is None: give a label "
+                "for each row."
+            )
         X, y = on_host(X), on_host(y)
-        given = X
-        X = read_table(self, X, reset=reset)
-        y = read_labels(y, X)
+        table = read_table(self, X, reset=reset)
+        labels = read_labels(y, table)
         if reset:
-            self.classes_ = two_classes(y)
-        is_numerator = y == self.classes_[1]
-        if not reset and not (is_numerator | (y == self.classes_[0])).all():
+            self.classes_ = two_classes(labels)
+        is_numerator = labels == self.classes_[1]
+        if not reset and not (is_numerator | (labels == self.classes_[0])).all():
             raise ValueError(f"y has labels other than {self.classes_.tolist()}.")
         if not reset and (is_numerator.all() or not is_numerator.any()):
             raise ValueError("y has rows of one class only: a ratio needs both.")
         if sample_weight is not None:
-            sample_weight = check_sample_weight(sample_weight, len(X))
+            sample_weight = _check_sample_weight(sample_weight, len(table))
         if inclusion is not None:
-            inclusion = check_inclusion(inclusion, X)
-        return ReadRows(given, X, is_numerator, sample_weight, inclusion)
+            inclusion = check_inclusion(inclusion, table)
+        if reset:
+            check_missingness(self._missingness(), self.classes_)
+            self._fit_basis(X, table, is_numerator)
+        features = self._features(X, table)
+        classes = []
+        for position, chosen in ((1, is_numerator), (0, ~is_numerator)):
+            source = MemorySource.of(table, features, chosen, sample_weight)
+            part = None if inclusion is None else inclusion[source.index]
+            classes.append(self._class_rows(source, position, part))
+        return Two(*classes)
 
-    def _read_rows(self, X: Any) -> Any:
+    def _class_rows(
+        self, source: MemorySource, position: int, inclusion: FloatArray | None
+    ) -> ClassRows:
+        """One class's rows, and what they weigh."""
+        label = self.classes_[position]
+        label = label.item() if hasattr(label, "item") else label
+        names = getattr(self, "feature_names_in_", None)
+        model = class_model(self._missingness(), label, names)
+        if isinstance(model, Missingness):
+            try:
+                model.check_width(source.table.shape[1])
+            except ValueError as error:
+                raise ValueError(f"Class {label!r}: {error}") from error
+        weighing = as_weighing(model, inclusion, label)
+        return ClassRows(label, source, weighing, self._settings().normalize, names)
+
+    def _linear_basis(self, n_columns: int) -> LinearBasis:
+        """A fitted linear basis, without another look at the table."""
+        basis = LinearBasis()
+        basis.required_columns_ = np.eye(n_columns, dtype=bool)
+        basis.n_features_in_ = n_columns
+        if hasattr(self, "feature_names_in_"):
+            basis.feature_names_in_ = self.feature_names_in_
+        return basis
+
+    def _fit_basis(self, X: Any, table: FloatArray, is_numerator: BoolArray) -> None:
+        """Fit the basis to a validated table; a linear one costs nothing."""
+        basis = as_basis(self._settings().basis)
+        if type(basis) is LinearBasis:
+            self.basis_ = self._linear_basis(table.shape[1])
+            return
+        check_no_infinity(table)
+        if self._apart:
+            basis = EachColumnBasis(basis)
+        source = X if hasattr(self, "feature_names_in_") else table
+        with config_context(assume_finite=True):
+            self.basis_ = clone(basis).fit(in_double(source), is_numerator.astype(int))
+
+    def _features(self, X: Any, table: FloatArray) -> FloatArray:
+        """Basis features of a validated table; X is what it was read from."""
+        if type(self.basis_) is LinearBasis:
+            return table
+        # Squares and products of single-precision values would lose their digits.
+        source = in_double(X if hasattr(self, "feature_names_in_") else table)
+        with config_context(assume_finite=True, transform_output="default"):
+            return np.asarray(self.basis_.transform(source))
+
+    def _read_scored(self, X: Any) -> Any:
         """Validate rows to be scored."""
-        check_is_fitted(self)
-        finite = "allow-nan" if self._allows_nan() else True
+        finite = True if self._missingness() is None else "allow-nan"
         return read_table(self, on_host(X), reset=False, finite=finite)
 
 
-def given(y: ArrayLike | None) -> ArrayLike:
-    """Labels, which only a source has with it."""
-    if y is None:
-        raise ValueError(
-            "fit requires y to be passed, but the target y is None: give a label for "
-            "each row."
-        )
-    return y
-
-
-@dataclass(frozen=True, slots=True)
-class ReadRows:
-    """A validated table and its labels.
-
-    Parameters
-    ----------
-    given : array-like or dataframe
-        What the table was read from.
-    table : ndarray of shape (n_rows, n_columns)
-    is_numerator : ndarray of bool of shape (n_rows,)
-    sample_weight : ndarray of shape (n_rows,), or None
-    inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
-        Probabilities by design.
-    """
-
-    given: Any
-    table: FloatArray
-    is_numerator: BoolArray
-    sample_weight: FloatArray | None
-    inclusion: FloatArray | None
-
-
-def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
-    """One finite weight for each row, not negative and not all zero."""
+def _check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
+    """One finite weight for each row, not negative."""
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
@@ -279,10 +469,13 @@ def check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
         )
     if not (np.isfinite(weights) & (weights >= 0.0)).all():
         raise ValueError("sample_weight must be finite and not negative.")
-    _, exponent = np.frexp(weights.max(initial=0.0))
-    if abs(exponent) > _LARGEST_EXPONENT:
-        # Only proportions matter, and sums and squares of these weights would overflow.
-        weights = np.ldexp(weights, -exponent)
+    largest = float(weights.max())
+    if largest and not 1.0 / HEAVIEST < largest < HEAVIEST:
+        raise ValueError(
+            f"The largest sample_weight is {largest:.2g}, and squares of such weights "
+            "leave the range of floating point. Only their proportions matter: divide "
+            "them by the largest."
+        )
     return weights
 
 
@@ -320,29 +513,44 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
 
 
-def check_penalty(strength: Any, n_features: int, name: str = "l2") -> FloatArray:
-    """A penalty's strength for each basis feature."""
-    if isinstance(strength, float) and strength == 0.0:
-        return np.zeros(n_features)
-    try:
-        penalty = np.asarray(strength, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+def callers_level() -> int:
+    """The stacklevel that makes a function's warning one of missratio's caller."""
+    package, level = __name__.partition(".")[0], 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] != package:
+            break
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def read_grid(name: str, grid: Any, *, positive: bool = False) -> int | FloatArray:
+    """How many values to try, or the values, rising."""
+    if isinstance(grid, Integral):
+        return int(check_scalar(grid, name, Integral, min_val=1))
+    values = np.atleast_1d(np.asarray(grid, dtype=np.float64))
+    if values.ndim != 1 or not len(values):
         raise ValueError(
-            f"{name} must be a number, or one for each basis feature; got {strength!r}."
-        ) from error
-    if penalty.ndim > 1 or penalty.size not in (1, n_features):
-        raise ValueError(
-            f"{name} must be a number, or one for each of the {n_features} basis "
-            f"features; got shape {penalty.shape}."
+            f"{name} must be a number of values to try, or a list of them; got "
+            f"{grid!r}."
         )
-    if not (np.isfinite(penalty) & (penalty >= 0.0)).all():
-        raise ValueError(f"{name} must be finite and not negative, got {strength!r}.")
-    return np.broadcast_to(penalty.ravel(), (n_features,)).copy()
+    allowed = (values > 0.0) if positive else (values >= 0.0)
+    if not (np.isfinite(values) & allowed).all():
+        raise ValueError(
+            f"{name} must be finite and {'positive' if positive else 'not negative'}, "
+            f"got {grid!r}."
+        )
+    return np.unique(values)
 
 
-def report_status(
-    status: int, decrement: float, n_iter: int, what: str, stacklevel: int
-) -> None:
+def deal(order: IntArray, n_folds: int) -> IntArray:
+    """The fold of each row, where rows are dealt to the folds in an order."""
+    folds = np.empty(len(order), dtype=np.intp)
+    folds[order] = np.arange(len(order)) % n_folds
+    return folds
+
+
+def report_status(status: int, decrement: float, n_iter: int, what: str) -> None:
     """Warn, with the remedy, where an optimum wasn't reached."""
     if status == Status.CONVERGED:
         return
@@ -356,7 +564,7 @@ def report_status(
             "penalty (l2=0.01 is a start), use fewer features, or bring more "
             "denominator rows.",
             NoFiniteOptimumWarning,
-            stacklevel=stacklevel + 1,
+            stacklevel=callers_level(),
         )
         return
     reason = {
@@ -368,11 +576,8 @@ def report_status(
         f"decrement of {decrement:.2g}. Raise max_iter or tol, add a ridge penalty, or "
         "scale the features.",
         NotSolvedWarning,
-        stacklevel=stacklevel + 1,
+        stacklevel=callers_level(),
     )
-
-
-SolverName = Literal["auto", "newton", "lbfgs"]
 
 
 @storable()
@@ -456,165 +661,3 @@ class EachColumnBasis(Basis):
                 for basis, name in zip(self.bases_, names, strict=True)
             ]
         )
-
-
-MissingnessParameter = Mapping[Any, Missingness] | Literal["ignore"] | None
-
-
-class ReadingRatio(BaseRatio):
-    """A ratio in basis features, of classes whose values may be missing."""
-
-    basis: Any
-    missingness: MissingnessParameter
-    normalize: Normalization
-    basis_: Basis
-    # Whether each column is fitted by itself, as `NaiveBayesRatio` has it.
-    _columns_apart: bool = False
-
-    def _both_classes(
-        self, read: ReadRows, *, fit: bool = False
-    ) -> tuple[ClassRows, ClassRows]:
-        """The numerator's and the denominator's rows, with their basis features."""
-        if fit:
-            check_missingness(self.missingness, self.classes_)
-            self._fit_basis(read)
-        features = self._evaluate_basis(read.given, read.table)
-        found = []
-        for position, chosen in ((1, read.is_numerator), (0, ~read.is_numerator)):
-            source = MemorySource.of(read.table, features, chosen, read.sample_weight)
-            inclusion = None
-            if read.inclusion is not None:
-                inclusion = read.inclusion[source.index]
-            found.append(self._class_rows(source, position, inclusion))
-        return found[0], found[1]
-
-    def _class_rows(
-        self, source: MemorySource, position: int, inclusion: FloatArray | None
-    ) -> ClassRows:
-        """One class's rows, and what they weigh."""
-        label = self.classes_[position]
-        label = label.item() if hasattr(label, "item") else label
-        names = getattr(self, "feature_names_in_", None)
-        model = class_model(self.missingness, label, names)
-        if isinstance(model, Missingness):
-            try:
-                model.check_width(source.table.shape[1])
-            except ValueError as error:
-                raise ValueError(f"Class {label!r}: {error}") from error
-        return ClassRows(
-            label,
-            source,
-            as_weighing(model, inclusion, label),
-            self.normalize,
-            names,
-        )
-
-    def _linear_basis(self, n_columns: int) -> LinearBasis:
-        """A fitted linear basis, without another look at the table."""
-        basis = LinearBasis()
-        basis.required_columns_ = np.eye(n_columns, dtype=bool)
-        basis.n_features_in_ = n_columns
-        if hasattr(self, "feature_names_in_"):
-            basis.feature_names_in_ = self.feature_names_in_
-        return basis
-
-    def _fit_basis(self, read: ReadRows) -> None:
-        """Fit the basis; a linear one costs nothing."""
-        basis = as_basis(self.basis)
-        if type(basis) is LinearBasis:
-            self.basis_ = self._linear_basis(read.table.shape[1])
-            return
-        check_no_infinity(read.table)
-        if self._columns_apart:
-            basis = EachColumnBasis(basis)
-        source = read.given if hasattr(self, "feature_names_in_") else read.table
-        with config_context(assume_finite=True):
-            self.basis_ = clone(basis).fit(
-                in_double(source), read.is_numerator.astype(int)
-            )
-
-    def _evaluate_basis(self, X: Any, table: FloatArray) -> FloatArray:
-        """Basis features of a validated table; X is what it was read from."""
-        if type(self.basis_) is LinearBasis:
-            return table
-        # Squares and products of single-precision values would lose their digits.
-        source = in_double(X if hasattr(self, "feature_names_in_") else table)
-        with config_context(assume_finite=True, transform_output="default"):
-            features: FloatArray = np.asarray(self.basis_.transform(source))
-        return features
-
-
-def summarize(ratio: Any) -> Summary:
-    """What a ratio was fitted to, how well it was solved, and its coefficients."""
-    check_is_fitted(ratio)
-    names = _names(ratio)
-    coef = [float(value) for value in getattr(ratio, "coef_", ())] if names else []
-    return Summary(
-        title=f"{type(ratio).__name__}: log density ratio",
-        facts=tuple(_facts(ratio)),
-        header=("feature", "coefficient") if coef else (),
-        rows=tuple((n, figure(c, 5)) for n, c in zip(names, coef, strict=True)),
-        notes=tuple(_notes(ratio, bool(coef))),
-    )
-
-
-def _names(ratio: Any) -> list[str]:
-    from missratio.ratio.factors import feature_names
-    from missratio.ratio.fit import JointRatio
-    from missratio.ratio.naive_bayes import NaiveBayesRatio
-
-    known = isinstance(ratio, JointRatio | NaiveBayesRatio)
-    return feature_names(ratio) if known else []
-
-
-def _facts(ratio: Any) -> list[tuple[str, str]]:
-    denominator, numerator = ratio.classes_.tolist()
-    found = [("numerator", repr(numerator)), ("denominator", repr(denominator))]
-    sizes = getattr(ratio, "effective_sample_size_", {})
-    for label in (numerator, denominator):
-        if label in sizes:
-            size = sizes[label]
-            found += [
-                (f"rows of {label!r}", f"{size.rows} ({size.observed} observed)"),
-                ("effective sample size", figure(size.kish)),
-            ]
-    for name, attribute in (
-        ("objective", "objective_value_"),
-        ("iterations", "n_iter_"),
-        ("log normaliser", "log_normalizer_"),
-        ("penalty chosen", "l2_"),
-    ):
-        value = getattr(ratio, attribute, None)
-        if isinstance(value, int | float):
-            found.append((name, figure(value)))
-    if hasattr(ratio, "converged_"):
-        found.append(("converged", "yes" if ratio.converged_ else "no"))
-    return found
-
-
-def _notes(ratio: Any, has_coefficients: bool) -> list[str]:
-    notes = []
-    if not getattr(ratio, "converged_", True):
-        notes.append(
-            "The optimum wasn't reached: coefficients may mean nothing. Add a ridge "
-            "penalty (l2), or raise max_iter."
-        )
-    if getattr(ratio, "fallback_used_", False):
-        notes.append(
-            "The denominator has too few complete rows, and its columns were taken as "
-            "independent."
-        )
-    if has_coefficients and not notes and _has_standard_errors(ratio):
-        notes.append(
-            "Standard errors: ratio_uncertainty(ratio, X, y).summary(), with the rows "
-            "of the fit."
-        )
-    return notes
-
-
-def _has_standard_errors(ratio: Any) -> bool:
-    """Whether the sandwich formula is for such a ratio, solved as it was."""
-    from missratio.ratio.factors import joint_ratio
-
-    joint = joint_ratio(ratio)
-    return bool(joint._is_log_linear() and not joint._fitted_strength[0].any())

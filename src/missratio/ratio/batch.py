@@ -13,12 +13,11 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
 from missratio.engine import Sample
 from missratio.objective import Objective
-from missratio.ratio.base import check_penalty
 from missratio.ratio.fit import (
     JointRatio,
     check_log_linear,
     check_parameters,
-    check_ridge_alone,
+    check_penalty,
 )
 from missratio.ratio.problem import RatioProblem, WeightedMean
 from missratio.ratio.solve import solve
@@ -154,7 +153,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
         )
     check_parameters(estimator, estimator._objective())
     check_log_linear(estimator)
-    check_ridge_alone(estimator, "fit_batch")
+    _check_ridge_alone(estimator)
     tables = [np.asarray(X, dtype=np.float64) for X in (X1, X0)]
     _check_shapes(*tables)
     check_missingness(estimator.missingness, (0, 1))
@@ -256,6 +255,24 @@ def _shared_features(
         for rows, table in zip(flat, tables, strict=True)
     ]
     return fitted, features
+
+
+def _check_ridge_alone(estimator: JointRatio) -> None:
+    """Refuse what can't be had where problems are solved as one."""
+    l1_or_units = np.any(np.asarray(estimator.l1) != 0.0) or (
+        estimator.penalty_weights != "uniform"
+    )
+    given = estimator.get_params(deep=False)
+    if l1_or_units or estimator.fallback != "raise" or "l2" not in given:
+        raise ValueError(
+            "fit_batch takes a ridge penalty alone, such as KLIEP(l2=0.01); got "
+            f"{estimator!r}."
+        )
+    if estimator.normalize == "regression":
+        raise ValueError(
+            "fit_batch takes normalize='hajek' or 'horvitz-thompson'; got "
+            f"{estimator!r}."
+        )
 
 
 def _check_shapes(X1: FloatArray, X0: FloatArray) -> None:

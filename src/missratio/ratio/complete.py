@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import log_expit
 from sklearn import get_config
 from sklearn.base import clone
@@ -24,30 +23,27 @@ from sklearn.utils.validation import has_fit_parameter
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.ratio.base import MissingnessParameter, ReadingRatio, check_choice, given
+from missratio.ratio.base import (
+    BaseRatio,
+    MissingnessParameter,
+    Two,
+    callers_level,
+    check_choice,
+)
 from missratio.ratio.fit import CompleteRows
 from missratio.rows import (
     ClassRows,
     KnownWeights,
-    Normalization,
-    WeightSums,
     effective_size,
     refuse_source,
     warn_if_contradicted,
     warn_of_concentration,
 )
-from missratio.weights import SampleSize
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedTable:
-    """A class's complete rows, with weights that sum to one.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-    weights : ndarray of shape (n_rows,)
-    """
+    """A class's complete rows, (n_rows, n_columns), with weights that sum to one."""
 
     rows: FloatArray
     weights: FloatArray
@@ -77,28 +73,15 @@ class WeightedTable:
         return WeightedTable(self.rows[chosen], weights / weights.sum())
 
 
-@dataclass(frozen=True, slots=True)
-class TwoTables:
-    """The complete rows of the numerator and of the denominator."""
-
-    numerator: WeightedTable
-    denominator: WeightedTable
-
-
-class CompleteRowsRatio(ReadingRatio):
+class CompleteRowsRatio(BaseRatio):
     """A ratio that is learned from the complete rows of both classes.
 
-    A subclass says how, in `_fit_tables`, and how it is evaluated, in
+    A subclass says how, in `_learn_tables`, and how it is evaluated, in
     `_complete_log_ratio`. Reading, weighing and missing values are the same for all.
     """
 
-    basis: Any = "linear"
-    normalize: Normalization = "hajek"
-
-    effective_sample_size_: dict[Any, SampleSize]
-
     @abstractmethod
-    def _fit_tables(self, tables: TwoTables) -> None:
+    def _learn_tables(self, tables: Two[WeightedTable]) -> None:
         """Learn from weighted complete rows."""
 
     @abstractmethod
@@ -106,107 +89,36 @@ class CompleteRowsRatio(ReadingRatio):
         """The log ratio at complete rows."""
 
     @abstractmethod
-    def _score_tables(self, tables: TwoTables) -> float:
+    def _score_tables(self, tables: Two[WeightedTable]) -> float:
         """How well the ratio fits weighted complete rows; the larger the better."""
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        inclusion: ArrayLike | None = None,
-    ) -> Self:
-        """Learn the ratio from labelled rows.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-            NaN where a value is missing.
-        y : array-like of shape (n_rows,)
-            Two labels. The one sorted last is the numerator: 1 of {0, 1}.
-        sample_weight : array-like of shape (n_rows,), optional
-            Further weights of the rows, which multiply the inverse-probability ones.
-        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
-            The probability with which each row, or entry, is in the table by design,
-            for classes without a missingness model: 1 where it was observed, the share
-            looked up where it was looked up, 0 where it is still missing (NaN).
-
-        Returns
-        -------
-        Self
-            The fitted estimator.
-        """
+    def _rows_elsewhere(self, X: Any, y: Any, **not_taken: Any) -> None:
         refuse_source(self, X, "Bring some of them into memory, or fit KLIEP.")
-        read = self._read(X, given(y), sample_weight, inclusion, reset=True)
-        classes = self._both_classes(read, fit=True)
-        found = [CompleteRows.of(rows) for rows in classes]
-        tables = TwoTables(*(WeightedTable.of(complete) for complete in found))
-        sums = [complete.sums for complete in found]
+
+    def _learn(self, two: Two[ClassRows]) -> None:
+        complete = two.map(CompleteRows.of)
+        tables = complete.map(WeightedTable.of)
+        pairs = list(zip(two, complete, strict=True))
         self.effective_sample_size_ = {
-            rows.label: effective_size(rows, each)
-            for rows, each in zip(classes, sums, strict=True)
+            rows.label: effective_size(rows, each.sums) for rows, each in pairs
         }
-        with one_blas_thread(read.table.size):
-            self._fit_tables(tables)
-        for rows, each in zip(classes, sums, strict=True):
-            _warn_of_weights(rows, each, stacklevel=3)
-        return self
+        with one_blas_thread(sum(rows.source.size for rows in two)):
+            self._learn_tables(tables)
+        level = callers_level() + 1
+        for rows, each in pairs:
+            warn_of_concentration(rows, each.sums, None, lambda: (), level)
+            warn_if_contradicted(rows, True, level)
 
-    def predict_log_ratio(self, X: Any) -> FloatArray:
-        """The logarithm of the estimated density ratio.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-            NaN is accepted where the estimator has a missingness model.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            −inf where the estimated ratio is zero, NaN for a row that has a missing
-            value.
-        """
-        table = self._read_rows(X).astype(np.float64, copy=False)
+    def _log_ratio(self, X: Any) -> FloatArray:
+        table = self._read_scored(X).astype(np.float64, copy=False)
         complete = ~np.isnan(table).any(axis=1)
         log_ratio = np.full(len(table), np.nan)
         if complete.any():
             log_ratio[complete] = self._complete_log_ratio(table[complete])
         return log_ratio
 
-    def score(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        inclusion: ArrayLike | None = None,
-    ) -> float:
-        """How well the ratio fits rows: minus the loss that it was chosen by.
-
-        Weights for missing values are included, so that it can choose parameters in a
-        grid search.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-        y : array-like of shape (n_rows,)
-        sample_weight : array-like of shape (n_rows,), optional
-        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
-            As for ``fit``.
-
-        Returns
-        -------
-        float
-            The larger the better.
-        """
-        read = self._read(X, y, sample_weight, inclusion, reset=False)
-        found = [CompleteRows.of(rows) for rows in self._both_classes(read)]
-        return self._score_tables(TwoTables(*map(WeightedTable.of, found)))
-
-
-def _warn_of_weights(rows: ClassRows, sums: WeightSums, stacklevel: int) -> None:
-    """Warn where a few rows carry a class's weight, or the rows contradict φ."""
-    warn_of_concentration(rows, sums, None, lambda: (), stacklevel + 1)
-    warn_if_contradicted(rows, True, stacklevel + 1)
+    def _score_rows(self, two: Two[ClassRows]) -> float:
+        return self._score_tables(two.map(CompleteRows.of).map(WeightedTable.of))
 
 
 CalibrationMethod = Literal["sigmoid", "isotonic", "temperature"]
@@ -275,7 +187,7 @@ class ClassifierRatio(CompleteRowsRatio):
         self.calibration = calibration
         self.cv = cv
 
-    def _fit_tables(self, tables: TwoTables) -> None:
+    def _learn_tables(self, tables: Two[WeightedTable]) -> None:
         inner = LogisticRegression() if self.estimator is None else self.estimator
         inner = clone(inner)
         parameter = weight_parameter(inner)
@@ -289,7 +201,10 @@ class ClassifierRatio(CompleteRowsRatio):
                 'of its probabilities. Set calibration="sigmoid", or use a classifier '
                 "that has it."
             )
-        rows, labels, weights = balanced(tables)
+        # Each class has half of the weight, and weights are one on average.
+        rows = np.concatenate([table.rows for table in tables])
+        labels = np.repeat([1, 0], [len(table) for table in tables])
+        weights = np.concatenate([table.weights for table in tables]) * len(rows) / 2.0
         self.estimator_ = inner.fit(rows, labels, **{parameter: weights})
 
     def _complete_log_ratio(self, rows: FloatArray) -> FloatArray:
@@ -297,24 +212,12 @@ class ClassifierRatio(CompleteRowsRatio):
         with np.errstate(divide="ignore"):
             return np.log(probability[:, 1]) - np.log(probability[:, 0])
 
-    def _score_tables(self, tables: TwoTables) -> float:
+    def _score_tables(self, tables: Two[WeightedTable]) -> float:
         """Minus the balanced log loss, plus log 2 so that a ratio of one has 0."""
-        own, other = tables.numerator, tables.denominator
-        found = own.weights @ log_expit(self._complete_log_ratio(own.rows))
-        found += other.weights @ log_expit(-self._complete_log_ratio(other.rows))
-        return float(found / 2.0 + np.log(2.0))
-
-
-def balanced(tables: TwoTables) -> tuple[FloatArray, Any, FloatArray]:
-    """Both classes' rows as one table, with labels, and weights of one on average.
-
-    Each class has half of the weight.
-    """
-    own, other = tables.numerator, tables.denominator
-    rows = np.concatenate([own.rows, other.rows])
-    labels = np.repeat([1, 0], [len(own), len(other)])
-    weights = np.concatenate([own.weights, other.weights]) * len(rows) / 2.0
-    return rows, labels, weights
+        score = tables.map(lambda table: self._complete_log_ratio(table.rows))
+        total = tables.numerator.weights @ log_expit(score.numerator)
+        total += tables.denominator.weights @ log_expit(-score.denominator)
+        return float(total / 2.0 + np.log(2.0))
 
 
 def weight_parameter(estimator: Any) -> str:

@@ -18,18 +18,25 @@ from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray, IntArray
 from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
-from missratio.ratio.base import MissingnessParameter, SolverName, given
+from missratio.ratio.base import (
+    MissingnessParameter,
+    SolverName,
+    Two,
+    deal,
+    read_grid,
+)
 from missratio.ratio.fit import (
     Backend,
     Fallback,
-    JointProblem,
     JointRatio,
-    PenaltyUnits,
+    LinearRatio,
     PenaltyWeights,
-    Strength,
     check_parameters,
+    penalty_units,
 )
 from missratio.ratio.kliep import KLIEP
+from missratio.ratio.problem import PenaltyUnits, RatioProblem, Strength
+from missratio.ratio.solve import solve
 from missratio.rows import ClassRows, Normalization
 from missratio.solver import Status
 
@@ -40,8 +47,6 @@ PATH_TOL = 1e-3
 L2_SPAN = (10.0, 1e-3)
 # L1 strengths tried by default, beside the least that leaves nothing but zeros.
 L1_SPAN = (1.0, 1e-3)
-
-Classes = tuple[ClassRows, ClassRows]
 
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
@@ -149,23 +154,19 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
 
     def _strength(
         self,
-        problem: JointProblem,
+        ratio: LinearRatio,
+        problem: RatioProblem,
         units: PenaltyUnits,
-        numerator: ClassRows,
-        denominator: ClassRows,
+        two: Two[ClassRows],
     ) -> Strength:
         """Score all pairs of strengths, and take the best."""
-        grid = Grid.of(self.l1_grid, self.l2_grid, problem, units)
-        folds = self._folds(numerator.known(), denominator.known())
-        scores = np.array(
-            told(
-                self,
-                "fold",
-                folds,
-                lambda fold: self._fold_scores(*fold, grid),
-                self.cv,
-            )
-        )
+        grid = strength_grid(self.l1_grid, self.l2_grid, problem, units)
+        folds = self._folds(two.map(lambda rows: rows.known()))
+
+        def scores_of(fold: tuple[Two[ClassRows], Two[ClassRows]]) -> list[float]:
+            return self._fold_scores(ratio, *fold, grid)
+
+        scores = np.array(told(self, "fold", folds, scores_of, self.cv))
         mean = scores.mean(axis=0)
         if not np.isfinite(mean).any():
             raise ValueError(
@@ -174,103 +175,97 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
                 "fitted. Use fewer or smoother basis features, or larger strengths."
             )
         best = int(mean.argmax())
-        self.l1_, self.l2_ = float(grid.l1[best]), float(grid.l2[best])
-        self.cv_results_ = _results(grid, scores)
-        return grid.strength(best, problem.n_features)
+        chosen: Any = ratio
+        chosen.l1_, chosen.l2_ = grid[best].tolist()
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = scores.std(axis=0)
+        # Under the names that scikit-learn's searches give them.
+        chosen.cv_results_ = {
+            "param_l1": grid[:, 0],
+            "param_l2": grid[:, 1],
+            **{f"split{i}_test_score": split for i, split in enumerate(scores)},
+            "mean_test_score": mean,
+            "std_test_score": spread,
+            "rank_test_score": 1 + (mean[None, :] > mean[:, None]).sum(axis=1),
+        }
+        return _for_all(grid[best], problem)
 
     def _folds(
-        self, numerator: ClassRows, denominator: ClassRows
-    ) -> Iterator[tuple[Classes, Classes]]:
+        self, two: Two[ClassRows]
+    ) -> Iterator[tuple[Two[ClassRows], Two[ClassRows]]]:
         """The rows fitted and the rows held out, of both classes, fold by fold."""
         check_scalar(self.cv, "cv", Integral, min_val=2)
         random = check_random_state(self.random_state)
-        own = fold_numbers(numerator, self.cv, random)
-        other = fold_numbers(denominator, self.cv, random)
+        folds = two.map(lambda rows: fold_numbers(rows, self.cv, random))
+        pairs = list(zip(two, folds, strict=True))
         for fold in range(self.cv):
-            fitted = numerator.take(own != fold), denominator.take(other != fold)
-            held = numerator.take(own == fold), denominator.take(other == fold)
-            yield fitted, held
+            fitted = [rows.take(numbers != fold) for rows, numbers in pairs]
+            held = [rows.take(numbers == fold) for rows, numbers in pairs]
+            yield Two(*fitted), Two(*held)
 
-    def _fold_scores(self, fitted: Classes, held: Classes, grid: Grid) -> list[float]:
+    def _fold_scores(
+        self,
+        ratio: LinearRatio,
+        fitted: Two[ClassRows],
+        held: Two[ClassRows],
+        grid: FloatArray,
+    ) -> list[float]:
         """Held-out scores of all pairs of strengths, each fit begun at the last."""
         try:
-            problem = self._build(self._objective(), *fitted)
-            judge = self._build(KullbackLeiblerObjective(), *held)
+            problem = ratio._problem(self._objective(), fitted)
+            judge = ratio._problem(KullbackLeiblerObjective(), held)
         except ValueError as error:
             raise ValueError(
                 f"In one of the cv={self.cv} folds. {error} Or lower cv."
             ) from error
-        units = self._units(problem, fitted[0])
+        required = ratio.basis_.required_columns_
+        units = penalty_units(self.penalty_weights, fitted.numerator, required, problem)
         tol = max(self.tol, PATH_TOL)
         scores, last = [], None
-        for i in range(len(grid.l1)):
-            penalised = problem.penalised(units, grid.strength(i, problem.n_features))
-            solution = penalised.solve(
-                solver=self.solver, tol=tol, max_iter=self.max_iter, start=last
+        for pair in grid:
+            penalised = problem.penalised(units, _for_all(pair, problem))
+            solution = solve(
+                penalised,
+                solver=self.solver,
+                tol=tol,
+                max_iter=self.max_iter,
+                start=last,
             )
-            if solution.worst[0] == Status.NO_OPTIMUM:
+            if (solution.status == Status.NO_OPTIMUM).any():
                 scores.append(-np.inf)
                 continue
-            last = solution
+            last = solution.theta
+            coef, intercepts = problem.gather(last), penalised.intercept(solution)
             with np.errstate(over="ignore"):
-                loss = judge.value(solution.coef, solution.intercepts)
-            scores.append(len(solution.intercepts) - loss)
+                scores.append(len(intercepts) - judge.value(coef, intercepts))
         return scores
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Pairs of strengths, from strong to weak.
+def strength_grid(
+    l1_grid: Any, l2_grid: Any, problem: RatioProblem, units: PenaltyUnits
+) -> FloatArray:
+    """All pairs of an L1 and a ridge strength, from strong to weak, (n_pairs, 2).
 
-    Parameters
-    ----------
-    l1, l2 : ndarray of shape (n_pairs,)
+    They are as given, or multiples of what the data say.
     """
-
-    l1: FloatArray
-    l2: FloatArray
-
-    @classmethod
-    def of(
-        cls, l1_grid: Any, l2_grid: Any, problem: JointProblem, units: PenaltyUnits
-    ) -> Grid:
-        """All pairs, of strengths as given or on the data's own scale."""
-        l1, l2 = _given("l1_grid", l1_grid), _given("l2_grid", l2_grid)
-        if isinstance(l1, int):
-            unit = 1.0 if units[0] is None else units[0]
-            largest = float((np.abs(problem.start_gradient()) / unit).max())
-            l1 = np.geomspace(*L1_SPAN, l1) * (largest or 1.0)
-        if isinstance(l2, int):
-            curvature = problem.denominator_variance()
-            if units[1] is not None:
-                unit = np.diagonal(units[1]) if units[1].ndim == 2 else units[1]
-                curvature = curvature / unit
-            l2 = np.geomspace(*L2_SPAN, l2) * (float(np.median(curvature)) or 1.0)
-        pairs = np.array([(a, b) for a in _falling(l1) for b in _falling(l2)])
-        return cls(pairs[:, 0], pairs[:, 1])
-
-    def strength(self, i: int, n_features: int) -> Strength:
-        """One pair, for every feature."""
-        return np.full(n_features, self.l1[i]), np.full(n_features, self.l2[i])
+    l1, l2 = read_grid("l1_grid", l1_grid), read_grid("l2_grid", l2_grid)
+    if isinstance(l1, int):
+        unit = 1.0 if units[0] is None else units[0]
+        largest = float((np.abs(problem.start_gradient()) / unit).max())
+        l1 = np.geomspace(*L1_SPAN, l1)[::-1] * (largest or 1.0)
+    if isinstance(l2, int):
+        curvature = problem.denominator_variance()
+        if units[1] is not None:
+            unit = np.diagonal(units[1]) if units[1].ndim == 2 else units[1]
+            curvature = curvature / unit
+        l2 = np.geomspace(*L2_SPAN, l2)[::-1] * (float(np.median(curvature)) or 1.0)
+    return np.array([(a, b) for a in l1[::-1] for b in l2[::-1]])
 
 
-def _given(name: str, grid: Any) -> int | FloatArray:
-    """How many strengths to try, or the strengths."""
-    if isinstance(grid, Integral):
-        return int(check_scalar(grid, name, Integral, min_val=1))
-    strengths = np.asarray(grid, dtype=np.float64)
-    if strengths.ndim != 1 or not len(strengths):
-        raise ValueError(
-            f"{name} must be a number of strengths to try, or a list of them; got "
-            f"{grid!r}."
-        )
-    if not (np.isfinite(strengths) & (strengths >= 0.0)).all():
-        raise ValueError(f"{name} must be finite and not negative, got {grid!r}.")
-    return strengths
-
-
-def _falling(strengths: FloatArray) -> FloatArray:
-    return np.unique(strengths)[::-1]
+def _for_all(pair: FloatArray, problem: RatioProblem) -> Strength:
+    """A pair of strengths for every basis feature."""
+    n_features = int(problem.widths.sum())
+    return np.full(n_features, pair[0]), np.full(n_features, pair[1])
 
 
 def fold_numbers(
@@ -287,24 +282,7 @@ def fold_numbers(
     if weights is not None:
         observed = np.asarray(weights.reshape(rows.n_rows, -1).all(axis=1))
         order = order[np.argsort(~observed[order], kind="stable")]
-    numbers = np.empty(rows.n_rows, dtype=np.intp)
-    numbers[order] = np.arange(rows.n_rows) % n_folds
-    return numbers
-
-
-def _results(grid: Grid, scores: FloatArray) -> dict[str, Any]:
-    """Scores under the names that scikit-learn's searches give them."""
-    mean = scores.mean(axis=0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        spread = scores.std(axis=0)
-    return {
-        "param_l1": grid.l1,
-        "param_l2": grid.l2,
-        **{f"split{i}_test_score": split for i, split in enumerate(scores)},
-        "mean_test_score": mean,
-        "std_test_score": spread,
-        "rank_test_score": 1 + (mean[None, :] > mean[:, None]).sum(axis=1),
-    }
+    return deal(order, n_folds)
 
 
 @dataclass(frozen=True)
@@ -412,48 +390,39 @@ def l1_path(
     plain = KLIEP(penalty_weights="standard-error") if estimator is None else estimator
     if type(plain) is not KLIEP:
         raise TypeError(f"estimator must be a KLIEP, got {estimator!r}.")
-    read = X, given(y), sample_weight, inclusion
-    fitted, strengths, coef = _fits(plain, read, n_strengths)
-    search = _search(plain, strengths, cv, random_state).fit(*read)
-    scores = search.cv_results_["mean_test_score"]
-    names = tuple(str(name) for name in fitted.basis_.get_feature_names_out())
-    return L1Path(strengths, coef, scores, int(scores.argmax()), names)
-
-
-def _search(plain: KLIEP, strengths: FloatArray, cv: int, random_state: Any) -> KLIEPCV:
-    """Cross-validation of the strengths, all else as the estimator has it."""
-    parameters = plain.get_params(deep=False)
-    for name in ("l1", "l2"):
-        del parameters[name]
-    ridge = [_ridge(plain)]
-    grids: dict[str, Any] = {"l1_grid": strengths, "l2_grid": ridge}
-    return KLIEPCV(**parameters, **grids, cv=cv, random_state=random_state)
-
-
-def _fits(
-    plain: KLIEP, read: tuple[Any, ...], n_strengths: int
-) -> tuple[KLIEP, FloatArray, FloatArray]:
-    """An estimator that has read the rows, the strengths, and coefficients for each."""
-    inner = clone(plain)
-    classes = inner._both_classes(inner._read(*read, reset=True), fit=True)
-    check_parameters(inner, inner._objective())
-    with one_blas_thread(classes[1].source.size):
-        problem = inner._choose_problem(*classes)
-        units = inner._units(problem, classes[0])
-        # 1. The strengths are multiples of the largest pull on a coefficient.
-        grid = Grid.of(n_strengths, [_ridge(plain)], problem, units)
-        # 2. Each fit begins at the one before.
-        coef, last = [], None
-        for i in range(len(grid.l1)):
-            strength = grid.strength(i, problem.n_features)
-            last = problem.penalised(units, strength).solve(
-                solver=plain.solver, tol=plain.tol, max_iter=plain.max_iter, start=last
-            )
-            coef.append(last.coef)
-    return inner, grid.l1, np.array(coef)
-
-
-def _ridge(plain: KLIEP) -> float:
     if np.ndim(plain.l2):
         raise ValueError("l1_path takes one l2 for all features, got several.")
-    return float(plain.l2)
+    ridge, rows = [float(plain.l2)], (X, y, sample_weight, inclusion)
+    fitted = clone(plain)
+    two = fitted._read(*rows, reset=True)
+    check_parameters(fitted, fitted._objective())
+    with one_blas_thread(two.denominator.source.size):
+        problem = fitted._choose_problem(fitted._objective(), two)
+        required = fitted.basis_.required_columns_
+        units = penalty_units(plain.penalty_weights, two.numerator, required, problem)
+        # 1. The strengths are multiples of the largest pull on a coefficient.
+        grid = strength_grid(n_strengths, ridge, problem, units)
+        # 2. Each fit begins at the one before.
+        coef, last = [], None
+        for pair in grid:
+            last = solve(
+                problem.penalised(units, _for_all(pair, problem)),
+                solver=plain.solver,
+                tol=plain.tol,
+                max_iter=plain.max_iter,
+                start=last,
+            ).theta
+            coef.append(problem.gather(last))
+    # 3. Cross-validation of the strengths, all else as the estimator has it.
+    parameters = plain.get_params(deep=False)
+    del parameters["l1"], parameters["l2"]
+    search = KLIEPCV(
+        **parameters,
+        l1_grid=grid[:, 0],
+        l2_grid=ridge,
+        cv=cv,
+        random_state=random_state,
+    ).fit(*rows)
+    scores = search.cv_results_["mean_test_score"]
+    names = tuple(str(name) for name in fitted.basis_.get_feature_names_out())
+    return L1Path(grid[:, 0], np.array(coef), scores, int(scores.argmax()), names)

@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.ratio.adjusted import adjust
-from missratio.ratio.base import MissingnessParameter
-from missratio.ratio.fit import JointRatio
-from missratio.ratio.naive_bayes import NaiveBayesRatio
+from missratio.ratio.base import MissingnessParameter, Two
+from missratio.ratio.fit import LinearRatio, penalty_units
 from missratio.ratio.problem import RatioProblem
 from missratio.rows import ClassRows
 
@@ -47,89 +46,66 @@ class Factor:
     required: BoolArray | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Optimum:
-    """The rows of both classes, and the problems that were solved for them.
-
-    Parameters
-    ----------
-    numerator, denominator : ClassRows
-    factors : iterator of Factor
-        Made one by one.
-    """
-
-    numerator: ClassRows
-    denominator: ClassRows
-    factors: Iterator[Factor]
-
-
 def optimum(
-    ratio: JointRatio | NaiveBayesRatio,
+    ratio: LinearRatio,
     X: Any,
     y: ArrayLike,
     sample_weight: ArrayLike | None,
     inclusion: ArrayLike | None = None,
-) -> Optimum:
-    """Make the problems again that a ratio was fitted by, from the rows of the fit."""
+) -> tuple[Two[ClassRows], Iterator[Factor]]:
+    """The problems that a ratio was fitted by, made again from the rows of the fit.
+
+    And the rows of both classes.
+    """
     check_is_fitted(ratio)
-    joint = joint_ratio(ratio)
-    read = joint._read(X, y, sample_weight, inclusion, reset=False)
-    numerator, denominator = joint._both_classes(read)
-    numerator = adjust(numerator, joint.basis_.required_columns_)
-    return Optimum(numerator, denominator, _factors(joint, numerator, denominator))
-
-
-def joint_ratio(ratio: JointRatio | NaiveBayesRatio) -> JointRatio:
-    """The joint machine that a fitted ratio rests on."""
-    return ratio if isinstance(ratio, JointRatio) else ratio._ratio
-
-
-def _factors(
-    ratio: JointRatio, numerator: ClassRows, denominator: ClassRows
-) -> Iterator[Factor]:
     required = ratio.basis_.required_columns_
-    plain = ratio._build(ratio._objective(), numerator, denominator)
-    units = ratio._units(plain, numerator)
-    penalised = plain.penalised(units, ratio._fitted_strength)
-    intercepts = np.empty_like(ratio._part_intercepts)
-    intercepts[penalised.order] = ratio._part_intercepts
-    at = iter(intercepts.tolist())
-    apart = ratio._columns_apart
-    for part in penalised.parts:
-        for i, features in enumerate(part.features):
-            columns = np.ones(required.shape[1], dtype=bool)
-            if apart:
-                columns = required[features[0]]
-            problem = part.problems(slice(i, i + 1))
-            by_feature = numerator.weighing.by_entry and not apart
-            linear = problem.objective.linear_numerator
-            yield Factor(
-                problem,
-                ratio.coef_[features],
-                next(at),
-                features,
-                columns,
-                required if by_feature and linear else None,
-            )
+    two = ratio._read(X, y, sample_weight, inclusion, reset=False)
+    two = two._replace(numerator=adjust(two.numerator, required))
+    return two, _factors(ratio, two)
 
 
-def basis_features(ratio: JointRatio | NaiveBayesRatio, X: Any) -> FloatArray:
+def _factors(ratio: LinearRatio, two: Two[ClassRows]) -> Iterator[Factor]:
+    """A factor after the other, each made when it is asked for."""
+    settings, required = ratio._settings(), ratio.basis_.required_columns_
+    problem = ratio._problem(settings._objective(), two)
+    weights = settings.penalty_weights
+    units = penalty_units(weights, two.numerator, required, problem)
+    problem = problem.penalised(units, ratio._fitted_strength)
+    by_feature = (
+        two.numerator.weighing.by_entry
+        and not ratio._apart
+        and problem.objective.linear_numerator
+    )
+    for i, width in enumerate(problem.widths.tolist()):
+        features = problem.features[i, :width]
+        columns = np.ones(required.shape[1], dtype=bool)
+        if ratio._apart:
+            columns = required[features[0]]
+        yield Factor(
+            problem.problems(slice(i, i + 1)).narrowed(width),
+            ratio.coef_[features],
+            float(ratio._part_intercepts[i]),
+            features,
+            columns,
+            required if by_feature else None,
+        )
+
+
+def basis_features(ratio: LinearRatio, X: Any) -> FloatArray:
     """A fitted ratio's basis features at rows, NaN where one can't be evaluated."""
-    joint = joint_ratio(ratio)
-    return joint._evaluate_basis(X, joint._read_rows(X))
+    return ratio._features(X, ratio._read_scored(X))
 
 
 def feature_names(
-    ratio: JointRatio | NaiveBayesRatio, columns: Sequence[str] | None = None
+    ratio: LinearRatio, columns: Sequence[str] | None = None
 ) -> list[str]:
     """Names of a fitted ratio's basis features, in the order of its coefficients.
 
     `columns` names the columns of X; None for the names known from fit, or x0, x1, …
     """
-    basis = joint_ratio(ratio).basis_
-    return [str(name) for name in basis.get_feature_names_out(columns)]
+    return [str(name) for name in ratio.basis_.get_feature_names_out(columns)]
 
 
-def missingness_of(ratio: JointRatio | NaiveBayesRatio) -> MissingnessParameter:
+def missingness_of(ratio: LinearRatio) -> MissingnessParameter:
     """Why values are missing, as a ratio was told."""
-    return joint_ratio(ratio).missingness
+    return ratio._missingness()

@@ -269,7 +269,7 @@ class ObjectiveRatio(JointRatio):
     def _objective(self) -> Objective:
         if not isinstance(self.objective, Objective):
             raise TypeError(
-                "objective must be an instance of missratio.Objective, got "
+                "objective must be an instance of missratio.objective.Objective, got "
                 f"{self.objective!r}."
             )
         return self.objective

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.engine import BLOCK_ELEMENTS, AnySample, RowSample
 from missratio.moments import Link, Parameters, Sums, accumulate, dot
 from missratio.objective import (
-    Combination,
     Expectations,
     KLIEPObjective,
     Objective,
 )
+from missratio.ratio.base import Two
+from missratio.rows import WeightSums
 from missratio.solver import Evaluation, Solution, Status, newton_direction
 from missratio.tensor import TensorSample
 
@@ -26,6 +27,11 @@ LONG_WAY = 8
 # From this many rows on a pilot may have gone most of the way.
 MANY_ROWS = 4000
 CONVERGED = int(Status.CONVERGED)
+
+# Strengths of the L1 and the ridge penalty for each feature, and what strength one is:
+# of |θ_j|, and of ½θ_j² or a matrix M of ½θᵀMθ; None stands for ones.
+Strength = tuple[FloatArray, FloatArray]
+PenaltyUnits = tuple[FloatArray | None, FloatArray | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,10 @@ class RatioProblem:
         The penalty Σ l1_j |θ_j| is left to the solver; it counts for whether an optimum
         exists.
     features : ndarray of int of shape (n_problems, n_features)
-        Which of a ratio's basis features each problem has, where it is part of one.
+        Which of a ratio's basis features each problem has; all by default. A problem
+        with fewer than others has −1 at the end, and its coefficients there are zero.
+    weight_sums : Two of WeightSums, or None
+        What was found of both classes' weights.
     """
 
     objective: Objective
@@ -107,7 +116,14 @@ class RatioProblem:
     centre: FloatArray
     l2: FloatArray | None = None
     l1: FloatArray | None = None
-    features: IntArray = field(default_factory=lambda: np.empty((0, 0), dtype=np.intp))
+    features: IntArray = None  # type: ignore[assignment]
+    weight_sums: Two[WeightSums] | None = None
+
+    def __post_init__(self) -> None:
+        """Problems that are no part of a ratio have all features each."""
+        if self.features is None:
+            features = np.tile(np.arange(self.centre.shape[1]), (self.n_problems, 1))
+            object.__setattr__(self, "features", features)
 
     @cached_property
     def _totals(self) -> FloatArray:
@@ -154,12 +170,6 @@ class RatioProblem:
         """Whether the ridge penalty holds every coefficient; a matrix is definite."""
         return self.l2 is not None and (self.l2.ndim == 3 or bool(self.l2.all()))
 
-    def split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        """Coefficients and intercepts of a batch of parameter vectors."""
-        if not self.objective.fits_intercept:
-            return theta, None
-        return theta[:, :-1], theta[:, -1]
-
     def start(self) -> FloatArray:
         """Parameters of the ratio that is one everywhere."""
         theta = np.zeros((len(self.centre), self.n_parameters))
@@ -179,7 +189,9 @@ class RatioProblem:
 
         The lowest score of the denominator's rows is looked for where asked for.
         """
-        coef, intercept = self.split(theta)
+        coef, intercept = theta, None
+        if self.objective.fits_intercept:
+            coef, intercept = theta[:, :-1], theta[:, -1]
         elements = BLOCK_ELEMENTS
         if second_order:
             # A block has more rows than a Hessian, or merging would cost more.
@@ -215,103 +227,72 @@ class RatioProblem:
             numerator = sweep(self.objective.numerator, self.numerator)
         return numerator, sweep(self.objective.denominator, self.denominator)
 
-    def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
-        """Value, gradient and Hessian of the penalised objective, by the chain rule."""
-        return self._evaluation(theta, *self.sums(theta, second_order=second_order))
+    def __call__(
+        self, theta: FloatArray, *, second_order: bool, drawn: float | None = None
+    ) -> Evaluation:
+        """Value, gradient and Hessian of the penalised objective, by the chain rule.
 
-    def sketch(self, theta: FloatArray, share: float) -> Evaluation:
-        """The same with a Hessian estimated from a share of the rows, for one problem.
-
-        They are drawn in proportion to their part in it, so that its relative error is
-        about 2√(parameters/rows drawn) in any direction, however uneven the ratio is.
+        For one problem, the Hessian may be estimated from a part of the rows, drawn in
+        proportion to their part in it: its relative error is about
+        2√(parameters/rows drawn) in any direction, however uneven the ratio is.
         """
-        sums = self.sums(theta, second_order=False, drawn=share)
-        return self._evaluation(theta, *sums)
-
-    def outer(
-        self, numerator: list[Sums], denominator: list[Sums]
-    ) -> tuple[Combination, FloatArray]:
-        """The objective as a function of its terms, and what their sums are divided by.
-
-        Both have a row for each term, the numerator's first.
-        """
+        second_order = second_order and drawn is None
+        numerator, denominator = self.sums(
+            theta, second_order=second_order, drawn=drawn
+        )
+        # 1. The objective as a function of the terms' means.
         terms = numerator + denominator
         divisors = self._totals
         if len(terms) > 2:
             divisors = divisors.repeat([len(numerator), len(denominator)], axis=0)
-        expectations = Expectations(
-            np.array([term.value for term in terms]) / divisors,
-            np.array([term.log_scale for term in terms]),
-            len(numerator),
+        outer = self.objective.combine(
+            Expectations(
+                np.array([term.value for term in terms]) / divisors,
+                np.array([term.log_scale for term in terms]),
+                len(numerator),
+            )
         )
-        return self.objective.combine(expectations), divisors
-
-    def _evaluation(
-        self, theta: FloatArray, numerator: list[Sums], denominator: list[Sums]
-    ) -> Evaluation:
-        """What the sums over both classes' rows come to."""
-        terms = numerator + denominator
-        outer, divisors = self.outer(numerator, denominator)
+        # 2. Its derivatives in the parameters.
         first = outer.gradient / divisors
-        gradient = sum_terms(first[..., None], [term.slope for term in terms])
+        slopes = np.array([term.slope for term in terms])
+        gradient = (first[..., None] * slopes).sum(axis=0)
         hessian = None
         if denominator[0].curvature is not None:
-            curvatures = [term.curvature for term in terms]
-            hessian = sum_terms(first[..., None, None], curvatures)
+            parts = zip(first, [term.curvature for term in terms], strict=True)
+            curved = [f[:, None, None] * c for f, c in parts if c is not None]
+            hessian = curved[0]
+            for part in curved[1:]:
+                hessian += part
             if outer.hessian is not None:
-                slopes = np.array([term.slope for term in terms]) / divisors[..., None]
+                slopes /= divisors[..., None]
                 inner = outer.hessian.transpose(2, 0, 1) @ slopes.transpose(1, 0, 2)
                 hessian += slopes.transpose(1, 2, 0) @ inner
-        value = self._penalise(theta, outer.value, gradient, hessian)
-        proof = self._proof(theta, numerator[0].lowest, denominator[0].highest)
+        # 3. The ridge penalty; L1 is left to the solver.
+        value = outer.value
+        if self.l2 is not None:
+            n_features = self.l2.shape[1]
+            coef = theta[:, :n_features]
+            pull = self._pull(coef)
+            value = value + 0.5 * dot(pull, coef)
+            gradient[:, :n_features] += pull
+            if hessian is not None and self.l2.ndim == 3:
+                hessian[:, :n_features, :n_features] += self.l2
+            elif hessian is not None:
+                np.einsum("bii->bi", hessian)[:, :n_features] += self.l2
+        # 4. Scores that separate the classes, under an L1 penalty by more than it takes
+        #    to grow, prove that no finite optimum exists.
+        proof = np.zeros(len(theta), dtype=bool)
+        if self.l2 is None and self.objective.diverges_when_separated:
+            highest = denominator[0].highest + self._growth(theta)
+            proof = numerator[0].lowest > highest + 1e-8 * (1.0 + np.abs(highest))
         return Evaluation(value, gradient, hessian, proof)
 
-    def _penalise(
-        self,
-        theta: FloatArray,
-        value: FloatArray,
-        gradient: FloatArray,
-        hessian: FloatArray | None,
-    ) -> FloatArray:
-        """Add the penalty to gradient and Hessian in place, and return the value."""
-        if self.l2 is None:
-            return value
-        n_features = self.l2.shape[1]
-        coef = theta[:, :n_features]
-        gradient[:, :n_features] += self.pull(coef)
-        if hessian is not None and self.l2.ndim == 3:
-            hessian[:, :n_features, :n_features] += self.l2
-        elif hessian is not None:
-            np.einsum("bii->bi", hessian)[:, :n_features] += self.l2
-        return value + 0.5 * dot(self.pull(coef), coef)
-
-    def pull(self, coef: FloatArray) -> FloatArray:
+    def _pull(self, coef: FloatArray) -> FloatArray:
         """The ridge penalty's gradient."""
         assert self.l2 is not None
         if self.l2.ndim == 3:
             return np.asarray((coef[:, None, :] @ self.l2)[:, 0])
         return self.l2 * coef
-
-    def penalty(self, coef: FloatArray) -> FloatArray:
-        """All that is added to the objective."""
-        total = np.zeros(len(coef))
-        if self.l2 is not None:
-            total += 0.5 * dot(self.pull(coef), coef)
-        if self.l1 is not None:
-            total += self._growth(coef)
-        return total
-
-    def _proof(
-        self, theta: FloatArray, lowest: FloatArray, highest: FloatArray
-    ) -> BoolArray:
-        """Whether scores separate the classes, so that no finite optimum exists.
-
-        Under an L1 penalty, by more than what it takes to grow.
-        """
-        if self.l2 is not None or not self.objective.diverges_when_separated:
-            return np.zeros(len(lowest), dtype=bool)
-        highest = highest + self._growth(theta)
-        return lowest > highest + 1e-8 * (1.0 + np.abs(highest))
 
     def _growth(self, theta: FloatArray) -> FloatArray | float:
         """Σ l1 |θ|, which grows as fast as the scores do."""
@@ -402,7 +383,9 @@ class RatioProblem:
         ):
             # It is a part of the optimal value, −θᵀE f + log E exp s + penalty.
             log_mean = solution.value + dot(coef, self.numerator.mean)
-            return log_mean - self.penalty(coef) + shift
+            if self.l2 is not None:
+                log_mean -= 0.5 * dot(self._pull(coef), coef)
+            return log_mean - self._growth(coef) + shift
         exponential = replace(self, objective=KLIEPObjective())
         _, (tilted,) = exponential.sums(coef, second_order=False)
         log_mean = np.log(tilted.value / self.denominator.total)
@@ -443,7 +426,7 @@ class RatioProblem:
         denominator = self.denominator.held(stride, self.centre)
         return replace(self, numerator=numerator, denominator=denominator)
 
-    def problems(self, which: slice | BoolArray) -> RatioProblem:
+    def problems(self, which: Any) -> RatioProblem:
         """Some problems of the batch."""
         return replace(
             self,
@@ -452,15 +435,93 @@ class RatioProblem:
             centre=self.centre[which],
             l2=None if self.l2 is None else self.l2[which],
             l1=None if self.l1 is None else self.l1[which],
-            features=self.features[which] if len(self.features) else self.features,
+            features=self.features[which],
         )
 
+    def narrowed(self, width: int) -> RatioProblem:
+        """The problems without the features that fill up, all of one width."""
+        if width == self.centre.shape[1]:
+            return self
+        samples: list[Any] = []
+        sample: Any
+        for sample in (self.numerator, self.denominator):
+            if isinstance(sample, WeightedMean):
+                samples.append(replace(sample, mean=sample.mean[:, :width]))
+                continue
+            narrow = replace(sample, features=sample.features[..., :width])
+            if isinstance(narrow, RowSample) and narrow.stand_in is not None:
+                narrow = replace(narrow, stand_in=narrow.stand_in[:, :width])
+            samples.append(narrow)
+        l2 = self.l2
+        if l2 is not None:
+            l2 = l2[:, :width] if l2.ndim == 2 else l2[:, :width, :width]
+        return replace(
+            self,
+            numerator=samples[0],
+            denominator=samples[1],
+            centre=self.centre[:, :width],
+            l2=l2,
+            l1=None if self.l1 is None else self.l1[:, :width],
+            features=self.features[:, :width],
+        )
 
-def sum_terms(factors: FloatArray, arrays: Sequence[FloatArray | None]) -> FloatArray:
-    """Σ factor · array over the terms that have one."""
-    pairs = zip(factors, arrays, strict=True)
-    products = [factor * array for factor, array in pairs if array is not None]
-    total: FloatArray = products[0]
-    for product in products[1:]:
-        total += product
-    return total
+    # A ratio's basis features, and the problems that they are shared out to.
+
+    @property
+    def widths(self) -> IntArray:
+        """How many features each problem has."""
+        return np.asarray((self.features >= 0).sum(axis=1))
+
+    def gather(self, values: FloatArray) -> FloatArray:
+        """Values of the problems' features, in the order of the basis features."""
+        real = self.features >= 0
+        gathered = np.empty(int(real.sum()))
+        gathered[self.features[real]] = values[:, : real.shape[1]][real]
+        return gathered
+
+    def penalised(self, units: PenaltyUnits, strength: Strength) -> RatioProblem:
+        """The same problems under penalties."""
+        l1, l2 = (
+            each if unit is None else each * unit
+            for each, unit in zip(strength, units, strict=True)
+        )
+        index = self.features
+        pull = l2[index] if l2.ndim == 1 else l2[index[:, :, None], index[:, None, :]]
+        return replace(
+            self, l1=l1[index] if l1.any() else None, l2=pull if l2.any() else None
+        )
+
+    def start_gradient(self) -> FloatArray:
+        """The gradient of the objective at a ratio of one, without penalties."""
+        plain = replace(self, l1=None, l2=None)
+        return self.gather(plain(plain.start(), second_order=False).gradient)
+
+    def denominator_variance(self) -> FloatArray:
+        """Each basis feature's variance, as in KLIEP's Hessian at a ratio of one."""
+        plain = replace(self, l1=None, l2=None)
+        hessian = plain(plain.start(), second_order=True).hessian
+        assert hessian is not None
+        n_features = self.centre.shape[1]
+        variance = np.diagonal(hessian, axis1=1, axis2=2)[:, :n_features]
+        constant = constant_features(self.denominator)
+        return self.gather(np.where(constant, 0.0, np.maximum(variance, 0.0)))
+
+    def value(self, coef: FloatArray, intercepts: FloatArray) -> float:
+        """The objective at basis features' coefficients, and problems' intercepts."""
+        shared_out = np.where(self.features >= 0, coef[self.features], 0.0)
+        theta = self.theta(shared_out, intercepts)
+        return float(self(theta, second_order=False).value.sum())
+
+
+def constant_features(sample: AnySample | TensorSample) -> BoolArray:
+    """Which features have one value only over all rows, (n_problems, n_features)."""
+    few = sample.peek()
+    value = few[:, :1]
+    constant: BoolArray = (few == value).all(axis=1)
+    if not constant.any():
+        return constant
+    found = sample.fold(
+        lambda features, weights: (features == value).all(axis=1),
+        merge=lambda parts: np.all(parts, axis=0),
+    )
+    return np.asarray(found)

@@ -1,37 +1,37 @@
-"""Solving ratio problems: in chunks, and with an eye on infinity."""
+"""Which solver takes a problem, and where it begins."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky
 
 from missratio._base.threads import one_blas_thread, share
-from missratio._base.typing import FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.engine import Sample
 from missratio.ratio.problem import RatioProblem
-from missratio.solver import (
-    Solution,
-    Status,
-    correlation_kept,
-    lbfgs,
-    minimise,
-    minimise_with_l1,
-    newton,
-    shrunk,
-)
+from missratio.solver import Solution, Status, chord, lbfgs, newton, proximal_newton
 
 # Above this many parameters a Hessian costs more than it saves.
 NEWTON_PARAMETERS = 500
-# Up to this many one Hessian at the end is worth knowing that there is an optimum.
-CONFIRMED_PARAMETERS = 1000
-NEWTON_TOL = 1e-8
-# L-BFGS scales features by their spread over so many rows, or by a covariance from so
-# many for each feature, where more than this part of their correlations isn't noise.
+# From this many on it is kept over several steps.
+CHORD_PARAMETERS = 48
+# A pilot has so many rows at least, and at least so many for each parameter. It is
+# tried where that leaves out nine rows of ten, or half where Hessians are dear.
+PILOT_ROWS = 2000
+PILOT_ROWS_A_PARAMETER = 20
+PILOT_STRIDE = 10
+PILOT_STEPS = 20
+# Where the objective over all rows lies so far above the pilot's, it has misled.
+PILOT_GAP = 1.0
+# The first Hessian after a pilot is estimated from this part of the rows, or from so
+# many for each parameter; where that is most rows, from all.
+DRAWN_SHARE = 0.1
+DRAWN_ROWS_A_PARAMETER = 250
+# L-BFGS scales features by their spread over so many rows.
 SCALE_ROWS = 2000
-COVARIANCE_ROWS = 5
-CORRELATED = 0.5
 # Small problems are solved together up to this many numbers, which fit the cache.
 CHUNK_ELEMENTS = 262_144
 
@@ -44,122 +44,136 @@ def solve(
     max_iter: int,
     start: FloatArray | None = None,
 ) -> Solution:
-    """Solve a batch of problems, in chunks that stay in the cache.
+    """Solve a batch of problems, in chunks of one width that stay in the cache.
 
-    Parameters
-    ----------
-    problem : RatioProblem
-    solver : {"auto", "newton", "lbfgs"}
-        "auto" takes Newton's method up to 500 parameters, and L-BFGS above. With an L1
-        penalty it is the proximal Newton method, whichever is chosen.
-    tol, max_iter
-        As for the solvers.
-    start : ndarray of shape (n_problems, n_parameters), optional
-        Where to begin.
+    With an L1 penalty by the proximal Newton method; else up to 500 parameters by
+    Newton's, and above, or for solver="lbfgs", by L-BFGS. `start` has the shape
+    (n_problems, n_parameters).
     """
-    one, length = _solve_newton, problem.n_problems
+    n_problems, width = problem.features.shape
+    one, length = _second_order, n_problems
     if problem.l1 is not None:
-        one, length = _solve_proximal, 1
+        one, length = _with_l1, 1
     elif solver == "lbfgs" or (
         solver == "auto" and problem.n_parameters > NEWTON_PARAMETERS
     ):
-        one, length = _solve_first_order, 1
+        one, length = _first_order, 1
     elif isinstance(problem.denominator, Sample):
-        per_problem = problem.denominator.size // problem.n_problems
-        length = max(1, CHUNK_ELEMENTS // max(per_problem, 1))
-    chunks = [slice(i, i + length) for i in range(0, problem.n_problems, length)]
+        length = max(1, CHUNK_ELEMENTS * n_problems // max(problem.denominator.size, 1))
+    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
+    widths = problem.widths
     with one_blas_thread(problem.denominator.size) as threads:
-        if len(chunks) == 1:
-            return one(problem, start, tol=tol, max_iter=max_iter)
+        if length >= n_problems and (widths == width).all():
+            return one(problem, start, **options)
 
-        def part(which: slice) -> Solution:
-            begin = None if start is None else start[which]
-            return one(problem.problems(which), begin, tol=tol, max_iter=max_iter)
+        def part(which: slice | IntArray) -> Solution:
+            narrow = int(widths[which][0])
+            some = problem.problems(which).narrowed(narrow)
+            begin = None
+            if start is not None:
+                begin = np.delete(start[which], np.s_[narrow:width], axis=1)
+            return one(some, begin, **options).widened(narrow, width)
 
-        return Solution.concatenate(share(part, chunks, threads))
+        if (widths == width).all():
+            slices = [slice(i, i + length) for i in range(0, n_problems, length)]
+            return Solution.concatenate(share(part, slices, threads))
+        chunks = [
+            same[i : i + length]
+            for same in (np.flatnonzero(widths == each) for each in np.unique(widths))
+            for i in range(0, len(same), length)
+        ]
+        found = Solution.concatenate(share(part, chunks, threads))
+        return found.take(np.argsort(np.concatenate(chunks)))
 
 
-def _solve_newton(
-    problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
+def _second_order(
+    problem: RatioProblem, start: FloatArray | None, *, tol: float, max_iter: int
 ) -> Solution:
-    return problem.confirmed(minimise(problem, begin, tol=tol, max_iter=max_iter))
+    """Newton's method; with few Hessians where they are dear, and after a pilot."""
+    options: dict[str, Any] = {
+        "tol": tol,
+        "max_iter": max_iter,
+        "precision": problem.precision,
+    }
+    begin, first = problem.start() if start is None else start, None
+    # A batch has few features each, and reading rows anew costs more than a Hessian.
+    chords = problem.n_problems == 1 and not problem.rereads
+    rough = None if start is not None else _pilot(problem, tol, max_iter)
+    if rough is not None:
+        drawn = None
+        if chords:
+            least = DRAWN_ROWS_A_PARAMETER * problem.n_parameters / problem.n_rows
+            drawn = max(DRAWN_SHARE, least)
+        exact = drawn is None or drawn > 0.5
+        first = problem(rough.theta, second_order=True, drawn=None if exact else drawn)
+        if first.value[0] < rough.value[0] + PILOT_GAP:
+            begin = rough.theta
+        else:
+            first = None
+    if chords and (first is not None or problem.n_parameters >= CHORD_PARAMETERS):
+        found = chord(problem, begin, first=first, **options)
+    else:
+        found = newton(problem, begin, first=first, **options)
+    return problem.confirmed(found)
 
 
-def _solve_proximal(
-    problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
+def _with_l1(
+    problem: RatioProblem, start: FloatArray | None, *, tol: float, max_iter: int
 ) -> Solution:
+    """The proximal Newton method."""
     assert problem.l1 is not None
     l1 = np.zeros(problem.n_parameters)
     l1[: problem.l1.shape[1]] = problem.l1[0]
-    solution = minimise_with_l1(problem, l1, begin, tol=tol, max_iter=max_iter)
-    return problem.confirmed(solution)
+    begin = problem.start() if start is None else start
+    found = proximal_newton(problem, begin, l1, tol=tol, max_iter=max_iter)
+    return problem.confirmed(found)
 
 
-def _solve_first_order(
-    problem: RatioProblem, begin: FloatArray | None, *, tol: float, max_iter: int
+def _first_order(
+    problem: RatioProblem, start: FloatArray | None, *, tol: float, max_iter: int
 ) -> Solution:
-    """L-BFGS on features scaled by what some denominator rows show of them.
+    """L-BFGS on features scaled by their spread over some denominator rows.
 
     Where it ends short of an optimum that a penalty vouches for, Newton's method goes
     on: it takes a weak one with nearly as many parameters as rows.
     """
-    start = problem.start() if begin is None else begin
-    solution = lbfgs(
-        problem, start, scale=_scale(problem), tol=tol, max_iter=10 * max_iter
-    )
-    unsolved = solution.status[0] in (Status.STALLED, Status.OUT_OF_ITERATIONS)
-    if unsolved and problem.bounded:
-        return _solve_newton(problem, solution.theta, tol=tol, max_iter=max_iter)
-    if problem.n_parameters > CONFIRMED_PARAMETERS:
-        return solution
-    checked = problem.confirmed(solution)
-    if checked.status[0] != Status.CONVERGED:
-        return checked
-    # Too coarse to tell by one step of Newton's: a few more show where it leads.
-    return _confirmed(problem, solution, max_iter)
-
-
-def _scale(problem: RatioProblem) -> FloatArray:
-    """What L-BFGS is preconditioned by: the features' spread, or their covariance.
-
-    The covariance where features are correlated: 1,000 of them with correlations of 0.9
-    then take a fifth of the passes. Where they aren't it wouldn't pay.
-    """
-    rows = _some_rows(problem, SCALE_ROWS)
+    begin = problem.start() if start is None else start
+    stride = max(1, problem.n_rows // SCALE_ROWS)
+    rows = np.asarray(problem.denominator.held(stride, problem.centre).features[0])
     spread = rows.std(axis=0, dtype=np.float64)
     visible = spread > 1e-8 * np.abs(rows).max(axis=0)
     scale = np.ones(problem.n_parameters)
     scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
-    few = rows[:, :: 1 + rows.shape[1] // 200]
-    if not visible.all() or few.shape[1] < 2:
-        return scale
-    if correlation_kept(np.cov(few.T), len(few)) < CORRELATED:
-        return scale
-    # L with LLᵀ the features' covariance, shrunk and penalised.
-    rows = _some_rows(problem, COVARIANCE_ROWS * len(scale))
-    hessian, n_features = np.diag(scale**-2.0), rows.shape[1]
-    hessian[:n_features, :n_features] = np.cov(rows.T, bias=True)
-    hessian = shrunk(hessian[None], len(rows))[0]
-    if problem.l2 is not None:
-        pull = problem.l2[0]
-        hessian[:n_features, :n_features] += np.diag(pull) if pull.ndim == 1 else pull
-    try:
-        return np.asarray(cholesky(hessian, lower=True))
-    except LinAlgError:
-        return scale
-
-
-def _some_rows(problem: RatioProblem, n_rows: int) -> FloatArray:
-    """Features of about so many denominator rows."""
-    stride = max(1, problem.denominator.n_rows // n_rows)
-    return np.asarray(problem.denominator.held(stride, problem.centre).features[0])
-
-
-def _confirmed(problem: RatioProblem, solution: Solution, max_iter: int) -> Solution:
-    """The same solution, unless Newton's steps from it lead to infinity."""
-    if not problem.far_out(solution).any():
-        return solution
-    onwards = newton(problem, solution.theta, tol=NEWTON_TOL, max_iter=max_iter)
+    found = lbfgs(problem, begin, scale=scale, tol=tol, max_iter=10 * max_iter)
+    unsolved = found.status[0] in (Status.STALLED, Status.OUT_OF_ITERATIONS)
+    if unsolved and problem.bounded:
+        return _second_order(problem, found.theta, tol=tol, max_iter=max_iter)
+    checked = problem.confirmed(found)
+    if checked.status[0] != Status.CONVERGED or not problem.far_out(found).any():
+        return checked
+    # Too coarse to tell by one step of Newton's: a few more show where it leads.
+    onwards = newton(problem, found.theta, tol=tol, max_iter=max_iter)
     if problem.confirmed(onwards).status[0] == Status.NO_OPTIMUM:
-        return replace(solution, status=np.array([Status.NO_OPTIMUM]))
-    return solution
+        return replace(found, status=np.array([int(Status.NO_OPTIMUM)]))
+    return found
+
+
+def _pilot(problem: RatioProblem, tol: float, max_iter: int) -> Solution | None:
+    """The solution on some of the rows, to its own statistical error.
+
+    None where rows aren't many, or where it has none.
+    """
+    n_parameters = problem.n_parameters
+    least = max(PILOT_ROWS, PILOT_ROWS_A_PARAMETER * n_parameters, problem.cheap_rows)
+    stride = problem.n_rows // least
+    worth = 2 if n_parameters >= CHORD_PARAMETERS else PILOT_STRIDE
+    if problem.n_problems > 1 or stride < worth:
+        return None
+    # More rows than this for each parameter would cost more than they save.
+    most = PILOT_ROWS * n_parameters
+    stride = min(stride, max(PILOT_STRIDE, problem.n_rows // most))
+    pilot = problem.thinned(stride)
+    coarse = max(tol, 0.3 * math.sqrt(n_parameters / pilot.n_rows))
+    steps = min(max_iter, PILOT_STEPS)
+    rough = _second_order(pilot, None, tol=coarse, max_iter=steps)
+    return rough if rough.status[0] == Status.CONVERGED else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
 
@@ -13,10 +14,10 @@ from sklearn.utils import check_scalar
 from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.seeds import generator
 from missratio._base.storable import storable
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.exceptions import FlatRatioWarning, Message
-from missratio.ratio.base import MissingnessParameter
-from missratio.ratio.complete import CompleteRowsRatio, TwoTables, WeightedTable
+from missratio.ratio.base import MissingnessParameter, Two, callers_level, deal
+from missratio.ratio.complete import CompleteRowsRatio, WeightedTable
 from missratio.ratio.kernel import KernelRatio, LeastSquares
 
 
@@ -101,130 +102,118 @@ class SubspaceRatio(CallbackSupportMixin, CompleteRowsRatio):
         self.cv = cv
         self.random_state = random_state
 
-    def _fit_tables(self, tables: TwoTables) -> None:
+    def _learn_tables(self, tables: Two[WeightedTable]) -> None:
         if not 0.0 <= self.shrinkage <= 1.0:
             raise ValueError(f"shrinkage must lie in [0, 1], got {self.shrinkage!r}.")
         check_scalar(self.cv, "cv", Integral, min_val=2)
-        counts = self._counts(tables.numerator.rows.shape[1])
-        rng = generator(self.random_state)
-        self.scores_ = self._scored(tables, counts, rng)
-        best = max(counts, key=lambda count: self.scores_[count])
-        self.directions_, self.estimators_ = [], []
-        if self.scores_[best] > 0.0:
-            self.directions_, self.estimators_ = self._halves(tables, best, rng)
-            return
-        message = Message(
-            "The ratio is one everywhere: for no number of directions it had a better "
-            "score on rows held out than a ratio of one. The samples may come from one "
-            "law, or be too small to tell.",
-            remedies=("give another estimator", "bring more rows"),
-        )
-        warnings.warn(FlatRatioWarning(message), stacklevel=3)
-
-    def _counts(self, n_columns: int) -> list[int]:
         given = np.atleast_1d(np.asarray(self.n_directions))
         if given.ndim != 1 or given.dtype.kind not in "iu" or (given < 1).any():
             raise ValueError(
                 "n_directions must be a positive number, or several; got "
                 f"{self.n_directions!r}."
             )
-        return sorted({min(int(count), n_columns) for count in given})
+        n_columns = tables.numerator.rows.shape[1]
+        counts = sorted({min(int(count), n_columns) for count in given})
+        rng = generator(self.random_state)
+        folds = list(_split(tables, self.cv, rng))
+
+        def scores(fold: Split) -> list[float]:
+            fitted, held = fold
+            halves = (self._halves(fitted, count, rng) for count in counts)
+            return [_relative_score(each, held) for each in halves]
+
+        mean = np.mean(told(self, "fold", folds, scores, self.cv), axis=0)
+        self.scores_ = dict(zip(counts, mean.tolist(), strict=True))
+        best = max(counts, key=lambda count: self.scores_[count])
+        halves: list[Half] = []
+        if self.scores_[best] > 0.0:
+            halves = self._halves(tables, best, rng)
+        else:
+            message = Message(
+                "The ratio is one everywhere: for no number of directions it had a "
+                "better score on rows held out than a ratio of one. The samples may "
+                "come from one law, or be too small to tell.",
+                remedies=("give another estimator", "bring more rows"),
+            )
+            warnings.warn(FlatRatioWarning(message), stacklevel=callers_level())
+        self.directions_ = [directions for directions, _ in halves]
+        self.estimators_ = [estimator for _, estimator in halves]
 
     def _halves(
-        self, tables: TwoTables, count: int, rng: np.random.Generator
-    ) -> tuple[list[FloatArray], list[Any]]:
+        self, tables: Two[WeightedTable], count: int, rng: np.random.Generator
+    ) -> list[Half]:
         """Directions from each half of the rows, and a ratio fitted to the other."""
-        halves = _split(tables, 2, rng)
-        directions, fitted = [], []
-        for half in (0, 1):
-            finding = _chosen(tables, [numbers == half for numbers in halves])
-            fitting = _chosen(tables, [numbers != half for numbers in halves])
-            some = differing_directions(finding, self.shrinkage)[:, :count]
-            inner = self.estimator
-            if inner is None:
-                # Whether it is flat is decided by the folds.
-                inner = KernelRatio("kliep", flat_within=0.0)
-            inner = clone(inner)
+        halves = []
+        for fitting, finding in _split(tables, 2, rng):
+            directions = differing_directions(finding, self.shrinkage)[:, :count]
+            # Whether it is flat is decided by the folds.
+            default = KernelRatio("kliep", flat_within=0.0)
+            inner = clone(default if self.estimator is None else self.estimator)
             if inner.get_params().get("random_state", 0) is None:
                 inner.set_params(random_state=int(rng.integers(2**31 - 1)))
-            directions.append(some)
-            fitted.append(inner.fit(*_projected(fitting, some)))
-        return directions, fitted
-
-    def _scored(
-        self, tables: TwoTables, counts: list[int], rng: np.random.Generator
-    ) -> dict[int, float]:
-        """The mean score over folds, for each number of directions."""
-        folds = _split(tables, self.cv, rng)
-
-        def scores(fold: int) -> list[float]:
-            fitted = _chosen(tables, [numbers != fold for numbers in folds])
-            held = _chosen(tables, [numbers == fold for numbers in folds])
-            found = (self._halves(fitted, count, rng) for count in counts)
-            return [_relative_score(*each, held) for each in found]
-
-        mean = np.mean(told(self, "fold", range(self.cv), scores, self.cv), axis=0)
-        return dict(zip(counts, mean.tolist(), strict=True))
+            rows = np.concatenate([table.rows @ directions for table in fitting])
+            weights = [table.weights * len(table) for table in fitting]
+            labels = np.repeat([1, 0], [len(table) for table in fitting])
+            inner.fit(rows, labels, np.concatenate(weights))
+            halves.append((directions, inner))
+        return halves
 
     def _complete_log_ratio(self, rows: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):
-            return np.log(_mean_ratio(self.directions_, self.estimators_, rows))
+            return np.log(_mean_ratio(self._fitted_halves(), rows))
 
-    def _score_tables(self, tables: TwoTables) -> float:
-        return _relative_score(self.directions_, self.estimators_, tables)
+    def _score_tables(self, tables: Two[WeightedTable]) -> float:
+        return _relative_score(self._fitted_halves(), tables)
+
+    def _fitted_halves(self) -> list[Half]:
+        return list(zip(self.directions_, self.estimators_, strict=True))
 
 
-def _mean_ratio(
-    directions: list[FloatArray], fitted: list[Any], rows: FloatArray
-) -> FloatArray:
+# Directions found on a half of the rows, and the ratio fitted to the other half.
+Half = tuple[FloatArray, Any]
+# Rows that are fitted, and rows held out.
+Split = tuple[Two[WeightedTable], Two[WeightedTable]]
+
+
+def _split(
+    tables: Two[WeightedTable], n_folds: int, rng: np.random.Generator
+) -> Iterator[Split]:
+    """Fold by fold all others, and the fold itself, dealt within each class."""
+    numerator, denominator = tables
+    folds = tables.map(lambda table: deal(rng.permutation(len(table)), n_folds))
+    for fold in range(n_folds):
+        held = Two(*(numbers == fold for numbers in folds))
+        yield (
+            Two(numerator.take(~held.numerator), denominator.take(~held.denominator)),
+            Two(numerator.take(held.numerator), denominator.take(held.denominator)),
+        )
+
+
+def _mean_ratio(halves: list[Half], rows: FloatArray) -> FloatArray:
     """The mean of the halves' ratios; one where there are none."""
-    if not fitted:
+    if not halves:
         return np.ones(len(rows))
-    found = [
-        ratio.predict_ratio(rows @ some)
-        for some, ratio in zip(directions, fitted, strict=True)
-    ]
-    return np.asarray(np.mean(found, axis=0))
+    ratios = [ratio.predict_ratio(rows @ directions) for directions, ratio in halves]
+    return np.asarray(np.mean(ratios, axis=0))
 
 
-def _relative_score(
-    directions: list[FloatArray], fitted: list[Any], tables: TwoTables
-) -> float:
+def _relative_score(halves: list[Half], tables: Two[WeightedTable]) -> float:
     """Minus the squared error of the relative ratio 2r/(r + 1); 0 for a ratio of one.
 
     Where r̂ is infinite, it is 2.
     """
-    own, other = tables.numerator, tables.denominator
-    ratios = []
-    for table in (own, other):
-        ratio = _mean_ratio(directions, fitted, table.rows)
-        ratios.append(2.0 - 2.0 / (ratio + 1.0))
-    return -LeastSquares(0.5).loss(ratios[0], own.weights, ratios[1], other.weights)
+    ratio = tables.map(lambda table: _mean_ratio(halves, table.rows))
+    relative = ratio.map(lambda each: 2.0 - 2.0 / (each + 1.0))
+    return -LeastSquares(0.5).loss(relative, tables.map(lambda table: table.weights))
 
 
-def _split(tables: TwoTables, n_parts: int, rng: np.random.Generator) -> list[IntArray]:
-    """A part of each row, drawn within each class."""
-    return [
-        rng.permutation(len(table)) % n_parts
-        for table in (tables.numerator, tables.denominator)
-    ]
-
-
-def differing_directions(tables: TwoTables, shrinkage: float) -> FloatArray:
+def differing_directions(tables: Two[WeightedTable], shrinkage: float) -> FloatArray:
     """Directions in which the laws differ, the one with the largest difference first.
 
-    Parameters
-    ----------
-    tables : TwoTables
-    shrinkage : float
-        Of the covariance that whitens.
-
-    Returns
-    -------
-    ndarray of shape (n_columns, n_columns)
-        Coordinates have a variance of about one.
+    Of shape (n_columns, n_columns); coordinates have a variance of about one. The
+    covariance that whitens them is shrunk.
     """
-    moments = [_moments(each) for each in (tables.numerator, tables.denominator)]
+    moments = tables.map(_moments)
     gap = (moments[0][0] - moments[1][0]) / 2.0
     pooled = (moments[0][1] + moments[1][1]) / 2.0 + np.outer(gap, gap)
     spread = np.diagonal(pooled).copy()
@@ -249,15 +238,3 @@ def _moments(table: WeightedTable) -> tuple[FloatArray, FloatArray]:
     mean = table.weights @ table.rows
     centred = (table.rows - mean) * np.sqrt(table.weights)[:, None]
     return mean, centred.T @ centred
-
-
-def _chosen(tables: TwoTables, masks: list[IntArray]) -> TwoTables:
-    return TwoTables(tables.numerator.take(masks[0]), tables.denominator.take(masks[1]))
-
-
-def _projected(tables: TwoTables, directions: FloatArray) -> tuple[Any, Any, Any]:
-    """Coordinates, labels and weights of both samples, for an estimator's fit."""
-    both = (tables.numerator, tables.denominator)
-    rows = np.concatenate([each.rows @ directions for each in both])
-    weights = np.concatenate([each.weights * len(each) for each in both])
-    return rows, np.repeat([1, 0], [len(each) for each in both]), weights

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from missratio._base.typing import FloatArray
@@ -32,10 +31,10 @@ def lbfgs(
     ----------
     evaluate : callable
     start : ndarray of shape (1, n_parameters)
-    scale : ndarray of shape (n_parameters,) or (n_parameters, n_parameters)
-        A typical size of each parameter, 1/sd of its feature, to precondition by; or a
-        lower triangular matrix L with LLᵀ about the Hessian. The length of the gradient
-        in this scaling takes the place of Newton's decrement.
+    scale : ndarray of shape (n_parameters,)
+        A typical size of each parameter, 1/sd of its feature, to precondition by. The
+        largest entry of the gradient in this scaling takes the place of Newton's
+        decrement.
     tol : float
         Converged when no scaled gradient entry is larger. Below 1e-6 the line search
         can't tell values apart, and 1e-6 is taken.
@@ -46,45 +45,39 @@ def lbfgs(
     latest: list[tuple[FloatArray, Evaluation]] = []
 
     def function(point: FloatArray) -> tuple[float, FloatArray]:
-        found = evaluate(_scaled(scale, point, trans=1)[None], second_order=False)
+        found = evaluate((scale * point)[None], second_order=False)
         latest[:] = [(point.copy(), found)]
         if found.no_optimum[0]:
             raise _NoOptimumError
-        value, gradient = float(found.value[0]), found.gradient[0]
-        gradient = _scaled(scale, gradient, trans=0)
+        value, gradient = float(found.value[0]), scale * found.gradient[0]
         if not (math.isfinite(value) and np.isfinite(gradient).all()):
             # Outside of the objective's domain: the line search must turn back.
             return math.inf, np.zeros_like(gradient)
         return value, gradient
 
     status, n_iter = Status.CONVERGED, 0
-    begin = start[0] / scale if scale.ndim == 1 else np.asarray(start[0] @ scale)
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "gtol": tol, "ftol": 0}
     try:
-        result = minimize(function, begin, jac=True, method="L-BFGS-B", options=options)
+        result = minimize(
+            function, start[0] / scale, jac=True, method="L-BFGS-B", options=options
+        )
         n_iter = int(result.nit)
         if not np.array_equal(result.x, latest[0][0]):
             function(result.x)
     except _NoOptimumError:
         status = Status.NO_OPTIMUM
     point, end = latest[0]
-    theta = _scaled(scale, point, trans=1)
-    value, gradient = float(end.value[0]), end.gradient[0]
-    scaled_gradient = _scaled(scale, gradient, trans=0)
-    length = float(np.abs(scaled_gradient).max())
+    gradient = scale * end.gradient[0]
+    length = float(np.abs(gradient).max())
     if status == Status.CONVERGED and not length <= tol:
         out = n_iter >= max_iter
         status = Status.OUT_OF_ITERATIONS if out else Status.STALLED
-    step = -_scaled(scale, scaled_gradient, trans=1)
-    return Solution.of_one(theta, value, gradient, None, step, length, n_iter, status)
-
-
-def _scaled(scale: FloatArray, vector: FloatArray, *, trans: int) -> FloatArray:
-    """A point on the parameters' own scale (L⁻ᵀx), or a gradient off it (L⁻¹g)."""
-    if scale.ndim == 1:
-        return scale * vector
-    # Looking at the matrix again and again would take a quarter of a fit.
-    solved = solve_triangular(
-        scale, vector, lower=True, trans=trans, check_finite=False
+    return Solution(
+        (scale * point)[None],
+        end.value,
+        end.gradient,
+        -(scale * gradient)[None],
+        np.array([length]),
+        np.array([n_iter]),
+        np.array([int(status)]),
     )
-    return np.asarray(solved)

@@ -56,8 +56,7 @@ def proximal_newton(
         # 1. Measure how far this point is from an optimum; a fall that drowned in the
         #    rounding error of the value is as good as none.
         assert here.hessian is not None
-        gradient, true_hessian = here.gradient[0], here.hessian[0]
-        hessian = true_hessian + floor
+        gradient, hessian = here.gradient[0], here.hessian[0] + floor
         slope = shortest_subgradient(theta, gradient, l1)
         step, decrement = _face_step(hessian, slope, (theta != 0.0) | (slope != 0.0))
         solved = decrement <= tol or sunk
@@ -80,8 +79,14 @@ def proximal_newton(
         sunk, n_iter = fall <= noise and decrement**2 <= noise, n_iter + 1
         theta, value, here = found
 
-    return Solution.of_one(
-        theta, value, gradient, true_hessian, step, decrement, n_iter, status
+    return Solution(
+        theta[None],
+        np.array([value]),
+        gradient[None],
+        step[None],
+        np.array([decrement]),
+        np.array([n_iter]),
+        np.array([int(status)]),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
 
@@ -67,56 +67,6 @@ class Separable(Evaluate, Protocol):
         ...
 
 
-class Problem(Evaluate, Protocol):
-    """One that is a sum over many rows, some of which say much about all."""
-
-    @property
-    def n_problems(self) -> int:
-        """How many problems the batch has."""
-        ...
-
-    @property
-    def n_parameters(self) -> int:
-        """How many parameters each has."""
-        ...
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows are summed over."""
-        ...
-
-    @property
-    def precision(self) -> float:
-        """Relative rounding error of the values."""
-        ...
-
-    @property
-    def rereads(self) -> bool:
-        """Whether rows are read anew at each pass, which a Hessian adds little to."""
-        ...
-
-    @property
-    def cheap_rows(self) -> int:
-        """How many rows a pass may have and cost no more than one of a few rows."""
-        ...
-
-    def start(self) -> FloatArray:
-        """Where to begin."""
-        ...
-
-    def thinned(self, stride: int) -> Problem:
-        """About the same problem, on every stride-th row."""
-        ...
-
-    def sketch(self, theta: FloatArray, share: float) -> Evaluation:
-        """The evaluation with a Hessian estimated from a share of the rows."""
-        ...
-
-    def confirmed(self, solution: Solution) -> Solution:
-        """The solution, its status corrected where it is on the way to infinity."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Solution:
     """Where a solve ended.
@@ -126,9 +76,6 @@ class Solution:
     theta : ndarray of shape (n_problems, n_parameters)
     value : ndarray of shape (n_problems,)
     gradient : ndarray of shape (n_problems, n_parameters)
-    hessian : ndarray of shape (n_problems, n_parameters, n_parameters), or None
-        The last one used, maybe of an earlier point or an approximation; None where
-        the solver used none.
     step : ndarray of shape (n_problems, n_parameters)
         The step that the solver would try next.
     decrement : ndarray of shape (n_problems,)
@@ -142,47 +89,31 @@ class Solution:
     theta: FloatArray
     value: FloatArray
     gradient: FloatArray
-    hessian: FloatArray | None
     step: FloatArray
     decrement: FloatArray
     n_iter: IntArray
     status: IntArray
 
     @classmethod
-    def of_one(
-        cls,
-        theta: FloatArray,
-        value: float,
-        gradient: FloatArray,
-        hessian: FloatArray | None,
-        step: FloatArray,
-        decrement: float,
-        n_iter: int,
-        status: Status,
-    ) -> Solution:
-        """The solution of a batch of one problem, from its own numbers."""
-        return cls(
-            theta[None],
-            np.array([value]),
-            gradient[None],
-            None if hessian is None else hessian[None],
-            step[None],
-            np.array([decrement]),
-            np.array([n_iter]),
-            np.array([int(status)]),
-        )
-
-    @classmethod
     def concatenate(cls, parts: Sequence[Solution]) -> Solution:
         """Join the solutions of the parts of a batch."""
-        hessians = [part.hessian for part in parts if part.hessian is not None]
-        return cls(
-            np.concatenate([part.theta for part in parts]),
-            np.concatenate([part.value for part in parts]),
-            np.concatenate([part.gradient for part in parts]),
-            np.concatenate(hessians) if len(hessians) == len(parts) else None,
-            np.concatenate([part.step for part in parts]),
-            np.concatenate([part.decrement for part in parts]),
-            np.concatenate([part.n_iter for part in parts]),
-            np.concatenate([part.status for part in parts]),
+        columns = zip(*map(_values, parts), strict=True)
+        return cls(*(np.concatenate(each) for each in columns))
+
+    def take(self, which: IntArray) -> Solution:
+        """The solutions of some problems."""
+        return Solution(*(each[which] for each in _values(self)))
+
+    def widened(self, narrow: int, width: int) -> Solution:
+        """The same with zeros after the first few parameters."""
+        if narrow == width:
+            return self
+        theta, gradient, step = (
+            np.insert(each, [narrow] * (width - narrow), 0.0, axis=1)
+            for each in (self.theta, self.gradient, self.step)
         )
+        return replace(self, theta=theta, gradient=gradient, step=step)
+
+
+def _values(solution: Solution) -> list[Any]:
+    return [getattr(solution, each.name) for each in fields(solution)]

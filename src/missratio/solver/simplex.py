@@ -1,11 +1,10 @@
-"""Minima on a simplex: proportions of a mixture, and quadratic programmes."""
+"""Minima on a simplex: proportions of a mixture, and a quadratic form."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
@@ -24,21 +23,14 @@ LEAST_LEFT = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class MixtureSolution:
-    """Where a solve ended.
+class SimplexSolution:
+    """Where a solve ended, at a point without negative entries.
 
-    Parameters
-    ----------
-    proportions : ndarray of shape (n_components,)
-        Not negative, with sum one.
-    gap : float
-        The likelihood is at most this much below its maximum: the largest derivative
-        towards a component, which is zero at the optimum.
-    n_iter : int
-    status : Status
+    A likelihood is at most `gap` below its maximum there: the largest derivative
+    towards a component, which is zero at the optimum.
     """
 
-    proportions: FloatArray
+    point: FloatArray
     gap: float
     n_iter: int
     status: Status
@@ -50,7 +42,7 @@ def mixture_proportions(
     start: FloatArray | None = None,
     tol: float = 1e-8,
     max_iter: int = 100,
-) -> MixtureSolution:
+) -> SimplexSolution:
     """Maximise Σ w_i log Σ_k L_ik π_k over the simplex, by Newton's steps.
 
     Each step minimises the second-order model over proportions that are not negative,
@@ -99,7 +91,7 @@ def mixture_proportions(
         found = np.zeros(n_components)
         found[among] = moved_to / moved_to.sum()
         mixed = part @ found[among]
-    return MixtureSolution(found, gap, n_iter, status)
+    return SimplexSolution(found, gap, n_iter, status)
 
 
 def _newton_target(
@@ -139,35 +131,14 @@ FORM_RIDGE = 1e-13
 MOST_STEPS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class QuadraticSolution:
-    """Where a solve ended.
-
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-    n_iter : int
-    status : Status
-    """
-
-    x: FloatArray
-    n_iter: int
-    status: Status
-
-
-def least_on_simplex(form: FloatArray, normal: FloatArray) -> QuadraticSolution:
+def least_on_simplex(form: FloatArray, normal: FloatArray) -> SimplexSolution:
     """Minimise ½xᵀPx over x ≥ 0 with aᵀx = 1.
 
     A multiple of x minimises ½xᵀPx − aᵀx over x ≥ 0, by the conditions of both: with
     P = UᵀU these are least squares without negative coefficients, which Lawson and
     Hanson's method solves in a finite number of steps.
 
-    Parameters
-    ----------
-    form : ndarray of shape (n, n)
-        P, positive semidefinite.
-    normal : ndarray of shape (n,)
-        a, positive.
+    P, of shape (n, n), is positive semidefinite, and a is positive.
     """
     ridged = form.copy()
     ridged.flat[:: len(form) + 1] += FORM_RIDGE * form.trace() / len(form)
@@ -177,60 +148,5 @@ def least_on_simplex(form: FloatArray, normal: FloatArray) -> QuadraticSolution:
         x = nnls(upper, solve_triangular(upper, normal, trans="T"), maxiter=most)[0]
     except RuntimeError:
         flat = np.full(len(form), 1.0 / normal.sum())
-        return QuadraticSolution(flat, most, Status.OUT_OF_ITERATIONS)
-    return QuadraticSolution(x / (normal @ x), 1, Status.CONVERGED)
-
-
-def quadratic_program(
-    form: FloatArray,
-    linear: FloatArray,
-    equal: tuple[FloatArray, float],
-    at_most: tuple[FloatArray, FloatArray] | None = None,
-) -> QuadraticSolution:
-    """Minimise ½xᵀPx − qᵀx over x ≥ 0 with aᵀx = b and Gx ≤ h.
-
-    Parameters
-    ----------
-    form : ndarray of shape (n, n)
-        P, positive semidefinite.
-    linear : ndarray of shape (n,)
-        q.
-    equal : tuple of ndarray of shape (n,) and float
-        a and b.
-    at_most : tuple of ndarray of shape (m, n) and (m,), optional
-        G and h.
-    """
-    try:
-        import clarabel
-    except ImportError as error:
-        raise ImportError(
-            "Kernel mean matching with a ratio that reaches max_ratio is a quadratic "
-            "programme for Clarabel: pip install 'missratio[kmm]', or raise max_ratio."
-        ) from error
-    n = len(linear)
-    normal, level = equal
-    blocks = [normal[None, :], -np.eye(n)]
-    levels = [np.array([level]), np.zeros(n)]
-    if at_most is not None:
-        blocks.append(at_most[0])
-        levels.append(at_most[1])
-    limits = np.concatenate(levels)
-    cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(len(limits) - 1)]
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    # Rounding of sums over threads would make fits differ from run to run.
-    settings.max_threads = 1
-    solver = clarabel.DefaultSolver(
-        sparse.csc_matrix(np.triu(form)),
-        -linear,
-        sparse.csc_matrix(np.concatenate(blocks)),
-        limits,
-        cones,
-        settings,
-    )
-    found = solver.solve()
-    solved = (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
-    status = Status.CONVERGED if found.status in solved else Status.STALLED
-    if found.status == clarabel.SolverStatus.MaxIterations:
-        status = Status.OUT_OF_ITERATIONS
-    return QuadraticSolution(np.array(found.x), int(found.iterations), status)
+        return SimplexSolution(flat, np.inf, most, Status.OUT_OF_ITERATIONS)
+    return SimplexSolution(x / (normal @ x), 0.0, 1, Status.CONVERGED)

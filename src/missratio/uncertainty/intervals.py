@@ -19,12 +19,11 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning import LearnedMissingness, was_learned_from
 from missratio.missingness import BlockMissingness, Missingness
 from missratio.ratio import (
-    JointRatio,
+    LinearRatio,
     NaiveBayesRatio,
     basis_features,
     check_choice,
     feature_names,
-    joint_ratio,
     missingness_of,
     optimum,
 )
@@ -83,7 +82,7 @@ class RatioUncertainty:
         has log r at a row where the feature has another value.
     """
 
-    ratio: JointRatio | NaiveBayesRatio
+    ratio: LinearRatio
     covariance: FloatArray
     learned_on: dict[Any, LearnedOn]
     degrees_of_freedom: FloatArray | None = None
@@ -295,7 +294,7 @@ def _quantile(level: float, degrees: FloatArray) -> FloatArray:
 
 
 def ratio_uncertainty(
-    ratio: JointRatio | NaiveBayesRatio,
+    ratio: LinearRatio,
     X: Any,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
@@ -363,12 +362,12 @@ def ratio_uncertainty(
     """
     _check(ratio)
     check_choice("learned_on", learned_on, LEARNED_ON)
-    rows = optimum(ratio, X, y, sample_weight, inclusion)
+    rows, factors = optimum(ratio, X, y, sample_weight, inclusion)
     with one_blas_thread(rows.denominator.source.size):
-        expansions = [(factor.features, *expand(factor)) for factor in rows.factors]
+        expansions = [(factor.features, *expand(factor)) for factor in factors]
         worst = max(decrement for _, _, decrement in expansions)
         few = min(rows.numerator.n_rows, rows.denominator.n_rows)
-        if worst > max(10.0 * joint_ratio(ratio).tol, 0.01 / np.sqrt(few)):
+        if worst > max(10.0 * ratio._settings().tol, 0.01 / np.sqrt(few)):
             raise ValueError(
                 "X and y are not the rows that the ratio was fitted to: its "
                 f"coefficients are not optimal for them (decrement {worst:.2g}). Give "
@@ -379,7 +378,7 @@ def ratio_uncertainty(
         spread = Spread(np.zeros((size, size)), none, none, none, none)
         found: dict[Any, LearnedOn] = {}
         in_tail = np.inf
-        for place, own in enumerate((rows.numerator, rows.denominator)):
+        for place, own in enumerate(rows):
             learned = _learned(ratio, own, learned_on)
             if learned:
                 same = all(part.shared for part in learned)
@@ -392,7 +391,7 @@ def ratio_uncertainty(
             own_means = ClassMeans(own, means, largest)
             spread += own_means.spread(learned, _to_results(means, size))
         classes = [rows.denominator]
-        if not joint_ratio(ratio)._objective().linear_numerator:
+        if not ratio._settings()._objective().linear_numerator:
             classes.append(rows.numerator)
         by_column = isinstance(ratio, NaiveBayesRatio)
         undetermined = undetermined_features(classes, by_column)
@@ -411,7 +410,7 @@ def ratio_uncertainty(
 
 
 def _learned(
-    ratio: JointRatio | NaiveBayesRatio, own: ClassRows, learned_on: LearnedOn
+    ratio: LinearRatio, own: ClassRows, learned_on: LearnedOn
 ) -> list[LearnedPart]:
     """A class's φ, where it was learned: of all columns, and of each category."""
     names = getattr(ratio, "feature_names_in_", None)
@@ -482,24 +481,23 @@ def _warn_if_unreliable(uncertainty: RatioUncertainty) -> None:
 
 
 def _check(ratio: Any) -> None:
-    if not isinstance(ratio, JointRatio | NaiveBayesRatio):
+    if not isinstance(ratio, LinearRatio):
         raise TypeError(
             "ratio must be a fitted KLIEP, FDivergenceRatio, ObjectiveRatio or "
             f"NaiveBayesRatio, got {ratio!r}. {BOOTSTRAP}"
         )
     check_is_fitted(ratio)
-    joint = joint_ratio(ratio)
-    if not joint._is_log_linear():
+    if not ratio._is_log_linear():
         raise ValueError(
             f"{ratio!r} models the ratio itself, not its logarithm. Use link='log'. "
             f"{BOOTSTRAP}"
         )
-    if joint._fitted_strength[0].any():
+    if ratio._fitted_strength[0].any():
         raise ValueError(
             "Under an L1 penalty some coefficients are held at zero, and the sandwich "
             f"formula does not apply. Use a ridge penalty (l2). {BOOTSTRAP}"
         )
-    if joint.fallback_used_:
+    if ratio.fallback_used_:
         raise ValueError(
             "Class 0 had too few complete rows, and its columns were taken as "
             f"independent. {BOOTSTRAP}"

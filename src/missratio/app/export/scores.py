@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from missratio._base.typing import FloatArray, IntArray
 from missratio.basis import LinearBasis
-from missratio.ratio import JointRatio, NaiveBayesRatio, joint_ratio
+from missratio.ratio import LinearRatio
 
 LINEAR = (
     LogisticRegression,
@@ -138,7 +138,7 @@ def read_estimator(estimator: Any) -> tuple[list[Scaling], Score]:
 
 
 def _score(estimator: Any) -> Score:
-    if isinstance(estimator, (JointRatio, NaiveBayesRatio)):
+    if isinstance(estimator, LinearRatio):
         return _ratio(estimator)
     if type(estimator) in LINEAR:
         coef = np.asarray(estimator.coef_, dtype=np.float64).ravel()
@@ -151,9 +151,8 @@ def _score(estimator: Any) -> Score:
     raise _cant(estimator, "it is neither linear nor made of trees")
 
 
-def _ratio(ratio: JointRatio | NaiveBayesRatio) -> ExportedLinear:
-    basis = joint_ratio(ratio).basis_
-    columns: Sequence[Any] = getattr(basis, "bases_", [basis])
+def _ratio(ratio: LinearRatio) -> ExportedLinear:
+    columns: Sequence[Any] = getattr(ratio.basis_, "bases_", [ratio.basis_])
     for each in columns:
         if type(each) is not LinearBasis:
             raise _cant(ratio, f"its basis is {type(each).__name__}, and not linear")

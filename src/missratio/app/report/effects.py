@@ -16,7 +16,7 @@ from missratio._base.blocks import take_rows
 from missratio._base.typing import FloatArray
 from missratio.app.report.rows import LabelledRows, Names
 from missratio.classifier import measured_power, sensitivity_curve
-from missratio.ratio import JointRatio, NaiveBayesRatio, basis_features, feature_names
+from missratio.ratio import LinearRatio, basis_features, feature_names
 from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
 Data = dict[str, Any]
@@ -82,7 +82,7 @@ def _coefficient_names(
             names = [*map(str, estimator[:-1].get_feature_names_out(columns))]
         except (AttributeError, ValueError, NotFittedError):
             names = []
-    if isinstance(last, JointRatio | NaiveBayesRatio) and names:
+    if isinstance(last, LinearRatio) and names:
         names = feature_names(last, names)
     return names if len(names) == width else [f"x{j}" for j in range(width)]
 
@@ -93,7 +93,7 @@ def _spread(rows: LabelledRows, width: int) -> FloatArray:
     last = last_step(estimator)
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         X = estimator[:-1].transform(X)
-    if isinstance(last, JointRatio | NaiveBayesRatio):
+    if isinstance(last, LinearRatio):
         try:
             X = basis_features(last, X)
         except ValueError:
@@ -123,7 +123,7 @@ def _reach(
     """
     classifier = rows.classifier
     ratio = classifier.estimator_
-    is_ratio = isinstance(ratio, JointRatio | NaiveBayesRatio)
+    is_ratio = isinstance(ratio, LinearRatio)
     if not is_ratio or not hasattr(classifier, "training_index_"):
         return None, [], None
     fitted = rows.take(classifier.training_index_)

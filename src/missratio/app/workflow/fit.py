@@ -77,7 +77,7 @@ from missratio.exceptions import (
     about_file,
 )
 from missratio.missingness import Missingness
-from missratio.ratio import JointRatio, NaiveBayesRatio
+from missratio.ratio import LinearRatio
 from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 
 # Cells of a table below which boosted trees lose by several threads: these wait for
@@ -599,7 +599,7 @@ def _check_standard_errors(
     estimator: Any, models: Mapping[Any, Missingness], method: str
 ) -> None:
     """Refuse what there will be no standard errors of, before it is fitted."""
-    if not isinstance(estimator, JointRatio | NaiveBayesRatio):
+    if not isinstance(estimator, LinearRatio):
         raise TableError(
             f"--standard-errors are for density ratios, and the method is {method}. "
             "Choose 'kliep', 'js', 'kliep-cv' or 'naive-bayes'."

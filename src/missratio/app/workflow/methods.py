@@ -22,9 +22,9 @@ from missratio.ratio import (
     KLIEP,
     KLIEPCV,
     FDivergenceRatio,
-    JointRatio,
     KernelName,
     KernelRatio,
+    LinearRatio,
     NaiveBayesRatio,
 )
 
@@ -259,9 +259,7 @@ def candidates(
     }
     if ratios_only:
         made = {
-            name: each
-            for name, each in made.items()
-            if isinstance(each, JointRatio | NaiveBayesRatio)
+            name: each for name, each in made.items() if isinstance(each, LinearRatio)
         }
     return made
 

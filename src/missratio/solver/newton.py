@@ -1,10 +1,9 @@
-"""Newton's method, with all Hessians or with few."""
+"""Newton's method, with all Hessians or with one."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from functools import partial
 
 import numpy as np
 from scipy.linalg.lapack import dposv as posv
@@ -102,7 +101,9 @@ def _iterate(
 
         # 2. Take it where the objective falls enough, up to its rounding error.
         noise = limits.noise * np.maximum(1.0, np.abs(state.value))
-        taken = running & falls(there, state.value, state.decrement, noise)
+        # A quadratic function would fall by ½ of the squared decrement.
+        least = state.value - SUFFICIENT_DECREASE * state.decrement**2 + noise
+        taken = running & _falls(there, least)
         state.move(trial, there, taken)
 
         # 3. Aim anew, and see where that leaves each problem: a decrement that has sunk
@@ -201,7 +202,6 @@ class _State:
             self.theta,
             self.value,
             self.gradient,
-            self.curvature,
             self.newton_step,
             self.plain,
             self.n_iter,
@@ -209,20 +209,10 @@ class _State:
         )
 
 
-def falls(
-    there: Evaluation,
-    value: FloatArray,
-    decrement: FloatArray,
-    noise: FloatArray,
-    least: float = SUFFICIENT_DECREASE,
-) -> BoolArray:
-    """Whether a step lowers the objective enough, up to its rounding error.
-
-    A quadratic function would fall by ½ of the squared decrement.
-    """
-    enough = value - least * decrement**2 + noise
+def _falls(there: Evaluation, least: FloatArray) -> BoolArray:
+    """Whether a step leads to a value that is at most this, and finite."""
     finite = np.isfinite(there.gradient.sum(axis=1))
-    return np.asarray((there.value <= enough) & finite)
+    return np.asarray((there.value <= least) & finite)
 
 
 def _where(taken: BoolArray, there: FloatArray, here: FloatArray) -> FloatArray:
@@ -283,16 +273,13 @@ def _solve_indefinite(matrix: FloatArray, target: FloatArray) -> FloatArray:
     return np.asarray((vectors @ along)[..., 0] * scale, dtype=np.float64)
 
 
-# A frozen Hessian is evaluated anew if at its pace more steps than these would follow:
-# as many as a Hessian costs, one for so many parameters, and the few that come after.
-FROZEN_STEPS = 5.0
-PARAMETERS_A_STEP = 30.0
-PARAMETERS_A_VAIN_STEP = 60
-# The part of the squared decrement that a step falls by at least if it serves.
+# Steps with an approximate Hessian fall by this part of the squared decrement if it
+# serves; and twice in a row the decrement doesn't shrink by less than this factor.
 LEAST_SERVED = 0.1
+SLOW = 0.7
 
 
-def frozen_newton(
+def chord(
     evaluate: Evaluate,
     start: FloatArray,
     *,
@@ -301,10 +288,9 @@ def frozen_newton(
     first: Evaluation | None = None,
     precision: float = float(np.finfo(np.float64).eps),
 ) -> Solution:
-    """Minimise one smooth function with a Hessian that is kept over several steps.
+    """Minimise one smooth function by Newton's steps with the Hessian of the start.
 
-    It is brought up to date by BFGS, and evaluated anew where it doesn't serve. Where
-    a step with a true Hessian fails, damped steps follow (`newton`).
+    It is brought up to date by BFGS. Where it doesn't serve, `newton` goes on.
 
     Parameters
     ----------
@@ -313,137 +299,40 @@ def frozen_newton(
     tol, max_iter, precision
         As for `newton`.
     first : Evaluation, optional
-        The evaluation at start, its Hessian an approximation.
+        The evaluation at start, its Hessian maybe an approximation.
     """
-    damped = partial(newton, evaluate, tol=tol, precision=precision)
-    state = _Frozen.at(np.array(start), evaluate, first)
-    noise, earlier = np.zeros(1), np.full(1, math.inf)
+    theta = np.array(start)
+    here = evaluate(theta, second_order=True) if first is None else first
+    assert here.hessian is not None
+    hessian = here.hessian
+    floor = RELATIVE_FLOOR * np.abs(np.diagonal(hessian, axis1=1, axis2=2))
+    earlier, noise, n_slow, n_iter = math.inf, 0.0, 0, 0
     while True:
         # 1. Are we there? A decrement that has sunk into the rounding error of the
         #    value and falls no more is as good as zero.
-        decrement = state.decrement
-        sunk = decrement[0] ** 2 <= noise[0] and decrement[0] > 0.5 * earlier[0]
-        solved, hopeless = decrement[0] <= tol or sunk, state.here.no_optimum[0]
-        status = ending(hopeless, solved, state.n_iter >= max_iter)
+        step, decrement = newton_direction(hessian, here.gradient, floor)
+        length = float(decrement[0])
+        solved = length <= tol or (length**2 <= noise and length > 0.5 * earlier)
+        status = ending(bool(here.no_optimum[0]), solved, n_iter >= max_iter)
         if status != Status.RUNNING:
-            return state.solution(status)
-
-        # 2. Try a step. If it fails, that may be the approximate Hessian's fault.
-        there = evaluate(state.theta + state.step, second_order=state.refresh)
-        noise = ROUNDING * precision * np.maximum(1.0, np.abs(state.here.value))
-        least = SUFFICIENT_DECREASE if state.exact else LEAST_SERVED
-        if falls(there, state.here.value, decrement, noise, least)[0]:
-            state.take(there)
-        elif not state.exact and state.vain < state.most_vain and _is_finite(there):
-            state.learn(there)
-        elif not state.exact:
-            state.renew(evaluate(state.theta, second_order=True))
-        else:
-            first = evaluate(state.theta, second_order=True)
-            left = max_iter - state.n_iter
-            rest = damped(state.theta, max_iter=left, first=first)
-            return replace(rest, n_iter=rest.n_iter + state.n_iter)
-
-        # 3. Aim anew, and see whether the Hessian serves.
-        earlier = decrement
-        state.aim(tol)
-
-
-@dataclass(slots=True)
-class _Frozen:
-    """A point with its Hessian, true or approximate, and the step from there."""
-
-    theta: FloatArray
-    here: Evaluation
-    hessian: FloatArray
-    floor: FloatArray
-    step: FloatArray
-    decrement: FloatArray
-    exact: bool
-    n_iter: int = 0
-    # Vain steps since the last that was taken, and steps at too slow a pace.
-    vain: int = 0
-    slow: int = 0
-    # Whether the next evaluation is to bring a Hessian.
-    refresh: bool = False
-
-    @classmethod
-    def at(
-        cls, theta: FloatArray, evaluate: Evaluate, first: Evaluation | None
-    ) -> _Frozen:
-        here = evaluate(theta, second_order=True) if first is None else first
-        assert here.hessian is not None
-        floor = _floor(here.hessian)
-        aim = newton_direction(here.hessian, here.gradient, floor)
-        return cls(theta, here, here.hessian, floor, *aim, exact=first is None)
-
-    @property
-    def most_vain(self) -> int:
-        return int(self.theta.shape[1]) // PARAMETERS_A_VAIN_STEP
-
-    def take(self, there: Evaluation) -> None:
-        """Go on to where the step led."""
-        self.n_iter, self.vain = self.n_iter + 1, 0
-        self.exact = there.hessian is not None
-        if there.hessian is not None:
-            self.hessian = there.hessian
-        else:
-            self.hessian = self._updated(there)
-        self.theta, self.here = self.theta + self.step, there
-
-    def learn(self, there: Evaluation) -> None:
-        """Stay: where a Hessian is dear, what a vain step shows of it does at first."""
-        self.vain += 1
-        self.hessian = self._updated(there)
-
-    def renew(self, here: Evaluation) -> None:
-        """Stay, with the true Hessian."""
-        assert here.hessian is not None
-        self.here, self.hessian, self.floor = here, here.hessian, _floor(here.hessian)
-        self.exact, self.refresh = True, False
-
-    def aim(self, tol: float) -> None:
-        """Newton's step with this Hessian, and whether its pace asks for another."""
-        earlier = self.decrement[0]
-        gradient = self.here.gradient
-        self.step, self.decrement = newton_direction(self.hessian, gradient, self.floor)
-        pace = math.log(max(earlier / max(self.decrement[0], tol), 1.0))
-        left = math.log(max(self.decrement[0] / tol, 1.0))
-        most_steps = FROZEN_STEPS + self.theta.shape[1] / PARAMETERS_A_STEP
-        self.slow = self.slow + 1 if left > most_steps * pace else 0
-        self.refresh = not self.exact and self.slow > self.most_vain
-
-    def solution(self, status: Status) -> Solution:
-        return Solution(
-            self.theta,
-            self.here.value,
-            self.here.gradient,
-            self.hessian,
-            self.step,
-            self.decrement,
-            np.array([self.n_iter]),
-            np.array([int(status)]),
-        )
-
-    def _updated(self, there: Evaluation) -> FloatArray:
-        """The Hessian by BFGS: H₊ maps the last step to its bend."""
-        hessian, step = self.hessian, self.step
-        bend = there.gradient - self.here.gradient
+            return Solution(
+                theta, here.value, here.gradient, step, decrement,
+                np.array([n_iter]), np.array([int(status)]),
+            )  # fmt: skip
+        # 2. Try a step, unless the last two were slow.
+        noise = ROUNDING * precision * max(1.0, abs(float(here.value[0])))
+        n_slow = n_slow + 1 if length > SLOW * earlier else 0
+        there = None if n_slow > 1 else evaluate(theta + step, second_order=False)
+        least = here.value - LEAST_SERVED * decrement**2 + noise
+        if there is None or not _falls(there, least)[0]:
+            left = max_iter - n_iter
+            rest = newton(evaluate, theta, tol=tol, max_iter=left, precision=precision)
+            return replace(rest, n_iter=rest.n_iter + n_iter)
+        # 3. Bring the Hessian up to date: it maps the step to the gradient's change.
+        bend = there.gradient - here.gradient
         along = (hessian @ step[..., None])[..., 0]
-        old, new = (step * along).sum(axis=1), (step * bend).sum(axis=1)
-        if not (old > 0.0).all() or not (new > 0.0).all():
-            return hessian
-        updated: FloatArray = (
-            hessian
-            + bend[:, :, None] * (bend / new[:, None])[:, None, :]
-            - along[:, :, None] * (along / old[:, None])[:, None, :]
-        )
-        return updated
-
-
-def _is_finite(there: Evaluation) -> bool:
-    return bool(np.isfinite(there.value).all() and np.isfinite(there.gradient).all())
-
-
-def _floor(hessian: FloatArray) -> FloatArray:
-    return RELATIVE_FLOOR * np.abs(np.diagonal(hessian, axis1=1, axis2=2))
+        old, new = float((step * along).sum()), float((step * bend).sum())
+        if old > 0.0 and new > 0.0:
+            hessian = hessian + bend[:, :, None] * (bend / new)[:, None, :]
+            hessian -= along[:, :, None] * (along / old)[:, None, :]
+        theta, here, earlier, n_iter = theta + step, there, length, n_iter + 1

@@ -9,6 +9,7 @@ import os
 import tempfile
 import zipfile
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -148,22 +149,13 @@ def available(data_home: DataHome = None) -> list[DataFile]:
         path = _find(source, folder)
         digest: DigestStatus = "absent" if path is None else "unknown"
         if path is not None and source.sha256 is not None:
-            try:
-                matches = _digest(_content(path)) == source.sha256
-            except ValueError:
-                matches = False
-            digest = "matches" if matches else "differs"
-        entries.append(
-            DataFile(
-                source.name,
-                source.files[0] if path is None else path.name,
-                path,
-                source.publisher,
-                source.page,
-                not source.urls,
-                digest,
-            )
-        )
+            digest = "differs"
+            with suppress(ValueError):
+                if _digest(_content(path)) == source.sha256:
+                    digest = "matches"
+        file = source.files[0] if path is None else path.name
+        publisher = source.publisher, source.page, not source.urls
+        entries.append(DataFile(source.name, file, path, *publisher, digest))
     return entries
 
 
@@ -289,24 +281,19 @@ def _from_web(url: str, file: str) -> bytes:
                 path=folder,
                 downloader=pooch.HTTPDownloader(timeout=_TIMEOUT),
             )
-            if zipfile.is_zipfile(path) and not file.endswith(".zip"):
-                return _member(path, file, url)
-            return Path(path).read_bytes()
-    finally:
-        logger.setLevel(level)
-
-
-def _member(path: str, file: str, url: str) -> bytes:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            held = [info for info in archive.infolist() if info.filename == file]
-            if not held:
-                raise ValueError(f"there is no {file} in the archive at {url}")
-            if held[0].file_size > _LARGEST:
-                raise ValueError(
-                    f"{file} in the archive at {url} claims {held[0].file_size} bytes, "
-                    f"more than {_LARGEST}"
-                )
-            return archive.read(held[0])
+            if not zipfile.is_zipfile(path):
+                return Path(path).read_bytes()
+            with zipfile.ZipFile(path) as archive:
+                sizes = {info.filename: info.file_size for info in archive.infolist()}
+                if file not in sizes:
+                    raise ValueError(f"there is no {file} in the archive at {url}")
+                if sizes[file] > _LARGEST:
+                    raise ValueError(
+                        f"{file} in the archive at {url} claims {sizes[file]} bytes, "
+                        f"more than {_LARGEST}"
+                    )
+                return archive.read(file)
     except zipfile.BadZipFile as error:
         raise ValueError(f"the archive at {url} is damaged: {error}") from error
+    finally:
+        logger.setLevel(level)

@@ -129,8 +129,8 @@ class GaussianMixture:
             counts = rng.multinomial(n, weights / weights.sum())
             component = rng.permutation(np.repeat(np.arange(len(weights)), counts))
             for k, (root, mean) in enumerate(zip(self._roots, means, strict=True)):
-                own = component == k
-                rows[own] = rows[own] @ root.T + mean
+                drawn = component == k
+                rows[drawn] = rows[drawn] @ root.T + mean
         return rows
 
     def log_density(self, X: ArrayLike) -> FloatArray:
@@ -189,11 +189,8 @@ class GaussianMixture:
             spread = np.sqrt(np.square(along @ root).sum(axis=-1))
             distance = along @ mean - beyond
             with np.errstate(divide="ignore", invalid="ignore"):
-                standard = np.where(
-                    spread > 0,
-                    distance / spread,
-                    np.where(distance > 0, np.inf, -np.inf),
-                )
+                certain = np.where(distance > 0, np.inf, -np.inf)
+                standard = np.where(spread > 0, distance / spread, certain)
             total += weight * ndtr(standard)
         return total
 

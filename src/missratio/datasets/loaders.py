@@ -18,6 +18,8 @@ from missratio.datasets.files import DataHome, read_file
 
 Variant = Literal["corrected", "published"]
 VARIANTS: tuple[Variant, ...] = ("corrected", "published")
+# Data, target, the names of columns and those of classes 0 and 1.
+Parsed = tuple[FloatArray, IntArray, list[str], tuple[str, str]]
 
 
 CTG_FEATURES = [
@@ -53,9 +55,22 @@ def load_ctg(
         With `data`, `target` (1 for normal, 0 for suspect or pathologic), `frame` (None
         unless ``as_frame``), `feature_names`, `target_names`, `DESCR` and `filename`.
     """
-    published = _is_published(variant)
-    path, content = read_file("ctg", data_home, verify)
-    header, *rows = _sheet(content, path)
+    return _load("ctg", variant, return_X_y, as_frame, data_home, verify)
+
+
+def _ctg(content: bytes, path: Path, published: bool) -> Parsed:
+    from python_calamine import CalamineError, CalamineWorkbook, WorksheetNotFound
+
+    try:
+        book = CalamineWorkbook.from_filelike(io.BytesIO(content))
+        sheet = book.get_sheet_by_name("Raw Data")
+        rows: list[list[Any]] = sheet.to_python(skip_empty_area=False)
+    except (CalamineError, WorksheetNotFound) as error:
+        raise ValueError(
+            f"{path} must be a workbook with a sheet 'Raw Data': {error}. Replace it "
+            "by a sound copy."
+        ) from error
+    header, *rows = rows
     _check_columns(header, [*CTG_FEATURES, "NSP"], path)
     label = header.index("NSP")
     labelled = [place for place, row in enumerate(rows) if row[label] != ""]
@@ -65,30 +80,11 @@ def load_ctg(
     # A blank row follows the header; what follows the last label is the footer.
     end = len(rows) if published else labelled[-1] + 1
     kept = rows[labelled[0] : end]
-    data = [[row[header.index(name)] for name in CTG_FEATURES] for row in kept]
-    return _returned(
-        "ctg",
-        np.array([[np.nan if cell == "" else float(cell) for cell in r] for r in data]),
-        np.array([int(row[label] == 1.0) for row in kept]),
-        list(CTG_FEATURES),
-        ("suspect or pathologic", "normal"),
-        path,
-        return_X_y,
-        as_frame,
-    )
-
-
-def _sheet(content: bytes, path: Path) -> list[list[Any]]:
-    from python_calamine import CalamineError, CalamineWorkbook, WorksheetNotFound
-
-    try:
-        book = CalamineWorkbook.from_filelike(io.BytesIO(content))
-        return book.get_sheet_by_name("Raw Data").to_python(skip_empty_area=False)
-    except (CalamineError, WorksheetNotFound) as error:
-        raise ValueError(
-            f"{path} must be a workbook with a sheet 'Raw Data': {error}. Replace it "
-            "by a sound copy."
-        ) from error
+    cells = [[row[header.index(name)] for name in CTG_FEATURES] for row in kept]
+    data = [[np.nan if cell == "" else float(cell) for cell in row] for row in cells]
+    is_normal = np.array([int(row[label] == 1.0) for row in kept])
+    classes = ("suspect or pathologic", "normal")
+    return np.array(data), is_normal, list(CTG_FEATURES), classes
 
 
 FIRE_FEATURES = [
@@ -129,10 +125,12 @@ def load_fire(
         With `data`, `target` (1 for no fire, 0 for fire), `frame` (None unless
         ``as_frame``), `feature_names`, `target_names`, `DESCR` and `filename`.
     """
+    return _load("fire", variant, return_X_y, as_frame, data_home, verify=True)
+
+
+def _fire(content: bytes, path: Path, published: bool) -> Parsed:
     import pyarrow
 
-    published = _is_published(variant)
-    path, content = read_file("fire", data_home, verify=True)
     columns = dict.fromkeys(FIRE_FEATURES, pyarrow.float64())
     table = _read_csv(content, path, columns | {"Fire Alarm": pyarrow.string()})
     labels = table["Fire Alarm"].to_pylist()
@@ -144,16 +142,9 @@ def load_fire(
     if published:
         below = readings["NC2.5"] < FIRE_CAPS["NC2.5"]
         readings["NC2.5"] = np.where(below, readings["PM2.5"], readings["NC2.5"])
-    return _returned(
-        "fire",
-        np.column_stack(list(readings.values())),
-        np.array([int(label == "0") for label in labels]),
-        list(FIRE_FEATURES),
-        ("fire", "no fire"),
-        path,
-        return_X_y,
-        as_frame,
-    )
+    data = np.column_stack(list(readings.values()))
+    no_fire = np.array([int(label == "0") for label in labels])
+    return data, no_fire, list(FIRE_FEATURES), ("fire", "no fire")
 
 
 WEATHER_MEASUREMENTS = [
@@ -202,10 +193,12 @@ def load_weather(
         With `data`, `target` (1 for no rain tomorrow, 0 for rain), `frame` (None unless
         ``as_frame``), `feature_names`, `target_names`, `DESCR` and `filename`.
     """
+    return _load("weather", variant, return_X_y, as_frame, data_home, verify)
+
+
+def _weather(content: bytes, path: Path, published: bool) -> Parsed:
     import pyarrow
 
-    published = _is_published(variant)
-    path, content = read_file("weather", data_home, verify)
     columns = dict.fromkeys(WEATHER_MEASUREMENTS, pyarrow.float64())
     columns |= dict.fromkeys([*WEATHER_LEVELS, "RainTomorrow"], pyarrow.string())
     table = _read_csv(content, path, columns)
@@ -219,16 +212,9 @@ def load_weather(
     for name, levels in WEATHER_LEVELS.items():
         blocks.append(_indicators(table[name], levels, path, published))
         names += [f"{name}_{level}" for level in levels[1:]]
-    return _returned(
-        "weather",
-        np.column_stack(blocks),
-        (labels == "No").astype(np.intp),
-        names,
-        ("rain tomorrow", "no rain tomorrow"),
-        path,
-        return_X_y,
-        as_frame,
-    )
+    no_rain = (labels == "No").astype(np.intp)
+    classes = ("rain tomorrow", "no rain tomorrow")
+    return np.column_stack(blocks), no_rain, names, classes
 
 
 def _trimmed(values: FloatArray, published: bool) -> FloatArray:
@@ -252,18 +238,11 @@ def _indicators(
     foreign = column.filter(compute.and_(column.is_valid(), code.is_null()))
     _check_labels(foreign.unique().to_pylist(), levels, path)
     codes = np.array(code.fill_null(-1))
-    indicators: FloatArray = (codes[:, np.newaxis] == np.arange(1, len(levels))).astype(
-        np.float64
-    )
+    indicators = np.zeros((len(codes), len(levels) - 1))
+    indicators[codes[:, np.newaxis] == np.arange(1, len(levels))] = 1.0
     if not published:
         indicators[codes == -1] = np.nan
     return indicators
-
-
-def _is_published(variant: str) -> bool:
-    if variant not in VARIANTS:
-        raise ValueError(f"variant must be one of {listed(VARIANTS)}: got {variant!r}.")
-    return variant == "published"
 
 
 def _read_csv(content: bytes, path: Path, columns: Mapping[str, Any]) -> Any:
@@ -306,20 +285,24 @@ def _check_labels(labels: Iterable[Any], known: Sequence[Any], path: Path) -> No
         )
 
 
-def _returned(
-    name: str,
-    data: FloatArray,
-    target: IntArray,
-    feature_names: list[str],
-    target_names: tuple[str, str],
-    path: Path,
+def _load(
+    name: Literal["ctg", "fire", "weather"],
+    variant: Variant,
     return_X_y: bool,
     as_frame: bool,
+    data_home: DataHome,
+    verify: bool,
 ) -> Any:
     """As scikit-learn's loaders return it: a Bunch, or data and target."""
+    if variant not in VARIANTS:
+        raise ValueError(f"variant must be one of {listed(VARIANTS)}: got {variant!r}.")
+    path, content = read_file(name, data_home, verify)
+    parse = {"ctg": _ctg, "fire": _fire, "weather": _weather}[name]
+    parsed = parse(content, path, variant == "published")
+    data: Any
+    target: Any
+    data, target, feature_names, target_names = parsed
     frame: Any = None
-    table: Any = data
-    labels: Any = target
     if as_frame:
         try:
             import pandas
@@ -328,15 +311,15 @@ def _returned(
                 "as_frame=True needs pandas, which is not installed. Install it, or "
                 "take the arrays: as_frame=False."
             ) from error
-        table = pandas.DataFrame(data, columns=feature_names)
-        labels = pandas.Series(target, name="target")
-        frame = pandas.concat([table, labels], axis=1)
+        data = pandas.DataFrame(data, columns=feature_names)
+        target = pandas.Series(target, name="target")
+        frame = pandas.concat([data, target], axis=1)
     if return_X_y:
-        return table, labels
+        return data, target
     description = files("missratio.datasets") / "descriptions" / f"{name}.rst"
     return Bunch(
-        data=table,
-        target=labels,
+        data=data,
+        target=target,
         frame=frame,
         feature_names=feature_names,
         target_names=np.array(target_names),

@@ -1,8 +1,8 @@
-"""How often promises to groups, and about precision, are broken, in random settings.
+"""How often promises to groups are broken, in random settings.
 
-The score is a column, normal in each group and class, so that errors and precision are
-known exactly. Values of the controlled class go missing not at random; with --lost in
-ways that need a cap on weights, or look-ups.
+The score is a column, normal in each group and class, so that errors are known exactly.
+Values of the controlled class go missing not at random; with --lost in ways that need a
+cap on weights, or look-ups.
 
     python benchmarks/groups.py
     python benchmarks/groups.py --lost
@@ -56,7 +56,6 @@ class Setting:
     delta: float
     slope: float
     shared: bool
-    precision: float | None
 
     @classmethod
     def draw(cls, number: int) -> Setting:
@@ -72,7 +71,6 @@ class Setting:
             float(rng.choice([0.05, 0.1, 0.2])),
             float(rng.choice([0.0, -1.0, 1.0])),
             shared,
-            float(rng.uniform(0.4, 0.8)) if number % 3 == 2 else None,
         )
 
     def model(self):
@@ -98,8 +96,6 @@ class Setting:
             self.delta,
             group_alpha={0: self.alpha} if self.shared else None,
             threshold="shared" if self.shared else "own",
-            precision=self.precision,
-            prevalence=None if self.precision is None else 0.4,
             missingness=None if model is None else {0: model},
             on_infeasible="raise" if self.shared else "reject_all",
             random_state=seed,
@@ -118,13 +114,7 @@ class Setting:
         if not self.shared:
             return bool((errors > self.alpha).any())
         overall = float(self.shares @ errors)
-        power = float(self.shares @ norm.sf(limits - self.shifts - 1.8))
-        precision = 0.4 * power / (0.4 * power + 0.6 * overall)
-        return (
-            overall > self.alpha
-            or errors[0] > self.alpha
-            or (self.precision is not None and precision < self.precision)
-        )
+        return overall > self.alpha or errors[0] > self.alpha
 
 
 @dataclass(frozen=True)
@@ -249,13 +239,13 @@ def main() -> None:
     if asked.lost:
         _print_lost(asked)
         return
-    print("setting  threshold  groups  precision  missing  delta  certified  broken  p")
+    print("setting  threshold  groups  missing  delta  certified  broken  p")
     for number in range(asked.first, asked.first + asked.settings):
         found = simulate(Setting.draw(number), asked.repeats)
         setting = found.setting
         print(
             f"{number:7d}  {'shared' if setting.shared else 'own':9s}  "
-            f"{len(setting.shifts):6d}  {setting.precision or 0:9.2f}  "
+            f"{len(setting.shifts):6d}  "
             f"{'yes' if setting.slope else 'no':7s}  {setting.delta:5.2f}  "
             f"{found.certified:9d}  {found.broken / found.repeats:6.3f}  "
             f"{found.p_value:.2g}"

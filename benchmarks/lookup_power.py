@@ -3,9 +3,7 @@
 Scores N(0, 1) in the controlled class and N(1.5, 1) in the other; rows are incomplete
 with probability expit(−1 ± 1.5 z), about a third of them; α = 0.1, δ = 0.05. At the
 best threshold the power is 0.586. "two strata" is the test of K + k/q by its supremum
-over multinomial laws, for rows drawn by coins. "column 0.8" has a column beside the one
-that is lost, which has a correlation of 0.8 with the score, and as many training rows:
-incomplete rows that it predicts to score low are a stratum of their own.
+over multinomial laws, for rows drawn by coins.
 
     python benchmarks/lookup_power.py [--repeats 300]
 """
@@ -19,8 +17,6 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from missratio.classifier.scores import with_low_stratum
-from missratio.missingness import RowInclusion
 from missratio.threshold import (
     BinomialRule,
     CalibrationSample,
@@ -29,7 +25,6 @@ from missratio.threshold import (
 )
 
 ALPHA, DELTA = 0.1, 0.05
-COLUMNS = (0.5, 0.8, 0.95)
 SETTINGS = ((236, 20), (236, 37), (1000, 82), (1000, 164), (4000, 331))
 
 
@@ -58,33 +53,6 @@ def multinomial_threshold(complete, drawn, n_rows, share):
     return scores[low] if low >= 0 else None
 
 
-def with_column(z, incomplete, inclusion, correlation, rng):
-    """The threshold where another column tells something of the score."""
-
-    def rows(score, lost):
-        noise = np.sqrt(1 - correlation**2) * rng.normal(size=len(score))
-        return np.column_stack([correlation * score + noise, score]), np.column_stack(
-            [np.zeros(len(score), dtype=bool), lost]
-        )
-
-    def drawn(lost, probability):
-        entries = np.where(lost, probability[:, None], 1.0)
-        return RowInclusion.of(entries, probability > 0.0, 2)
-
-    table, lost = rows(z, incomplete)
-    training, nothing = rows(rng.normal(size=len(z)), np.zeros(len(z), dtype=bool))
-    own = with_low_stratum(
-        drawn(lost, inclusion),
-        table,
-        drawn(nothing, np.ones(len(z))),
-        training,
-        lambda given: given[:, 1],
-        ALPHA,
-    )
-    sample = looked_up_sample(z, own.probability, own.strata, predicted=own.predicted)
-    return LookUpRule().select(sample, ALPHA, DELTA).threshold
-
-
 def one(n_rows, n_drawn, slope, rng, *, compare):
     z = rng.normal(size=n_rows)
     incomplete = rng.uniform(size=n_rows) < expit(slope * z - 1.0)
@@ -96,10 +64,6 @@ def one(n_rows, n_drawn, slope, rng, *, compare):
     sample = looked_up_sample(z, inclusion)
     found = {"look-ups": LookUpRule().select(sample, ALPHA, DELTA).threshold}
     took = time.perf_counter() - start
-    for correlation in COLUMNS:
-        found[f"column {correlation}"] = with_column(
-            z, incomplete, inclusion, correlation, rng
-        )
     whole = CalibrationSample.build(z)
     found["complete"] = BinomialRule().select(whole, ALPHA, DELTA).threshold
     if compare:

@@ -117,7 +117,7 @@ def test_missing_values_are_weighted():
 
 def test_what_is_not_sound_is_refused():
     X, y = blobs(30)
-    with pytest.raises(ValueError, match="must hold the labels 0, 1"):
+    with pytest.raises(ValueError, match="must hold the labels 0 and 1"):
         search(ratios(), {0: 0.1}).fit(X, y)
     with pytest.raises(ValueError, match="no candidates"):
         search({}, {0: 0.1}).fit(X, np.unique(y, return_inverse=True)[1])

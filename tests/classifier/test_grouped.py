@@ -1,4 +1,4 @@
-"""Promises to groups, and about precision."""
+"""Promises to groups."""
 
 import sys
 from pathlib import Path
@@ -9,9 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio.classifier import UnknownGroupWarning
-from missratio.classifier.grouped import error_bound_at
 from missratio.exceptions import NoCertificateError
-from missratio.threshold import BinomialRule, CalibrationSample, binomial_bound
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import groups as simulation
@@ -71,35 +69,9 @@ def test_a_shared_threshold_is_the_strictest_that_a_promise_needs():
     assert two.groups_ == ["old"]
 
 
-def test_precision_is_kept_at_the_prevalence_it_is_for():
-    X, y, groups = draw(9000)
-    kwargs = {"threshold": "shared", "prevalence": 0.2}
-    fitted = classifier(precision=0.8, **kwargs).fit(X, y, groups)
-    promise = fitted.certificate_.promises[-1]
-    assert promise.kind == "precision"
-    assert promise.bound >= 0.8
-    X, y, groups = draw(40_000, seed=1)
-    predicted = fitted.predict(X)
-    error, power = predicted[y == 0].mean(), predicted[y == 1].mean()
-    assert 0.2 * power / (0.2 * power + 0.8 * error) >= promise.bound
-    assert "At least" in str(fitted.certificate_)
-    with pytest.raises(NoCertificateError, match=r"precision of 0\.999 can't be"):
-        classifier(precision=0.999, **kwargs).fit(*draw(3000))
-
-
-def test_the_bound_at_a_threshold_is_clopper_and_pearsons_for_complete_rows():
-    scores = np.random.default_rng(0).normal(size=200)
-    sample = CalibrationSample.build(scores)
-    above = int((scores > 1.0).sum())
-    found = error_bound_at(sample, BinomialRule(), 1.0, 0.05)
-    assert found == pytest.approx(binomial_bound(200, above, 0.05), abs=2e-4)
-
-
 @pytest.mark.parametrize(
     ("kwargs", "match"),
     [
-        ({"precision": 0.5}, "prevalence must lie"),
-        ({"precision": 0.5, "prevalence": 0.1}, "threshold='shared'"),
         ({"threshold": "both"}, "threshold"),
         ({"group_alpha": {"odd": 0.1}}, "names a group 'odd'"),
         ({"controlled_class": 7}, "not among the classes"),
@@ -169,10 +141,6 @@ def test_look_ups_need_no_model_of_missingness():
     ).fit(X, y, groups, inclusion=inclusion)
     assert all(each.certified for each in clf.certificate_.promises)
     assert "nothing about why values are missing" in clf.certificate_.assumptions
-    with pytest.raises(ValueError, match="inclusion and precision"):
-        clf.set_params(threshold="shared", precision=0.5, prevalence=0.3).fit(
-            X, y, groups, inclusion=inclusion
-        )
 
 
 def test_a_cap_gives_rows_up_to_the_controlled_class():

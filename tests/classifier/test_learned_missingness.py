@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.estimator_checks import check_estimator
 
 import missratio as mr
-from missratio.classifier.promise import ScoredRows, Trust
+from missratio.classifier.promise import Trust, Weighted
 from missratio.missingness import LogisticMissingness, StepMissingness
 from missratio.threshold import CalibrationSample, make_rule
 from missratio.weights import complete_row_weight_edges, complete_row_weights
@@ -293,8 +293,11 @@ def test_rows_where_phi_rounds_to_one_get_the_controlled_class(learned):
 def test_weights_that_are_huge_are_no_obstacle():
     # A product of 1e26, where edges are kept below what can be summed and squared.
     phi = LogisticMissingness([30.0, 30.0], [0.1, 0.1])
-    rows = ScoredRows(np.zeros((3, 2)), np.arange(3.0))
-    sample = rows.sample(Trust(phi, odds_factor=2.0))
+    rows, trust = (
+        Weighted(np.zeros((3, 2)), np.arange(3.0)),
+        Trust(phi, odds_factor=2.0),
+    )
+    sample = rows.weighed(trust).sample(trust)
     assert (sample.low_weights <= sample.weights).all()
     assert (sample.weights <= sample.high_weights).all()
     assert sample.high_weights.max() == pytest.approx(1e15)

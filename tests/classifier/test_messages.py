@@ -65,8 +65,6 @@ def test_levels_are_numbers(fit, name):
 def test_factors_and_parts_are_numbers(name):
     with pytest.raises(TypeError, match=f"{name} must be a number, got 'x'"):
         plain(**{name: "x"})
-    with pytest.raises(TypeError, match="precision must be a number"):
-        grouped(threshold="shared", precision="0.5", prevalence=0.3)
 
 
 def test_a_label_of_another_type_is_said_to_be():
@@ -132,11 +130,6 @@ def test_groups_are_one_column():
         grouped(two)
     with pytest.raises(ValueError, match="one label for each row: got None"):
         grouped(None)
-
-
-def test_a_prevalence_without_a_precision_is_refused():
-    with pytest.raises(ValueError, match=r"prevalence=0\.3 is for a precision"):
-        grouped(threshold="shared", prevalence=0.3)
 
 
 def test_groups_without_a_threshold_are_named():

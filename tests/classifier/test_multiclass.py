@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.classifier.classes import (
+from missratio.classifier.decision import (
     Choice,
     ChoosingRows,
     choose_offsets,
@@ -264,7 +264,7 @@ def test_missing_values_without_a_reason_are_refused():
 def test_a_model_and_look_ups_of_one_class_are_refused():
     X, y = draw(200)
     inclusion = np.ones(len(y))
-    X[0], inclusion[0] = np.nan, 0.0
+    inclusion[0] = 0.5
     models = {"cold": mr.StepMissingness([1.0, 0.0], 0.0, 0.5)}
     models["flu"] = models["cold"]
     with pytest.raises(ValueError, match="weighed twice"):

@@ -12,7 +12,7 @@ from missratio.classifier.certify import (
     LARGEST_FACTOR,
     largest_factor,
 )
-from missratio.classifier.promise import ScoredRows, Trust
+from missratio.classifier.promise import Trust, Weighted
 from missratio.missingness import LogisticMissingness, StepMissingness
 
 STEP = StepMissingness(1.0, 0.0, 0.6)
@@ -172,7 +172,8 @@ def test_rows_within_reach_stay_within_reach_of_wider_odds(rowwise, cap, factor)
     assert np.isfinite(wider.cap)
     within = trust.edges(rows)[1] <= cap
     assert (wider.edges(rows)[1][within] <= wider.cap * (1 + 1e-9)).all()
-    sample = ScoredRows(rows, trust.score(ScoredRows(rows, rows[:, 0]))).sample(wider)
+    scored = Weighted(rows, trust.score(rows, rows[:, 0]))
+    sample = scored.weighed(wider).sample(wider)
     assert sample.n_scored == within.sum()
 
 

@@ -94,7 +94,7 @@ def test_weights_of_rows_beyond_the_cap_get_the_controlled_class():
     fitted = classifier().fit(X, y, target=simulation.KnownRatio(1.5 * SHIFT))
     cap, trust = fitted.calibration_.trust.cap, fitted.calibration_.trust
     rows = np.array([[20.0, 20.0]])
-    assert trust.weights(rows)[0] > cap
+    assert trust.edges(rows)[0][0] > cap
     assert fitted.predict(rows).tolist() == [0]
 
 

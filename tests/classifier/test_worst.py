@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import missratio as mr
-from missratio.classifier.promise import ScoredRows
+from missratio.classifier.promise import Weighted
 
 # One table in twenty casts doubt on a right φ.
 pytestmark = pytest.mark.filterwarnings("ignore:The data cast doubt")
@@ -65,7 +65,8 @@ def test_no_phi_of_the_region_asks_for_a_larger_threshold(d, rowwise):
         first, slope = np.array(points).T
         phi = mr.LogisticMissingness(first[0] if rowwise else first, slope, rowwise)
         trust = replace(calibration.trust, point=phi)
-        sample = ScoredRows(held, scores).sample(trust)
+        rows = Weighted(held, scores).weighed(replace(trust, point=None))
+        sample = rows.at(trust).sample(trust.at_point)
         asked.append(calibration.rule.select(sample, 0.3, 0.05).threshold)
     assert model.threshold_ == pytest.approx(max(asked), rel=1e-4) or d > 1
     assert model.threshold_ >= max(asked)

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binomtest
 
 import missratio as mr
-from missratio.classifier.classes import UnorderedDecision
+from missratio.classifier import UnorderedDecision
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import groups

@@ -1,6 +1,6 @@
 """Classifiers with a certificate, and the planning of their calibration."""
 
-from missratio.classifier.budget import QueryBudget, query_budget
+from missratio.classifier.cautions import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier.certificate import (
     Certificate,
     GroupedCertificate,
@@ -9,8 +9,7 @@ from missratio.classifier.certificate import (
     named,
     rows_of,
 )
-from missratio.classifier.certify import NoPowerWarning, RepeatedRowsWarning
-from missratio.classifier.classes import ClassScores, OrderedDecision, UnorderedDecision
+from missratio.classifier.decision import OrderedDecision, UnorderedDecision
 from missratio.classifier.grouped import GroupedNeymanPearsonClassifier
 from missratio.classifier.multiclass import MulticlassNeymanPearsonClassifier, TradeOff
 from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
@@ -21,7 +20,11 @@ from missratio.classifier.planner import (
 )
 from missratio.classifier.promise import Calibration
 from missratio.classifier.reading import UnknownGroupWarning, check_same_rows
-from missratio.classifier.scores import UnstableScoresWarning, complete_mask
+from missratio.classifier.scores import (
+    ClassScores,
+    UnstableScoresWarning,
+    complete_mask,
+)
 from missratio.classifier.search import (
     CandidatePower,
     ClassSearch,
@@ -30,8 +33,10 @@ from missratio.classifier.search import (
     measured_power,
 )
 from missratio.classifier.sensitivity import (
+    QueryBudget,
     SensitivityCurve,
     Variation,
+    query_budget,
     sensitivity_curve,
 )
 from missratio.classifier.target import WeakTargetWarning

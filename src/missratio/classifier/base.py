@@ -1,39 +1,250 @@
-"""What every certified classifier does alike, around its estimator."""
+"""What every certified classifier does alike: a list of promises, and one fit."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.callbacks import CallbackSupportMixin
-from missratio._base.hints import another_type, check_number
-from missratio._base.typing import FloatArray
-from missratio.classifier.reading import read_rows
-from missratio.classifier.scores import complete_mask
-from missratio.classifier.training import complete_weights, find_models
+from missratio._base.callbacks import CallbackSupportMixin, handed_down
+from missratio._base.hints import check_number
+from missratio._base.seeds import generator
+from missratio._base.typing import FloatArray, IntArray
+from missratio.classifier.cautions import warn_of_repeated_rows
+from missratio.classifier.certificate import Certificate
+from missratio.classifier.certify import Score, certify, refuse_too_few_rows
+from missratio.classifier.promise import Calibration, Promise, Weighted
+from missratio.classifier.reading import read_labelled, read_rows
+from missratio.classifier.scores import ClassScores, complete_mask
+from missratio.classifier.training import ClassTable, complete_weights, find_models
 from missratio.missingness import Missingness, RowInclusion
+from missratio.ratio import check_choice
+from missratio.threshold import Rule
 
 DEPLOYMENTS = ("complete", "as-observed")
 INFEASIBLE = ("raise", "reject_all")
+# Rows of one class that are looked at where more make no difference.
+MOST_ROWS = 1000
+
+
+def few(index: IntArray) -> IntArray:
+    """Rows to look at, where there are more than enough."""
+    places = np.linspace(0, len(index) - 1, min(len(index), MOST_ROWS))
+    return index[places.astype(np.intp)]
+
+
+@dataclass(frozen=True)
+class PromisedRows:
+    """The rows of a table that a promise is certified with.
+
+    Parameters
+    ----------
+    promise : Promise
+    held, training : ndarray of int
+        Rows that calibrate, and other rows of the class.
+    model : Missingness or None
+        Why they are missing.
+    design : RowInclusion or None
+        By what draw those that calibrate are there, where that takes φ's place.
+    """
+
+    promise: Promise
+    held: IntArray
+    training: IntArray
+    model: Missingness | None
+    design: RowInclusion | None
+
+    @classmethod
+    def among(
+        cls, table: ClassTable, promise: Promise, held: IntArray, training: IntArray
+    ) -> PromisedRows:
+        """The rows of the promise's class among those held out, and among others."""
+        position = table.labels.index(promise.label)
+        others = table.rows_of(position, training)
+        model, design = table.model(position, held), table.design(position, held)
+        if design is not None and table.drawn is not None:
+            design = table.drawn.besides(held, others)
+        return cls(promise, held, others, model, design)
+
+    def promising(self, **changes: Any) -> PromisedRows:
+        """The same rows for another promise."""
+        return replace(self, promise=replace(self.promise, **changes))
+
+    def refuse_too_few_rows(self, n_columns: int) -> None:
+        """Refuse a level that so few rows can't certify, whatever their scores."""
+        if self.design is None:
+            refuse_too_few_rows(self.promise, self.model, len(self.held), n_columns)
+
+    def known(self, table: ClassTable, scores: FloatArray) -> Weighted:
+        """The rows that don't calibrate, scored."""
+        return Weighted(table.take(self.training), scores[self.training])
+
+    def certify(
+        self,
+        table: ClassTable,
+        scores: FloatArray,
+        score: Score,
+        rng: np.random.Generator,
+        other: Weighted | None = None,
+    ) -> tuple[Certificate, Calibration]:
+        """The threshold of scores of the table's rows, as `certify` chooses it."""
+        held = Weighted(table.take(self.held), scores[self.held], inclusion=self.design)
+        training = self.known(table, scores)
+        certified = certify(self.promise, self.model, held, training, other, score, rng)
+        warn_of_repeated_rows(held.X, training.X)
+        return certified
 
 
 class CertifiedClassifier(
     CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):
-    """A classifier around an estimator, that is calibrated on rows of its own."""
+    """A classifier around an estimator that keeps promises about errors.
+
+    A subclass says what is promised, how rows are split, and how scores of rows and
+    certified thresholds become labels.
+    """
 
     estimator: Any
     missingness: Mapping[Any, Missingness] | None
+    rule: str | Rule
     deployment: str
+    odds_factor: float
+    random_state: Any
     classes_: Any
+    calibration_index_: IntArray
+
+    @abstractmethod
+    def _labels(self, y: Any) -> list[Any]:
+        """Note `classes_`, and give the classes in the order of their positions."""
+
+    @abstractmethod
+    def _promises(self, table: ClassTable, **options: Any) -> list[tuple[Promise, Any]]:
+        """What is promised, each with a mask of the rows that it is about, or None."""
+
+    @abstractmethod
+    def _split(
+        self, table: ClassTable, rng: np.random.Generator
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Rows to fit on, to choose by and to calibrate on."""
+
+    @abstractmethod
+    def _certify(
+        self,
+        table: ClassTable,
+        scores: ClassScores,
+        evidence: list[PromisedRows],
+        fitted: IntArray,
+        chosen: IntArray,
+        rng: np.random.Generator,
+        **options: Any,
+    ) -> None:
+        """Choose how scores decide, and certify thresholds.
+
+        Parameters
+        ----------
+        table : ClassTable
+        scores : ClassScores
+            The fitted estimators.
+        evidence : list of PromisedRows
+        fitted, chosen : ndarray of int
+            Rows fitted on, and rows to choose by.
+        rng : Generator
+        """
+
+    def _fit(self, table: ClassTable, **options: Any) -> Self:
+        """Split rows, fit the estimator to some, certify each promise by others."""
+        rng = generator(self.random_state)
+        promises = self._promises(table, **options)
+        fitted, chosen, held = self._split(table, rng)
+        self.calibration_index_ = held
+        evidence = []
+        for promise, about in promises:
+            rows = table.rows_of(table.labels.index(promise.label), held)
+            rows = rows if about is None else rows[about[rows]]
+            known = np.union1d(fitted, chosen)
+            evidence.append(PromisedRows.among(table, promise, rows, known))
+        self._refuse_too_few_rows(table, evidence)
+        scores = table.fit(handed_down(self, self.estimator), fitted)
+        self._certify(table, scores, evidence, fitted, chosen, rng, **options)
+        return self
+
+    def _refuse_too_few_rows(
+        self, table: ClassTable, evidence: list[PromisedRows]
+    ) -> None:
+        """Say now what can be known to be impossible."""
+        for each in evidence:
+            each.refuse_too_few_rows(table.X.shape[1])
+
+    def _table(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        inclusion: ArrayLike | None,
+        params: dict[str, Any],
+    ) -> ClassTable:
+        """Rows and labels, and why values are missing."""
+        X, y = read_labelled(self, X, y)
+        labels = self._labels(y)
+        codes = (y != labels[0]).astype(np.intp)
+        if len(labels) > 2:
+            codes = np.searchsorted(self.classes_, y)
+        if get_config()["enable_metadata_routing"]:
+            params = process_routing(self, "fit", **params).estimator.fit
+        return ClassTable(
+            X,
+            codes,
+            labels,
+            self._resolve_missingness(),
+            self.deployment,
+            None if inclusion is None else np.asarray(inclusion, dtype=np.float64),
+            self._drawn(inclusion, X, y),
+            params,
+        )
+
+    def _drawn(
+        self, inclusion: ArrayLike | None, X: Any, y: Any
+    ) -> RowInclusion | None:
+        """The draw by which rows are there; None where that isn't asked for."""
+        if inclusion is None:
+            return None
+        if self.deployment != "complete":
+            raise ValueError(
+                "inclusion is for deployment='complete': rows as they are observed are "
+                "calibrated as they are. Leave it out, and the answers too."
+            )
+        return RowInclusion.of(inclusion, complete_mask(X), X.shape[1], y)
+
+    def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
+        """The models by label: the classifier's own, or the estimator's."""
+        names = getattr(self, "feature_names_in_", None)
+        return find_models(self.missingness, self.estimator, self.classes_, names)
+
+    def _check_parameters(self) -> None:
+        """Refuse what can't be fitted, or isn't among the choices."""
+        given = self.estimator
+        if isinstance(given, type) or not hasattr(given, "fit"):
+            what = repr(given)
+            if isinstance(given, type):
+                what = f"the class {given.__name__}; write {given.__name__}()"
+            raise TypeError(
+                "estimator must be a density ratio or a classifier, such as KLIEP() or "
+                f"LogisticRegression(): got {what}."
+            )
+        check_choice("deployment", self.deployment, DEPLOYMENTS)
+        check_factor("odds_factor", self.odds_factor)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Fit parameters go to the estimator.
@@ -73,58 +284,17 @@ class CertifiedClassifier(
         """
         check_is_fitted(self, "certificate_")
         X = read_rows(self, X, reset=False)
-        if self.deployment == "as-observed" or issparse(X) or complete_mask(X).all():
+        if self.deployment == "as-observed" or complete_mask(X).all():
             return None
         models = self._resolve_missingness()
         return complete_weights(X, np.asarray(y), self.classes_.tolist(), models)
 
-    def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
-        """The models by label: the classifier's own, or the estimator's."""
-        names = getattr(self, "feature_names_in_", None)
-        return find_models(self.missingness, self.estimator, self.classes_, names)
-
-    def _check_estimator(self) -> None:
-        """Refuse what can't be fitted."""
-        given = self.estimator
-        if isinstance(given, type) or not hasattr(given, "fit"):
-            what = repr(given)
-            if isinstance(given, type):
-                what = f"the class {given.__name__}; write {given.__name__}()"
-            raise TypeError(
-                "estimator must be a density ratio or a classifier, such as KLIEP() or "
-                f"LogisticRegression(): got {what}."
-            )
-
     def __sklearn_tags__(self) -> Any:
-        """NaN and sparse tables where the estimator takes them."""
+        """NaN where the estimator takes it, or there is a model for it."""
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = (
-            inner.input_tags.allow_nan or self.missingness is not None
-        )
+        allowed = get_tags(self.estimator).input_tags.allow_nan
+        tags.input_tags.allow_nan = allowed or self.missingness is not None
         return tags
-
-    def _drawn(
-        self, inclusion: ArrayLike | None, X: Any, y: Any
-    ) -> RowInclusion | None:
-        """The draw by which rows are there; None where that isn't asked for."""
-        if inclusion is None:
-            return None
-        if self.deployment != "complete":
-            raise ValueError(
-                "inclusion is for deployment='complete': rows as they are observed are "
-                "calibrated as they are. Leave it out, and the answers too."
-            )
-        return RowInclusion.of(inclusion, complete_mask(X), X.shape[1], y)
-
-
-def not_a_class(controlled: Any, labels: list[Any]) -> ValueError:
-    """The controlled class is not among the classes."""
-    return ValueError(
-        f"controlled_class={controlled!r} is not among the classes {labels}. Say which "
-        f"of them is to be controlled.{another_type(controlled, labels)}"
-    )
 
 
 def check_factor(name: str, factor: float) -> None:

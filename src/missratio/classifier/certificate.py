@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import narwhals.stable.v2 as nw
 
@@ -14,6 +14,9 @@ from missratio._base.summary import Summary, figure
 from missratio.classifier.target import TargetRatio
 from missratio.learning import LearnedMissingness
 from missratio.missingness import BlockMissingness, Missingness, MissingnessCheck
+
+if TYPE_CHECKING:
+    from missratio.classifier.promise import Promise
 
 # Γ up to which a small error in φ undoes the guarantee.
 NO_SLACK = 1.05
@@ -228,23 +231,6 @@ def on_sensitivity(sensitivity: float | None, learned: bool = False) -> list[str
     ]
 
 
-def together(
-    certificate: Any, promises: Sequence[str], more: Sequence[str] = ()
-) -> str:
-    """Several promises in words."""
-    return "\n".join(
-        [
-            "All of this holds together. The chance that any of it is wrong is at most "
-            f"{percent(certificate.delta)}, over the draw of the calibration rows:",
-            *(f"- {promise}" for promise in promises),
-            "It assumes:",
-            *(f"- {assumption}." for assumption in certificate.assumptions),
-            *more,
-            f"It holds {certificate.valid_while}.",
-        ]
-    )
-
-
 def percent(share: float) -> str:
     """A share as a percentage, with three digits."""
     return f"{100.0 * share:.3g}%"
@@ -284,65 +270,49 @@ def by_unit(certificate: Certificate) -> Certificate:
 
 
 def assumptions(
-    controlled: Any,
-    deployment: str,
-    model: Missingness | None,
-    odds_factor: float = 1.0,
-    cap: float | None = None,
-    *,
-    looked_up: bool = False,
-    fallback: Any = None,
-    target: TargetRatio | None = None,
+    promise: Promise, model: Missingness | None, cap: float | None, looked_up: bool
 ) -> tuple[str, ...]:
     """What a guarantee rests on.
 
     Parameters
     ----------
-    controlled : object
-        The controlled class.
-    deployment : {"complete", "as-observed"}
+    promise : Promise
     model : Missingness or None
         Why calibration rows are missing; None where none is.
-    odds_factor : float
-        By what factor the odds of being missing may be wrong.
     cap : float or None
         The largest weight that a row may have to be classified as the other class.
     looked_up : bool
         Whether incomplete rows were drawn and looked up, instead of a model.
-    fallback : object
-        The class that incomplete rows get; None for the controlled one.
-    target : TargetRatio or None
-        Of the population that the guarantee is for, where that is another.
     """
-    unscored = "rows with a missing value are always classified as "
-    unscored += named(controlled if fallback is None else fallback)
+    label, target = promise.label, promise.target
     drawn = "the calibration rows were drawn independently from the same population "
-    drawn += f"as the {rows_of(controlled)} to be classified"
+    drawn += f"as the {rows_of(label)} to be classified"
     if target is not None:
         drawn = "the calibration rows were drawn independently from the "
-        drawn += f"{rows_of(controlled)} of the source"
+        drawn += f"{rows_of(label)} of the source"
     shifted = () if target is None else _on_target(target)
-    if deployment == "as-observed":
+    if promise.deployment == "as-observed":
         return (f"{drawn}, and lose values just as these do",)
-    if looked_up:
+    if model is None and not looked_up:
+        return (drawn, "none of their values is missing", *shifted)
+    before = f"{drawn}, as they were before values went missing"
+    reach = "rows with a missing value are always classified as "
+    reach += named(label if promise.fallback is None else promise.fallback)
+    if model is None:
         return (
-            f"{drawn}, as they were before values went missing",
+            before,
             "rows to look up were drawn at random among the incomplete ones, and how "
             "many has nothing to do with their values",
             "what was found is true",
-            unscored,
+            reach,
             "nothing about why values are missing",
         )
-    if model is None:
-        return (drawn, "none of their values is missing", *shifted)
-    reach = unscored
     if cap is not None:
         reach += (
             ", and so are rows that go missing with probability above "
             f"{1 - 1 / cap:.3g}"
         )
-    before = f"{drawn}, as they were before values went missing"
-    return (before, *_on_model(model, odds_factor), reach, *shifted)
+    return (before, *_on_model(model, promise.odds_factor), reach, *shifted)
 
 
 def _on_target(target: TargetRatio) -> tuple[str, str]:
@@ -386,15 +356,71 @@ def _on_model(model: Missingness, odds_factor: float) -> tuple[str, str]:
     return how, often
 
 
+@dataclass(frozen=True)
+class Certificates:
+    """The guarantee P(some promise is broken) ≤ δ: a certificate for each promise.
+
+    Each has a part of δ, and they fail together with the sum of the parts at most,
+    however they depend on each other; or thresholds have moved together, and each is
+    certified at all of δ.
+
+    Parameters
+    ----------
+    delta : float
+    certificates : tuple of Certificate
+    """
+
+    delta: float
+    certificates: tuple[Certificate, ...]
+    _whose: ClassVar[str] = ""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on, each thing once."""
+        every = (text for each in self.certificates for text in each.assumptions)
+        return tuple(dict.fromkeys(every))
+
+    @property
+    def sensitivity(self) -> float | None:
+        """Γ of the promise with the least; None where none is missing not at random."""
+        known = [each.sensitivity for each in self.certificates]
+        return min((x for x in known if x is not None), default=None)
+
+    @property
+    def valid_while(self) -> str:
+        """Until when the certificate holds."""
+        return (
+            f"as long as new rows of each {self._whose} come from the same population "
+            "as its calibration rows, and neither the model nor a threshold is changed"
+        )
+
+    def _promised(self) -> list[str]:
+        """Each promise in words."""
+        raise NotImplementedError
+
+    def _on_odds(self) -> list[str]:
+        """How far the odds of being missing may be wrong."""
+        return []
+
+    def __str__(self) -> str:
+        """The certificate in words."""
+        return "\n".join(
+            [
+                "All of this holds together. The chance that any of it is wrong is at "
+                f"most {percent(self.delta)}, over the draw of the calibration rows:",
+                *(f"- {promise}" for promise in self._promised()),
+                "It assumes:",
+                *(f"- {assumption}." for assumption in self.assumptions),
+                *self._on_odds(),
+                f"It holds {self.valid_while}.",
+            ]
+        )
+
+
 @storable()
 @dataclass(frozen=True)
-class MulticlassCertificate:
+class MulticlassCertificate(Certificates):
     """The guarantee P(some class's error is above its α) ≤ δ.
-
-    Each class has a certificate of its own. At its part of δ, these fail together with
-    the sum of the parts at most, however they depend on each other. At all of δ, the
-    thresholds have moved together, and the first place that would break a bound is
-    certified with probability δ at most.
 
     Parameters
     ----------
@@ -408,10 +434,9 @@ class MulticlassCertificate:
         The class of a row that can't be scored.
     """
 
-    delta: float
-    certificates: tuple[Certificate, ...]
     order: tuple[Any, ...] | None
     fallback: Any
+    _whose: ClassVar[str] = "bounded class"
 
     def __getitem__(self, label: Any) -> Certificate:
         """The certificate of one class."""
@@ -420,26 +445,6 @@ class MulticlassCertificate:
                 return certificate
         known = [each.controlled_class for each in self.certificates]
         raise KeyError(f"{label!r} has no certificate: {known} have.")
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee rests on, each thing once."""
-        every = (text for each in self.certificates for text in each.assumptions)
-        return tuple(dict.fromkeys(every))
-
-    @property
-    def sensitivity(self) -> float | None:
-        """Γ of the class with the least; None where none is missing not at random."""
-        known = [each.sensitivity for each in self.certificates]
-        return min((x for x in known if x is not None), default=None)
-
-    @property
-    def valid_while(self) -> str:
-        """Until when the certificate holds."""
-        return (
-            "as long as new rows of each bounded class come from the same population "
-            "as its calibration rows, and neither the model nor a threshold is changed"
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain data; a number that isn't finite is None."""
@@ -451,10 +456,11 @@ class MulticlassCertificate:
             "classes": [each.to_dict() for each in self.certificates],
         }
 
-    def __str__(self) -> str:
-        """The certificate in words."""
-        promises = [self._promise(each) for each in self.certificates]
-        return together(self, promises, on_sensitivity(self.sensitivity))
+    def _on_odds(self) -> list[str]:
+        return on_sensitivity(self.sensitivity)
+
+    def _promised(self) -> list[str]:
+        return [self._promise(each) for each in self.certificates]
 
     def _promise(self, each: Certificate) -> str:
         kind = "complete " if each.deployment == "complete" else ""
@@ -473,54 +479,25 @@ class MulticlassCertificate:
         )
 
 
-@storable()
-@dataclass(frozen=True)
-class KeptPromise:
-    """One of several promises, and what came of it.
-
-    Parameters
-    ----------
-    kind : {"error", "precision"}
-        A bound from above on the controlled class's error, or from below on the
-        precision.
-    group : object
-        The group that it is about; None for all rows.
-    level : float
-        What was asked for.
-    bound : float
-        What is certified: at most (error) or at least (precision) this.
-    estimated : float
-        The share among the calibration rows.
-    rows : int
-        Calibration rows.
-    delta : float
-        Its part of δ.
-    threshold : float
-        Above which rows get the other class; infinite where none was certified.
-    """
+class KeptPromise(NamedTuple):
+    """A bound from above on a group's error, and what came of it."""
 
     kind: str
+    """Always "error"."""
     group: Any
+    """The group; None for all rows."""
     level: float
+    """What was asked for."""
     bound: float
+    """What is certified: at most this."""
     estimated: float
+    """The share among the calibration rows."""
     rows: int
+    """Calibration rows."""
     delta: float
+    """Its part of δ."""
     threshold: float
-
-    @classmethod
-    def of(
-        cls,
-        group: Any,
-        level: float,
-        found: Certificate,
-        delta: float,
-        threshold: float,
-    ) -> KeptPromise:
-        """What came of a promise about a group's error."""
-        bound = found.error_bound if found.certified else 0.0
-        error = found.estimated_error
-        return cls("error", group, level, bound, error, found.rows, delta, threshold)
+    """Above which rows get the other class; infinite where none was certified."""
 
     @property
     def certified(self) -> bool:
@@ -530,69 +507,73 @@ class KeptPromise:
 
 @storable()
 @dataclass(frozen=True)
-class GroupedCertificate:
-    """The guarantee P(some promise is broken) ≤ δ.
+class GroupedCertificate(Certificates):
+    """The guarantee P(some group's error is above its α) ≤ δ.
 
     Parameters
     ----------
     delta : float
+    certificates : tuple of Certificate
+    groups : tuple
+        The group that each is about; None for all rows.
     shared : bool
         Whether there is one threshold for all groups.
-    promises : tuple of KeptPromise
-    certificates : tuple of Certificate
-        Of the errors, in the order of the promises about them.
-    prevalence : float or None
-        The share of the other class that a precision is for.
     """
 
-    delta: float
+    groups: tuple[Any, ...]
     shared: bool
-    promises: tuple[KeptPromise, ...]
-    certificates: tuple[Certificate, ...]
-    prevalence: float | None = None
+    _whose: ClassVar[str] = "group"
 
     @property
     def thresholds(self) -> dict[Any, float]:
         """By group; None is the threshold of all rows where it is shared."""
+        least = [
+            each.threshold if each.certified else math.inf for each in self.certificates
+        ]
         if self.shared:
-            return {None: self.promises[0].threshold}
-        return {each.group: each.threshold for each in self.promises}
+            return {None: max(least)}
+        return dict(zip(self.groups, least, strict=True))
+
+    @property
+    def promises(self) -> tuple[KeptPromise, ...]:
+        """What was asked for each group, and what came of it."""
+        limits = self.thresholds
+        return tuple(
+            KeptPromise(
+                "error",
+                group,
+                each.alpha,
+                each.error_bound if each.certified else 0.0,
+                each.estimated_error,
+                each.rows,
+                each.delta,
+                limits[None if self.shared else group],
+            )
+            for group, each in zip(self.groups, self.certificates, strict=True)
+        )
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, each thing once."""
-        every = [text for each in self.certificates for text in each.assumptions]
-        every.append(
-            "within each group the calibration rows were drawn from the same "
-            "population as that group's rows to be classified"
-        )
-        if self.prevalence is not None:
-            every.append(
-                f"{percent(self.prevalence)} of the rows to be classified are of "
-                f"{named(self.certificates[0].other_class)}, and the calibration rows "
-                "of that class were drawn at random from it"
-            )
-        return tuple(dict.fromkeys(every))
-
-    @property
-    def valid_while(self) -> str:
-        """Until when the certificate holds."""
         return (
-            "as long as new rows of each group come from the same population as its "
-            "calibration rows, and neither the model nor a threshold is changed"
+            *super().assumptions,
+            "within each group the calibration rows were drawn from the same "
+            "population as that group's rows to be classified",
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain data; a number that isn't finite is None."""
-        promises = [{**asdict(p), "certified": p.certified} for p in self.promises]
-        for each in promises:
-            if not math.isfinite(each["threshold"]):
-                each["threshold"] = None
         return {
             "delta": self.delta,
             "shared": self.shared,
-            "prevalence": self.prevalence,
-            "promises": promises,
+            "promises": [
+                {
+                    **each._asdict(),
+                    "threshold": each.threshold if each.certified else None,
+                    "certified": each.certified,
+                }
+                for each in self.promises
+            ],
             "assumptions": list(self.assumptions),
             "valid_while": self.valid_while,
         }
@@ -608,24 +589,21 @@ class GroupedCertificate:
         -------
         dataframe
         """
+        kept = self.promises
         columns = {
-            "promise": [each.kind for each in self.promises],
-            "group": [
-                "all" if each.group is None else str(each.group)
-                for each in self.promises
-            ],
-            "asked": [each.level for each in self.promises],
-            "certified": [each.certified for each in self.promises],
-            "bound": [each.bound for each in self.promises],
-            "estimated": [each.estimated for each in self.promises],
-            "rows": [each.rows for each in self.promises],
-            "delta": [each.delta for each in self.promises],
+            "promise": [each.kind for each in kept],
+            "group": ["all" if p.group is None else str(p.group) for p in kept],
+            "asked": [each.level for each in kept],
+            "certified": [each.certified for each in kept],
+            "bound": [each.bound for each in kept],
+            "estimated": [each.estimated for each in kept],
+            "rows": [each.rows for each in kept],
+            "delta": [each.delta for each in kept],
         }
         return nw.from_dict(columns, backend=backend).to_native()
 
-    def __str__(self) -> str:
-        """The certificate in words."""
-        return together(self, [self._sentence(each) for each in self.promises])
+    def _promised(self) -> list[str]:
+        return [self._sentence(each) for each in self.promises]
 
     def _sentence(self, promise: KeptPromise) -> str:
         any_of = self.certificates[0]
@@ -635,12 +613,6 @@ class GroupedCertificate:
                 f"All rows{where} are classified as "
                 f"{named(any_of.controlled_class)}: {promise.rows} calibration rows "
                 f"are too few for {percent(promise.level)}, so the power there is 0."
-            )
-        if promise.kind == "precision":
-            return (
-                f"At least {percent(promise.bound)} of the rows classified as "
-                f"{named(any_of.other_class)} are of that class (asked for: "
-                f"{percent(promise.level)})."
             )
         return (
             f"At most {percent(promise.bound)} of {rows_of(any_of.controlled_class)}"

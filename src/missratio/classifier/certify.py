@@ -18,208 +18,247 @@ A region is given by points on its boundary, column by column. Where one column 
 values, every point is tried. Where several do, each column's points are tried in turn,
 the others being the worst that were found, twice over.
 
-How weights are taken and by which rule: what promises most power.
-
-Judged by training rows alone, so before any calibration row is seen: caps on the
-weights, for a learned φ by a few of those that it may be.
+Caps on the weights, and the rule, are what promises most power. Training rows alone
+judge that, so it is decided before any calibration row is seen.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
-from scipy.spatial import KDTree
-from scipy.special import gammaln
 
 from missratio._base.reading import as_numeric_array
-from missratio._base.typing import FloatArray, IntArray
-from missratio.classifier.certificate import Certificate, assumptions
+from missratio._base.typing import FloatArray
+from missratio.classifier.certificate import Certificate, assumptions, tested
 from missratio.classifier.planner import infeasible
-from missratio.classifier.promise import Calibration, Promise, ScoredRows, Trust
+from missratio.classifier.promise import (
+    Calibration,
+    Promise,
+    Trust,
+    Weighted,
+    demanded,
+)
 from missratio.classifier.scores import measure_rounding
+from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.learning import LearnedMissingness
-from missratio.missingness import LogisticMissingness, Missingness
+from missratio.missingness import (
+    LogisticMissingness,
+    Missingness,
+    missingness_check,
+    refuse_contradiction,
+)
 from missratio.threshold import Rule, make_rule
 
-# So many rows of the other class tell whether any is recognised.
-MOST_ROWS = 1000
-# A column that has this many values, as a share of the distinct rows, is continuous.
-DISTINCT = 0.5
-# Rows that occur more often than this on average are kinds, and not copies of units.
-MOST_COPIES = 10
-# Rows this many steps of a column's last place apart, or fewer, are near each other.
-NEAR = 5
-# From which share of repeated rows on it is said.
-REPEATED = 0.05
-# How unlikely their numbers must be for rows that are drawn independently.
-SURPRISING = 0.001
+Score = Callable[[Any], FloatArray]
+
+# Odds that are wrong by more are as good as unknown.
+LARGEST_FACTOR = 1024.0
+FACTOR_PRECISION = 1e-3
 
 
-class NoPowerWarning(UserWarning):
-    """A certificate holds, but no row is given to the other class."""
-
-
-class RepeatedRowsWarning(UserWarning):
-    """Calibration rows are copies of training rows, or of each other."""
-
-
-def warn_without_power(calibrated: FloatArray, threshold: float, other: Any) -> None:
-    """Warn where a certified threshold lies above all scores.
+def certify(
+    promise: Promise,
+    model: Missingness | None,
+    rows: Weighted,
+    training: Weighted | None,
+    other: Weighted | None,
+    score: Score,
+    rng: np.random.Generator,
+) -> tuple[Certificate, Calibration]:
+    """Choose the threshold above which a row of a class is wrong, and what that keeps.
 
     Parameters
     ----------
-    calibrated : ndarray of shape (n_rows,)
-        Scores of calibration rows.
-    threshold : float
-    other : ndarray of shape (n_other,), or None
-        Scores of rows of the other class.
+    promise : Promise
+    model : Missingness or None
+        Why rows of the class are missing; None where none can be, or it was drawn which
+        of them are there.
+    rows : Weighted
+        Calibration rows, of the class. Weights are found here, for all rows.
+    training : Weighted or None
+        Rows of the class that take no part in calibration, to prepare the rule with.
+    other : Weighted or None
+        Rows of the other class, to choose a cap by.
+    score : callable
+        Gives the scores of rows, to see how they are rounded.
+    rng : Generator
+        For rules that draw.
     """
-    seen = calibrated[calibrated > -np.inf]
-    if len(seen) and seen.min() == seen.max():
-        what = f"all {len(seen)} calibration rows have the same score"
-    elif other is not None and len(other) and not (other > threshold).any():
-        what = f"none of {len(other)} rows of the other class scores above it"
-    else:
-        return
-    warnings.warn(
-        f"The threshold {threshold:.6g} is certified, but has no power: {what}, so "
-        "(nearly) every row gets the controlled class. Take an estimator that tells "
-        "the classes apart, a larger alpha, or more calibration rows.",
-        NoPowerWarning,
-        stacklevel=2,
+    # 1. Whether rows contradict φ.
+    checks: Any = ()
+    if model is not None:
+        if len(rows.scores):
+            # A group may have no row at all.
+            checks = missingness_check(
+                rows.X, model, complete=True, odds_factor=promise.odds_factor
+            )
+        tests = getattr(model, "checks", ())
+        refuse_contradiction(checks, promise.label, tests, promise.odds_factor)
+        rows = rows.drawn(rng)
+    if promise.target is not None:
+        promise.target.check(rows.X, "calibration")
+    # 2. Weights, and by training rows what promises most power.
+    trust, delta = promise.trust(model), promise.delta - promise.missingness_part(model)
+    rows = rows.weighed(trust)
+    known = None
+    if training is not None and (model is not None or promise.target is not None):
+        known = training.weighed(trust)
+    trust, how = choose_trust(promise, trust, known, other, len(rows.scores))
+    calibration = calibrate(promise.alpha, trust, how, rows, known, delta)
+    # 3. The threshold, and how much more it would hold for.
+    sample, name = calibration.sample, calibration.rule.name
+    threshold, facts = np.inf, dict[str, Any]()
+    if sample.n_observed:
+        chosen = calibration.select([promise.alpha])[0]
+        name = chosen.rule
+        if chosen.threshold is not None:
+            rounding = measure_rounding(score, rows.X, rows.scores, chosen.threshold)
+            calibration = replace(calibration, rounding=rounding)
+            threshold = rounding.moved(chosen.threshold)
+            slack = [
+                _sensitivity(promise, rows, each, threshold)
+                for each in (calibration, *calibration.others)
+            ]
+            facts = {
+                "certified": True,
+                "threshold": threshold,
+                "estimated_error": sample.estimated_error(threshold),
+                "error_bound": chosen.error_bound,
+                "sensitivity": min((x for x in slack if x is not None), default=None),
+                "target_factor": _target_factor(promise, rows, calibration, threshold),
+            }
+    if not facts and promise.on_infeasible == "raise":
+        raise infeasible(calibration, promise.label, promise.alpha, name)
+    # 4. The certificate; without a threshold all rows get the controlled class.
+    lookups, target = sample.lookups, promise.target
+    certificate = Certificate(
+        alpha=promise.alpha,
+        delta=promise.delta,
+        rule=name,
+        controlled_class=promise.label,
+        other_class=promise.wrong,
+        deployment=promise.deployment,
+        rows=sample.n_rows,
+        observed=sample.n_known,
+        effective_rows=sample.effective_rows,
+        threshold=threshold,
+        estimated_error=0.0,
+        error_bound=0.0,
+        certified=False,
+        assumptions=assumptions(promise, model, trust.cap, lookups is not None),
+        checks=tested(model, checks),
+        target_rows=None if target is None else target.rows,
+        missingness_delta=promise.missingness_part(model),
+        looked_up=0 if lookups is None else int(lookups.drawn.sum()),
+        not_found=0 if lookups is None else lookups.not_found,
     )
+    return replace(certificate, **facts), calibration
 
 
-def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
-    """Warn where calibration rows are copies of training rows, or of each other.
+def _sensitivity(
+    promise: Promise, rows: Weighted, calibration: Calibration, threshold: float
+) -> float | None:
+    """By what factor the odds of being missing, as calibrated with, may be wrong.
 
-    Independent rows coincide, too, where values are rounded or are categories. Nothing
-    is said of rows that chance explains: see `_are_copies`.
+    The largest Γ at which the rule, with weights between those of odds/Γ and of
+    odds·Γ, would have chosen this threshold or a smaller one.
+    """
+    trust = calibration.trust
+    if trust.model is None or trust.target is not None:
+        return None
+    reached = rows.at(trust)
+    if trust.point is None:
+        assert rows.high is not None
+        reached = replace(rows, scores=trust.apply(rows.scores, rows.high))
+    # Sorted once, so that the sample of every factor need not be.
+    reached = reached.taken(np.argsort(-reached.scores))
+
+    def holds(factor: float) -> bool:
+        sample = reached.widened(factor).sample(trust.widened(factor))
+        return calibration.forecast(sample).threshold(promise.alpha) <= threshold
+
+    return largest_factor(holds, promise.odds_factor)
+
+
+def _target_factor(
+    promise: Promise, rows: Weighted, calibration: Calibration, threshold: float
+) -> float | None:
+    """By what factor the target's density ratio may be wrong, either way."""
+    trust, target = calibration.trust, promise.target
+    if target is None or trust.cap is None:
+        return None
+    cap, low, high = trust.cap, rows.low, rows.high
+    assert low is not None
+    assert high is not None
+
+    def holds(factor: float) -> bool:
+        more = factor / target.factor
+        wider = replace(trust, target=replace(target, factor=factor), cap=cap * more)
+        sample = replace(rows, low=low / more, high=high * more).sample(wider)
+        widened = replace(calibration, sample=sample)
+        return widened.threshold(promise.alpha) <= threshold
+
+    return largest_factor(holds, target.factor)
+
+
+def largest_factor(holds: Callable[[float], bool], start: float = 1.0) -> float:
+    """The largest factor up to which a claim holds; infinite beyond 1024.
 
     Parameters
     ----------
-    rows, training : array-like or dataframe of shape (n, n_columns)
-        Of the controlled class; no training rows where they are not known.
+    holds : callable
+    start : float
+        A factor at which it is known to.
     """
-    if issparse(rows) or issparse(training):
+    low, high = start, 2.0 * start
+    while holds(high):
+        low, high = high, 2.0 * high
+        if low >= LARGEST_FACTOR:
+            return np.inf
+    while high - low > FACTOR_PRECISION * low:
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def refuse_too_few_rows(
+    promise: Promise, model: Missingness | None, n_rows: int, n_columns: int
+) -> None:
+    """Refuse a level that so few rows can't certify, whatever their scores."""
+    bound: float | None = 1.0
+    if model is not None:
+        bound = model.weight_bound(n_columns, promise.odds_factor)
+    if bound is None:
         return
-    try:
-        own = _complete(rows)
-        known = own[:0] if training is None else _complete(training)
-    except ValueError:
-        # Columns that are not numbers.
+    rule = make_rule(promise.rule, complete=model is None)
+    needed = rule.least_rows(promise.alpha, promise.delta, bound)
+    if needed is None or needed <= n_rows:
         return
-    table = np.concatenate([own, known])
-    _, first, places, counts = np.unique(
-        _fingerprints(table), return_index=True, return_inverse=True, return_counts=True
+    raise NoCertificateError(
+        Message(
+            "alpha={alpha:g} for class {label!r} can't be certified at its part "
+            "{delta:.3g} of delta: {rows} rows would calibrate, and rule {rule!r} "
+            "needs {needed} or more.",
+            label=promise.label,
+            remedies=(
+                Remedy.RAISE_LEVELS,
+                "bring more rows of that class",
+                Remedy.CALIBRATE_MORE,
+                "bound fewer classes",
+            ),
+            facts={
+                "alpha": promise.alpha,
+                "delta": promise.delta,
+                "rows": n_rows,
+                "rule": rule.name,
+                "needed": needed,
+            },
+        )
     )
-    places = places.ravel()
-    trained = np.isin(places[: len(own)], places[len(own) :])
-    twice = np.bincount(places[: len(own)], minlength=len(counts))[places[: len(own)]]
-    affected = trained | (twice > 1)
-    if not len(own) or affected.mean() < REPEATED:
-        return
-    if not _are_copies(table[first], counts):
-        return
-    if trained.mean() >= REPEATED:
-        what = (
-            f"{trained.mean():.0%} of the calibration rows are training rows as well. "
-            "The estimator knows these rows, so its scores on them are not those of "
-            "new rows"
-        )
-    else:
-        what = (
-            f"{affected.mean():.0%} of the calibration rows are there more than once. "
-            "Copies say nothing new, and are counted as if they did"
-        )
-    warnings.warn(
-        f"{what}, and the certificate does not hold. Calibrate with rows that took no "
-        "part in fitting. Where one unit has several rows, say by groups= which rows "
-        "are of one unit.",
-        RepeatedRowsWarning,
-        stacklevel=2,
-    )
-
-
-def _are_copies(distinct: FloatArray, counts: IntArray) -> bool:
-    """Whether independent rows would hardly coincide as often as these.
-
-    Either of two facts says so.
-
-    1. Rows with a continuous column coincide, and nothing is near them. Rounded values
-       coincide where others lie a few steps of the last place away. Rows of a few kinds
-       occur more than ten times each.
-    2. Numbers of copies vary less than chance lets them. Let m_k be the expected number
-       of distinct rows that occur k times. If rows are independent, whatever their law,
-       k·m_k² ≤ (k + 1)·m_{k−1}·m_{k+1}.
-    """
-    values = max(len(np.unique(column)) for column in distinct.T)
-    repeated = np.flatnonzero(counts > 1)
-    continuous = values >= DISTINCT * len(distinct)
-    units = counts.mean() <= MOST_COPIES
-    if continuous and units and len(repeated) >= REPEATED * len(distinct):
-        scaled = np.column_stack([column / _step(column) for column in distinct.T])
-        # The nearest one of each is the row itself.
-        away, _ = KDTree(scaled).query(
-            scaled[repeated], 2, p=np.inf, distance_upper_bound=NEAR + 0.5
-        )
-        if np.count_nonzero(away[:, 1] == np.inf) >= REPEATED * len(distinct):
-            return True
-    return _regularity(counts) < SURPRISING
-
-
-def _step(column: FloatArray) -> float:
-    """The smallest difference between two values, but for rounding errors; or one."""
-    gaps = np.diff(np.unique(column))
-    gaps = gaps[gaps > 1e-9 * np.ptp(column)]
-    return float(gaps.min()) if len(gaps) else 1.0
-
-
-def _regularity(counts: IntArray) -> float:
-    """The p-value of rows that occur k times being too many, over all k together.
-
-    Where k·m_k² = (k + 1)·m_{k−1}·m_{k+1}, the law of the three numbers given their sum
-    and the sum of their copies is known, and only one of them is free.
-    """
-    often = np.bincount(counts, minlength=2)
-    often = np.append(often, 0)
-    tested = [k for k in range(2, len(often) - 1) if often[k] > 1]
-    smallest = 1.0
-    for k in tested:
-        fewer, own, more = (int(often[j]) for j in (k - 1, k, k + 1))
-        both = np.arange((fewer + own + more - abs(more - fewer)) // 2 + 1)
-        low, high = both + max(fewer - more, 0), both + max(more - fewer, 0)
-        middle = fewer + own + more - low - high
-        log_mass = -(
-            gammaln(low + 1.0)
-            + gammaln(middle + 1.0)
-            + gammaln(high + 1.0)
-            + low * gammaln(k)
-            + middle * gammaln(k + 1.0)
-            + high * gammaln(k + 2.0)
-        )
-        mass = np.exp(log_mass - log_mass.max())
-        smallest = min(smallest, float(mass[middle >= own].sum() / mass.sum()))
-    return smallest * max(len(tested), 1)
-
-
-def _complete(rows: Any) -> FloatArray:
-    table = as_numeric_array(rows).astype(np.float64)
-    # No zero is negative.
-    return np.ascontiguousarray(table[~np.isnan(table).any(axis=1)] + 0.0)
-
-
-def _fingerprints(table: FloatArray) -> Any:
-    """A number for each row, the same for equal rows."""
-    factors = np.random.default_rng(0).integers(2**63, size=table.shape[1], dtype="u8")
-    with np.errstate(over="ignore"):
-        return (table.view(np.uint64) * (2 * factors + 1)).sum(axis=1, dtype=np.uint64)
 
 
 # Columns that lose values beyond which the band stands for the region.
@@ -234,51 +273,72 @@ MOST = 34.0
 
 
 def calibrate(
-    promise: Promise,
+    alpha: float,
     trust: Trust,
-    how: str | Rule,
-    rows: ScoredRows,
-    training: ScoredRows | None,
+    rule: str | Rule,
+    rows: Weighted,
+    training: Weighted | None,
     delta: float,
     step: int = 1,
 ) -> Calibration:
     """What a threshold is chosen from: of a learned φ, all that it may be.
 
+    Of all φ of a region it is the calibration under the one that asks for the largest
+    threshold at α. Those that ask most at some other levels are kept beside it.
+
     Parameters
     ----------
-    promise : Promise
+    alpha : float
     trust : Trust
-    how : str or Rule
-        The rule, or its name.
-    rows : ScoredRows
-        Calibration rows.
-    training : ScoredRows or None
-        Rows that prepare the rule.
+    rule : str or Rule
+    rows, training : Weighted
+        Calibration rows, and rows that prepare the rule.
     delta : float
         The rule's part of δ.
     step : int, default=1
         1 tries all points of a region, as a certificate has to; a larger number takes
         every so many, for a forecast.
     """
-
-    def under(own: Trust, at: ScoredRows, prepared: ScoredRows | None) -> Calibration:
-        sample = at.sample(own)
-        rule = promise.resolve_rule(
-            how, own, prepared, looked_up=sample.lookups is not None
-        )
-        return Calibration(sample, own, rule, delta)
-
     if not is_searched(trust):
-        return under(trust, rows, training)
-    # Which rows are within reach is the same for all φ of the region.
-    within = replace(rows, scores=trust.score(rows))
-    known = training and replace(training, scores=trust.score(training))
+        return Calibration.under(trust, rule, delta, rows, training)
+    model = trust.model
+    assert isinstance(model, LearnedMissingness)
+    assert trust.delta is not None
+    tables = [rows.X] if training is None else [rows.X, training.X]
+    regions = [points[::step] for points in _possible(model, trust.delta, tables)]
+    lossy = [j for j, points in enumerate(regions) if len(points)]
+    coef = np.atleast_1d(np.asarray(model.coef, dtype=np.float64)).copy()
+    intercept = np.broadcast_to(np.asarray(model.intercept), coef.shape).copy()
+    levels = [times * alpha for times in LEVELS if times * alpha < 1.0]
+    levels = levels if step == 1 else levels[:1]
 
-    def at_point(own: Trust) -> Calibration:
-        return replace(under(own.at_point, within, known), trust=own)
+    def under(phi: Missingness) -> tuple[Calibration, list[float]]:
+        tried = Calibration.under(
+            replace(trust, point=phi), rule, delta, rows, training
+        )
+        return tried, [demanded(each.threshold) for each in tried.select(levels)]
 
-    given = [rows] if training is None else [rows, training]
-    return _under_all(trust, given, at_point, promise.alpha, step)
+    def moved(j: int, point: FloatArray) -> Missingness:
+        first, slopes = intercept.copy(), coef.copy()
+        first[j], slopes[j] = point[:2]
+        if model.rowwise:
+            return LogisticMissingness(first[0], slopes, rowwise=True)
+        return LogisticMissingness(first, slopes)
+
+    tried: list[tuple[Calibration, list[float]]] = []
+    for sweep in range(SWEEPS if len(lossy) > 1 else 1):
+        last = sweep == SWEEPS - 1 or len(lossy) == 1
+        tried = [under(model.as_known())]
+        for j in lossy:
+            points = regions[j] if last else regions[j][::FIRST]
+            along = [under(moved(j, point)) for point in points]
+            place = int(np.argmax([thresholds[0] for _, thresholds in along]))
+            intercept[j], coef[j] = points[place, :2]
+            tried += along
+    demands = np.array([thresholds for _, thresholds in tried])
+    most: list[int] = np.argmax(demands, axis=0).tolist()
+    others = tuple(tried[at][0] for at in dict.fromkeys(most) if at != most[0])
+    return replace(tried[most[0]][0], others=others)
 
 
 def is_searched(trust: Trust) -> bool:
@@ -294,70 +354,15 @@ def is_searched(trust: Trust) -> bool:
     return sum(each is not None for each in model.evidence) <= MOST_COLUMNS
 
 
-def _under_all(
-    trust: Trust,
-    rows: list[ScoredRows],
-    calibrate: Callable[[Trust], Calibration],
-    alpha: float,
-    step: int,
-) -> Calibration:
-    """The calibration under the φ that asks for the largest threshold at α.
-
-    Those that ask most at some other levels are kept beside it.
-    """
-    model, delta = trust.model, trust.delta
-    assert isinstance(model, LearnedMissingness)
-    assert delta is not None
-    regions = [points[::step] for points in _possible(model, delta, rows)]
-    lossy = [j for j, points in enumerate(regions) if len(points)]
-    coef = np.atleast_1d(np.asarray(model.coef, dtype=np.float64)).copy()
-    intercept = np.broadcast_to(np.asarray(model.intercept), coef.shape).copy()
-
-    def under(j: int, point: FloatArray) -> Calibration:
-        first, slopes = intercept.copy(), coef.copy()
-        first[j], slopes[j] = point[:2]
-        if model.rowwise:
-            phi = LogisticMissingness(first[0], slopes, rowwise=True)
-        else:
-            phi = LogisticMissingness(first, slopes)
-        return calibrate(replace(trust, point=phi))
-
-    levels = [times * alpha for times in LEVELS if times * alpha < 1.0]
-    levels = levels if step == 1 else levels[:1]
-    found: list[Calibration] = []
-    asked: list[list[float]] = []
-    for sweep in range(SWEEPS if len(lossy) > 1 else 1):
-        last = sweep == SWEEPS - 1 or len(lossy) == 1
-        found = [calibrate(replace(trust, point=model.as_known()))]
-        asked = [_thresholds(found[0], levels)]
-        for j in lossy:
-            points = regions[j] if last else regions[j][::FIRST]
-            tried = [under(j, point) for point in points]
-            thresholds = [_thresholds(each, levels) for each in tried]
-            place = int(np.argmax([each[0] for each in thresholds]))
-            intercept[j], coef[j] = points[place, :2]
-            found += tried
-            asked += thresholds
-    most = [int(place) for place in np.argmax(asked, axis=0)]
-    others = tuple(found[place] for place in dict.fromkeys(most) if place != most[0])
-    return replace(found[most[0]], others=others)
-
-
-def _thresholds(calibration: Calibration, levels: list[float]) -> list[float]:
-    """What is asked for at some levels; infinite where nothing can be certified."""
-    chosen = [each.threshold for each in calibration.select(levels)]
-    return [np.inf if threshold is None else threshold for threshold in chosen]
-
-
 def _possible(
-    model: LearnedMissingness, delta: float, rows: list[ScoredRows]
+    model: LearnedMissingness, delta: float, rows: list[Any]
 ) -> list[FloatArray]:
     """Points (intercept, slope) of each column's region; none where nothing is lost.
 
     A φ that gives an observed row no chance is refuted by it. In its place comes the
     one on the way from the estimate at which the row is just possible.
     """
-    tables = [as_numeric_array(each.rows).astype(np.float64) for each in rows]
+    tables = [as_numeric_array(X).astype(np.float64) for X in rows]
     estimate = np.stack(np.broadcast_arrays(model.intercept, model.coef), axis=-1)
     possible = []
     for j, points in enumerate(model.region(delta)):
@@ -398,9 +403,9 @@ CLEARLY = 0.05
 
 def choose_trust(
     promise: Promise,
-    model: Missingness | None,
-    training: ScoredRows | None,
-    other: Callable[[], ScoredRows] | None,
+    trust: Trust,
+    training: Weighted | None,
+    other: Weighted | None,
     n_rows: int,
 ) -> tuple[Trust, str | Rule]:
     """What the weights are taken for, and the rule.
@@ -408,39 +413,29 @@ def choose_trust(
     Parameters
     ----------
     promise : Promise
-    model : Missingness or None
-    training : ScoredRows or None
-        Rows of the controlled class that take no part in calibration.
-    other : callable or None
-        Gives rows of the other class, to be told from these. None takes the training
-        rows for them, tilted by their scores, and a cap that promises clearly more.
+    trust : Trust
+    training : Weighted or None
+        Weighed rows of the controlled class that take no part in calibration.
+    other : Weighted or None
+        Rows of the other class, to be told from these. None takes the training rows for
+        them, tilted by their scores, and a cap that promises clearly more.
     n_rows : int
         Calibration rows to come.
     """
-    delta = promise.missingness_part(model) or None
-    trust = Trust(model, delta, promise.odds_factor, target=promise.target)
-    if training is None or (model is None and promise.target is None):
+    if training is None:
         return trust, promise.rule
-    how = promise.rule if promise.target is None else promise.target_rule()
-    several = other is not None or (how in JUDGED and not is_searched(trust))
+    how, searched = promise.target_rule(), is_searched(trust)
+    several = other is not None or (how in JUDGED and not searched)
     rules = [how]
-    if several and how == "auto" and is_searched(trust):
+    if several and how == "auto" and searched:
         # One rule for all φ: each φ alone would choose as if it were the true one.
         rules = ["counting", "tuned-betting"]
     choices = [
-        choice
-        for rule in rules
-        for choice in _capped(promise, trust, rule, training, several)
+        c for rule in rules for c in _capped(promise, trust, rule, training, several)
     ]
     if not several or len(choices) == 1:
         return choices[0]
-    detected, left = None if other is None else other(), promise.delta - (delta or 0.0)
-    promised = np.array(
-        [
-            _promised_power(promise, *choice, training, detected, n_rows, left)
-            for choice in choices
-        ]
-    )
+    promised = _promised_powers(promise, choices, training, other, n_rows)
     if other is None:
         promised[0] += CLEARLY
     return choices[int(np.argmax(promised))]
@@ -457,8 +452,7 @@ def cap_may_pay(
         return False
     if round(PILOT * n_rows) < FEWEST_PILOTS:
         return False
-    part = promise.missingness_part(model)
-    trust, left = Trust(model, part or None, promise.odds_factor), promise.delta - part
+    trust, left = promise.trust(model), promise.delta - promise.missingness_part(model)
     bound = trust.bound(n_columns)
     if is_searched(trust) or bound is None:
         return not is_searched(trust)
@@ -472,91 +466,64 @@ def cap_may_pay(
 
 def choose_cap(
     promise: Promise,
-    model: Missingness,
-    training: ScoredRows,
-    other: ScoredRows,
+    model: Missingness | None,
+    training: Weighted,
+    other: Weighted,
     n_rows: int,
 ) -> Trust | None:
     """The cap that promises most power, where it has to be known beforehand.
 
-    Parameters
-    ----------
-    promise : Promise
-    model : Missingness
-    training : ScoredRows
-        Rows of the controlled class that take no part in calibration.
-    other : ScoredRows
-        Rows of other classes, to be told from these.
-    n_rows : int
-        Calibration rows to come.
-
-    Returns
-    -------
-    Trust or None
-        With its cap; None where no cap does better.
+    As `choose_trust`; None where no cap does better, or no row weighs more than others.
     """
-    part = promise.missingness_part(model)
-    trust = Trust(model, part or None, promise.odds_factor)
-    if not trust.weights(training.rows).any():
+    if model is None:
         return None
+    promise = replace(promise, caps=True)
+    training = training.weighed(promise.trust(model))
+    if training.weights is None or not training.weights.any():
+        return None
+    trust = promise.trust(model)
     choices = _capped(promise, trust, promise.rule, training, several=True)
-    promised = [
-        _promised_power(promise, *each, training, other, n_rows, promise.delta - part)
-        for each in choices
-    ]
+    promised = _promised_powers(promise, choices, training, other, n_rows)
     best = choices[int(np.argmax(promised))][0]
     return None if best.cap is None else best
 
 
 def expected_error(
-    promise: Promise, model: Missingness, training: ScoredRows, n_rows: int
+    promise: Promise, model: Missingness | None, training: Weighted, n_rows: int
 ) -> Callable[[float], float] | None:
-    """The error that should be certified at a level; None if the rule can't tell.
+    """The error that should be certified at a level, where rows are weighted.
 
-    Parameters
-    ----------
-    promise : Promise
-    model : Missingness
-    training : ScoredRows
-        Rows of the controlled class that take no part in calibration.
-    n_rows : int
-        Calibration rows to come.
+    None where they count the same, or the rule can't tell.
     """
-    part = promise.missingness_part(model)
-    trust = Trust(model, part or None, promise.odds_factor, promise.cap)
-    sample = training.sample(trust)
+    if model is None:
+        return None
+    trust, left = promise.trust(model), promise.delta - promise.missingness_part(model)
+    weighed = training.weighed(trust)
+    sample = weighed.sample(trust)
     if not sample.n_observed:
         return None
-    rule, left = (
-        promise.resolve_rule(promise.rule, trust, training),
-        promise.delta - part,
-    )
+    rule = make_rule(promise.rule, training=sample)
 
     @cache
     def error(level: float) -> float:
         root = rule.expected_root(n_rows, sample.bound, level, left)
         return max(root or 0.0, 0.0) ** 2
 
-    return (
-        None
-        if rule.expected_root(n_rows, sample.bound, promise.alpha, left) is None
-        else error
-    )
+    known = rule.expected_root(n_rows, sample.bound, promise.alpha, left)
+    return None if known is None else error
 
 
 def _capped(
     promise: Promise,
     trust: Trust,
     rule: str | Rule,
-    training: ScoredRows,
+    training: Weighted,
     several: bool,
 ) -> list[tuple[Trust, str | Rule]]:
     """The same with caps on the weights, or without; the mildest of them first."""
-    if promise.cap is not None:
-        return [(replace(trust, cap=promise.cap), rule)]
-    uses = make_rule(rule).bound
-    known = trust.bound(training.rows.shape[1])
-    heaviest = trust.edges(training.rows)[1]
+    uses, known = make_rule(rule).bound, trust.bound(training.X.shape[1])
+    heaviest = training.high
+    assert heaviest is not None
     heaviest = heaviest[heaviest > 0.0]
     if uses == "unused" or not len(heaviest) or not promise.caps:
         return [(trust, rule)]
@@ -573,221 +540,60 @@ def _capped(
     return [(trust, rule), *capped]
 
 
-def _promised_power(
+def _promised_powers(
     promise: Promise,
-    trust: Trust,
-    how: str | Rule,
-    training: ScoredRows,
-    other: ScoredRows | None,
+    choices: list[tuple[Trust, str | Rule]],
+    training: Weighted,
+    other: Weighted | None,
     n_rows: int,
-    delta: float,
-) -> float:
-    """The power that training rows promise.
+) -> FloatArray:
+    """The power that training rows promise under each choice.
 
     At the error that so many calibration rows should certify, no certificate being no
     power: for rules that draw, this is exact. For others it is averaged with the power
     at the threshold that the training rows themselves certify, as it is where every φ
     that a model leaves possible has a say.
     """
-    plain = replace(training, coin=1.0)
-    likely = calibrate(promise, trust, how, plain, plain, delta, COARSE)
-    sample, rule = likely.sample, likely.rule
-    root = rule.expected_root(n_rows, sample.bound, promise.alpha, delta)
-    if other is None:
-        return _tilted_power(training, trust, max(root or 0.0, 0.0) ** 2)
-    scores, powers = trust.score(other), []
-    if root is not None:
-        possible = root > 0.0 and sample.n_scored
-        expected = sample.threshold(sample.tail_of(root**2)) if possible else np.inf
-        powers.append(float(np.mean(scores > expected)))
-    found = likely.select([promise.alpha])[0]
-    if root is None or is_searched(trust) or found.rule not in DRAWING:
-        own = found.threshold
-        powers.append(-1.0 if own is None else float(np.mean(scores > own)))
-    # Of caps that promise the same power, the one that certifies the larger error.
-    return float(np.mean(powers)) + TIE * (root or 0.0)
+    first = choices[0][0]
+    delta = promise.delta - promise.missingness_part(first.model)
+    heaviest = None if other is None else first.edges(other.X)[1]
+
+    def power(trust: Trust, how: str | Rule) -> float:
+        likely = calibrate(promise.alpha, trust, how, training, training, delta, COARSE)
+        sample, rule = likely.sample, likely.rule
+        root = rule.expected_root(n_rows, sample.bound, promise.alpha, delta)
+        if other is None or heaviest is None:
+            return _tilted_power(training, trust, max(root or 0.0, 0.0) ** 2)
+        scores, powers = trust.apply(other.scores, heaviest), []
+        if root is not None:
+            possible = root > 0.0 and sample.n_scored
+            expected = sample.threshold(sample.tail_of(root**2)) if possible else np.inf
+            powers.append(float(np.mean(scores > expected)))
+        chosen = likely.select([promise.alpha])[0]
+        if root is None or is_searched(trust) or chosen.rule not in DRAWING:
+            least = chosen.threshold
+            powers.append(-1.0 if least is None else float(np.mean(scores > least)))
+        # Of caps that promise the same power, the one that certifies the larger error.
+        return float(np.mean(powers)) + TIE * (root or 0.0)
+
+    return np.array([power(*choice) for choice in choices])
 
 
-def _tilted_power(training: ScoredRows, trust: Trust, error: float) -> float:
+def _tilted_power(training: Weighted, trust: Trust, error: float) -> float:
     """The power at an error, if the other class were this one tilted by exp(score).
 
     It is, where scores are log-ratios. Between rows the curve is taken to be straight.
     """
-    weights, scores = trust.weights(training.rows), trust.score(training)
-    known = (weights > 0.0) & np.isfinite(training.scores)
+    assert training.weights is not None
+    assert training.high is not None
+    known = (training.weights > 0.0) & np.isfinite(training.scores)
     if not known.any():
         return 0.0
-    tilt = np.exp(training.scores[known] - training.scores[known].max())
-    tilt *= weights[known]
-    order = np.argsort(-scores[known])
-    reached = order[scores[known][order] > -np.inf]
-    errors = np.cumsum(weights[known][reached]) / weights[known].sum()
+    weights, raw = training.weights[known], training.scores[known]
+    scores = trust.apply(raw, training.high[known])
+    tilt = np.exp(raw - raw.max()) * weights
+    order = np.argsort(-scores)
+    reached = order[scores[order] > -np.inf]
+    errors = np.cumsum(weights[reached]) / weights.sum()
     powers = np.cumsum(tilt[reached]) / tilt.sum()
     return float(np.interp(error, np.append(0.0, errors), np.append(0.0, powers)))
-
-
-# Odds that are wrong by more are as good as unknown.
-LARGEST_FACTOR = 1024.0
-FACTOR_PRECISION = 1e-3
-
-
-def certify(
-    promise: Promise,
-    rows: ScoredRows,
-    training: ScoredRows | None,
-    other: Callable[[], ScoredRows] | None,
-    model: Missingness | None,
-    score: Callable[[Any], FloatArray],
-) -> tuple[Certificate, Calibration]:
-    """Choose a threshold and say what it guarantees.
-
-    Parameters
-    ----------
-    promise : Promise
-    rows : ScoredRows
-        Calibration rows, of the controlled class.
-    training : ScoredRows or None
-        Rows of the controlled class that take no part in calibration, to prepare
-        the rule with.
-    other : callable or None
-        Gives rows of the other class, where a cap has to be chosen by them.
-    model : Missingness or None
-        Why rows are missing; None where none can be.
-    score : callable
-        Gives the scores of rows, to see how they are rounded.
-    """
-    delta = promise.delta - promise.missingness_part(model)
-    trust, how = choose_trust(promise, model, training, other, len(rows.scores))
-    calibration = calibrate(promise, trust, how, rows, training, delta)
-    sample, rule = calibration.sample, calibration.rule
-    name, threshold, error_bound, factor = rule.name, None, 0.0, None
-    if sample.n_observed:
-        chosen = calibration.select([promise.alpha])[0]
-        name, threshold = chosen.rule, chosen.threshold
-        if threshold is not None:
-            rounding = measure_rounding(score, rows.rows, rows.scores, threshold)
-            calibration = replace(calibration, rounding=rounding)
-            threshold = rounding.moved(threshold)
-            error_bound = chosen.error_bound
-            slack = [
-                _sensitivity(promise, rows, each, threshold)
-                for each in (calibration, *calibration.others)
-            ]
-            factor = min((each for each in slack if each is not None), default=None)
-    if threshold is None and promise.on_infeasible == "raise":
-        raise infeasible(calibration, promise.controlled, promise.alpha, name)
-    certificate = replace(_nothing_certified(promise, calibration, model), rule=name)
-    if threshold is not None:
-        certificate = replace(
-            certificate,
-            threshold=threshold,
-            estimated_error=sample.estimated_error(threshold),
-            error_bound=error_bound,
-            certified=True,
-            sensitivity=factor,
-            target_factor=_target_factor(promise, rows, calibration, threshold),
-        )
-    return certificate, calibration
-
-
-def _nothing_certified(
-    promise: Promise, calibration: Calibration, model: Missingness | None
-) -> Certificate:
-    """The certificate of a classifier that gives all to the controlled class."""
-    sample, lookups = calibration.sample, calibration.sample.lookups
-    return Certificate(
-        alpha=promise.alpha,
-        delta=promise.delta,
-        rule=calibration.rule.name,
-        controlled_class=promise.controlled,
-        other_class=promise.other,
-        deployment=promise.deployment,
-        rows=sample.n_rows,
-        observed=sample.n_known,
-        effective_rows=sample.effective_rows,
-        threshold=np.inf,
-        estimated_error=0.0,
-        error_bound=0.0,
-        certified=False,
-        assumptions=assumptions(
-            promise.controlled,
-            promise.deployment,
-            model,
-            promise.odds_factor,
-            calibration.trust.cap,
-            looked_up=lookups is not None,
-            target=promise.target,
-        ),
-        target_rows=None if promise.target is None else promise.target.rows,
-        missingness_delta=promise.missingness_part(model),
-        looked_up=0 if lookups is None else int(lookups.drawn.sum()),
-        not_found=0 if lookups is None else lookups.not_found,
-    )
-
-
-def _sensitivity(
-    promise: Promise, rows: ScoredRows, calibration: Calibration, threshold: float
-) -> float | None:
-    """By what factor the odds of being missing, as calibrated with, may be wrong.
-
-    The largest Γ at which the rule, with weights between those of odds/Γ and of
-    odds·Γ, would have chosen this threshold or a smaller one.
-    """
-    trust = calibration.trust
-    if trust.model is None or trust.target is not None:
-        return None
-    assert trust.phi is not None
-    scores = trust.score(rows)
-    # Sorted once, so that the sample of every factor need not be.
-    order = np.argsort(-scores)
-    probability = trust.phi.missing_probability(rows.rows)[order]
-    assert rows.draws is not None
-    draws = rows.draws[order]
-    reached = replace(rows, scores=scores[order], draws=draws, probability=probability)
-
-    def holds(factor: float) -> bool:
-        widened = calibration.forecast(reached.sample(trust.widened(factor)))
-        chosen = widened.select([promise.alpha])[0].threshold
-        return chosen is not None and chosen <= threshold
-
-    return largest_factor(holds, promise.odds_factor)
-
-
-def _target_factor(
-    promise: Promise, rows: ScoredRows, calibration: Calibration, threshold: float
-) -> float | None:
-    """By what factor the target's density ratio may be wrong, either way."""
-    trust, target = calibration.trust, calibration.trust.target
-    if target is None or trust.cap is None:
-        return None
-    cap, start = trust.cap, target.factor
-
-    def holds(factor: float) -> bool:
-        wider = replace(
-            trust, target=replace(target, factor=factor), cap=cap * factor / start
-        )
-        widened = replace(calibration, sample=rows.sample(wider))
-        chosen = widened.select([promise.alpha])[0].threshold
-        return chosen is not None and chosen <= threshold
-
-    return largest_factor(holds, start)
-
-
-def largest_factor(holds: Callable[[float], bool], start: float = 1.0) -> float:
-    """The largest factor up to which a claim holds; infinite beyond 1024.
-
-    Parameters
-    ----------
-    holds : callable
-    start : float
-        A factor at which it is known to.
-    """
-    low, high = start, 2.0 * start
-    while holds(high):
-        low, high = high, 2.0 * high
-        if low >= LARGEST_FACTOR:
-            return np.inf
-    while high - low > FACTOR_PRECISION * low:
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low

@@ -1,414 +1,49 @@
-"""Several promises at once: one for each group, for all rows, and for precision."""
+"""Neyman-Pearson classification with a promise to each group."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.callbacks import handed_down
-from missratio._base.hints import another_type, check_number, did_you_mean, listed
-from missratio._base.seeds import generator
+from missratio._base.hints import another_type, did_you_mean, listed
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
-from missratio.classifier.base import (
-    DEPLOYMENTS,
-    INFEASIBLE,
-    CertifiedClassifier,
-    check_factor,
-    not_a_class,
-)
-from missratio.classifier.certificate import (
-    Certificate,
-    GroupedCertificate,
-    KeptPromise,
-)
-from missratio.classifier.classes import (
-    BoundedClass,
-    ChoosingRows,
-    ClassTable,
-    Score,
-    Training,
-)
+from missratio.classifier.base import PromisedRows, few
+from missratio.classifier.certificate import GroupedCertificate
+from missratio.classifier.certify import choose_cap
+from missratio.classifier.neyman_pearson import TwoClassClassifier
 from missratio.classifier.planner import infeasible
-from missratio.classifier.promise import Calibration, Promise, ScoredRows, Trust
+from missratio.classifier.promise import Promise, Trust, Weighted
 from missratio.classifier.reading import (
     read_groups,
-    read_labelled,
     read_rows,
     shares_by_group,
     warn_of_unknown_groups,
 )
-from missratio.classifier.scores import scorable
+from missratio.classifier.scores import ClassScores, scorable, score_rows
+from missratio.classifier.training import ClassTable
 from missratio.exceptions import NoCertificateError, Remedy
-from missratio.missingness import Missingness, RowInclusion
-from missratio.ratio import check_choice, two_classes
-from missratio.threshold import (
-    CalibrationSample,
-    Rule,
-    binomial_bound,
-    binomial_tail,
-    check_levels,
-    make_rule,
-)
+from missratio.missingness import Missingness
+from missratio.ratio import check_choice
+from missratio.threshold import Rule, check_levels
 
 THRESHOLDS = ("own", "shared")
-
-
-@dataclass(frozen=True)
-class GroupsAsked:
-    """Bounds on the error of groups, or of all rows, and on the precision.
-
-    Parameters
-    ----------
-    alpha, delta : float
-    group_alpha : mapping from group to float, or None
-    threshold : {"own", "shared"}
-    precision, prevalence : float or None
-    """
-
-    alpha: float
-    delta: float
-    group_alpha: Mapping[Any, float] | None
-    threshold: str
-    precision: float | None
-    prevalence: float | None
-
-    def check(self) -> None:
-        """Refuse what isn't among the choices, and what doesn't go together."""
-        check_levels(self.alpha, self.delta)
-        if self.group_alpha is not None and not isinstance(self.group_alpha, Mapping):
-            raise TypeError(
-                "group_alpha must map groups to the bounds on their errors, such as "
-                f"{{'north': 0.05}}: got {self.group_alpha!r}."
-            )
-        for level in (self.group_alpha or {}).values():
-            check_levels(level, self.delta)
-        check_choice("threshold", self.threshold, THRESHOLDS)
-        if self.precision is None:
-            if self.prevalence is not None:
-                raise ValueError(
-                    f"prevalence={self.prevalence} is for a precision, and none is "
-                    "asked for: set precision, or leave out prevalence."
-                )
-            return
-        for name, value in (
-            ("precision", self.precision),
-            ("prevalence", self.prevalence),
-        ):
-            if value is not None:
-                check_number(name, value)
-            if value is None or not 0.0 < value < 1.0:
-                raise ValueError(
-                    f"{name} must lie strictly between 0 and 1, got {value}: a "
-                    "precision is for a known share of the other class."
-                )
-        if self.threshold != "shared":
-            raise ValueError(
-                "A precision is promised for all rows: set threshold='shared'."
-            )
-
-    def levels(self, groups: list[Any]) -> dict[Any, float]:
-        """The level of each promise about the error; None stands for all rows."""
-        given = dict(self.group_alpha or {})
-        for group in given:
-            if group not in groups:
-                hint = another_type(group, groups)
-                hint = hint or did_you_mean(str(group), [str(x) for x in groups])
-                raise ValueError(
-                    f"group_alpha names a group {group!r} that no row is in.{hint} "
-                    f"There are {listed(groups)}."
-                )
-        if self.threshold == "shared":
-            return {None: self.alpha, **given}
-        return {group: given.get(group, self.alpha) for group in groups}
-
-
-CONTROLLED, OTHER = 0, 1
 MORE_ROWS = "bring more rows of that class"
 
 
-@dataclass(frozen=True)
-class GroupPromises:
-    """Rows of the controlled class, and what is promised of each group of them.
-
-    P(a group's threshold breaks its promise) ≤ the promise's δ, group by group: the
-    caller splits δ.
-
-    Parameters
-    ----------
-    table : ClassTable
-        Its first class is the controlled one.
-    calibrating : ndarray of int
-        Rows that calibrate.
-    members : ndarray of object of shape (n_rows,)
-        The group of each row.
-    promise : Promise
-        At each group's part of δ; levels come with the calls.
-    """
-
-    table: ClassTable
-    calibrating: IntArray
-    members: Any
-    promise: Promise
-
-    def refuse_too_few_rows(self, levels: Mapping[Any, float]) -> None:
-        """Refuse levels that a group's rows can't certify, whatever their scores."""
-        if self.promise.on_infeasible != "raise":
-            return
-        for group, level in levels.items():
-            try:
-                self._bounded(group, level).refuse_too_few_rows()
-            except NoCertificateError as error:
-                remedies = (Remedy.RAISE_LEVELS, MORE_ROWS, Remedy.REJECT_ALL)
-                found = replace(error.message, remedies=remedies)
-                raise _about(group, NoCertificateError(found)) from None
-
-    def with_cap(
-        self, score: Score, fitted: IntArray, level: float
-    ) -> tuple[GroupPromises, Trust | None]:
-        """The same, with a cap on weights for all groups where that promises power.
-
-        Rows above it get the controlled class.
-
-        Parameters
-        ----------
-        score : callable
-            Gives the score of rows.
-        fitted : ndarray of int
-            Rows that the scores were fitted to.
-        level : float
-            The least of the levels that are promised.
-        """
-        other = ChoosingRows.few(self.table.rows_of(OTHER, fitted))
-        trust = self._bounded(None, level).chosen_cap(score, self.table.take(other))
-        if trust is None:
-            return self, None
-        return replace(self, promise=replace(self.promise, cap=trust.cap)), trust
-
-    def certify(
-        self, group: Any, level: float, score: Score, rng: np.random.Generator
-    ) -> tuple[Certificate, Calibration]:
-        """A threshold for the error of one group, or of all rows where it is None.
-
-        Raises
-        ------
-        NoCertificateError
-            Where none can be certified, unless the promise rejects all rows then.
-        """
-        bounded = self._bounded(group, level)
-        found, calibration = bounded.certify(score, level, rng)
-        if not found.certified and self.promise.on_infeasible == "raise":
-            error = infeasible(calibration, bounded.label, level, found.rule)
-            raise _about(group, error)
-        return found, calibration
-
-    def _bounded(self, group: Any, level: float) -> BoundedClass:
-        """A group's calibration rows; those of all groups where it is None."""
-        own = self.table.rows_of(CONTROLLED, self.calibrating)
-        if group is not None:
-            own = own[self.members[own] == group]
-        promise = replace(self.promise, alpha=level, on_infeasible="reject_all")
-        fallback = self.promise.controlled
-        return BoundedClass.among(self.table, promise, fallback, self.calibrating, own)
-
-
-def _about(group: Any, error: NoCertificateError) -> NoCertificateError:
-    """The same about one group, which could also be merged with another."""
-    if group is None:
-        return error
-    message = error.message
-    *others, last = message.remedies
-    return NoCertificateError(
-        replace(
-            message,
-            claim="Group {group!r}: " + message.claim,
-            remedies=(*others, "merge the group with another", last),
-            facts={**message.facts, "group": group},
-        )
-    )
-
-
-# Parts of α that the error may be certified at, so that the precision is kept.
-SHARES = tuple(2.0 ** -(step / 2) for step in range(13))
-TOLERANCE = 1e-4
-
-
-@dataclass(frozen=True)
-class PrecisionPromise:
-    """P(other class | classified as it) ≥ p, with probability 1 − δ.
-
-    With the error at most a, and the power at least b on rows of the other class that
-    had no part in the choice of the threshold, the precision at prevalence π is at
-    least πb / (πb + (1 − π)a).
-
-    Parameters
-    ----------
-    precision, prevalence : float
-        p and π.
-    delta : float
-        The promise's part of δ.
-    """
-
-    precision: float
-    prevalence: float
-    delta: float
-
-    def at(self, error: float, power: float) -> float:
-        """The precision at an error and a power."""
-        found = self.prevalence * power
-        return found / (found + (1.0 - self.prevalence) * error) if found else 0.0
-
-    def choose_level(
-        self,
-        table: ClassTable,
-        chosen: IntArray,
-        held: IntArray,
-        alpha: float,
-        score: Score,
-    ) -> float:
-        """The largest level at which the precision should be kept.
-
-        By rows that take no part in the certificate; where none should do, the one
-        that comes closest.
-        """
-        rows = []
-        for position in (CONTROLLED, OTHER):
-            index = ChoosingRows.few(table.rows_of(position, chosen))
-            scores, weights = score(table.take(index)), table.weights(position, index)
-            rows.append((scores, ChoosingRows.of(scores, weights), weights > 0.0))
-        n_rows = [len(table.rows_of(k, held)) for k in (CONTROLLED, OTHER)]
-        expected = {}
-        for share in SHARES:
-            level = share * alpha
-            allowed = binomial_tail(n_rows[CONTROLLED], level, self.delta)
-            if allowed < 0:
-                continue
-            scores, own, seen = rows[CONTROLLED]
-            limit = own.threshold(scores[seen], allowed / n_rows[CONTROLLED])
-            scores, own, seen = rows[OTHER]
-            missed = own.share(scores[seen] <= limit)
-            worst = binomial_bound(
-                n_rows[OTHER], int(np.ceil(missed * n_rows[OTHER])), self.delta
-            )
-            expected[level] = self.at(level, 1.0 - worst)
-        good = [level for level, found in expected.items() if found >= self.precision]
-        if good:
-            return float(max(good))
-        return max(expected, key=lambda level: expected[level], default=alpha)
-
-    def keep(
-        self,
-        table: ClassTable,
-        held: IntArray,
-        threshold: float,
-        error: float,
-        score: Score,
-        rule: str | Rule,
-    ) -> KeptPromise:
-        """What precision is certified at a threshold.
-
-        Parameters
-        ----------
-        table : ClassTable
-        held : ndarray of int
-            Rows that calibrate, of either class.
-        threshold : float
-            Chosen by rows of the controlled class.
-        error : float
-            What the error is certified to be at most.
-        score : callable
-        rule : str or Rule
-
-        Raises
-        ------
-        NoCertificateError
-            Where it is less than was promised.
-        """
-        index = table.rows_of(OTHER, held)
-        rows, model = table.take(index), table.model(OTHER, index)
-        draws = np.random.default_rng(0).uniform(size=len(index))
-        # A row is missed where its negative score is above all those below −threshold.
-        missed = -score(rows)
-        limit = np.nextafter(-threshold, -np.inf)
-        sample = ScoredRows(rows, missed, draws).sample(Trust(model))
-        name = rule
-        if rule == "auto":
-            weighted = "flipped-betting" if sample.bound is None else "counting"
-            name = "binomial" if model is None else weighted
-        worst = error_bound_at(sample, make_rule(name), limit, self.delta)
-        found = self.at(error, 1.0 - worst)
-        estimated = self.at(error, 1.0 - sample.estimated_error(limit))
-        if found < self.precision:
-            raise NoCertificateError(
-                f"A precision of {self.precision:g} can't be certified at a prevalence "
-                f"of {self.prevalence:g}: {found:.3g} can, with an error of at most "
-                f"{error:.3g} and a power of at least {1.0 - worst:.3g} on "
-                f"{len(index)} rows. Lower it, bring more rows, or take an estimator "
-                "that tells the classes apart."
-            )
-        return KeptPromise(
-            "precision",
-            None,
-            self.precision,
-            found,
-            estimated,
-            len(index),
-            self.delta,
-            threshold,
-        )
-
-
-def error_bound_at(
-    sample: CalibrationSample, rule: Rule, threshold: float, delta: float
-) -> float:
-    """An upper bound on P(score > threshold) that holds with probability 1 − δ.
-
-    By inverting a rule: the least level at which it certifies this threshold. A rule
-    that is wrong with probability δ at the true error is wrong here with no more.
-
-    Parameters
-    ----------
-    sample : CalibrationSample
-        Rows that had no part in the choice of the threshold.
-    rule : Rule
-        Fixed before their scores were seen, and monotone in the level.
-    threshold : float
-    delta : float
-    """
-
-    def certifies(level: float) -> bool:
-        chosen = rule.select(sample, level, delta).threshold
-        return chosen is not None and chosen <= threshold
-
-    low, high = 0.0, 1.0 - TOLERANCE
-    if not sample.n_observed or not certifies(high):
-        return 1.0
-    while high - low > TOLERANCE:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if certifies(middle) else (middle, high)
-    return high
-
-
-NOT_TOGETHER = (
-    "inclusion and precision don't go together: a precision needs rows of the other "
-    "class that are whole, or whose missingness has a model. Leave out one of them."
-)
-
-
 @storable()
-class GroupedNeymanPearsonClassifier(CertifiedClassifier):
+class GroupedNeymanPearsonClassifier(TwoClassClassifier):
     """A classifier that keeps several promises about one class's error together.
 
     P(some promise is broken) ≤ δ. With a threshold of its own, each group's error on
     the controlled class is at most its α, whatever the groups' sizes (Mondrian). With a
-    shared threshold, the error over all rows is at most `alpha`, that of each group in
-    `group_alpha` at most its level, and the precision, if asked for, at least
-    `precision`. Each promise has an equal part of δ.
+    shared threshold, the error over all rows is at most `alpha`, and that of each group
+    in `group_alpha` at most its level. Each promise has an equal part of δ.
 
     Parameters
     ----------
@@ -423,15 +58,9 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
     threshold : {"own", "shared"}, default="own"
         Whether each group has a threshold of its own. A shared one is the strictest
         that any promise needs.
-    precision : float or None, default=None
-        The share of rows classified as the other class that are of that class, at
-        least. Needs a shared threshold and `prevalence`.
-    prevalence : float or None, default=None
-        The share of the other class among rows to be classified.
     missingness, rule, deployment : as for `NeymanPearsonClassifier`
-    calibration_size : float, default=0.5
-        Share of the controlled class's rows to calibrate with; with `precision` a
-        third of each class's rows, and another third decides how strict to be.
+    calibration_size : float or int, default=0.5
+        Share or number of the controlled class's rows to calibrate with.
     controlled_class : object, default=0
     on_infeasible : {"raise", "reject_all"}, default="raise"
         What to do where a group's rows are too few to certify a threshold of its own:
@@ -483,8 +112,6 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         delta: float = 0.05,
         group_alpha: Mapping[Any, float] | None = None,
         threshold: Literal["own", "shared"] = "own",
-        precision: float | None = None,
-        prevalence: float | None = None,
         missingness: Mapping[Any, Missingness] | None = None,
         rule: str | Rule = "auto",
         deployment: Literal["complete", "as-observed"] = "complete",
@@ -499,8 +126,6 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         self.delta = delta
         self.group_alpha = group_alpha
         self.threshold = threshold
-        self.precision = precision
-        self.prevalence = prevalence
         self.missingness = missingness
         self.rule = rule
         self.deployment = deployment
@@ -534,36 +159,9 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         Self
             The fitted classifier.
         """
-        asked = self._check_parameters()
-        if inclusion is not None and self.precision is not None:
-            raise ValueError(NOT_TOGETHER)
-        X, y = read_labelled(self, X, y)
-        self.classes_ = two_classes(y)
-        members = read_groups(groups, X)
-        table = self._table(X, y, self._drawn(inclusion, X, y))
-        rng = generator(self.random_state)
-        # 1. Rows to fit on, to choose by (for precision) and to calibrate on.
-        both = self.precision is not None
-        sizes = (1 / 3, 1 / 3) if both else (0.1, self.calibration_size)
-        bounded = (CONTROLLED, OTHER) if both else (CONTROLLED,)
-        fitted, chosen, held = table.split(bounded, *sizes, rng)
-        self.calibration_index_, self.choice_index_ = held, chosen
-        # 2. What can be known to be impossible is said now.
-        levels = asked.levels(sorted(set(members.tolist()), key=str))
-        part = self.delta / (len(levels) + both)
-        promise = self._promise(table, part)
-        promises = GroupPromises(table, held, members, promise)
-        promises.refuse_too_few_rows(levels)
-        # 3. Scores.
-        given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-        self.cap_: Trust | None = None
-        estimator = handed_down(self, self.estimator)
-        self.scores_ = Training(table, fitted, given, {}).fit(estimator)
-        # 4. A threshold for each promise, on the rows of the controlled class.
-        level = min(levels.values())
-        promises, self.cap_ = promises.with_cap(self._score, fitted, level)
-        self._certify(promises, levels, chosen, rng)
-        return self
+        self._check_parameters()
+        table = self._table(X, y, inclusion, {})
+        return self._fit(table, members=read_groups(groups, table.X))
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Any:
         """The other class for rows that score above their threshold.
@@ -633,115 +231,131 @@ class GroupedNeymanPearsonClassifier(CertifiedClassifier):
         members = read_groups(groups, X)
         return shares_by_group(members, predicted, is_other)
 
-    def _check_parameters(self) -> GroupsAsked:
-        self._check_estimator()
-        check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
-        check_choice("deployment", self.deployment, DEPLOYMENTS)
-        check_factor("odds_factor", self.odds_factor)
-        asked = GroupsAsked(
-            self.alpha,
-            self.delta,
-            self.group_alpha,
-            self.threshold,
-            self.precision,
-            self.prevalence,
-        )
-        asked.check()
-        return asked
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_levels(self.alpha, self.delta)
+        levels = self.group_alpha
+        if levels is not None and not isinstance(levels, Mapping):
+            raise TypeError(
+                "group_alpha must map groups to the bounds on their errors, such as "
+                f"{{'north': 0.05}}: got {levels!r}."
+            )
+        for level in (levels or {}).values():
+            check_levels(level, self.delta)
+        check_choice("threshold", self.threshold, THRESHOLDS)
 
-    def _table(self, X: Any, y: Any, drawn: RowInclusion | None) -> ClassTable:
-        labels = self.classes_.tolist()
-        if self.controlled_class not in labels:
-            raise not_a_class(self.controlled_class, labels)
-        labels.sort(key=lambda label: label != self.controlled_class)
-        models = self._resolve_missingness()
-        codes = (np.asarray(y) != self.controlled_class).astype(np.intp)
-        return ClassTable(X, codes, labels, models, drawn, self.deployment)
+    def _promises(self, table: ClassTable, **options: Any) -> list[tuple[Promise, Any]]:
+        members = options["members"]
+        groups = sorted(set(members.tolist()), key=str)
+        given = dict(self.group_alpha or {})
+        for group in given:
+            if group not in groups:
+                hint = another_type(group, groups)
+                hint = hint or did_you_mean(str(group), [str(x) for x in groups])
+                raise ValueError(
+                    f"group_alpha names a group {group!r} that no row is in.{hint} "
+                    f"There are {listed(groups)}."
+                )
+        levels = {group: given.get(group, self.alpha) for group in groups}
+        if self.threshold == "shared":
+            levels = {None: self.alpha, **given}
+        part = self.delta / len(levels)
+        return [
+            (
+                self._promise(level, part, group=group),
+                None if group is None else members == group,
+            )
+            for group, level in levels.items()
+        ]
 
-    def _promise(self, table: ClassTable, part: float) -> Promise:
-        """What is promised of the error over all rows, at a part of δ."""
-        return Promise(
-            alpha=self.alpha,
-            delta=part,
-            missingness_delta=None,
-            odds_factor=self.odds_factor,
-            rule=self.rule,
-            deployment=self.deployment,
-            on_infeasible=self.on_infeasible,
-            controlled=table.labels[CONTROLLED],
-            other=table.labels[OTHER],
-            caps=False,
-        )
+    def _refuse_too_few_rows(
+        self, table: ClassTable, evidence: list[PromisedRows]
+    ) -> None:
+        for each in evidence if self.on_infeasible == "raise" else ():
+            try:
+                each.refuse_too_few_rows(table.X.shape[1])
+            except NoCertificateError as error:
+                remedies = (Remedy.RAISE_LEVELS, MORE_ROWS, Remedy.REJECT_ALL)
+                told = NoCertificateError(replace(error.message, remedies=remedies))
+                raise _about(each.promise.group, told) from None
 
     def _certify(
         self,
-        promises: GroupPromises,
-        levels: Mapping[Any, float],
+        table: ClassTable,
+        scores: ClassScores,
+        evidence: list[PromisedRows],
+        fitted: IntArray,
         chosen: IntArray,
         rng: np.random.Generator,
+        **options: Any,
     ) -> None:
-        """A threshold for each promise about the error, and the precision there."""
-        table, held = promises.table, promises.calibrating
-        part = promises.promise.delta
-        certified_at, precise, alpha = dict(levels), None, self.alpha
-        if self.precision is not None and self.prevalence is not None:
-            precise = PrecisionPromise(self.precision, self.prevalence, part)
-            alpha = precise.choose_level(table, chosen, held, self.alpha, self._score)
-            certified_at[None] = alpha
-        found = {
-            group: promises.certify(group, level, self._score, rng)
-            for group, level in certified_at.items()
-        }
-        self.calibrations_: tuple[Calibration, ...] = tuple(
-            calibration for _, calibration in found.values()
-        )
-        self._keep({group: each[0] for group, each in found.items()}, levels, part)
-        if precise is not None:
-            self._keep_precision(precise, table, held, alpha)
-
-    def _keep(
-        self,
-        certificates: Mapping[Any, Certificate],
-        levels: Mapping[Any, float],
-        part: float,
-    ) -> None:
-        """Thresholds, and the promises as a table."""
-        thresholds = {
-            group: found.threshold if found.certified else np.inf
-            for group, found in certificates.items()
-        }
-        self.groups_ = [group for group in levels if group is not None]
-        if self.threshold == "shared":
-            thresholds = {None: max(thresholds.values())}
-        promises = tuple(
-            KeptPromise.of(
-                group,
-                levels[group],
-                found,
-                part,
-                thresholds.get(group, thresholds.get(None, np.inf)),
+        self.scores_ = scores
+        self.cap_: Trust | None = None
+        # 1. Scores of all rows that a cap and thresholds are chosen by.
+        held = self.calibration_index_
+        weighted = table.model(0, held) is not None
+        other = few(table.rows_of(1, fitted))
+        known = [evidence[0].training, other] if weighted else []
+        index = np.concatenate([held, *known])
+        values = np.full(len(table.codes), np.nan)
+        values[index] = self._score(table.take(index))
+        # 2. A cap on weights for all groups, where that promises power.
+        if weighted:
+            every = replace(evidence[0], held=held)
+            level = min(each.promise.alpha for each in evidence)
+            self.cap_ = choose_cap(
+                replace(every.promise, alpha=level, group=None),
+                table.model(0, held),
+                every.known(table, values),
+                Weighted(table.take(other), values[other]),
+                len(held),
             )
-            for group, found in certificates.items()
-        )
+        if self.cap_ is not None:
+            values[index] = self.cap_.score(table.take(index), values[index])
+            evidence = [each.promising(cap=self.cap_.cap) for each in evidence]
+        # 3. A threshold for each promise.
+        certified = []
+        for each in evidence:
+            promise = each.promise
+            try:
+                found, calibration = each.certify(table, values, self._score, rng)
+            except NoCertificateError as error:
+                raise _about(promise.group, error) from None
+            if found.certified and found.threshold == np.inf:
+                # No threshold below ∞ leaves few enough rows above it.
+                found = replace(found, certified=False)
+                if self.on_infeasible == "raise":
+                    level, rule = promise.alpha, found.rule
+                    failure = infeasible(calibration, promise.label, level, rule)
+                    raise _about(promise.group, failure)
+            certified.append((found, calibration))
+        self.calibrations_ = tuple(calibration for _, calibration in certified)
         self.certificate_ = GroupedCertificate(
             self.delta,
+            tuple(found for found, _ in certified),
+            tuple(each.promise.group for each in evidence),
             self.threshold == "shared",
-            promises,
-            tuple(certificates.values()),
-            self.prevalence if self.precision is not None else None,
         )
-
-    def _keep_precision(
-        self, precise: PrecisionPromise, table: ClassTable, held: IntArray, alpha: float
-    ) -> None:
-        threshold = self.thresholds_[None]
-        kept = precise.keep(table, held, threshold, alpha, self._score, self.rule)
-        promises = (*self.certificate_.promises, kept)
-        self.certificate_ = replace(self.certificate_, promises=promises)
+        self.groups_ = [g for g in self.certificate_.groups if g is not None]
 
     def _score(self, X: Any) -> FloatArray:
         """How much more a row is like the other class; −∞ where it has no score."""
-        scores = self.scores_.of(X, scorable(X, self.deployment))
-        margin = scores[:, OTHER] - scores[:, CONTROLLED]
-        margin = np.where(np.isnan(margin), -np.inf, margin)
-        return margin if self.cap_ is None else self.cap_.score(ScoredRows(X, margin))
+        estimator = self.scores_.estimators[0]
+        scores = score_rows(estimator, X, scorable(X, self.deployment), 1.0)
+        return scores if self.cap_ is None else self.cap_.score(X, scores)
+
+
+def _about(group: Any, error: NoCertificateError) -> NoCertificateError:
+    """The same about one group, which could also be merged with another."""
+    if group is None:
+        return error
+    message = error.message
+    *others, last = message.remedies
+    return NoCertificateError(
+        replace(
+            message,
+            claim="Group {group!r}: " + message.claim,
+            remedies=(*others, "merge the group with another", last),
+            facts={**message.facts, "group": group},
+        )
+    )

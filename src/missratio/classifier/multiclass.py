@@ -9,142 +9,34 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import get_config
-from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.callbacks import handed_down
-from missratio._base.hints import another_type, did_you_mean
-from missratio._base.seeds import generator
+from missratio._base.hints import check_number
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
-from missratio.classifier.base import DEPLOYMENTS, CertifiedClassifier, check_factor
-from missratio.classifier.certificate import Certificate, MulticlassCertificate, percent
-from missratio.classifier.classes import (
-    BoundedClass,
+from missratio.classifier.base import CertifiedClassifier, PromisedRows, few
+from missratio.classifier.certificate import MulticlassCertificate, percent
+from missratio.classifier.certify import choose_cap, expected_error
+from missratio.classifier.decision import (
     Choice,
     ChoosingRows,
-    ClassTable,
+    ClassBounds,
     Decision,
-    Score,
-    Training,
     UnorderedDecision,
     candidate_offsets,
     choose,
     mistaken,
-    ordered,
-    unordered,
 )
-from missratio.classifier.promise import Calibration, Promise, Trust
-from missratio.classifier.reading import read_labelled, read_rows
-from missratio.classifier.scores import scorable
+from missratio.classifier.planner import infeasible
+from missratio.classifier.promise import Calibration, Promise, Trust, Weighted
+from missratio.classifier.reading import read_rows
+from missratio.classifier.scores import ClassScores, scorable
+from missratio.classifier.training import ClassTable
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.missingness import Missingness
-from missratio.ratio import check_choice
 from missratio.rows import refuse_source
-from missratio.threshold import Rule, check_levels
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Bounds on errors of several classes.
-
-    Parameters
-    ----------
-    alpha : mapping from class to float
-    delta : float
-    order : sequence of classes, or None
-        The most severe first.
-    labels : list
-        The classes that there are, sorted.
-    """
-
-    alpha: Mapping[Any, float]
-    delta: float
-    order: Sequence[Any] | None
-    labels: list[Any]
-
-    @property
-    def part(self) -> float:
-        """Each bounded class's part of δ."""
-        return self.delta / len(self.alpha)
-
-    @property
-    def most(self) -> float:
-        """What part of δ a class can have at most: all, if thresholds move together."""
-        return self.delta if self.order is None else self.part
-
-    @property
-    def positions(self) -> tuple[int, ...]:
-        """The bounded classes, in the order in which thresholds are chosen."""
-        return self.undecided().bounded
-
-    @property
-    def levels(self) -> dict[int, float]:
-        """α of the bounded classes, by position."""
-        return {self.labels.index(label): level for label, level in self.alpha.items()}
-
-    @property
-    def fallback(self) -> Any:
-        """The class of a row that can't be scored."""
-        return self.labels[self.undecided().fallback]
-
-    def wrong(self, label: Any) -> tuple[Any, ...]:
-        """The classes that a row of a bounded class must not get."""
-        if self.order is None:
-            return tuple(other for other in self.labels if other != label)
-        return tuple(self.order)[list(self.order).index(label) + 1 :]
-
-    def undecided(self) -> Decision:
-        """The decision before anything is chosen."""
-        if self.order is not None:
-            return ordered([self.labels.index(label) for label in self.order])
-        bounded = [self.labels.index(label) for label in self.alpha]
-        return unordered(len(self.labels), bounded)
-
-    def check(self) -> None:
-        """Refuse bounds that don't fit the classes."""
-        if len(self.labels) < 2:
-            raise ValueError(
-                f"y has one class only, {self.labels[0]!r}: there is nothing to tell "
-                "apart."
-            )
-        if not isinstance(self.alpha, Mapping) or not self.alpha:
-            raise TypeError(
-                "alpha must map classes to the bounds on their errors, such as "
-                f"{{{self.labels[0]!r}: 0.05}}: got {self.alpha!r}."
-            )
-        for label, level in self.alpha.items():
-            self._check_label(label, "alpha")
-            check_levels(level, self.delta)
-        if self.order is not None:
-            self._check_order(list(self.order))
-
-    def _check_order(self, order: list[Any]) -> None:
-        for label in order:
-            self._check_label(label, "order")
-        if len(order) != len(self.labels) or len(set(order)) != len(order):
-            raise ValueError(
-                f"order must list each class once, the most severe first: got {order} "
-                f"for the classes {self.labels}."
-            )
-        if set(self.alpha) != set(order[:-1]):
-            raise ValueError(
-                "With order, alpha has a bound for each class but the last, "
-                f"{order[:-1]}: got {list(self.alpha)}."
-            )
-
-    def _check_label(self, label: Any, parameter: str) -> None:
-        if label not in self.labels:
-            hint = another_type(label, self.labels)
-            if not hint:
-                hint = did_you_mean(str(label), [str(known) for known in self.labels])
-            raise ValueError(
-                f"{parameter} names a class {label!r}, but the classes are "
-                f"{self.labels}.{hint}"
-            )
-
+from missratio.threshold import Rule
 
 # Below +∞ and above every score.
 LARGEST = float(np.finfo(np.float64).max)
@@ -423,53 +315,8 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             few rows, or the bounds leave each other no room.
         """
         refuse_source(self, X, IN_MEMORY)
-        self._check_estimator()
-        X, y = read_labelled(self, X, y)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        asked = Asked(self.alpha, self.delta, self.order, self.classes_.tolist())
-        self._check_parameters(asked)
-        models = self._resolve_missingness()
-        if get_config()["enable_metadata_routing"]:
-            params = process_routing(self, "fit", **params).estimator.fit
-        drawn = self._drawn(inclusion, X, y)
-        table = ClassTable(X, codes, asked.labels, models, drawn, self.deployment)
-        rng = generator(self.random_state)
-        # 1. Three parts; what can be known to be impossible is said now.
-        fitted, self.choice_index_, self.calibration_index_ = table.split(
-            asked.positions, self.choice_size, self.calibration_size, rng
-        )
-        bounded = self._bounded(table, asked)
-        for each in bounded.values():
-            each.refuse_too_few_rows()
-        # 2. Scores of every class.
-        given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-        estimator = handed_down(self, self.estimator)
-        self.scores_ = Training(table, fitted, given, params).fit(estimator)
-        # 3. Rows that go missing too often to be certified get the fallback.
-        self.caps_: dict[Any, Trust] = {}
-        bounded = self._capped(table, fitted, asked, bounded)
-        # 4. How scores become labels, chosen on the second part.
-        parts = {place: each.at(asked.part) for place, each in bounded.items()}
-        choice = self._choice(table, asked, parts, fitted)
-        decision, levels = choose(choice, asked.undecided())
-        together = isinstance(decision, UnorderedDecision) and (
-            not choice.is_possible or choice.certain(decision) < SURE
-        )
-        if together:
-            choice = self._choice(table, asked, bounded, fitted)
-            decision, levels = choose(choice, asked.undecided())
-        self.trade_offs_: tuple[TradeOff, ...] = ()
-        if isinstance(decision, UnorderedDecision) and choice.is_possible:
-            self.trade_offs_ = trade_offs(choice, decision, asked.labels)
-        # 5. A threshold for each bounded class, on the third part.
-        path = None
-        if together and choice.is_possible:
-            path = choice.with_thresholds(decision).thresholds
-        elif together:
-            path = decision.thresholds
-        self._certify(decision, levels, bounded if together else parts, path, rng)
-        return self
+        self._check_parameters()
+        return self._fit(self._table(X, y, inclusion, params))
 
     def predict(self, X: Any) -> Any:
         """The classes of rows.
@@ -501,118 +348,207 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         check_is_fitted(self, "scores_")
         return self._class_scores(read_rows(self, X, reset=False))
 
-    def _check_parameters(self, asked: Asked) -> None:
-        asked.check()
-        check_choice("deployment", self.deployment, DEPLOYMENTS)
-        check_factor("odds_factor", self.odds_factor)
+    def _labels(self, y: Any) -> list[Any]:
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        labels: list[Any] = self.classes_.tolist()
+        ClassBounds(self.alpha, self.delta, self.order, labels).check()
+        return labels
 
-    def _bounded(self, table: ClassTable, asked: Asked) -> dict[int, BoundedClass]:
-        """The bounded classes: rows that calibrate, and the others."""
-        found = {}
-        for position in asked.positions:
-            label = asked.labels[position]
-            promise = Promise(
-                alpha=self.alpha[label],
-                delta=asked.most,
-                missingness_delta=None,
-                odds_factor=self.odds_factor,
-                rule=self.rule,
-                deployment=self.deployment,
+    def _promises(self, table: ClassTable, **options: Any) -> list[tuple[Promise, Any]]:
+        bounds = ClassBounds(self.alpha, self.delta, self.order, table.labels)
+        promises = [
+            Promise(
+                label,
+                bounds.wrong(label),
+                self.alpha[label],
+                bounds.most,
+                self.rule,
+                self.deployment,
+                self.odds_factor,
                 on_infeasible="reject_all",
-                controlled=label,
-                other=asked.wrong(label),
-                caps=False,
+                fallback=bounds.fallback,
             )
-            found[position] = BoundedClass.among(
-                table, promise, asked.fallback, self.calibration_index_
-            )
-        return found
+            for label in (table.labels[position] for position in bounds.positions)
+        ]
+        return [(promise, None) for promise in promises]
+
+    def _split(
+        self, table: ClassTable, rng: np.random.Generator
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Class by class. With one bounded class of two nothing has to be chosen."""
+        shares = {
+            "choice_size": self.choice_size,
+            "calibration_size": self.calibration_size,
+        }
+        for name, share in shares.items():
+            check_number(name, share)
+        for name, share in shares.items():
+            if not 0.0 < share < 1.0 or sum(shares.values()) >= 1.0:
+                raise ValueError(
+                    f"{name}={share!r}: choice_size and calibration_size are shares "
+                    "between 0 and 1 that leave some rows to fit on."
+                )
+        bounded = [table.labels.index(label) for label in self.alpha]
+        alone = len(table.labels) == 2 and len(bounded) == 1
+        # Whether a class's losses are explained is a matter of all its rows, so that
+        # no seed decides it.
+        for position in bounded if alone else range(len(table.labels)):
+            table.model(position, table.rows_of(position))
+        parts: tuple[list[IntArray], ...] = ([], [], [])
+        for position, label in enumerate(table.labels):
+            rows = rng.permutation(table.rows_of(position))
+            share = self.calibration_size if position in bounded else 0.0
+            ends = np.cumsum([share, 0.0 if alone else self.choice_size]) * len(rows)
+            calibrating, choosing, fitting = np.split(rows, np.round(ends).astype(int))
+            if not len(fitting):
+                raise ValueError(
+                    f"Class {label!r} has {len(rows)} row(s): too few to be split into "
+                    "rows to fit on, to choose by and to calibrate on."
+                )
+            for part, own in zip(parts, (fitting, choosing, calibrating), strict=True):
+                part.append(own)
+        fitted, chosen, held = (np.sort(np.concatenate(part)) for part in parts)
+        return fitted, chosen, held
+
+    def _certify(
+        self,
+        table: ClassTable,
+        scores: ClassScores,
+        evidence: list[PromisedRows],
+        fitted: IntArray,
+        chosen: IntArray,
+        rng: np.random.Generator,
+        **options: Any,
+    ) -> None:
+        bounds = ClassBounds(self.alpha, self.delta, self.order, table.labels)
+        self.scores_, self.choice_index_ = scores, chosen
+        self.caps_: dict[Any, Trust] = {}
+        self.trade_offs_: tuple[TradeOff, ...] = ()
+        promised = dict(zip(bounds.positions, evidence, strict=True))
+        # 1. Scores of all rows that anything is chosen by.
+        shown = [
+            [few(table.rows_of(k, part)) for k in range(len(table.labels))]
+            for part in (fitted, chosen)
+        ]
+        known = [each.training for each in evidence if each.model is not None]
+        index = np.unique(
+            np.concatenate([self.calibration_index_, *shown[0], *shown[1], *known])
+        )
+        values = np.full((len(table.codes), len(table.labels)), np.nan)
+        values[index] = self._class_scores(table.take(index))
+        # 2. Rows that go missing too often to be certified get the fallback.
+        promised = self._capped(bounds, table, shown[0], promised, values)
+        # 3. How scores become labels, by parts of δ; or, where there may be too little
+        #    room for that, by all of it.
+        parts = {k: each.promising(delta=bounds.part) for k, each in promised.items()}
+        choice = self._choice(bounds, table, shown, parts, values)
+        decision, levels = choose(choice, bounds.undecided())
+        together = isinstance(decision, UnorderedDecision) and (
+            not choice.is_possible or choice.certain(decision) < SURE
+        )
+        path = None
+        if together:
+            parts = promised
+            choice = self._choice(bounds, table, shown, parts, values)
+            decision, levels = choose(choice, bounds.undecided())
+            path = decision.thresholds
+            if choice.is_possible:
+                path = choice.with_thresholds(decision).thresholds
+        if isinstance(decision, UnorderedDecision) and choice.is_possible:
+            self.trade_offs_ = trade_offs(choice, decision, table.labels)
+        # 4. A threshold for each bounded class.
+        self._choose_thresholds(table, decision, levels, parts, values, path, rng)
 
     def _capped(
         self,
+        bounds: ClassBounds,
         table: ClassTable,
-        fitted: IntArray,
-        asked: Asked,
-        bounded: Mapping[int, BoundedClass],
-    ) -> dict[int, BoundedClass]:
+        fitted: list[IntArray],
+        promised: Mapping[int, PromisedRows],
+        values: FloatArray,
+    ) -> dict[int, PromisedRows]:
         """Caps on weights, where giving rows up is an error of no bounded class.
 
         A row that weighs more than a class's cap gets the fallback. Where classes are
         ordered, that isn't under-classified; where only one is bounded, it is that one.
         """
-        found = dict(bounded)
-        if self.order is None and len(bounded) > 1:
-            return found
-        for position, each in bounded.items():
-            wrong = [asked.labels.index(label) for label in asked.wrong(each.label)]
-            others = ChoosingRows.few(fitted[np.isin(table.codes[fitted], wrong)])
-            score = self._alone(asked, position)
-            trust = each.chosen_cap(score, table.take(others))
+        capped = dict(promised)
+        if self.order is None and len(promised) > 1:
+            return capped
+        for position, each in promised.items():
+            if each.model is None:
+                continue
+            alone = bounds.alone().scores(values, position)
+            wrong = [table.labels.index(label) for label in each.promise.wrong]
+            others = few(np.sort(np.concatenate([fitted[k] for k in wrong])))
+            trust = choose_cap(
+                each.promise,
+                each.model,
+                each.known(table, alone),
+                Weighted(table.take(others), alone[others]),
+                len(each.held),
+            )
             if trust is not None:
-                self.caps_[each.label] = trust
-                found[position] = each.with_cap(trust)
-        return found
+                self.caps_[each.promise.label] = trust
+                capped[position] = each.promising(cap=trust.cap)
+                rows = np.flatnonzero(~np.isnan(values[:, 0]))
+                values[rows] = self._beyond_caps(table.take(rows), values[rows])
+        return capped
 
     def _choice(
         self,
+        bounds: ClassBounds,
         table: ClassTable,
-        asked: Asked,
-        bounded: Mapping[int, BoundedClass],
-        fitted: IntArray,
+        shown: list[list[IntArray]],
+        promised: Mapping[int, PromisedRows],
+        values: FloatArray,
     ) -> Choice:
         """The rows to choose by, and what those to calibrate on are worth."""
         worth, expected = {}, {}
-
-        def scored(index: IntArray) -> list[ChoosingRows]:
-            found = []
-            for position in range(len(asked.labels)):
-                few = ChoosingRows.few(table.rows_of(position, index))
-                scores = self._class_scores(table.take(few))
-                rows = ChoosingRows.of(scores, table.weights(position, few))
-                found.append(rows)
-                if position in bounded:
-                    share = rows.effective / max(len(few), 1)
-                    worth[position] = round(share * bounded[position].n_rows)
-            return found
-
-        training, rows = scored(fitted), scored(self.choice_index_)
+        training, rows = (
+            [
+                ChoosingRows.of(values[index], table.weights(position, index))
+                for position, index in enumerate(part)
+            ]
+            for part in shown
+        )
+        for position, each in promised.items():
+            share = rows[position].effective / max(len(shown[1][position]), 1)
+            worth[position] = round(share * len(each.held))
+            if each.model is not None:
+                alone = bounds.alone().scores(values, position)
+                known = each.known(table, alone)
+                level = expected_error(each.promise, each.model, known, len(each.held))
+                if level is not None:
+                    expected[position] = level
         # Rows that the estimator was fitted to tell as much, unless it knows them by
         # heart.
         error, margin = mistaken(rows)
         if mistaken(training)[0] >= error - margin:
             pairs = zip(rows, training, strict=True)
             rows = [each.joined(more) for each, more in pairs]
-        for position in bounded:
-            level = bounded[position].expected(self._alone(asked, position))
-            if level is not None:
-                expected[position] = level
-        delta = next(iter(bounded.values())).promise.delta
-        return Choice(tuple(rows), asked.levels, worth, delta, expected)
-
-    def _alone(self, asked: Asked, position: int) -> Score:
-        """h_k as if no other class had a threshold yet."""
-        decision = asked.undecided()
-        for each in asked.positions:
-            # What earlier classes will take isn't known yet.
-            decision = decision.with_threshold(each, -np.inf)
-
-        def score(X: Any) -> FloatArray:
-            return decision.scores(self._class_scores(X), position)
-
-        return score
+        delta = next(iter(promised.values())).promise.delta
+        return Choice(tuple(rows), bounds.levels, worth, delta, expected)
 
     def _class_scores(self, X: Any) -> FloatArray:
         scores = self.scores_.of(X, scorable(X, self.deployment))
+        return self._beyond_caps(X, scores)
+
+    def _beyond_caps(self, X: Any, scores: FloatArray) -> FloatArray:
+        """No scores for rows that may weigh more than a cap."""
         for trust in self.caps_.values():
             assert trust.cap is not None
             scores[trust.edges(X)[1] > trust.cap] = np.nan
         return scores
 
-    def _certify(
+    def _choose_thresholds(
         self,
+        table: ClassTable,
         decision: Decision,
         levels: Mapping[int, float],
-        bounded: Mapping[int, BoundedClass],
+        promised: Mapping[int, PromisedRows],
+        values: FloatArray,
         path: FloatArray | None,
         rng: np.random.Generator,
     ) -> None:
@@ -623,19 +559,22 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         """
         certificates, self.calibrations_ = [], {}
         for position in decision.bounded:
-            each, fixed = bounded[position], decision
 
             def score(
-                X: Any, fixed: Decision = fixed, position: int = position
+                X: Any, fixed: Decision = decision, position: int = position
             ) -> FloatArray:
                 return fixed.scores(self._class_scores(X), position)
 
-            certificate, calibration = each.certify(score, levels[position], rng)
-            if not certificate.certified:
-                raise self._without_certificate(each, certificate, calibration)
-            decision = decision.with_threshold(position, certificate.threshold)
-            certificates.append(certificate)
-            self.calibrations_[each.label] = calibration
+            each = promised[position]
+            found, calibration = each.promising(alpha=levels[position]).certify(
+                table, decision.scores(values, position), score, rng
+            )
+            if not found.certified or found.threshold == np.inf:
+                # No threshold below ∞ leaves few enough rows above it.
+                raise self._without_certificate(each.promise, found.rule, calibration)
+            decision = decision.with_threshold(position, found.threshold)
+            certificates.append(replace(found, alpha=each.promise.alpha))
+            self.calibrations_[each.promise.label] = calibration
         if path is not None:
             places = list(decision.bounded)
             start = np.where(np.isfinite(path), path, 0.0)[places]
@@ -657,10 +596,13 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         )
 
     def _without_certificate(
-        self, each: BoundedClass, certificate: Certificate, calibration: Calibration
+        self, promise: Promise, rule: str, calibration: Calibration
     ) -> NoCertificateError:
         """Why a class has no threshold, and what to do."""
-        crowded = [trade for trade in self.trade_offs_ if each.label in trade.labels]
-        if not crowded or not (calibration.sample.values == np.inf).any():
-            return each.too_few_rows(calibration, certificate.rule)
-        return crowded[0].taken_for_another(each.label, calibration)
+        label, sample = promise.label, calibration.sample
+        crowded = [trade for trade in self.trade_offs_ if label in trade.labels]
+        if crowded and (sample.values == np.inf).any():
+            return crowded[0].taken_for_another(label, calibration)
+        error = infeasible(calibration, label, promise.alpha, rule)
+        remedies = tuple(r for r in error.remedies if r != Remedy.REJECT_ALL)
+        return NoCertificateError(replace(error.message, remedies=remedies))

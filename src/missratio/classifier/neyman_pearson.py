@@ -2,328 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import get_config
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
 from missratio._base.callbacks import handed_down
-from missratio._base.hints import check_number
+from missratio._base.hints import another_type, check_number
 from missratio._base.seeds import generator
 from missratio._base.storable import storable
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.base import (
-    DEPLOYMENTS,
     INFEASIBLE,
     CertifiedClassifier,
+    PromisedRows,
     check_factor,
-    not_a_class,
+    few,
 )
-from missratio.classifier.certificate import Certificate, by_unit, tested
-from missratio.classifier.certify import (
-    MOST_ROWS,
-    PILOT,
-    cap_may_pay,
-    certify,
-    warn_of_repeated_rows,
-    warn_without_power,
-)
-from missratio.classifier.promise import Calibration, Promise, ScoredRows
+from missratio.classifier.cautions import warn_of_repeated_rows, warn_without_power
+from missratio.classifier.certificate import Certificate, by_unit
+from missratio.classifier.certify import PILOT, cap_may_pay, certify
+from missratio.classifier.promise import Calibration, Promise, Weighted
 from missratio.classifier.reading import (
     hold_out,
     one_of_each,
-    read_labelled,
     read_rows,
     read_units,
     refuse_in_memory,
 )
-from missratio.classifier.scores import scorable, score_rows, with_low_stratum
+from missratio.classifier.scores import ClassScores, scorable, score_rows
 from missratio.classifier.target import TargetRatio, learn_target, warn_of_weak_target
 from missratio.classifier.training import (
+    ClassTable,
     calibration_model,
-    complete_weights,
-    fit_estimator,
-    fit_source_estimator,
+    fit_source,
     overfits,
-    relabelled,
-    split_rows,
     takes_groups,
     unexplained,
-    unseen_scores,
-    users_labels,
 )
-from missratio.missingness import (
-    Missingness,
-    MissingnessCheck,
-    RowInclusion,
-    missingness_check,
-    refuse_contradiction,
-)
+from missratio.missingness import Missingness
 from missratio.ratio import check_choice, two_classes
-from missratio.rows import LabelledSource, as_source, by_partition, weighed_twice
+from missratio.rows import LabelledSource, as_source, by_partition
 from missratio.threshold import CalibrationSample, Rule, check_levels
 
 
-class CalibratedClassifier(CertifiedClassifier):
-    """What is chosen once an estimator is fitted: the threshold and its certificate."""
+class TwoClassClassifier(CertifiedClassifier):
+    """One of two classes is controlled, and some of its rows calibrate."""
 
-    alpha: float
     delta: float
-    rule: str | Rule
-    deployment: Literal["complete", "as-observed"]
+    calibration_size: float
     controlled_class: Any
     on_infeasible: Literal["raise", "reject_all"]
-    random_state: Any
-    missingness_delta: float | None
-    odds_factor: float
-    target_ratio: Any
-    target_factor: float
-    estimator_: Any
-    classes_: Any
-    target_: TargetRatio | None
-    calibration_index_: IntArray
-    training_index_: IntArray
-    certificate_: Certificate
-    calibration_: Calibration
-    # Which of the rows that `calibrate` got calibrate, where some don't.
-    _calibrating: IntArray
-    # Of the estimator's scores: −1 where it takes the controlled class for its second.
-    _sign: float
 
-    def calibration_sample(self, X0: Any) -> CalibrationSample:
-        """Scored rows of the controlled class, weighted as the certificate does.
-
-        Parameters
-        ----------
-        X0 : array-like or dataframe of shape (n_rows, n_columns)
-            Rows of the controlled class, NaN where a value is missing.
-
-        Returns
-        -------
-        CalibrationSample
-            For `np_roc`, for example.
-        """
-        check_is_fitted(self, "threshold_")
-        X0 = read_rows(self, X0, reset=False)
-        return self._scored(X0).sample(self.calibration_.trust)
-
-    def _check_parameters(self) -> None:
-        self._check_estimator()
-        check_levels(self.alpha, self.delta)
-        part = self.missingness_delta
-        if part is not None:
-            check_number("missingness_delta", part)
-        if part is not None and not 0.0 < part < self.delta:
-            raise ValueError(
-                "missingness_delta is a part of delta, so it must lie strictly between "
-                f"0 and {self.delta}: got {part}."
-            )
-        check_factor("odds_factor", self.odds_factor)
-        check_factor("target_factor", self.target_factor)
-        check_choice("deployment", self.deployment, DEPLOYMENTS)
-        check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
+    def _labels(self, y: Any) -> list[Any]:
+        self.classes_ = two_classes(y)
+        return [self._controlled(), self._other()]
 
     def _controlled(self) -> Any:
+        labels = self.classes_.tolist()
         if self.controlled_class is None:
-            return self.classes_[:1].tolist()[0]
-        if self.controlled_class not in self.classes_.tolist():
-            raise not_a_class(self.controlled_class, self.classes_.tolist())
+            return labels[0]
+        if self.controlled_class not in labels:
+            raise ValueError(
+                f"controlled_class={self.controlled_class!r} is not among the classes "
+                f"{labels}. Say which of them is to be controlled."
+                f"{another_type(self.controlled_class, labels)}"
+            )
         return self.controlled_class
 
     def _other(self) -> Any:
         """The class that is not controlled."""
         return self.classes_[self.classes_ != self._controlled()].tolist()[0]
 
-    def _scored(self, X: Any) -> ScoredRows:
-        return ScoredRows(X, self._score(X))
-
-    def _score(self, X: Any, estimator: Any = None) -> FloatArray:
-        rows = scorable(X, self.deployment)
-        fitted = self.estimator_ if estimator is None else estimator
-        return score_rows(fitted, X, rows, self._sign)
-
-    def _weighs(self, missingness: Mapping[Any, Missingness] | None) -> bool:
-        """Whether calibration rows count by weights, so that rules are to be judged."""
-        modelled = self._controlled() in (missingness or {})
-        return self.target_ is not None or (modelled and self.deployment == "complete")
-
-    def _read_inclusion(
-        self,
-        inclusion: ArrayLike | None,
-        X: Any,
-        y: Any,
-        missingness: Mapping[Any, Missingness] | None,
-    ) -> RowInclusion | None:
-        """The draw by which rows are there; None where that isn't asked for."""
-        drawn, controlled = self._drawn(inclusion, X, y), self._controlled()
-        if drawn is not None and controlled in (missingness or {}):
-            of_class = np.flatnonzero(np.asarray(y) == controlled)
-            if drawn.take(of_class).looked_up:
-                raise weighed_twice(controlled)
-        return drawn
-
-    def _learn_target(
-        self,
-        target: Any,
-        X: Any,
-        y: Any,
-        missingness: Mapping[Any, Missingness] | None,
-        drawn: RowInclusion | None,
-    ) -> TargetRatio:
-        """The target's density ratio, from rows that don't calibrate."""
-        if self.deployment != "complete" or drawn is not None:
-            raise ValueError(
-                "A target is for deployment='complete', and for rows that were not "
-                "looked up: it needs the density of complete rows. Leave out target, "
-                "or give models of missingness."
-            )
-        rest = self.training_index_
-        labels, source = np.asarray(y)[rest], take_rows(X, rest)
-        classes = self.classes_.tolist()
-        weights = complete_weights(source, labels, classes, missingness)
-        for label in classes:
-            # Rows that calibrate are missing here: the others stand for them.
-            own = labels == label
-            weights[own] *= np.count_nonzero(np.asarray(y) == label) / own.sum()
-        if not hasattr(target, "predict_log_ratio"):
-            target = read_rows(self, target, reset=False)
-        return learn_target(
-            target, self.target_ratio, source, weights, self.target_factor
-        )
-
-    def _recalibrate(
-        self,
-        X: Any,
-        is_other: BoolArray,
-        missingness: Mapping[Any, Missingness] | None,
-        rng: np.random.Generator | None = None,
-        drawn: RowInclusion | None = None,
-        unseen: FloatArray | None = None,
-    ) -> None:
-        """Choose the threshold on the calibration rows of the table fitted on.
-
-        Rules and caps are judged by unseen scores of the other rows, where given.
-        """
-        chosen, fitted = self.calibration_index_, self.training_index_
-        others, detected = fitted[~is_other[fitted]], fitted[is_other[fitted]]
-        rows, training = take_rows(X, chosen), take_rows(X, others)
-        own = None
-        if drawn is not None:
-            own = with_low_stratum(
-                drawn.besides(chosen, others),
-                rows,
-                drawn.take(others),
-                training,
-                self._score,
-                self.alpha,
-            )
-        self._calibrate(
-            rows,
-            training,
-            lambda: take_rows(X, detected),
-            missingness,
-            rng or generator(self.random_state),
-            own,
-            None if unseen is None else (unseen[others], unseen[detected]),
-        )
-
-    def _calibrate(
-        self,
-        X0: Any,
-        training_rows: Any,
-        other_rows: Callable[[], Any] | None,
-        missingness: Mapping[Any, Missingness] | None,
-        rng: np.random.Generator,
-        drawn: RowInclusion | None = None,
-        unseen: tuple[FloatArray, FloatArray] | None = None,
-    ) -> None:
-        """Choose the threshold on rows of the controlled class."""
-        # 1. Why rows are missing, and whether they contradict it. Where the class has
-        #    a model, that explains what is missing.
-        model: Missingness | None = None
-        checks: tuple[MissingnessCheck, ...] = ()
-        explained = self._controlled() in (missingness or {})
-        by_design = drawn is not None and drawn.by_design and not explained
-        if self.deployment == "complete" and not by_design:
-            model = calibration_model(X0, missingness, self._controlled())
-        if model is not None:
-            checks = missingness_check(
-                X0, model, complete=True, odds_factor=self.odds_factor
-            )
-            tests = getattr(model, "checks", ())
-            refuse_contradiction(checks, self._controlled(), tests, self.odds_factor)
-        if self.target_ is not None:
-            self.target_.check(X0, "calibration")
-        # 2. The scores of all rows that the rule learns from.
-        training = None
-        weighted = model is not None or self.target_ is not None
-        if weighted and training_rows is not None:
-            training = self._scored(training_rows)
-        other = None if other_rows is None else lambda: self._scored(other_rows())
-        if unseen is not None and training is not None and other_rows is not None:
-            training = replace(training, scores=unseen[0])
-            other = partial(ScoredRows, other_rows(), unseen[1])
-        scored = self._scored(X0)
-        if model is not None:
-            scored = scored.drawn(rng)
-        if by_design:
-            scored = replace(scored, inclusion=drawn)
-        # 3. The threshold and its certificate.
-        certificate, self.calibration_ = certify(
-            self._promise(), scored, training, other, model, self._score
-        )
-        self.certificate_ = replace(certificate, checks=tested(model, checks))
-        self.threshold_ = self.certificate_.threshold
-        warn_of_repeated_rows(X0, training_rows)
-        self._warn_of_weakness(scored.scores, other_rows)
-
-    def _forget_rows(self) -> None:
-        """Rows of an earlier fit are no longer those that this one is about."""
-        for name in ("calibration_index_", "training_index_", "_calibrating"):
-            self.__dict__.pop(name, None)
-
-    def _promise(self) -> Promise:
-        """What is to be guaranteed."""
+    def _promise(self, alpha: float, delta: float, **more: Any) -> Promise:
+        """A promise about the controlled class's error."""
         return Promise(
-            alpha=self.alpha,
-            delta=self.delta,
-            missingness_delta=self.missingness_delta,
-            odds_factor=self.odds_factor,
-            rule=self.rule,
-            deployment=self.deployment,
+            self._controlled(),
+            self._other(),
+            alpha,
+            delta,
+            self.rule,
+            self.deployment,
+            self.odds_factor,
             on_infeasible=self.on_infeasible,
-            controlled=self._controlled(),
-            other=self._other(),
-            target=self.target_,
+            **more,
         )
 
-    def _warn_of_weakness(
-        self, scores: FloatArray, other_rows: Callable[[], Any] | None
-    ) -> None:
-        """Warn where a target is hardly known, or hardly any row is detected."""
-        if self.target_ is not None:
-            sample = self.calibration_.sample
-            warn_of_weak_target(self.target_, sample.effective_rows, sample.n_rows)
-        if not self.certificate_.certified:
-            return
-        shown = None if other_rows is None else other_rows()
-        if shown is not None:
-            few = np.linspace(0, shown.shape[0] - 1, MOST_ROWS).astype(np.intp)
-            rows = self._scored(take_rows(shown, np.unique(few)))
-            shown = self.calibration_.trust.score(rows)
-        warn_without_power(scores, self.threshold_, shown)
+    def _split(
+        self, table: ClassTable, rng: np.random.Generator
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Of a unit of several rows one may calibrate, and none other is fitted on."""
+        # Whether losses are explained is a matter of all rows: no seed decides it.
+        controlled = table.rows_of(0)
+        table.model(0, controlled)
+        size, units = self.calibration_size, table.units
+        if units is not None:
+            controlled = one_of_each(units, controlled, rng)
+        controlled = rng.permutation(controlled)
+        what = "rows" if units is None else "units"
+        whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+        if not whole:
+            check_number("calibration_size", size)
+            if not 0.0 < size < 1.0:
+                raise ValueError(
+                    "calibration_size must be a share between 0 and 1, or a number of "
+                    f"{what} as an int: got {size!r}."
+                )
+        count = int(size) if whole else round(size * len(controlled))
+        if not 0 < count < len(controlled):
+            raise ValueError(
+                f"calibration_size={size!r} leaves {len(controlled) - count} of "
+                f"{len(controlled)} {what} of the controlled class to fit on and "
+                f"{count} to calibrate on; both need some. Give a share between 0 and "
+                "1, or a smaller number."
+            )
+        held = np.sort(controlled[:count])
+        members = np.arange(len(table.codes)) if units is None else units
+        fitted = np.flatnonzero(~np.isin(members, members[held]))
+        return fitted, held[:0], held
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes; NaN where the estimator takes it."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
 
 @storable()
-class NeymanPearsonClassifier(CalibratedClassifier):
+class NeymanPearsonClassifier(TwoClassClassifier):
     """A classifier whose error on one class is at most α with probability 1 − δ.
 
     It splits the rows of the controlled class in two. On the first part, and on the
@@ -411,6 +226,16 @@ class NeymanPearsonClassifier(CalibratedClassifier):
     ('binomial', True)
     """
 
+    estimator_: Any
+    target_: TargetRatio | None
+    training_index_: IntArray
+    certificate_: Certificate
+    calibration_: Calibration
+    # Which of the rows that `calibrate` got calibrate, where some don't.
+    _calibrating: IntArray
+    # Of the estimator's scores: −1 where it takes the controlled class for its second.
+    _sign: float
+
     def __init__(
         self,
         estimator: Any,
@@ -488,58 +313,99 @@ class NeymanPearsonClassifier(CalibratedClassifier):
             memory = {"inclusion": inclusion, "target": target, "groups": groups}
             refuse_in_memory({**memory, **params})
             return self._fit_source(source)
-        rows, labels = read_labelled(self, X, y)
-        return self._fit_rows(rows, labels, inclusion, target, groups, params)
-
-    def _fit_rows(
-        self,
-        X: Any,
-        y: Any,
-        inclusion: ArrayLike | None,
-        target: Any,
-        groups: ArrayLike | None,
-        params: dict[str, Any],
-    ) -> Self:
-        """Fit rows in memory."""
-        self.classes_ = two_classes(y)
-        missingness = self._resolve_missingness()
-        is_other = y != self._controlled()
-        rng = generator(self.random_state)
-        drawn = self._read_inclusion(inclusion, X, y, missingness)
-        if self.deployment == "complete" and drawn is None:
-            own = take_rows(X, np.flatnonzero(~is_other))
-            calibration_model(own, missingness, self._controlled())
-        units = None if groups is None else read_units(groups, X)
-        if units is not None and takes_groups(self.estimator):
+        if groups is not None and takes_groups(self.estimator):
             params = {**params, "groups": groups}
-        fitted, held = split_rows(is_other, self.calibration_size, rng, units)
-        self.calibration_index_, self.training_index_ = held, fitted
-        if get_config()["enable_metadata_routing"]:
-            params = process_routing(self, "fit", **params).estimator.fit
-        labels, controlled = is_other.astype(int), self._controlled()
-        models = relabelled(missingness, controlled)
-        given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
-
-        def fit_on(estimator: Any, rows: IntArray) -> Any:
-            return fit_estimator(
-                estimator, X, labels, rows, models, controlled, params, given, drawn
+        table = self._table(X, y, inclusion, params)
+        if groups is not None:
+            table = replace(table, units=read_units(groups, table.X))
+        if target is not None and (
+            self.deployment != "complete" or inclusion is not None
+        ):
+            raise ValueError(
+                "A target is for deployment='complete', and for rows that were not "
+                "looked up: it needs the density of complete rows. Leave out target, "
+                "or give models of missingness."
             )
+        return self._fit(table, target=target)
 
-        with users_labels(self.classes_, controlled):
-            self.estimator_ = fit_on(handed_down(self, self.estimator), fitted)
+    def _promises(self, table: ClassTable, **options: Any) -> list[tuple[Promise, Any]]:
+        return [(self._own_promise(), None)]
+
+    def _own_promise(self, target: TargetRatio | None = None) -> Promise:
+        return self._promise(
+            self.alpha,
+            self.delta,
+            missingness_delta=self.missingness_delta,
+            target=target,
+            caps=True,
+        )
+
+    def _refuse_too_few_rows(
+        self, table: ClassTable, evidence: list[PromisedRows]
+    ) -> None:
+        """Their scores are needed to say what would do."""
+
+    def _certify(
+        self,
+        table: ClassTable,
+        scores: ClassScores,
+        evidence: list[PromisedRows],
+        fitted: IntArray,
+        chosen: IntArray,
+        rng: np.random.Generator,
+        **options: Any,
+    ) -> None:
+        (promised,), other = evidence, table.rows_of(1, fitted)
+        self.training_index_ = fitted
+        self.__dict__.pop("_calibrating", None)
         # The estimator has seen the controlled class as 0, its first.
-        self._sign = 1.0
-        self.target_ = None
-        if target is not None:
-            self.target_ = self._learn_target(target, X, y, missingness, drawn)
+        self.estimator_, self._sign, self.target_ = scores.estimators[0], 1.0, None
+        if options["target"] is not None:
+            self.target_ = self._learn_target(options["target"], table, fitted)
+            promised = promised.promising(target=self.target_)
+        # 1. Scores of all rows that thresholds, rules and caps are chosen by. Where the
+        #    estimator may know its rows by heart, those of others fitted to some.
+        weighted = promised.model is not None or self.target_ is not None
         unseen = None
-        if self._weighs(missingness) and overfits(self.estimator_, labels[fitted]):
-            fit = partial(fit_on, self.estimator)
-            unseen = unseen_scores(fit, self._score, X, labels, fitted, units)
-        self._recalibrate(X, is_other, missingness, rng, drawn, unseen)
-        if units is not None:
+        if weighted and overfits(self.estimator_, table.codes[fitted]):
+            unseen = table.unseen_scores(self.estimator, fitted, self._score)
+        scored = np.concatenate([promised.held, fitted if weighted else few(other)])
+        scored = promised.held if unseen is not None else scored
+        values = np.full(len(table.codes), np.nan) if unseen is None else unseen
+        values[scored] = self._score(table.take(scored))
+        # 2. The threshold and its certificate.
+        detected = None
+        if weighted:
+            detected = Weighted(table.take(other), values[other])
+        certified = promised.certify(table, values, self._score, rng, detected)
+        shown = few(other)
+        shown_rows = Weighted(table.take(shown), values[shown])
+        self._keep(*certified, values[promised.held], shown_rows)
+        if table.units is not None:
             self.certificate_ = by_unit(self.certificate_)
-        return self
+
+    def _recalibrate(self, table: ClassTable, scores: ClassScores) -> None:
+        """Choose the threshold once more, on the rows that calibrated in a fit."""
+        held, fitted = self.calibration_index_, self.training_index_
+        evidence = [PromisedRows.among(table, self._own_promise(), held, fitted)]
+        rng = generator(self.random_state)
+        self._certify(table, scores, evidence, fitted, held[:0], rng, target=None)
+
+    def _learn_target(
+        self, target: Any, table: ClassTable, rest: IntArray
+    ) -> TargetRatio:
+        """The target's density ratio, from rows that don't calibrate."""
+        weights, codes = np.ones(len(rest)), table.codes
+        for position in range(2):
+            # Rows that calibrate are missing here: the others stand for them.
+            members = codes[rest] == position
+            share = members.sum() / np.count_nonzero(codes == position)
+            weights[members] = table.weights(position, rest[members]) / share
+        if not hasattr(target, "predict_log_ratio"):
+            target = read_rows(self, target, reset=False)
+        return learn_target(
+            target, self.target_ratio, table.take(rest), weights, self.target_factor
+        )
 
     def _fit_source(self, source: LabelledSource) -> Self:
         """The same for rows that are read block by block."""
@@ -548,26 +414,55 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         rest, drawn = hold_out(
             source, self.controlled_class, self.calibration_size, seed
         )
-        self.classes_ = two_classes(np.array(drawn.labels))
-        missingness = self._resolve_missingness()
-        explained = self._controlled() in (missingness or {})
+        labels, missingness = (
+            self._labels(np.array(drawn.labels)),
+            self._resolve_missingness(),
+        )
+        explained = labels[0] in (missingness or {})
         if self.deployment == "complete" and drawn.incomplete and not explained:
-            raise unexplained(self._controlled())
-        held, training, other = (
+            raise unexplained(labels[0])
+        tables = [
             read_rows(self, table, reset=position == 0)
             for position, table in enumerate(drawn.tables(source.names))
+        ]
+        self.estimator_ = fit_source(
+            handed_down(self, self.estimator),
+            rest,
+            missingness,
+            {label: code for code, label in enumerate(labels)},
         )
-        with users_labels(self.classes_, self._controlled()):
-            self.estimator_ = fit_source_estimator(
-                handed_down(self, self.estimator),
-                rest,
-                relabelled(missingness, self._controlled()),
-                self._controlled(),
-            )
         self._forget_rows()
-        self._sign, self.target_ = 1.0, None
-        self._calibrate(held, training, lambda: other, missingness, rng)
+        self._sign = 1.0
+        held, training, other = (Weighted(X, self._score(X)) for X in tables)
+        model = None
+        if self.deployment == "complete":
+            model = calibration_model(held.X, missingness, labels[0])
+        self._calibrate(model, held, training, other, rng)
         return self
+
+    def _forget_rows(self) -> None:
+        """Rows of an earlier fit are no longer those that this one is about."""
+        self.target_ = None
+        for name in ("calibration_index_", "training_index_", "_calibrating"):
+            self.__dict__.pop(name, None)
+
+    def _calibrate(
+        self,
+        model: Missingness | None,
+        held: Weighted,
+        training: Weighted | None,
+        other: Weighted | None,
+        rng: np.random.Generator,
+    ) -> None:
+        """Choose the threshold on rows of the controlled class that are in no table."""
+        certified = certify(
+            self._own_promise(), model, held, training, other, self._score, rng
+        )
+        warn_of_repeated_rows(held.X, None if training is None else training.X)
+        if other is not None:
+            shown = few(np.arange(len(other.scores)))
+            other = Weighted(take_rows(other.X, shown), other.scores[shown])
+        self._keep(*certified, held.scores, other)
 
     def calibrate(
         self,
@@ -613,32 +508,92 @@ class NeymanPearsonClassifier(CalibratedClassifier):
             )
         X0 = read_rows(self, X0, reset=True)
         self._forget_rows()
-        self._sign = 1.0 if self.classes_[0] == self._controlled() else -1.0
-        self.target_ = None
-        missingness = self._resolve_missingness()
-        rng = generator(self.random_state)
-        labels = np.full(X0.shape[0], self._controlled())
-        drawn = self._read_inclusion(inclusion, X0, labels, missingness)
-        chosen = np.arange(X0.shape[0])
+        labels, n_rows = [self._controlled(), self._other()], X0.shape[0]
+        self._sign = 1.0 if self.classes_[0] == labels[0] else -1.0
+        rng, codes = generator(self.random_state), np.zeros(n_rows, dtype=np.intp)
+        models, drawn = self._resolve_missingness(), self._drawn(inclusion, X0, codes)
+        table = ClassTable(X0, codes, labels, models, self.deployment, drawn=drawn)
+        chosen = np.arange(n_rows)
+        # Whether losses are explained is a matter of all rows: no seed decides it.
+        model = table.model(0, chosen)
         if groups is not None:
-            if self.deployment == "complete" and drawn is None:
-                calibration_model(X0, missingness, self._controlled())
-            units = read_units(groups, X0)
-            chosen = one_of_each(units, chosen, rng)
-            drawn = None if drawn is None else drawn.take(chosen)
-        if X0_training is None and drawn is None and self._weighs(missingness):
-            model = (missingness or {}).get(self._controlled())
-            if cap_may_pay(self._promise(), model, len(chosen), X0.shape[1]):
-                mixed = rng.permutation(chosen)
-                pilot, chosen = np.split(mixed, [round(PILOT * len(chosen))])
-                X0_training, chosen = take_rows(X0, np.sort(pilot)), np.sort(chosen)
-        if len(chosen) < X0.shape[0]:
+            chosen = one_of_each(read_units(groups, X0), chosen, rng)
+        if (
+            X0_training is None
+            and drawn is None
+            and cap_may_pay(self._own_promise(), model, len(chosen), X0.shape[1])
+        ):
+            mixed = rng.permutation(chosen)
+            pilot, chosen = np.split(mixed, [round(PILOT * len(chosen))])
+            X0_training, chosen = take_rows(X0, np.sort(pilot)), np.sort(chosen)
+        if len(chosen) < n_rows:
             self._calibrating = chosen
-            X0 = take_rows(X0, chosen)
-        self._calibrate(X0, X0_training, None, missingness, rng, drawn)
+        held = take_rows(X0, chosen)
+        known = None
+        if X0_training is not None:
+            known = read_rows(self, X0_training, reset=False)
+            known = Weighted(known, self._score(known))
+        design = table.design(0, chosen)
+        held = Weighted(held, self._score(held), inclusion=design)
+        model = table.model(0, chosen)
+        self._calibrate(model, held, known, None, rng)
         if groups is not None:
             self.certificate_ = by_unit(self.certificate_)
         return self
+
+    def _keep(
+        self,
+        certificate: Certificate,
+        calibration: Calibration,
+        scores: FloatArray,
+        other: Weighted | None,
+    ) -> None:
+        """Note what was chosen; warn where it says little, or detects none."""
+        self.certificate_, self.calibration_ = certificate, calibration
+        self.threshold_ = certificate.threshold
+        if self.target_ is not None:
+            sample = calibration.sample
+            warn_of_weak_target(self.target_, sample.effective_rows, sample.n_rows)
+        if certificate.certified:
+            shown = None
+            if other is not None:
+                shown = calibration.trust.score(other.X, other.scores)
+            warn_without_power(scores, self.threshold_, shown)
+
+    def _score(self, X: Any, estimator: Any = None) -> FloatArray:
+        fitted = self.estimator_ if estimator is None else estimator
+        return score_rows(fitted, X, scorable(X, self.deployment), self._sign)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_levels(self.alpha, self.delta)
+        part = self.missingness_delta
+        if part is not None:
+            check_number("missingness_delta", part)
+        if part is not None and not 0.0 < part < self.delta:
+            raise ValueError(
+                "missingness_delta is a part of delta, so it must lie strictly between "
+                f"0 and {self.delta}: got {part}."
+            )
+        check_factor("target_factor", self.target_factor)
+
+    def calibration_sample(self, X0: Any) -> CalibrationSample:
+        """Scored rows of the controlled class, weighted as the certificate does.
+
+        Parameters
+        ----------
+        X0 : array-like or dataframe of shape (n_rows, n_columns)
+            Rows of the controlled class, NaN where a value is missing.
+
+        Returns
+        -------
+        CalibrationSample
+            For `np_roc`, for example.
+        """
+        check_is_fitted(self, "threshold_")
+        X0, trust = read_rows(self, X0, reset=False), self.calibration_.trust
+        rows = Weighted(X0, self._score(X0)).weighed(replace(trust, point=None))
+        return rows.at(trust).sample(trust.at_point)
 
     @by_partition
     def decision_function(self, X: Any) -> FloatArray:
@@ -699,10 +654,4 @@ class NeymanPearsonClassifier(CalibratedClassifier):
         """
         check_is_fitted(self, "threshold_")
         X = read_rows(self, X, reset=False)
-        return self.calibration_.trust.score(self._scored(X))
-
-    def __sklearn_tags__(self) -> Any:
-        """Two classes; NaN and sparse tables where the estimator takes them."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+        return self.calibration_.trust.score(X, self._score(X))

@@ -1,11 +1,10 @@
-"""What a threshold is to guarantee, and of which rows with which weights."""
+"""What a threshold is to guarantee, and what rows that it is chosen by stand for."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from missratio._base.typing import FloatArray
 from missratio.classifier.scores import Rounding
 from missratio.classifier.target import TargetRatio
 from missratio.learning import LearnedMissingness
-from missratio.missingness import LogisticMissingness, Missingness, RowInclusion
+from missratio.missingness import LogisticMissingness, Missingness, RowInclusion, once
 from missratio.ratio import check_choice
 from missratio.threshold import (
     CalibrationSample,
@@ -28,88 +27,75 @@ from missratio.threshold import (
 )
 from missratio.weights import (
     complete_row_weight_edges,
-    complete_row_weights,
-    weight_edges,
+    inverse_probability_weights,
+    row_weights,
 )
 
-# What a cap stays below when odds are widened.
-LARGEST_LOG_CAP = 700.0
+# What a cap stays below when odds are widened, and a weight in any case.
+LARGEST_LOG_CAP, HEAVIEST = 700.0, 1e15
 
 
 @dataclass(frozen=True)
-class ScoredRows:
-    """Rows with their scores.
+class Promise:
+    """P(error of a class above α) ≤ δ, and how the threshold is chosen.
 
     Parameters
     ----------
-    rows : array or dataframe of shape (n_rows, n_columns)
-        NaN where a value is missing.
-    scores : ndarray of shape (n_rows,)
-    draws : ndarray of shape (n_rows,), optional
-        Random numbers for rules that keep rows at random.
-    probability : ndarray of shape (n_rows,) or (n_rows, n_columns), optional
-        The controlled class's φ there, where it was computed already.
-    inclusion : RowInclusion, optional
-        By what draw rows are there, where that takes the place of φ.
-    coin : float
-        One more random number for these rules.
+    label, wrong : object
+        The class, and the one or those that its rows must not get.
+    alpha, delta : float
+    rule : str or Rule
+    deployment : {"complete", "as-observed"}
+    odds_factor : float
+        By what factor the odds of being missing may be wrong.
+    missingness_delta : float or None
+        The part of δ that a learned φ may be out of its region with; None for half.
+    on_infeasible : {"raise", "reject_all"}
+    group : object
+        The group of rows that it is about; None for all.
+    fallback : object
+        The class of rows without a score; None for the label.
+    target : TargetRatio or None
+        Of the population that the guarantee is for, where that is another.
+    caps : bool
+        Whether rows of large weight may be given up for a smaller bound.
+    cap : float or None
+        A cap that was chosen before.
     """
 
-    rows: Any
-    scores: FloatArray
-    draws: FloatArray | None = None
-    probability: FloatArray | None = None
-    inclusion: RowInclusion | None = None
-    coin: float = 1.0
+    label: Any
+    wrong: Any
+    alpha: float
+    delta: float
+    rule: str | Rule = "auto"
+    deployment: str = "complete"
+    odds_factor: float = 1.0
+    missingness_delta: float | None = None
+    on_infeasible: str = "raise"
+    group: Any = None
+    fallback: Any = None
+    target: TargetRatio | None = None
+    caps: bool = False
+    cap: float | None = None
 
-    def drawn(self, rng: np.random.Generator) -> ScoredRows:
-        """The same with random numbers for rules that keep rows at random."""
-        draws = rng.uniform(size=len(self.scores))
-        return replace(self, draws=draws, coin=float(rng.uniform()))
+    def trust(self, model: Missingness | None) -> Trust:
+        """How far the weights by a model are trusted, before a cap is chosen."""
+        part = self.missingness_part(model) or None
+        return Trust(model, part, self.odds_factor, self.cap, self.target)
 
-    def sample(self, trust: Trust) -> CalibrationSample:
-        """Rows of the controlled class, as a rule sees them."""
-        if self.inclusion is not None:
-            drawn = self.inclusion
-            scores = np.where(drawn.found, self.scores, np.nan)
-            return looked_up_sample(
-                scores,
-                drawn.probability,
-                drawn.strata,
-                predicted=drawn.predicted,
-                expected=drawn.expected,
-            )
-        if trust.model is None and trust.target is None:
-            return CalibrationSample.build(self.scores)
-        if trust.point is not None:
-            within = replace(self, scores=trust.score(self))
-            return within.sample(trust.at_point)
-        bound = trust.bound(self.rows.shape[1])
-        if self.probability is None:
-            weights = trust.weights(self.rows)
-            low = high = weights
-            if not (trust.is_certain and trust.cap is None):
-                low, high = trust.edges(self.rows)
-        else:
-            weights = self._weights
-            low, high = weight_edges(
-                self.probability, self.probability, trust.odds_factor
-            )
-        scores, edges = trust.apply(self.scores, high), None
-        # The edges are kept from being huge, and a cap is made of them; rounding
-        # apart, this is all that clipping does.
-        weights = np.clip(weights, low, high)
-        if not trust.is_certain:
-            edges = low, high
-        return CalibrationSample.build(
-            scores, weights, bound, edges, self.draws, coin=self.coin
-        )
+    def missingness_part(self, model: Missingness | None) -> float:
+        """The part of δ that a learned φ may be out of its region with."""
+        if model is None or not model.learned:
+            return 0.0
+        part = self.missingness_delta
+        return self.delta / 2.0 if part is None else part
 
-    @cached_property
-    def _weights(self) -> FloatArray:
-        """The weights, from the probability that was computed already."""
-        assert self.probability is not None
-        return weight_edges(self.probability, self.probability, 1.0)[0]
+    def target_rule(self) -> str | Rule:
+        """The rule, or for a target the one for weights that may not average to one."""
+        if self.target is None or isinstance(self.rule, Rule):
+            return self.rule
+        check_choice("rule", self.rule, ("auto", TargetRule.name))
+        return TargetRule()
 
 
 @storable()
@@ -152,10 +138,12 @@ class Trust:
     @property
     def at_point(self) -> Trust:
         """Trust in that φ alone, for rows within reach, and their largest weight."""
+        if self.point is None:
+            return self
         cap = self.cap
         if cap is not None and isinstance(self.point, LogisticMissingness):
             cap = min(cap, self._largest_within(self.point, cap) * (1.0 + 1e-9))
-        return Trust(self.phi, None, self.odds_factor, cap, self.target)
+        return Trust(self.point, None, self.odds_factor, cap, self.target)
 
     def _largest_within(self, point: LogisticMissingness, cap: float) -> float:
         """The largest weight that one φ of the region gives to a row within reach.
@@ -192,7 +180,7 @@ class Trust:
 
     def widened(self, factor: float) -> Trust:
         """The estimated odds wrong by up to a factor, of rows within the same reach."""
-        cap = self.cap if self.point is None else self.at_point.cap
+        cap = self.at_point.cap
         if cap is not None and self.model is not None:
             more = max(factor / self.odds_factor, 1.0)
             if self.model.rowwise:
@@ -201,11 +189,9 @@ class Trust:
                 cap = math.exp(min(more * math.log(cap), LARGEST_LOG_CAP))
         return Trust(self.phi, None, factor, cap, self.target)
 
-    def score(self, scored: ScoredRows) -> FloatArray:
+    def score(self, X: Any, scores: FloatArray) -> FloatArray:
         """Scores of any rows, −∞ where too little is ever observed."""
-        if self.cap is None:
-            return scored.scores
-        return self.apply(scored.scores, self.edges(scored.rows)[1])
+        return scores if self.cap is None else self.apply(scores, self.edges(X)[1])
 
     def apply(self, scores: FloatArray, heaviest: FloatArray) -> FloatArray:
         """Take the scores of rows that may weigh more than the cap."""
@@ -213,23 +199,16 @@ class Trust:
             return scores
         return np.where(heaviest > self.cap, -np.inf, scores)
 
-    def weights(self, rows: Any) -> FloatArray:
-        """What rows stand for; 0 where any entry is missing."""
-        weights = np.ones(rows.shape[0])
-        if self.model is not None:
-            weights = complete_row_weights(rows, self.model)
-        return weights if self.target is None else weights * self.target.weights(rows)
-
-    def edges(self, rows: Any) -> tuple[FloatArray, FloatArray]:
+    def edges(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """The least and the largest that the weights of complete rows may be."""
-        low = high = np.ones(rows.shape[0])
+        low = high = np.ones(X.shape[0])
         if self.model is not None:
             low, high = complete_row_weight_edges(
-                rows, self.model, delta=self.delta, odds_factor=self.odds_factor
+                X, self.model, delta=self.delta, odds_factor=self.odds_factor
             )
         if self.target is None:
             return low, high
-        ratio = self.target.weights(rows)
+        ratio = self.target.weights(X)
         return low * ratio / self.target.factor, high * ratio * self.target.factor
 
     def bound(self, n_columns: int) -> float | None:
@@ -243,74 +222,115 @@ class Trust:
         return min(bounds, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """What a threshold is to guarantee, and how it is chosen.
+@dataclass(frozen=True)
+class Weighted:
+    """Scored rows of one class, and what they stand for: computed once, and carried.
 
     Parameters
     ----------
-    alpha, delta : float
-    missingness_delta : float or None
-        The part of δ that a learned φ may be out of its band with; None for half.
-    odds_factor : float
-    rule : str or Rule
-    deployment : {"complete", "as-observed"}
-    on_infeasible : {"raise", "reject_all"}
-    controlled, other : object
-        The controlled class, and the other.
-    caps : bool
-        Whether rows of large weight may be given up for a smaller bound, by giving
-        them the controlled class.
-    target : TargetRatio or None
-        Of the population that the guarantee is for, where that is another.
-    cap : float or None
-        A cap that was chosen before.
+    X : array or dataframe of shape (n_rows, n_columns)
+        NaN where a value is missing.
+    scores : ndarray of shape (n_rows,)
+    weights, low, high : ndarray of shape (n_rows,), or None
+        What rows stand for, 0 where any entry is missing, and the least and the largest
+        that this may be; None where all rows count the same.
+    entries : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+        The weights 1/(1 − φ) that these are made of.
+    draws : ndarray of shape (n_rows,), or None
+        Random numbers for rules that keep rows at random.
+    coin : float
+        One more random number for these rules.
+    inclusion : RowInclusion or None
+        By what draw rows are there, where that takes the place of φ.
     """
 
-    alpha: float
-    delta: float
-    missingness_delta: float | None
-    odds_factor: float
-    rule: str | Rule
-    deployment: str
-    on_infeasible: str
-    controlled: Any
-    other: Any
-    caps: bool = True
-    target: TargetRatio | None = None
-    cap: float | None = None
+    X: Any
+    scores: FloatArray
+    weights: FloatArray | None = None
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+    entries: FloatArray | None = None
+    draws: FloatArray | None = None
+    coin: float = 1.0
+    inclusion: RowInclusion | None = None
 
-    def missingness_part(self, model: Missingness | None) -> float:
-        """The part of δ that a learned φ may be out of its region with."""
-        if model is None or not model.learned:
-            return 0.0
-        part = self.missingness_delta
-        return self.delta / 2.0 if part is None else part
+    def drawn(self, rng: np.random.Generator) -> Weighted:
+        """The same with random numbers for rules that keep rows at random."""
+        draws = rng.uniform(size=len(self.scores))
+        return replace(self, draws=draws, coin=float(rng.uniform()))
 
-    def resolve_rule(
-        self,
-        rule: str | Rule,
-        trust: Trust,
-        training: ScoredRows | None,
-        *,
-        looked_up: bool = False,
-    ) -> Rule:
-        """The rule itself, prepared by the weights of training rows."""
-        if looked_up and isinstance(rule, str):
-            check_choice("rule", rule, ("auto", LookUpRule.name))
-            return LookUpRule()
-        known = None
-        is_complete = trust.model is None and trust.target is None
-        if training is not None and not is_complete:
-            known = training.sample(trust)
-        return make_rule(rule, training=known, complete=is_complete)
+    def weighed(self, trust: Trust) -> Weighted:
+        """The same rows with their weights: φ is evaluated here, and nowhere else."""
+        if trust.model is None and trust.target is None:
+            return self
+        entries, weights = None, np.ones(len(self.scores))
+        if trust.model is not None:
+            entries = inverse_probability_weights(self.X, trust.model)
+            if trust.model.groups is not None:
+                entries = entries[:, once(trust.model.groups)]
+            weights = entries if entries.ndim == 1 else row_weights(entries)
+        low = high = weights
+        if trust.delta is not None:
+            low, high = replace(trust, target=None).edges(self.X)
+        elif entries is not None and trust.odds_factor != 1.0:
+            low, high = _edges(entries, trust.odds_factor)
+        if trust.target is not None:
+            ratio, factor = trust.target.weights(self.X), trust.target.factor
+            weights = weights * ratio
+            low, high = low * ratio / factor, high * ratio * factor
+        # The edges are kept from being huge; rounding apart, this is all that clipping
+        # does.
+        weights = np.clip(weights, low, high)
+        return replace(self, weights=weights, low=low, high=high, entries=entries)
 
-    def target_rule(self) -> Rule:
-        """The rule for weights that may not average to one."""
-        if isinstance(self.rule, Rule):
-            return self.rule
-        check_choice("rule", self.rule, ("auto", TargetRule.name))
-        return TargetRule()
+    def at(self, trust: Trust) -> Weighted:
+        """The same by the one φ of a region that a trust is in, where it is in one."""
+        if trust.point is None:
+            return self
+        assert self.high is not None
+        within = replace(self, scores=trust.apply(self.scores, self.high))
+        return within.weighed(trust.at_point)
+
+    def widened(self, factor: float) -> Weighted:
+        """The same with odds that may be wrong by a factor."""
+        assert self.entries is not None
+        low, high = _edges(self.entries, factor)
+        return replace(self, low=low, high=high)
+
+    def taken(self, index: Any) -> Weighted:
+        """The same without the table, some rows or all in another order."""
+        columns = ("scores", "weights", "low", "high", "entries", "draws")
+        return replace(self, **{name: getattr(self, name)[index] for name in columns})
+
+    def sample(self, trust: Trust) -> CalibrationSample:
+        """Rows of the controlled class, as a rule sees them."""
+        drawn = self.inclusion
+        if drawn is not None:
+            scores = np.where(drawn.found, self.scores, np.nan)
+            return looked_up_sample(
+                scores, drawn.probability, drawn.strata, expected=drawn.expected
+            )
+        if self.weights is None or self.low is None or self.high is None:
+            return CalibrationSample.build(self.scores)
+        return CalibrationSample.build(
+            trust.apply(self.scores, self.high),
+            np.clip(self.weights, self.low, self.high),
+            trust.bound(self.X.shape[1]),
+            None if trust.is_certain else (self.low, self.high),
+            self.draws,
+            coin=self.coin,
+        )
+
+
+def _edges(entries: FloatArray, factor: float) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest weight of rows whose odds may be wrong by a factor."""
+    edges = []
+    for times in (1.0 / factor, factor):
+        with np.errstate(over="ignore"):
+            weights = np.where(entries > 0.0, 1.0 + times * (entries - 1.0), 0.0)
+            weights = weights if weights.ndim == 1 else weights.prod(axis=1)
+            edges.append(np.minimum(weights, HEAVIEST))
+    return edges[0], edges[1]
 
 
 @storable()
@@ -342,6 +362,27 @@ class Calibration:
     rounding: Rounding = field(default_factory=Rounding)
     others: tuple[Calibration, ...] = ()
 
+    @classmethod
+    def under(
+        cls,
+        trust: Trust,
+        rule: str | Rule,
+        delta: float,
+        rows: Weighted,
+        training: Weighted | None,
+    ) -> Calibration:
+        """Rows weighed by one φ, and the rule prepared by training rows."""
+        point = trust.at_point
+        sample = rows.at(trust).sample(point)
+        if sample.lookups is not None and isinstance(rule, str):
+            check_choice("rule", rule, ("auto", LookUpRule.name))
+            return cls(sample, trust, LookUpRule(), delta)
+        known = None if training is None else training.at(trust).sample(point)
+        complete = trust.model is None and trust.target is None
+        return cls(
+            sample, trust, make_rule(rule, training=known, complete=complete), delta
+        )
+
     def select(self, alphas: Sequence[float]) -> list[Selection]:
         """The thresholds that the rule certifies at some levels.
 
@@ -349,21 +390,28 @@ class Calibration:
         ----------
         alphas : sequence of float
         """
-        found = [self.rule.select_levels(self.sample, alphas, self.delta)]
-        found += [other.select(alphas) for other in self.others]
-        strictest = [max(each, key=_asked) for each in zip(*found, strict=True)]
-        return [
-            replace(chosen, threshold=self.rounding.moved(chosen.threshold))
-            if chosen.threshold is not None
-            else chosen
-            for chosen in strictest
+        chosen = [self.rule.select_levels(self.sample, alphas, self.delta)]
+        chosen += [other.select(alphas) for other in self.others]
+        strictest = [
+            max(each, key=lambda one: demanded(one.threshold))
+            for each in zip(*chosen, strict=True)
         ]
+        return [
+            replace(one, threshold=self.rounding.moved(one.threshold))
+            if one.threshold is not None
+            else one
+            for one in strictest
+        ]
+
+    def threshold(self, alpha: float) -> float:
+        """The one at a level; infinite where none is certified."""
+        return demanded(self.select([alpha])[0].threshold)
 
     def forecast(self, sample: CalibrationSample) -> Calibration:
         """The same with other rows, under the φ that asks most at α alone."""
         return replace(self, sample=sample, others=())
 
 
-def _asked(chosen: Selection) -> float:
-    """The threshold; infinite where none is certified."""
-    return math.inf if chosen.threshold is None else chosen.threshold
+def demanded(threshold: float | None) -> float:
+    """A threshold; infinite where none is certified."""
+    return math.inf if threshold is None else threshold

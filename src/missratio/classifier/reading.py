@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from missratio._base.blocks import take_rows
@@ -30,7 +29,7 @@ def read_labelled(owner: Any, X: Any, y: ArrayLike | None) -> tuple[Any, Any]:
     ----------
     owner : estimator
         Meta-estimator with a parameter `estimator`; it notes names and width.
-    X : array-like, sparse matrix or dataframe of shape (n_rows, n_columns)
+    X : array-like or dataframe of shape (n_rows, n_columns)
     y : array-like of shape (n_rows,)
     """
     if y is None:
@@ -49,19 +48,12 @@ def read_rows(owner: Any, X: Any, *, reset: bool) -> Any:
     ----------
     owner : estimator
         Meta-estimator with a parameter `estimator`.
-    X : array-like, sparse matrix or dataframe of shape (n_rows, n_columns)
+    X : array-like or dataframe of shape (n_rows, n_columns)
     reset : bool
         Whether to note names and width, rather than to check them.
     """
-    sparse = hasattr(X, "columns") or get_tags(owner.estimator).input_tags.sparse
-    table = read_table(
-        owner,
-        X if hasattr(X, "columns") else on_host(X),
-        reset=reset,
-        keep_frame=True,
-        dtype=None,
-        accept_sparse=["csr", "csc"] if sparse else False,
-    )
+    given = X if hasattr(X, "columns") else on_host(X)
+    table = read_table(owner, given, reset=reset, keep_frame=True, dtype=None)
     if isinstance(table, np.ndarray) and table.dtype.kind == "f":
         check_no_infinity(table)
     return table

@@ -11,33 +11,22 @@ Let h be any function of the row, and ε a bound on |score − h|, whatever the 
 threshold Ĉ that a rule chooses grows with the scores, so Ĉ ≥ C − ε, C being the one
 that it would have chosen by h. A row that scores above Ĉ + 2ε then has h > C. So the
 error of the threshold Ĉ + 2ε is at most that of C by h, which is certified.
-
-Which incomplete rows score low, to judge by the columns that they do have.
-
-Rows that surely score below the threshold need no stratum in common with those that may
-not: of the rest, the looked-up ones say more. Any division of the incomplete rows is
-valid that looks at neither their lost values nor at who was drawn; a poor one costs
-power at worst. This one takes scores and columns for normal, as training rows show
-them, and predicts scores of calibration rows from the columns that were observed.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from scipy.sparse import issparse
-from scipy.special import ndtr
 
 from missratio._base.blocks import in_double, rows_with_nan, take_rows
-from missratio._base.reading import as_frame, as_numeric_array
+from missratio._base.reading import as_frame
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.missingness import RowInclusion
 
 # How far above 1 a probability may be rounded.
 ROUNDING = 1e-6
@@ -64,7 +53,7 @@ def complete_mask(X: Any) -> BoolArray:
 
 def scorable(X: Any, deployment: str) -> BoolArray:
     """Which rows a classifier scores: all, or the complete ones."""
-    if deployment == "complete" and not issparse(X):
+    if deployment == "complete":
         return complete_mask(X)
     return np.ones(X.shape[0], dtype=bool)
 
@@ -131,7 +120,7 @@ def score_rows(estimator: Any, X: Any, rows: BoolArray, sign: float) -> FloatArr
 
 
 # How many calibration rows are scored again: near the threshold, and all over.
-NEAR, ALL_OVER, ALONE = 32, 16, 3
+NEAR, ALL_OVER, ALONE = 32, 16, 2
 # ε as a multiple of the largest difference seen among these.
 SAFETY = 8.0
 # More than this share of the scores' size is no rounding.
@@ -178,7 +167,7 @@ def measure_rounding(
     ----------
     score : callable
         Gives the scores of rows.
-    rows : array, sparse matrix or dataframe of shape (n_rows, n_columns)
+    rows : array or dataframe of shape (n_rows, n_columns)
     scores : ndarray of shape (n_rows,)
         As they came out together.
     threshold : float
@@ -192,20 +181,19 @@ def measure_rounding(
     chosen = _rows_to_compare(scores, threshold)
     if not len(chosen):
         return Rounding()
-    few, known = take_rows(rows, chosen), scores[chosen]
+    few, known = take_rows(rows, chosen[::-1]), scores[chosen[::-1]]
     low, high = np.quantile(scores[np.isfinite(scores)], [0.25, 0.75])
     scale = float(high - low)
     size = np.abs(known) + scale
-    again = [score(few), score(take_rows(few, np.arange(len(chosen))[::-1]))[::-1]]
-    for i in range(min(ALONE, len(chosen))):
-        alone = known.copy()
-        alone[i] = score(take_rows(few, np.array([i])))[0]
-        again.append(alone)
-    if isinstance(few, np.ndarray) and few.dtype.kind == "f":
-        again.append(score(np.asfortranarray(few)))
     size = np.where(size > 0.0, size, 1.0)
-    differences = [np.abs(other - known) / size for other in again]
-    worst = max(float(np.nan_to_num(d, nan=np.inf).max()) for d in differences)
+    # A smaller batch in another order, in memory as well where that is known to matter.
+    is_array = isinstance(few, np.ndarray) and few.dtype.kind == "f"
+    differences = [score(np.asfortranarray(few) if is_array else few) - known]
+    for i in range(min(ALONE, len(chosen))):
+        differences.append(np.zeros(len(known)))
+        differences[-1][i] = score(take_rows(few, np.array([i])))[0] - known[i]
+    relative = np.nan_to_num(np.abs(differences) / size, nan=np.inf)
+    worst = float(relative.max())
     if worst > LARGEST:
         warnings.warn(
             "Scores depend on more than the row: scored again in another batch, a "
@@ -247,129 +235,69 @@ def _rows_to_compare(scores: FloatArray, threshold: float) -> IntArray:
     return np.union1d(finite[near], finite[:: len(finite) // ALL_OVER])
 
 
-# Of the rows set aside as low, so many looked-up ones are expected above.
-EXPECTED_ABOVE = 0.3
-# With fewer low rows, or a smaller share of them, one stratum has more power.
-FEWEST_ROWS = 10
-FEWEST_DRAWN = 6
-LEAST_SHARE = 1.0 / 3.0
-FEWEST_TRAINING = 30
-# Kinds of incomplete rows beyond which predictions would take long.
-MOST_PATTERNS = 5000
-RIDGE = 1e-3
-
-Score = Callable[[Any], FloatArray]
+# The logarithm of the least positive number: log-scores are kept this side of −∞.
+LEAST_LOG = -745.0
 
 
-def with_low_stratum(
-    drawn: RowInclusion,
-    rows: Any,
-    training: RowInclusion,
-    training_rows: Any,
-    score: Score,
-    alpha: float,
-) -> RowInclusion:
-    """The same draw with low-scoring incomplete rows as a stratum of their own.
+@storable()
+@dataclass(frozen=True)
+class ClassScores:
+    """Fitted estimators, and the log-score of each class that they give a row.
 
     Parameters
     ----------
-    drawn : RowInclusion
-        Of the calibration rows.
-    rows : array or dataframe
-        The calibration rows.
-    training : RowInclusion
-        Of other rows of the controlled class.
-    training_rows : array or dataframe
-    score : callable
-    alpha : float
-
-    Returns
-    -------
-    RowInclusion
-        As given where the columns say too little, or incomplete rows were drawn with
-        several probabilities.
+    estimators : tuple of estimator
+        One that knows all classes; or one for each class but the reference, fitted to
+        its rows (1) and to those of the reference (0).
+    classes : tuple of int
+        The class, by position, that each of several estimators is for.
+    reference : int
+        The position of the class that the others are compared with.
+    n_classes : int
     """
-    incomplete = np.flatnonzero(drawn.probability < 1.0)
-    if drawn.lost is None or drawn.strata is None or not len(incomplete):
-        return drawn
-    if np.ptp(drawn.strata[incomplete]) > 0:
-        return drawn
-    known = training.found & (training.probability > 0.0)
-    if known.sum() < FEWEST_TRAINING:
-        return drawn
-    try:
-        table, other = as_numeric_array(rows), as_numeric_array(training_rows)
-    except ValueError:
-        # Texts and categories: nothing to predict from.
-        return drawn
-    scores = score(training_rows)[known]
-    weights = training.weights[known]
-    finite = np.isfinite(scores)
-    if finite.sum() < FEWEST_TRAINING:
-        return drawn
-    law = _Normal(
-        np.column_stack([other[known][finite], scores[finite]]), weights[finite]
-    )
-    critical = _quantile(scores, weights, 1.0 - alpha)
-    above = law.above(table[incomplete], drawn.lost[incomplete], critical)
-    if above is None:
-        return drawn
-    looked_up = drawn.probability[incomplete] > 0.0
-    low = _low(above, looked_up)
-    if low is None:
-        return drawn
-    strata = np.array(drawn.strata)
-    strata[incomplete] = np.where(low, 2, 1)
-    return replace(drawn, strata=strata, predicted=True)
 
+    estimators: tuple[Any, ...]
+    classes: tuple[int, ...]
+    reference: int
+    n_classes: int
 
-def _low(above: FloatArray, looked_up: BoolArray) -> BoolArray | None:
-    """The rows least likely to be above; None where they are too few."""
-    order = np.argsort(above, kind="stable")
-    expected = np.cumsum(above[order]) * looked_up.mean()
-    low = np.zeros(len(above), dtype=bool)
-    low[order[expected <= EXPECTED_ABOVE]] = True
-    enough = low.sum() >= max(FEWEST_ROWS, LEAST_SHARE * len(above))
-    seen = min((low & looked_up).sum(), (~low & looked_up).sum()) >= FEWEST_DRAWN
-    return low if enough and seen and (~low).sum() >= FEWEST_ROWS else None
+    def of(self, X: Any, rows: BoolArray) -> FloatArray:
+        """Scores of some rows; NaN for the others.
 
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        rows : ndarray of bool of shape (n_rows,)
+            Which rows to score.
 
-def _quantile(values: FloatArray, weights: FloatArray, level: float) -> float:
-    order = np.argsort(values)
-    mass = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(mass, level * mass[-1])])
-
-
-class _Normal:
-    """Columns and a score, taken to be jointly normal."""
-
-    def __init__(self, rows: FloatArray, weights: FloatArray) -> None:
-        rows = rows.astype(np.float64)
-        self.mean = np.average(rows, axis=0, weights=weights)
-        spread = np.sqrt(np.average((rows - self.mean) ** 2, axis=0, weights=weights))
-        self.scale = np.where(spread > 0.0, spread, 1.0)
-        standard = (rows - self.mean) / self.scale
-        self.covariance = (standard.T * weights) @ standard / weights.sum()
-        self.covariance += RIDGE * np.eye(len(self.mean))
-
-    def above(
-        self, rows: FloatArray, lost: BoolArray, critical: float
-    ) -> FloatArray | None:
-        """P(score > critical | observed columns) of rows, whose lost ones are not used.
-
-        None where rows miss too many different sets of columns.
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
         """
-        patterns, kind = np.unique(lost, axis=0, return_inverse=True)
-        if len(patterns) > MOST_PATTERNS:
-            return None
-        standard = (rows - self.mean[:-1]) / self.scale[:-1]
-        cut = (critical - self.mean[-1]) / self.scale[-1]
-        above = np.empty(len(rows))
-        for place, pattern in enumerate(patterns):
-            own, seen = np.flatnonzero(kind == place), np.flatnonzero(~pattern)
-            inner = self.covariance[np.ix_(seen, seen)]
-            slopes = np.linalg.solve(inner, self.covariance[seen, -1])
-            left = self.covariance[-1, -1] - self.covariance[-1, seen] @ slopes
-            predicted = standard[np.ix_(own, seen)] @ slopes
-            above[own] = ndtr((predicted - cut) / np.sqrt(max(left, RIDGE)))
-        return above
+        scores = np.full((len(rows), self.n_classes), np.nan)
+        if not rows.any():
+            return scores
+        if not self.classes:
+            scores[rows] = _all_at_once(self.estimators[0], X, rows, scores.shape[1])
+        else:
+            scores[rows, self.reference] = 0.0
+            for position, estimator in zip(self.classes, self.estimators, strict=True):
+                scores[rows, position] = score_rows(estimator, X, rows, 1.0)[rows]
+        scores[rows] = np.clip(
+            np.nan_to_num(scores[rows], nan=LEAST_LOG), LEAST_LOG, -LEAST_LOG
+        )
+        return scores
+
+
+def _all_at_once(estimator: Any, X: Any, rows: BoolArray, n_classes: int) -> FloatArray:
+    chosen = in_double(X if rows.all() else take_rows(X, np.flatnonzero(rows)))
+    if hasattr(estimator, "predict_proba"):
+        probability = probabilities(estimator, chosen, n_classes)
+        with np.errstate(divide="ignore"):
+            return np.log(probability)
+    if hasattr(estimator, "decision_function"):
+        return np.asarray(estimator.decision_function(chosen), dtype=np.float64)
+    raise TypeError(
+        f"{estimator!r} has neither decision_function nor predict_proba: it can't "
+        "score rows."
+    )

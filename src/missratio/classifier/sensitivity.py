@@ -1,4 +1,4 @@
-"""What becomes of a certificate if φ is wrong: by its odds, and by its slope.
+"""What becomes of a certificate if φ is wrong, or better known.
 
 A tilt of s multiplies the odds of being missing by exp(a + s·t), where t is the value
 in standard deviations of what is observed in its column (or, where rows are missing as
@@ -14,18 +14,22 @@ values by s standard deviations, which is what mice and rbmi add to imputed valu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import rows_with_nan, take_rows
-from missratio._base.typing import FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
-from missratio.classifier.promise import ScoredRows, Trust
+from missratio.classifier.promise import Calibration, Trust, Weighted
 from missratio.classifier.reading import calibrated_rows, check_same_rows, read_labelled
+from missratio.classifier.scores import ClassScores
+from missratio.learning import LearnedMissingness
 from missratio.missingness import (
     Block,
     BlockMissingness,
@@ -229,23 +233,23 @@ class _Study:
         self.rows = take_rows(X, calibrated_rows(classifier, labels))
         self.detected = take_rows(X, np.flatnonzero(labels != controlled))
         self.models = classifier._resolve_missingness() or {}
-        self.other_scores = self.calibration.trust.score(
-            classifier._scored(self.detected)
+        self.scores, self.other_scores = (
+            calibration.trust.score(rows, classifier._score(rows))
+            for rows in (self.rows, self.detected)
         )
 
     def at(self, trust: Trust) -> tuple[float, float]:
         """The certified error of the threshold as it is, and the power of a new one."""
         sample = self._sample(trust)
-        chosen = self._threshold(sample, self.classifier.alpha)
-        return self._error(sample), self._power(chosen)
+        calibration = self.calibration.forecast(sample)
+        chosen = calibration.threshold(self.classifier.alpha)
+        return self._error(calibration), self._power(chosen)
 
     def tilted(self, model: Missingness, slope: float) -> Trust:
         """Trust in a tilted φ of the controlled class, for the rows that count now."""
         phi = _tilted(model, self.rows, slope, self.classifier._score)
-        trust = self.calibration.trust
-        scores = trust.score(self.classifier._scored(self.rows))
-        reached = complete_row_weights(self.rows, phi)[scores > -np.inf]
-        known = trust.bound(self.rows.shape[1])
+        reached = complete_row_weights(self.rows, phi)[self.scores > -np.inf]
+        known = self.calibration.trust.bound(self.rows.shape[1])
         if known is None:
             return Trust(phi)
         heaviest = float(reached.max(initial=1.0))
@@ -266,32 +270,25 @@ class _Study:
         return np.array(powers)
 
     def _sample(self, trust: Trust) -> CalibrationSample:
-        scores = self.calibration.trust.score(self.classifier._scored(self.rows))
-        kept = self.calibration.sample
-        draws = np.zeros(len(scores))
+        kept, draws = self.calibration.sample, np.zeros(len(self.scores))
         if kept.draws is not None:
-            draws[scores > -np.inf] = kept.draws[kept.values > -np.inf]
-        return ScoredRows(self.rows, scores, draws, coin=kept.coin).sample(trust)
+            draws[self.scores > -np.inf] = kept.draws[kept.values > -np.inf]
+        rows = Weighted(self.rows, self.scores, draws=draws, coin=kept.coin)
+        return rows.weighed(trust).sample(trust)
 
-    def _threshold(self, sample: CalibrationSample, alpha: float) -> float | None:
-        return self.calibration.forecast(sample).select([alpha])[0].threshold
-
-    def _error(self, sample: CalibrationSample) -> float:
+    def _error(self, calibration: Calibration) -> float:
         """The least α at which the classifier's threshold is certified."""
         low, high = 0.0, 1.0
         for _ in range(BOUND_STEPS):
             # Small levels matter, so that steps are by roots.
             middle = ((low**0.5 + high**0.5) / 2) ** 2
-            found = self._threshold(sample, middle)
-            if found is not None and found <= self.classifier.threshold_:
+            if calibration.threshold(middle) <= self.classifier.threshold_:
                 high = middle
             else:
                 low = middle
         return high
 
-    def _power(self, threshold: float | None) -> float:
-        if threshold is None:
-            return 0.0
+    def _power(self, threshold: float) -> float:
         model = self.models.get(self.classifier._other())
         known = model if isinstance(model, Missingness) else None
         weights = complete_row_weights(self.detected, known)
@@ -363,3 +360,101 @@ def _tilted_block(
         return phi
 
     return replace(block, model=FunctionMissingness(function, rowwise=True))
+
+
+@dataclass(frozen=True)
+class QueryBudget:
+    """What to expect of looking up more values.
+
+    Parameters
+    ----------
+    queries : ndarray of shape (n_budgets,)
+        Values of each feature, or whole rows, of the controlled class.
+    band_width : ndarray of shape (n_budgets,)
+        Mean width of the band of φ over the observed values.
+    power : ndarray of shape (n_budgets,)
+        Of the classifier, its φ no better known than that.
+    certified : ndarray of bool of shape (n_budgets,)
+    known : float
+        The power if φ were what was estimated, for certain.
+    """
+
+    queries: FloatArray
+    band_width: FloatArray
+    power: FloatArray
+    certified: BoolArray
+    known: float
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """The table, a row for each budget.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}
+
+        Returns
+        -------
+        dataframe
+        """
+        names = ("queries", "band_width", "power", "certified")
+        columns = {name: getattr(self, name).tolist() for name in names}
+        return nw.from_dict(columns, backend=backend).to_native()
+
+
+def query_budget(
+    classifier: NeymanPearsonClassifier, X: Any, y: ArrayLike, budgets: Sequence[float]
+) -> QueryBudget:
+    """The power that other numbers of look-ups would have given, from a pilot.
+
+    It treats the controlled class's φ̂ as if other numbers of its missing values had
+    been looked up, with values like those that were, and calibrates again. The powers
+    are estimates for planning; they certify nothing.
+
+    Parameters
+    ----------
+    classifier : NeymanPearsonClassifier
+        Fitted on X and y, with a learned φ for the controlled class.
+    X : array-like or dataframe of shape (n_rows, n_columns)
+    y : array-like of shape (n_rows,)
+    budgets : sequence of float
+        Values of each feature, or whole rows, that are looked up in all.
+
+    Returns
+    -------
+    QueryBudget
+    """
+    check_is_fitted(classifier, "calibration_index_")
+    controlled = classifier._controlled()
+    models = classifier._resolve_missingness() or {}
+    model = models.get(controlled)
+    if not isinstance(model, LearnedMissingness):
+        raise ValueError(
+            "query_budget needs a classifier whose φ of the controlled class was "
+            f"learned: that of class {controlled!r} is {model!r}. Learn it from a few "
+            "queries (learn_missingness), and fit with it."
+        )
+    again = copy(classifier).set_params(on_infeasible="reject_all")
+    table = again._table(X, y, None, {})
+    other = table.take(table.rows_of(1))
+    weights = complete_row_weights(other, models.get(classifier._other()))
+    scores = ClassScores((classifier.estimator_,), (1,), 0, 2)
+
+    def power(phi: Missingness) -> tuple[float, bool]:
+        weighed = replace(table, models={**models, controlled: phi})
+        again._recalibrate(weighed, scores)
+        above = again.score_samples(other) > again.threshold_
+        share = float(np.average(above, weights=weights))
+        return share, bool(again.certificate_.certified)
+
+    delta = classifier.missingness_delta or classifier.delta / 2.0
+    learned = [model.at_budget(budget) for budget in budgets]
+    observed = table.take(table.rows_of(0))
+    bands = [phi.probability_band(observed, delta) for phi in learned]
+    powers = [power(phi) for phi in learned]
+    return QueryBudget(
+        np.asarray(budgets, dtype=np.float64),
+        np.array([float(np.nanmean(high - low)) for low, high in bands]),
+        np.array([share for share, _ in powers]),
+        np.array([certified for _, certified in powers]),
+        power(model.as_known())[0],
+    )

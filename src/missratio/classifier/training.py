@@ -1,14 +1,13 @@
-"""Fitting any estimator on rows of which some are missing."""
+"""A labelled table of which values are missing, and any estimator fitted to it."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
@@ -19,14 +18,12 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
 from missratio._base.blocks import take_rows
-from missratio._base.hints import check_number
-from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.classifier.reading import one_of_each
-from missratio.classifier.scores import complete_mask
+from missratio._base.typing import FloatArray, IntArray
+from missratio.classifier.scores import ClassScores, complete_mask
 from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import LinearRatio, weight_parameter
-from missratio.rows import check_missingness, class_model
+from missratio.rows import check_missingness, class_model, weighed_twice
 from missratio.weights import complete_row_weights, inverse_probability_weights
 
 Models = Mapping[Any, Missingness]
@@ -37,50 +34,162 @@ FOLDS = 3
 FEW_ROWS = 10
 
 
-def split_rows(
-    is_other: BoolArray,
-    size: float,
-    rng: np.random.Generator,
-    units: IntArray | None = None,
-) -> tuple[IntArray, IntArray]:
-    """Rows to fit on, and rows of the controlled class to calibrate on.
-
-    Of a unit of several rows one may calibrate, and none of the others is fitted on.
+@dataclass(frozen=True)
+class ClassTable:
+    """Rows of two classes or more, and why values of them are missing.
 
     Parameters
     ----------
-    is_other : ndarray of bool of shape (n_rows,)
-        Which rows are not of the controlled class.
-    size : float or int
-        Share or number of the controlled class's rows, or units, to calibrate on.
-    rng : Generator
+    X : array or dataframe of shape (n_rows, n_columns)
+    codes : ndarray of int of shape (n_rows,)
+        Positions of the rows' classes among the labels.
+    labels : list
+        Of two classes with one bounded, that one comes first.
+    models : mapping from class to Missingness, or None
+    deployment : {"complete", "as-observed"}
+    inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+        The probabilities with which values are there, where some were looked up.
+    drawn : RowInclusion or None
+        The same by row.
+    params : dict
+        Of the estimator's fit.
     units : ndarray of int of shape (n_rows,), or None
-        The unit of each row.
+        Rows with equal numbers are of one unit.
     """
-    of_class = np.flatnonzero(~is_other)
-    if units is not None:
-        of_class = one_of_each(units, of_class, rng)
-    controlled = rng.permutation(of_class)
-    whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-    if not whole:
-        check_number("calibration_size", size)
-        if not 0.0 < size < 1.0:
-            raise ValueError(
-                "calibration_size must be a share between 0 and 1, or a number of "
-                f"{'rows' if units is None else 'units'} as an int: got {size!r}."
+
+    X: Any
+    codes: IntArray
+    labels: list[Any]
+    models: Models | None
+    deployment: str
+    inclusion: FloatArray | None = None
+    drawn: RowInclusion | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    units: IntArray | None = None
+
+    def rows_of(self, position: int, index: IntArray | None = None) -> IntArray:
+        """The rows of one class, among some rows or all."""
+        if index is None:
+            return np.flatnonzero(self.codes == position)
+        rows: IntArray = index[self.codes[index] == position]
+        return rows
+
+    def take(self, index: IntArray) -> Any:
+        """Some rows."""
+        return take_rows(self.X, index)
+
+    def model(self, position: int, index: IntArray) -> Missingness | None:
+        """Why rows of one class are missing; None where none is, or it doesn't matter.
+
+        Raises
+        ------
+        UnexplainedMissingError
+            Where some are missing and nothing says why.
+        """
+        if self.deployment != "complete" or self.design(position, index) is not None:
+            return None
+        return calibration_model(self.take(index), self.models, self.labels[position])
+
+    def design(self, position: int, index: IntArray) -> RowInclusion | None:
+        """The draw by which rows of one class are there; None where φ says that.
+
+        Where a class has a model, that explains what is missing.
+        """
+        if self.drawn is None:
+            return None
+        drawn, label = self.drawn.take(index), self.labels[position]
+        if label not in (self.models or {}):
+            return drawn if drawn.by_design else None
+        if drawn.looked_up:
+            raise weighed_twice(label)
+        return None
+
+    def weights(self, position: int, index: IntArray) -> FloatArray:
+        """What rows of one class stand for, where complete rows are meant."""
+        design = self.design(position, index)
+        if design is not None:
+            return design.weights
+        model = self.model(position, index)
+        if model is None:
+            return np.ones(len(index))
+        return complete_row_weights(self.take(index), model)
+
+    def fit(self, estimator: Any, rows: IntArray) -> ClassScores:
+        """Fit one estimator to all classes, or one for each but a reference.
+
+        Parameters
+        ----------
+        estimator : estimator
+            One that only knows two classes, as density ratios do, is fitted to each
+            class and the largest; of two classes the reference is the first.
+        rows : ndarray of int
+            The rows to fit on.
+        """
+        n_classes = len(self.labels)
+        counts = np.bincount(self.codes[rows], minlength=n_classes)
+        reference = int(np.argmax(counts)) if n_classes > 2 else 0
+        if n_classes > 2 and get_tags(estimator).classifier_tags.multi_class:
+            every = {position: position for position in range(n_classes)}
+            return ClassScores((self._fit(estimator, every, rows),), (), 0, n_classes)
+        others = tuple(k for k in range(n_classes) if k != reference)
+        fitted = tuple(self._fit(estimator, {reference: 0, k: 1}, rows) for k in others)
+        return ClassScores(fitted, others, reference, n_classes)
+
+    def _fit(self, estimator: Any, seen: Mapping[int, int], rows: IntArray) -> Any:
+        """Fit a clone that sees some classes, under other labels."""
+        codes = {self.labels[position]: code for position, code in seen.items()}
+        target = np.full(len(self.labels), -1)
+        target[list(seen)] = list(seen.values())
+        labels = target[self.codes]
+        try:
+            return fit_estimator(
+                _under_labels(estimator, codes),
+                self.X,
+                labels,
+                rows[labels[rows] >= 0],
+                _renamed(self.models, codes),
+                self.params,
+                self.inclusion,
+                self.drawn,
             )
-    count = int(size) if whole else round(size * len(controlled))
-    if not 0 < count < len(controlled):
-        raise ValueError(
-            f"calibration_size={size!r} leaves {len(controlled) - count} of "
-            f"{len(controlled)} {'rows' if units is None else 'units'} of the "
-            f"controlled class to fit on and {count} "
-            "to calibrate on; both need some. Give a share between 0 and 1, or a "
-            "smaller number."
-        )
-    held = np.sort(controlled[:count])
-    own = np.arange(len(is_other)) if units is None else units
-    return np.flatnonzero(~np.isin(own, own[held])), held
+        except DataError as error:
+            names = {code: label for label, code in codes.items()}
+            raise error.relabelled(names) from error
+
+    def unseen_scores(
+        self,
+        estimator: Any,
+        rows: IntArray,
+        score: Callable[[Any, Any], FloatArray],
+    ) -> FloatArray | None:
+        """Scores of rows by estimators of two classes that were not fitted on them.
+
+        Parameters
+        ----------
+        estimator : estimator
+        rows : ndarray of int
+        score : callable
+            Gives the scores of rows by a fitted estimator.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or None
+            NaN for other rows; None where a part of the rows is too few to fit on.
+        """
+        scores, units = np.full(len(self.codes), np.nan), self.units
+        splitter = StratifiedKFold if units is None else StratifiedGroupKFold
+        parts = splitter(FOLDS, shuffle=True, random_state=0)
+        members = None if units is None else units[rows]
+        with warnings.catch_warnings():
+            # What there is to say was said of the fit to all of these rows.
+            warnings.simplefilter("ignore")
+            try:
+                for rest, part in parts.split(rows, self.codes[rows], members):
+                    fitted = self._fit(estimator, {0: 0, 1: 1}, rows[rest])
+                    scores[rows[part]] = score(self.take(rows[part]), fitted)
+            except ValueError:
+                return None
+        return scores
 
 
 def missingness_parameters(estimator: Any) -> dict[str, Any]:
@@ -92,24 +201,20 @@ def missingness_parameters(estimator: Any) -> dict[str, Any]:
     }
 
 
-def relabelled(models: Models | None, controlled: Any) -> Models | None:
-    """Models under the labels that an estimator sees: 0 for the controlled class.
-
-    None for the controlled class leaves models that are under these labels already.
-    """
-    if models is None or controlled is None:
-        return models
-    return {int(label != controlled): model for label, model in models.items()}
+def _renamed(models: Any, codes: Mapping[Any, int]) -> Models | None:
+    """Models under the labels that an estimator sees."""
+    if models is None:
+        return None
+    return {code: models[label] for label, code in codes.items() if label in models}
 
 
-@contextmanager
-def users_labels(classes: Any, controlled: Any) -> Iterator[None]:
-    """Errors of an estimator, which sees labels 0 and 1, under the users' labels."""
-    try:
-        yield
-    except DataError as error:
-        other = next(label for label in classes.tolist() if label != controlled)
-        raise error.relabelled({0: controlled, 1: other}) from error
+def _under_labels(estimator: Any, codes: Mapping[Any, int]) -> Any:
+    """A clone whose own models are under the labels that it will see."""
+    estimator = clone(estimator)
+    for name, value in missingness_parameters(estimator).items():
+        if isinstance(value, Mapping):
+            estimator.set_params(**{name: _renamed(value, codes)})
+    return estimator
 
 
 def fit_estimator(
@@ -118,16 +223,16 @@ def fit_estimator(
     labels: IntArray,
     rows: IntArray,
     missingness: Models | None,
-    controlled: Any,
     params: dict[str, Any],
     inclusion: FloatArray | None = None,
     drawn: RowInclusion | None = None,
 ) -> Any:
-    """Fit a clone, with weights if it knows no missingness.
+    """Fit an estimator, with weights if it knows no missingness.
 
     Parameters
     ----------
     estimator : estimator
+        Its own models, if any, are under the labels that it sees.
     X : array or dataframe of shape (n_rows, n_columns)
     labels : ndarray of int of shape (n_rows,)
         As the estimator is to see them: for two classes 0 for the controlled one.
@@ -136,9 +241,6 @@ def fit_estimator(
     missingness : mapping from these labels to Missingness, or None
         Reaches parameters called `missingness` that are None; where there are none, the
         weights of whole-row models are passed as `sample_weight`.
-    controlled : object
-        The controlled class, for models that the estimator has under users' labels;
-        None where it has none such.
     params : dict
         Of the fit.
     inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
@@ -146,9 +248,8 @@ def fit_estimator(
     drawn : RowInclusion or None
         The same by row, for one that takes weights.
     """
-    estimator, parameters = _informed(estimator, missingness, controlled)
     weights = None
-    if missingness and not parameters:
+    if not _informed(estimator, missingness) and missingness:
         weights = _training_weights(estimator, X, labels, rows, missingness)
     name = inclusion_parameter(estimator)
     if drawn is not None and name is not None:
@@ -181,62 +282,13 @@ def overfits(estimator: Any, labels: IntArray) -> bool:
     return coef is None or np.size(coef) * FEW_ROWS > np.bincount(labels).min()
 
 
-def unseen_scores(
-    fit: Callable[[IntArray], Any],
-    score: Callable[[Any, Any], FloatArray],
-    X: Any,
-    labels: IntArray,
-    rows: IntArray,
-    units: IntArray | None = None,
-) -> FloatArray | None:
-    """Scores of training rows by estimators that were not fitted on them.
-
-    Parameters
-    ----------
-    fit : callable
-        Fits a clone on some rows.
-    score : callable
-        Gives the scores of rows by a fitted estimator.
-    X : array or dataframe of shape (n_rows, n_columns)
-    labels : ndarray of int of shape (n_rows,)
-    rows : ndarray of int
-        Those fitted on.
-    units : ndarray of int of shape (n_rows,), optional
-        Rows of one unit stay together.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), or None
-        NaN for other rows; None where a part of the rows is too few to fit on.
-    """
-    scores = np.full(len(labels), np.nan)
-    splitter = StratifiedKFold if units is None else StratifiedGroupKFold
-    parts = splitter(FOLDS, shuffle=True, random_state=0)
-    with warnings.catch_warnings():
-        # What there is to say was said of the fit to all of these rows.
-        warnings.simplefilter("ignore")
-        try:
-            own = None if units is None else units[rows]
-            for rest, part in parts.split(rows, labels[rows], own):
-                fitted = fit(rows[rest])
-                scores[rows[part]] = score(take_rows(X, rows[part]), fitted)
-        except ValueError:
-            return None
-    return scores
-
-
-def _informed(
-    estimator: Any, missingness: Models | None, controlled: Any
-) -> tuple[Any, dict[str, Any]]:
-    """A clone that knows the models, and its parameters called `missingness`."""
-    estimator = clone(estimator)
+def _informed(estimator: Any, missingness: Models | None) -> bool:
+    """Tell an estimator the models; whether it has parameters for them."""
     parameters = missingness_parameters(estimator)
     for name, value in parameters.items():
-        if isinstance(value, Mapping):
-            estimator.set_params(**{name: relabelled(value, controlled)})
-        elif value is None and missingness is not None:
+        if value is None and missingness is not None:
             estimator.set_params(**{name: missingness})
-    return estimator, parameters
+    return bool(parameters)
 
 
 def inclusion_parameter(estimator: Any) -> str | None:
@@ -261,18 +313,23 @@ def takes_groups(estimator: Any) -> bool:
     return has_fit_parameter(estimator, "groups") or isinstance(estimator, BaseSearchCV)
 
 
-def fit_source_estimator(
-    estimator: Any, source: Any, missingness: Models | None, controlled: Any
+def fit_source(
+    estimator: Any, source: Any, missingness: Models | None, codes: Mapping[Any, int]
 ) -> Any:
-    """Fit a clone to rows that are read block by block."""
+    """Fit a clone to rows of two classes that are read block by block."""
     if not isinstance(estimator, LinearRatio):
         raise TypeError(
             f"{type(estimator).__name__} can't be fitted to a source that is read "
             "block by block. Use KLIEP, FDivergenceRatio, ObjectiveRatio or "
             "NaiveBayesRatio, or bring rows into memory."
         )
-    informed, _ = _informed(estimator, missingness, controlled)
-    return informed.fit(source)
+    informed = _under_labels(estimator, codes)
+    _informed(informed, _renamed(missingness, codes))
+    try:
+        return informed.fit(source)
+    except DataError as error:
+        names = {code: label for label, code in codes.items()}
+        raise error.relabelled(names) from error
 
 
 def _training_weights(
@@ -344,7 +401,7 @@ def calibration_model(
 
     Parameters
     ----------
-    X0 : array, sparse matrix or dataframe of shape (n_rows, n_columns)
+    X0 : array or dataframe of shape (n_rows, n_columns)
         Of that class: all of them before a split, so that no seed decides.
     missingness : mapping from class to Missingness, or None
     label : object
@@ -355,7 +412,7 @@ def calibration_model(
         Where some are missing and nothing says why.
     """
     model = class_model(missingness, label)
-    if model is None and not issparse(X0) and not complete_mask(X0).all():
+    if model is None and not complete_mask(X0).all():
         raise unexplained(label)
     assert not isinstance(model, str)
     return model
@@ -385,7 +442,7 @@ def complete_weights(
 
     Parameters
     ----------
-    X : array, sparse matrix or dataframe of shape (n_rows, n_columns)
+    X : array or dataframe of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,)
     classes : sequence of object
     missingness : mapping from class to Missingness, or None

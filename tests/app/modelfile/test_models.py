@@ -88,16 +88,11 @@ def test_a_row_at_the_threshold_gets_the_controlled_class(place):
     assert not model.decide(X).codes[place]
     model = table(shared, group_column="who")
     scores = model.decide(X).scores[:, 0]
-    certificate = replace(
-        shared.certificate_.certificates[0], threshold=float(scores[place])
+    certificates = tuple(
+        replace(each, threshold=float(scores[place]))
+        for each in shared.certificate_.certificates
     )
-    promises = [
-        replace(promise, threshold=float(scores[place]))
-        for promise in shared.certificate_.promises
-    ]
-    shared.certificate_ = replace(
-        shared.certificate_, certificates=(certificate,), promises=tuple(promises)
-    )
+    shared.certificate_ = replace(shared.certificate_, certificates=certificates)
     codes = model.decide(X).codes
     assert not codes[place]
     assert (codes == (scores > scores[place])).all()

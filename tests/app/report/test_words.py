@@ -37,14 +37,14 @@ def certificate():
 
 @pytest.fixture(scope="module")
 def grouped():
-    """A promise to each of two groups, and one about precision."""
+    """A promise over all rows, and one to a group."""
     rng = np.random.default_rng(0)
     y = np.arange(2400) % 2
     groups = np.array(["old", "young"])[rng.integers(0, 2, len(y))]
     X = rng.normal(size=(len(y), 2)) + 2.0 * y[:, None]
     fitted = mr.GroupedNeymanPearsonClassifier(
-        LogisticRegression(), alpha=0.1, threshold="shared", precision=0.6,
-        prevalence=0.3, group_alpha={"old": 0.08}, random_state=0,
+        LogisticRegression(), alpha=0.1, threshold="shared",
+        group_alpha={"old": 0.08}, random_state=0,
     )  # fmt: skip
     return fitted.fit(X, y, groups), X, y, groups
 
@@ -91,17 +91,12 @@ def test_nothing_is_said_of_phi_where_nothing_is_known(certificate):
     assert robustness(nothing) is None
 
 
-def test_a_report_of_groups_measures_errors_and_leaves_precision_to_its_promise(
-    grouped,
-):
+def test_a_report_of_groups_measures_errors_over_all_rows_and_in_groups(grouped):
     fitted, X, y, groups = grouped
     data = mr.build_report(fitted, X, y, groups=groups, folds=0).data
     assert {g["name"] for g in data["groups"]} == {"all rows", "old"}
     headline = data["words"]["headline"]
     assert "at most 8% of complete class-0 rows in group 'old'" in headline
-    assert (
-        "at least 60% of the rows classified as class 1 are of that class" in headline
-    )
     # Without refits errors are those of rows that the fit has seen: said.
     titles = [caution["title"] for caution in data["cautions"]]
     assert "Errors may be larger than measured" in titles

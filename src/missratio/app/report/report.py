@@ -404,8 +404,6 @@ def _of_groups(
     for promise, each in zip(
         certificate.promises, certificate.certificates, strict=False
     ):
-        if promise.kind != "error":
-            continue
         mine = found.of_group(promise.group)
         entry = {
             "group": promise.group,

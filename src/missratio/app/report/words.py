@@ -207,8 +207,7 @@ def _promised(certificate: GroupedCertificate, kept: list[Any]) -> str:
     rows = f"{_complete(first)}{rows_of(first.controlled_class)}"
     levels: dict[float, list[Any]] = {}
     for promise in kept:
-        if promise.kind == "error":
-            levels.setdefault(promise.level, []).append(promise.group)
+        levels.setdefault(promise.level, []).append(promise.group)
     parts = []
     for level, groups in levels.items():
         names = [repr(group) for group in groups if group is not None]
@@ -220,12 +219,7 @@ def _promised(certificate: GroupedCertificate, kept: list[Any]) -> str:
                 f"at most {percent(level)} of {rows} in {place} {listed(names)}"
             )
     called = named(first.other_class)
-    text = f"{' and '.join(parts)} are classified as {called}"
-    for promise in kept:
-        if promise.kind == "precision":
-            text += f"; at least {percent(promise.level)} of the rows classified as "
-            text += f"{called} are of that class"
-    return text
+    return f"{' and '.join(parts)} are classified as {called}"
 
 
 def breaks(certificate: Certificate, slider: bool) -> list[str]:
